@@ -1,0 +1,1 @@
+"""The crossings between the event loop and threads, and nothing else."""

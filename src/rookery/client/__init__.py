@@ -1,0 +1,1 @@
+"""The API client that the command line and scripts use."""

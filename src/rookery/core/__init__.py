@@ -1,0 +1,1 @@
+"""What Rookery decides: pure values and rules, standard library alone."""

@@ -1,0 +1,1 @@
+"""The wire formats as typed values, both ways."""

@@ -1,0 +1,1 @@
+"""Use cases: load, ask the core, store; and the ports they need."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the embedded server, the pool, named queries, migrations, the fence."""

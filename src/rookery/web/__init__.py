@@ -1,0 +1,1 @@
+"""The HTTP face: app, middleware, worker and user API, pages."""

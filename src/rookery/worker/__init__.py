@@ -1,0 +1,1 @@
+"""Our worker and its match runner."""

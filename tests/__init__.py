@@ -1,0 +1,1 @@
+"""Rookery's tests, sorted by cost."""
