@@ -3,14 +3,16 @@
 A thread is held only while a chunk is read, so a thousand slow downloads hold none. Nothing is
 read ahead: the next chunk is fetched when the last one has been taken. When the stream ends,
 fails or is given up, the source is closed, in a thread as well. Whoever may leave a stream
-early iterates it under `contextlib.aclosing`, so that this happens at once.
+between two chunks iterates it under `contextlib.aclosing`; otherwise the source is closed when
+the interpreter finds the forgotten stream.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from threading import Lock
 from typing import Generic, TypeVar
 
 from anyio import CancelScope
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from rookery.boundary.offload import Threads
 
@@ -19,11 +21,13 @@ T = TypeVar("T")
 
 async def stream(
     source: Iterable[T] | Callable[[], Iterable[T]], threads: Threads
-) -> AsyncIterator[T]:
+) -> AsyncGenerator[T, None]:
     """Iterate a blocking source, or what a function returns when called in a thread."""
     reader = _Reader(source)
     try:
         while chunk := await threads.io(reader.read):
+            # Whoever left during the read is not handed a chunk: the source is closed right away.
+            await checkpoint_if_cancelled()
             yield chunk[0]
     finally:
         # A client that left must not keep the file of its download open.
