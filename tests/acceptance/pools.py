@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Protocol
+from uuid import uuid4
 
 import asyncpg
 import sqlalchemy.dialects.postgresql.asyncpg  # noqa: F401 - else it is imported on the loop
@@ -62,11 +63,16 @@ class SqlalchemyPool:
 
 async def open_pool(kind: str, dsn: str) -> Pool:
     """A warm pool of ten connections, bound to the running loop."""
+    # A request to cancel that overtakes its query is lost, a flaw of the database's protocol:
+    # the statement time-out is what ends such a query.
+    settings = {"statement_timeout": "2s", "application_name": f"post-mortem {uuid4()}"}
     if kind == "asyncpg":
-        return AsyncpgPool(await asyncpg.create_pool(dsn, min_size=SIZE, max_size=SIZE))
+        return AsyncpgPool(
+            await asyncpg.create_pool(dsn, min_size=SIZE, max_size=SIZE, server_settings=settings)
+        )
     engine = create_async_engine(
         "postgresql+asyncpg://",
-        async_creator=lambda: asyncpg.connect(dsn),
+        async_creator=lambda: asyncpg.connect(dsn, server_settings=settings),
         pool_size=SIZE,
         max_overflow=0,
         pool_timeout=60,

@@ -216,12 +216,21 @@ async def test_a_thousand_time_outs_leave_the_pool_as_it_was(bridge: Bridge, poo
             group.start_soon(threads.io, give_up_often)
     await eventually(lambda: (bridge.stats().inside, pool.held()) == (0, 0))
     assert await _sleepers(pool) == 0
-    assert await asyncio.gather(*(pool.value("select 1") for _ in range(SIZE))) == [1] * SIZE
+    await asyncio.gather(*(pool.value("select pg_sleep(0.01)") for _ in range(SIZE)))
+    assert (await _connections(pool), pool.held()) == (SIZE, 0)
+
+
+async def _connections(pool: Pool) -> object:
+    """How many connections of this pool the server knows."""
+    return await pool.value(
+        "select count(*) from pg_stat_activity"
+        " where application_name = current_setting('application_name')"
+    )
 
 
 async def _sleepers(pool: Pool) -> object:
-    """How many queries of the given-up crossings the server still runs."""
+    """How many queries of this pool the server still runs, beside this one."""
     return await pool.value(
-        "select count(*) from pg_stat_activity where state = 'active' and query ~ 'pg_sleep.60'"
-        " and pid <> pg_backend_pid()"
+        "select count(*) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()"
+        " and application_name = current_setting('application_name')"
     )

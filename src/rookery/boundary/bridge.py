@@ -150,11 +150,13 @@ class Bridge:
         crossing = _Crossing(lambda: fn(*args))
         self._launch(crossing)
         try:
-            wait([crossing.answer], timeout=max(0.0, deadline - monotonic()))
-        finally:
-            if not crossing.answer.done():
-                self._abandon(crossing)
-        if not crossing.answer.done():
+            answered = wait([crossing.answer], timeout=max(0.0, deadline - monotonic())).done
+        except BaseException:  # the waiting thread itself was interrupted
+            self._abandon(crossing)
+            raise
+        if not answered:
+            self._abandon(crossing)
+            self._count_timeout()
             raise BridgeTimeout(seconds)
         return crossing.answer.result()
 
@@ -249,7 +251,9 @@ class Bridge:
         self._leave()
 
     def _abandon(self, crossing: _Crossing[T]) -> None:
-        with self._changed:
-            self._timeouts += 1
         with suppress(RuntimeError):  # a closed loop has nothing left to cancel
             self._loop.call_soon_threadsafe(crossing.give_up)
+
+    def _count_timeout(self) -> None:
+        with self._changed:
+            self._timeouts += 1
