@@ -1,0 +1,45 @@
+"""People with an account: the value, and the port through which use cases reach them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from rookery.core.complaint import Complaint
+
+
+class UserExists(Complaint):
+    """There is already a user of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is already a user named {name}.")
+
+
+class UnknownUser(Complaint):
+    """There is no user of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no user named {name}.")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    name: str
+    email: str
+    password_hash: str
+    groups: frozenset[str]
+    blocked: bool
+    pending: bool
+    machine_limit: int
+    created: datetime
+
+
+class Users(Protocol):
+    async def by_name(self, name: str) -> User | None: ...
+
+    async def add(self, user: User) -> None:
+        """Raises UserExists when the name is taken."""
+
+    async def save(self, user: User) -> None:
+        """Replaces the user of that name; raises UnknownUser when there is none."""
+
+    async def count(self) -> int: ...

@@ -1,0 +1,169 @@
+"""The cluster folder: whether there is one, making it whole or not at all, and its settings."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from rookery.storage.embedded import sockets
+from rookery.storage.embedded.layout import Layout
+from rookery.storage.embedded.problems import InitFailed, NoSpace, NotADatabase, OtherVersion
+
+MAJOR = "18"
+USER = "rookery"
+# Nothing of the surroundings (PGOPTIONS, LANG, TZ) may change how the server behaves.
+ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
+
+SETTINGS = """\
+# Written at every start; what you want otherwise goes into local.conf beside this file.
+listen_addresses = ''
+unix_socket_directories = '{socket}'
+unix_socket_permissions = 0700
+port = {port}
+max_connections = 100
+
+# A result that was acknowledged survives a crash.
+fsync = on
+synchronous_commit = on
+full_page_writes = on
+wal_level = minimal
+max_wal_senders = 0
+max_wal_size = 256MB
+min_wal_size = 48MB
+
+# Small and quiet: one database beside one server process, idle most of the day.
+shared_buffers = 64MB
+huge_pages = off
+dynamic_shared_memory_type = mmap
+jit = off
+io_method = sync
+max_logical_replication_workers = 0
+max_parallel_workers_per_gather = 0
+max_parallel_maintenance_workers = 0
+wal_writer_delay = 10s
+bgwriter_delay = 1s
+autovacuum_naptime = 5min
+autovacuum_max_workers = 2
+autovacuum_worker_slots = 4
+
+# Only what concerns the server as a whole; errors of single statements reach their caller.
+log_min_messages = log
+log_checkpoints = off
+log_line_prefix = '%m [%p] '
+timezone = 'UTC'
+log_timezone = 'UTC'
+
+include_if_exists = 'local.conf'
+"""
+
+ACCESS = """\
+# The socket lies in a folder of this account alone: whoever can reach it is trusted.
+local all all trust
+"""
+
+
+def check(layout: Layout) -> bool:
+    """Whether there is a cluster; one that this server cannot run is a problem."""
+    if not layout.cluster.exists():
+        return False
+    try:
+        found = (layout.cluster / "PG_VERSION").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise NotADatabase(path=layout.cluster) from None
+    if found != MAJOR:
+        raise OtherVersion(path=layout.cluster, found=found, wanted=MAJOR)
+    return True
+
+
+def make(layout: Layout, binaries: Path, run: Callable[[list[str]], int]) -> None:
+    """Makes the cluster beside its place and moves it there when it is whole and on disk."""
+    shutil.rmtree(layout.unfinished, ignore_errors=True)
+    start = layout.log.stat().st_size if layout.log.exists() else 0
+    command = [str(binaries / "initdb"), "--pgdata", str(layout.unfinished), *_options()]
+    if run(command) != 0:
+        raise init_problem(layout, last_words(layout.log, start))
+    (layout.unfinished / "pg_hba.conf").write_text(ACCESS, encoding="ascii")
+    _sync(layout.unfinished / "pg_hba.conf")
+    layout.unfinished.rename(layout.cluster)
+    _sync(layout.home)
+
+
+def _options() -> list[str]:
+    return [
+        f"--username={USER}",
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--data-checksums",
+        "--no-instructions",
+    ]
+
+
+def configure(layout: Layout, socket: Path) -> None:
+    """Writes the settings anew, so that a new version of ours or a moved folder takes effect."""
+    text = SETTINGS.format(socket=socket, port=sockets.PORT)
+    target, draft = layout.cluster / "postgresql.conf", layout.cluster / "postgresql.conf.new"
+    if target.read_text(encoding="utf-8") == text:
+        return
+    draft.write_text(text, encoding="utf-8")
+    _sync(draft)
+    draft.rename(target)
+
+
+def clear_stale(layout: Layout, socket: Path) -> None:
+    """Removes what a killed server left: the number in it may by now be someone else's."""
+    (layout.cluster / "postmaster.pid").unlink(missing_ok=True)
+    sockets.clear(socket)
+
+
+def init_problem(layout: Layout, words: str) -> InitFailed | NoSpace:
+    if "No space left" in words:
+        return NoSpace(path=layout.cluster)
+    return InitFailed(path=layout.cluster, reason=words)
+
+
+def last_words(log: Path, start: int) -> str:
+    """The line of the log since `start` that says best why the program ended."""
+    with log.open("rb") as file:
+        file.seek(start)
+        lines = file.read()[-8192:].decode("utf-8", errors="replace").splitlines()
+    marks = ("No space left", "PANIC:", "FATAL:", "error:", "")
+    best = next((line for mark in marks for line in lines if mark in line and line.strip()), "")
+    for mark in ("PANIC:", "FATAL:", "error:"):
+        best = best.rpartition(mark)[2]
+    return best.strip().rstrip(".") or "it said nothing"
+
+
+def open_log(log: Path) -> int:
+    """A descriptor for a child's words; the log is turned over when it has grown."""
+    if log.exists() and log.stat().st_size > 1_000_000:
+        log.rename(log.with_suffix(".log.1"))
+    return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def start_child(
+    command: list[str], log: Path, before_exec: Callable[[], None]
+) -> subprocess.Popen[bytes]:
+    words = open_log(log)
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=words,
+            env=ENVIRONMENT,
+            preexec_fn=before_exec,  # noqa: PLW1509 the supervisor has one thread
+        )
+    finally:
+        os.close(words)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,76 @@
+"""The transaction that every write goes through, so that a primary of the past can write nothing.
+
+Theory of operation. The row of `fence` holds the present epoch. A write locks it FOR SHARE under
+the condition that the epoch is still its own; a takeover (`lease`) counts the epoch up, for which
+it waits until all such locks are gone. So a write either ends before the takeover and is seen by
+it, or finds its epoch gone and does nothing. A stopped process holds its lock for a second at most:
+then the server ends its session, because it is idle in a transaction.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import asyncpg
+
+from rookery.storage import faultpoints
+from rookery.storage.pool import Connection, Pool
+from rookery.storage.problems import Problem
+from rookery.storage.queries import Queries
+
+# The connection broke while COMMIT was under way: the answer never came.
+BROKEN = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError)
+
+
+class FencedOff(Problem):
+    """Another process has become primary since epoch {epoch}; this one may not write any more."""
+
+
+class OutcomeUnknown(Problem):
+    """The connection broke during a commit ({reason}): whether it happened is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The right to write: the primary's, for one epoch, or anyone's (users, tokens) without one."""
+
+    pool: Pool
+    queries: Queries
+    epoch: int | None = None
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Connection]:
+        """One write transaction: committed when the block ends well, else rolled back."""
+        async with self.pool.acquire() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                await self._pass(connection)
+                yield connection
+                faultpoints.reached("write_before_commit")
+            except BaseException:
+                await _roll_back(transaction)
+                raise
+            await _commit(transaction)
+
+    async def _pass(self, connection: Connection) -> None:
+        if self.epoch is None:
+            await connection.fetchval(self.queries["fence_pass_any"])
+        elif await connection.fetchval(self.queries["fence_pass"], self.epoch) is None:
+            raise FencedOff(epoch=self.epoch)
+
+
+async def _roll_back(transaction: "asyncpg.transaction.Transaction") -> None:
+    """A broken connection has rolled back already, and the error that broke it goes on."""
+    try:
+        await transaction.rollback()
+    except (*BROKEN, asyncpg.PostgresError):
+        return
+
+
+async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
+    try:
+        await transaction.commit()
+    except BROKEN as error:
+        raise OutcomeUnknown(reason=repr(error)) from error
+    faultpoints.reached("write_after_commit")

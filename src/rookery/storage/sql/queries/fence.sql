@@ -1,0 +1,30 @@
+-- name: fence_pass
+-- Begins a write of the primary: no row when its epoch is over, else takeovers wait for us.
+SELECT epoch FROM fence WHERE epoch = $1 FOR SHARE;
+
+-- name: fence_pass_any
+-- Begins a write that any process may make: takeovers wait for us, whatever the epoch.
+SELECT epoch FROM fence FOR SHARE;
+
+-- name: fence_raise
+-- Takes the right to write from everybody else.
+UPDATE fence SET epoch = epoch + 1 RETURNING epoch;
+
+-- name: fence_takeover_patience
+-- How long one attempt at raising the fence waits for writes that are under way.
+SET LOCAL lock_timeout = '400ms';
+
+-- name: fence_end_holder
+-- Ends the sessions of the holder before us, whose process may be stopped in mid-transaction.
+SELECT count(pg_terminate_backend(pid))
+FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user
+    AND application_name = $1 AND pid <> pg_backend_pid();
+
+-- name: fence_end_stragglers
+-- Ends all our sessions whose transaction has lasted long enough to hold up a takeover.
+SELECT count(pg_terminate_backend(pid))
+FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user
+    AND application_name LIKE 'rookery %' AND pid <> pg_backend_pid()
+    AND xact_start < clock_timestamp() - interval '300 milliseconds';

@@ -1,0 +1,26 @@
+-- name: lease_look
+-- Who is primary, locked against others who want to be.
+SELECT holder, address, extract(epoch FROM expires_at - clock_timestamp())::float8 AS seconds_left
+FROM lease
+FOR UPDATE;
+
+-- name: lease_read
+-- Who is primary, for those who forward to it.
+SELECT epoch, holder, address, expires_at > clock_timestamp() AS live FROM lease;
+
+-- name: lease_take
+-- Writes the new primary down, together with raising the fence.
+UPDATE lease
+SET epoch = $1, holder = $2, address = $3,
+    expires_at = clock_timestamp() + make_interval(secs => $4);
+
+-- name: lease_renew
+-- The holder's heartbeat; changes nothing when another has taken over.
+UPDATE lease
+SET expires_at = clock_timestamp() + make_interval(secs => $2)
+WHERE epoch = $1
+RETURNING epoch;
+
+-- name: lease_release
+-- Lets the next one take over at once.
+UPDATE lease SET expires_at = '-infinity' WHERE epoch = $1;

@@ -1,0 +1,7 @@
+-- name: secrets_get
+-- A secret by its name.
+SELECT value FROM secrets WHERE name = $1;
+
+-- name: secrets_add
+-- Keeps the secret that was there first.
+INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING;

@@ -1,0 +1,28 @@
+-- name: users_by_name
+-- One user by the exact name.
+SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created
+FROM users
+WHERE name = $1;
+
+-- name: users_add
+-- A new user; nothing when the name is taken.
+INSERT INTO users (name, email, password_hash, groups, blocked, pending, machine_limit, created)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (name) DO NOTHING
+RETURNING name;
+
+-- name: users_save
+-- Replaces everything about a user but the name.
+UPDATE users
+SET email = $2, password_hash = $3, groups = $4, blocked = $5, pending = $6, machine_limit = $7,
+    created = $8
+WHERE name = $1
+RETURNING name;
+
+-- name: users_count
+-- How many users there are.
+SELECT count(*) FROM users;
+
+-- name: users_changed
+-- Tells every process to forget what it remembers of a user.
+SELECT pg_notify('users', $1);

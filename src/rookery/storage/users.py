@@ -1,0 +1,55 @@
+"""Users in PostgreSQL. Any process may write them; each change is told to all."""
+
+import asyncpg
+
+from rookery.service.users import UnknownUser, User, UserExists
+from rookery.storage.fence import Fence
+from rookery.storage.pool import Pool
+from rookery.storage.queries import Queries
+
+
+class PostgresUsers:
+    def __init__(self, pool: Pool, queries: Queries) -> None:
+        self._pool = pool
+        self._queries = queries
+        self._fence = Fence(pool, queries)
+
+    async def by_name(self, name: str) -> User | None:
+        row = await self._pool.fetchrow(self._queries["users_by_name"], name)
+        return None if row is None else _user(row)
+
+    async def add(self, user: User) -> None:
+        if not await self._store("users_add", user):
+            raise UserExists(user.name)
+
+    async def save(self, user: User) -> None:
+        if not await self._store("users_save", user):
+            raise UnknownUser(user.name)
+
+    async def count(self) -> int:
+        number: int = await self._pool.fetchval(self._queries["users_count"])
+        return number
+
+    async def _store(self, query: str, user: User) -> bool:
+        async with self._fence.write() as connection:
+            found = await connection.fetchval(self._queries[query], *_columns(user))
+            if found is not None:
+                await connection.execute(self._queries["users_changed"], user.name)
+        return found is not None
+
+
+def _user(row: asyncpg.Record) -> User:
+    return User(**{**row, "groups": frozenset(row["groups"])})
+
+
+def _columns(user: User) -> tuple[object, ...]:
+    return (
+        user.name,
+        user.email,
+        user.password_hash,
+        sorted(user.groups),
+        user.blocked,
+        user.pending,
+        user.machine_limit,
+        user.created,
+    )

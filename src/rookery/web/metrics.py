@@ -1,0 +1,159 @@
+"""The figures of one process as Prometheus metric families."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+
+from prometheus_client import generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from rookery import __version__
+from rookery.boundary.bridge import BridgeStats
+from rookery.boundary.gate import GateStats
+from rookery.boundary.histogram import Histogram
+from rookery.boundary.offload import LimiterStats
+from rookery.web.house import House, PoolStats
+from rookery.web.traffic import BOUNDS, Key, Tally, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A snapshot taken on the loop; a thread turns it into text."""
+
+    tallies: tuple[tuple[Key, Tally], ...]
+    inside: int
+    streams: int
+    limiters: tuple[LimiterStats, ...]
+    gates: tuple[GateStats, ...]
+    bridge: BridgeStats | None
+    lag: Histogram | None
+    longest_lag: float
+    pool: PoolStats | None
+    primary: bool
+
+
+def figures(house: House, traffic: Traffic) -> Figures:
+    return Figures(
+        tallies=traffic.tallies(),
+        inside=traffic.inside,
+        streams=len(house.streams),
+        limiters=house.threads.stats(),
+        gates=tuple(gate.stats() for gate in house.gates),
+        bridge=house.bridge().stats() if house.bridge.is_open else None,
+        lag=house.watch().histogram() if house.watch.is_open else None,
+        longest_lag=house.watch().longest if house.watch.is_open else 0.0,
+        pool=house.pool(),
+        primary=house.is_primary(),
+    )
+
+
+def exposition(shown: Figures) -> bytes:
+    """Prometheus' text format; takes about a millisecond, so not on the loop."""
+    return generate_latest(_Snapshot(shown))
+
+
+class _Snapshot(Collector):
+    def __init__(self, shown: Figures) -> None:
+        self._shown = shown
+
+    def collect(self) -> Iterator[Metric]:
+        shown = self._shown
+        yield InfoMetricFamily("rookery_build", "This build", value={"version": __version__})
+        yield GaugeMetricFamily("rookery_primary", "1 on the primary", value=float(shown.primary))
+        yield _requests(shown.tallies)
+        yield _request_seconds(shown.tallies)
+        yield _gauge("rookery_requests_inside", "Requests being answered", shown.inside)
+        yield _gauge("rookery_streams_open", "Answers without an end", shown.streams)
+        yield from _limiters(shown.limiters)
+        yield from _gates(shown.gates)
+        yield from _bridge(shown.bridge)
+        yield from _lag(shown.lag, shown.longest_lag)
+        yield from _pool(shown.pool)
+
+
+def _gauge(name: str, purpose: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, purpose, value=value)
+
+
+def _by_name(
+    family: type[GaugeMetricFamily] | type[CounterMetricFamily],
+    name: str,
+    purpose: str,
+    values: Iterable[tuple[str, float]],
+) -> Metric:
+    metric = family(name, purpose, labels=["name"])
+    for label, value in values:
+        metric.add_metric([label], value)
+    return metric
+
+
+def _cumulative(bounds: Iterable[float], counts: Iterable[int]) -> list[tuple[str, float]]:
+    edges = [*(str(bound) for bound in bounds), "+Inf"]
+    return list(zip(edges, map(float, accumulate(counts)), strict=True))
+
+
+def _requests(tallies: tuple[tuple[Key, Tally], ...]) -> Metric:
+    labels = ["route", "method", "status"]
+    metric = CounterMetricFamily("rookery_requests", "Answers; status 0 broke off", labels=labels)
+    for (route, method, status), tally in tallies:
+        metric.add_metric([route, method, str(status)], tally.count)
+    return metric
+
+
+def _request_seconds(tallies: tuple[tuple[Key, Tally], ...]) -> Metric:
+    metric = HistogramMetricFamily("rookery_request_seconds", "Time to answer", labels=["route"])
+    for route, same in groupby(tallies, key=lambda pair: pair[0][0]):
+        total = sum((tally for _, tally in same), start=Tally())
+        metric.add_metric([route], _cumulative(BOUNDS, total.buckets), total.seconds)
+    return metric
+
+
+def _limiters(limiters: tuple[LimiterStats, ...]) -> Iterator[Metric]:
+    gauge, counter, name = GaugeMetricFamily, CounterMetricFamily, "rookery_threads"
+    yield _by_name(gauge, f"{name}_size", "Most at once", ((x.name, x.size) for x in limiters))
+    yield _by_name(gauge, f"{name}_running", "Running", ((x.name, x.running) for x in limiters))
+    yield _by_name(gauge, f"{name}_waiting", "Waiting", ((x.name, x.waiting) for x in limiters))
+    yield _by_name(counter, f"{name}_calls", "Calls", ((x.name, x.calls) for x in limiters))
+    yield _by_name(counter, f"{name}_refused", "Refused", ((x.name, x.refused) for x in limiters))
+
+
+def _gates(gates: tuple[GateStats, ...]) -> Iterator[Metric]:
+    gauge, counter, name = GaugeMetricFamily, CounterMetricFamily, "rookery_gate"
+    yield _by_name(gauge, f"{name}_size", "Most inside", ((x.name, x.size) for x in gates))
+    yield _by_name(gauge, f"{name}_inside", "Inside", ((x.name, x.inside) for x in gates))
+    yield _by_name(counter, f"{name}_entered", "Let in", ((x.name, x.entered) for x in gates))
+    yield _by_name(counter, f"{name}_refused", "Turned away", ((x.name, x.refused) for x in gates))
+
+
+def _bridge(bridge: BridgeStats | None) -> Iterator[Metric]:
+    if bridge is None:
+        return
+    yield _gauge("rookery_bridge_inside", "Calls from threads to the loop", bridge.inside)
+    yield _gauge("rookery_bridge_waiting", "Threads that wait for a place", bridge.waiting)
+    yield CounterMetricFamily("rookery_bridge_calls", "Calls", value=bridge.calls)
+    yield CounterMetricFamily("rookery_bridge_timeouts", "Given up", value=bridge.timeouts)
+    yield CounterMetricFamily("rookery_bridge_refused", "Refused", value=bridge.refused)
+
+
+def _lag(lag: Histogram | None, longest: float) -> Iterator[Metric]:
+    if lag is None:
+        return
+    metric = HistogramMetricFamily("rookery_loop_lag_seconds", "How late the event loop was")
+    metric.add_metric([], _cumulative(lag.bounds, lag.counts), lag.total_seconds)
+    yield metric
+    yield _gauge("rookery_loop_lag_longest_seconds", "The longest since the start", longest)
+
+
+def _pool(pool: PoolStats | None) -> Iterator[Metric]:
+    if pool is None:
+        return
+    yield _gauge("rookery_pool_connections", "Connections to the database", pool.size)
+    yield _gauge("rookery_pool_idle", "Idle connections", pool.idle)
+    yield _gauge("rookery_pool_most", "Most connections", pool.most)

@@ -1,0 +1,90 @@
+"""Users: one contract, held by PostgreSQL and by its twin in memory alike."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+
+from rookery.service.users import UnknownUser, User, UserExists, Users
+from rookery.storage.memory import MemoryUsers
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.users import PostgresUsers
+from tests.database import pool_on
+
+pytestmark = pytest.mark.anyio
+
+ANNA = User(
+    name="anna",
+    email="anna@example.org",
+    password_hash="$argon2id$...",
+    groups=frozenset({"group:approvers", "group:admins"}),
+    blocked=False,
+    pending=True,
+    machine_limit=16,
+    created=datetime(2025, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+)
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def users(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[Users]:
+    if request.param == "memory":
+        yield MemoryUsers()
+        return
+    async with pool_on(database) as pool:
+        yield PostgresUsers(pool, queries)
+
+
+async def test_a_stranger_is_nobody(users: Users) -> None:
+    assert await users.by_name("anna") is None
+
+
+async def test_an_added_user_comes_back_as_it_was(users: Users) -> None:
+    await users.add(ANNA)
+    assert await users.by_name("anna") == ANNA
+
+
+async def test_a_name_is_exact(users: Users) -> None:
+    await users.add(ANNA)
+    assert await users.by_name("Anna") is None
+
+
+async def test_a_name_can_be_taken_only_once(users: Users) -> None:
+    await users.add(ANNA)
+    with pytest.raises(UserExists, match="anna"):
+        await users.add(replace(ANNA, email="other@example.org"))
+    assert await users.by_name("anna") == ANNA
+
+
+async def test_saving_replaces_everything_but_the_name(users: Users) -> None:
+    await users.add(ANNA)
+    changed = replace(ANNA, blocked=True, pending=False, groups=frozenset(), machine_limit=0)
+    await users.save(changed)
+    assert await users.by_name("anna") == changed
+
+
+async def test_a_stranger_cannot_be_saved(users: Users) -> None:
+    with pytest.raises(UnknownUser, match="anna"):
+        await users.save(ANNA)
+
+
+async def test_users_are_counted(users: Users) -> None:
+    assert await users.count() == 0
+    await users.add(ANNA)
+    await users.add(replace(ANNA, name="bert"))
+    assert await users.count() == 2
+
+
+async def test_every_process_hears_of_a_change(database: Target, queries: Queries) -> None:
+    heard: asyncio.Queue[object] = asyncio.Queue()
+    listener = await asyncpg.connect(**database.connect_args)
+    await listener.add_listener("users", lambda *said: heard.put_nowait(said[-1]))
+    async with pool_on(database) as pool:
+        await PostgresUsers(pool, queries).add(ANNA)
+        assert await asyncio.wait_for(heard.get(), 10) == "anna"
+    await listener.close()
