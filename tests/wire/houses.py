@@ -66,7 +66,8 @@ class Site:
 async def open_site(house: House | None = None, *routes: BaseRoute) -> AsyncIterator[Site]:
     log = RecordedLog()
     house = replace(house or make_house(), log=log)
-    app = create_app(house, routes)
+    # In a thread, because it reads templates and style sheets and the tests watch the loop.
+    app = await house.threads.io(create_app, house, routes)
     async with app.router.lifespan_context(app), _browser(app) as browser:
         yield Site(app, house, browser, log)
 

@@ -7,22 +7,13 @@ import msgspec
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
-from rookery.web.faults import UNEXPECTED, NotFound, Shape, fault_in, shape_of, text_of
+from rookery.web.faults import UNEXPECTED, ErrorBody, NotFound, Shape, fault_in, shape_of, text_of
 from rookery.web.kit import Kit
 from rookery.web.paths import Audience
 from rookery.web.rendering import frame_of
 from rookery.web.scope import Facts, facts_of, method_of, path_of, session_of
 
 _LONGEST_PATH_SHOWN = 200
-
-
-class ErrorBody(msgspec.Struct, omit_defaults=True):
-    """The wire shape of every error to a program. Workers die without `duration`."""
-
-    error: str
-    duration: float
-    # What the official server says about unknown addresses; some scripts look for it.
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

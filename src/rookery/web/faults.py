@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+import msgspec
 from starlette.exceptions import HTTPException
 
 from rookery.boundary.gate import GateFull
@@ -83,6 +84,15 @@ class HeadersTooLarge(Fault):
 
 class Unavailable(Fault):
     """The server can't answer right now; try again in a moment."""
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    """The wire shape of every error to a program. Workers die without `duration`."""
+
+    error: str
+    duration: float
+    # What the official server says about unknown addresses; some scripts look for it.
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

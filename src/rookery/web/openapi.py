@@ -8,6 +8,7 @@ import msgspec
 from starlette.routing import BaseRoute, Route
 
 from rookery import __version__
+from rookery.web.faults import ErrorBody
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -65,7 +66,7 @@ def operation_of(endpoint: object) -> Operation | None:
 
 
 def _types_in(operations: Iterable[Operation]) -> list[type]:
-    kinds: list[type] = []
+    kinds: list[type] = [ErrorBody]
     for operation in operations:
         given = (operation.body, *operation.answers.values())
         kinds += [kind for kind in given if isinstance(kind, type)]
@@ -75,7 +76,10 @@ def _types_in(operations: Iterable[Operation]) -> list[type]:
 def _entry(operation: Operation) -> dict[str, object]:
     entry: dict[str, object] = {
         "summary": operation.summary,
-        "responses": {str(code): _answer(kind) for code, kind in operation.answers.items()},
+        "responses": {
+            **{str(code): _answer(kind) for code, kind in operation.answers.items()},
+            "default": _answer(ErrorBody),
+        },
     }
     parameters = [
         *(_parameter(name, "path", kind) for name, kind in operation.path.items()),

@@ -4,6 +4,8 @@ from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from starlette.applications import Starlette
+from starlette.routing import Match
 from starlette.types import Message, Scope
 
 from rookery.web.forms import Form
@@ -83,6 +85,12 @@ def header(scope: Scope, name: bytes) -> str:
 def template_of(scope: Scope) -> str:
     """The route's pattern, which is bounded in number where paths are not."""
     return cast("str", getattr(scope.get("route"), "path", "(none)"))
+
+
+def leads_somewhere(scope: Scope) -> bool:
+    """Whether an endpoint takes this request, as opposed to a 404 or 405."""
+    routes = cast("Starlette", scope["app"]).routes
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
 
 def as_get(scope: Scope) -> Scope:

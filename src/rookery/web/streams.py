@@ -5,6 +5,7 @@ events, downloads. When the process stops, `end_all` cancels what they wait for,
 its answer properly, with its last words where it has some.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import cast
@@ -68,11 +69,12 @@ class StreamedAnswer(Response):
         await send(
             {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         )
-        async with anyio.create_task_group() as group:
-            with self._streams.join() as until_told:
-                group.start_soon(_cancel_on_leave, receive, until_told)
+        with self._streams.join() as until_told:
+            leaving = asyncio.ensure_future(_cancel_on_leave(receive, until_told))
+            try:
                 await self._send_all(send)
-            group.cancel_scope.cancel()
+            finally:
+                leaving.cancel()
         last = self._last_words if until_told.cancel_called else b""
         await send({"type": "http.response.body", "body": last, "more_body": False})
 

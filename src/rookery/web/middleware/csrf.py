@@ -17,6 +17,7 @@ from rookery.web.scope import (
     facts_of,
     header,
     is_http,
+    leads_somewhere,
     method_of,
     session_of,
     set_session,
@@ -51,7 +52,7 @@ class CsrfGuard:
             body = await read_body(receive)
             form = facts_of(scope).form = await _parsed(body, self._threads)
             token, receive = token or form.text(FIELD), _again(body, receive)
-        if not session_of(scope).accepts(token):
+        if not session_of(scope).accepts(token) and leads_somewhere(scope):
             raise CsrfRefused
         return receive
 
