@@ -1,0 +1,181 @@
+"""The composition root: settings in, a served house out.
+
+The house has two floors. The ground floor is what everything stands on (database, pool, schema,
+keys, lease); it is opened first, because what is built on it needs the real objects. The upper
+floor (threads, bridge, watch) is the app's own lifespan. Both are staircases of declared steps:
+up in order, down in reverse, each in its domain.
+"""
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from starlette.applications import Starlette
+
+from rookery.boundary.bridge import Bridge, open_bridge
+from rookery.boundary.domains import Declaration, Domain, Entry
+from rookery.boundary.gate import Gate
+from rookery.boundary.offload import Threads
+from rookery.boundary.watch import Blockage, LoopWatch
+from rookery.clock import SystemClock
+from rookery.logs import Log
+from rookery.settings import Settings
+from rookery.storage import access, migrations, secret
+from rookery.storage.lease import Lease, held_lease
+from rookery.storage.memory import MemoryUsers
+from rookery.storage.pool import Pool, open_pool
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.users import PostgresUsers
+from rookery.web.app import create_app
+from rookery.web.hosts import hosts
+from rookery.web.house import Basis, House, PoolStats
+from rookery.web.proxies import proxies
+from rookery.web.steps import Opened, Stairs, Step, opening
+
+LOOPBACK = ("127.0.0.0/8", "::1")
+
+Prepare = Callable[[House], Awaitable[None]]
+
+
+async def prepare_nothing(_house: House) -> None:
+    """Most starts need nothing done before the first request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the ground floor's steps open; each is there while its step is up."""
+
+    target: Opened[Target] = field(default_factory=lambda: Opened("the database"))
+    queries: Opened[Queries] = field(default_factory=lambda: Opened("the queries"))
+    pool: Opened[Pool] = field(default_factory=lambda: Opened("the pool"))
+    key: Opened[bytes] = field(default_factory=lambda: Opened("the session key"))
+    lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
+
+
+@asynccontextmanager
+async def open_site(
+    settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing
+) -> AsyncIterator[tuple[Starlette, House]]:
+    """The app, with everything under it open; `prepare` runs before the first request."""
+    ground = Ground()
+    stairs = Stairs(ground_steps(settings, ground, basis.log), basis.threads, basis.log)
+    await stairs.start()
+    try:
+        house = build(settings, basis, ground, stairs)
+        app = create_app(house)
+        async with app.router.lifespan_context(app):
+            await prepare(house)
+            yield app, house
+    finally:
+        await stairs.stop()
+
+
+def ground_steps(settings: Settings, ground: Ground, log: Log) -> tuple[Step, ...]:
+    """The ground floor, in the order in which it is entered."""
+    instance = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    return (
+        opening(
+            ground.target,
+            "database",
+            "the supervisor process blocks, the loop waits for its pipe",
+            lambda: access.reach(settings.data, settings.database_url, alone=True, log=log.info),
+            seconds=20.0,
+        ),
+        Step("sql files", Declaration(Domain.THREAD, "reads files"), partial(_load_sql, ground)),
+        opening(
+            ground.pool,
+            "pool",
+            "connections belong to the loop that opened them",
+            lambda: open_pool(ground.target(), instance=instance, log=log.info),
+            seconds=6.0,
+        ),
+        Step("schema", Declaration(Domain.LOOP, "awaits one connection"), partial(_migrate, ground, log)),
+        Step("session key", Declaration(Domain.LOOP, "awaits one query"), partial(_fetch_key, ground)),
+        opening(
+            ground.lease,
+            "lease",
+            "awaits the takeover; a task renews it",
+            lambda: _hold_lease(settings, ground, instance, log),
+        ),
+    )
+
+
+def _load_sql(ground: Ground) -> None:
+    ground.queries.put(Queries.load())
+    ground.migrations.put(migrations.load())
+
+
+async def _migrate(ground: Ground, log: Log) -> None:
+    await migrations.migrate(
+        ground.target(), ground.queries(), ground.migrations(), log=log.info
+    )
+
+
+async def _fetch_key(ground: Ground) -> None:
+    ground.key.put(await secret.session_secret(ground.pool(), ground.queries()))
+
+
+def _hold_lease(
+    settings: Settings, ground: Ground, instance: str, log: Log
+) -> AbstractAsyncContextManager[Lease]:
+    lease = Lease(
+        ground.pool(),
+        ground.queries(),
+        instance=instance,
+        address=settings.base_url or f"http://{settings.host}:{settings.port}",
+    )
+    # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
+    return held(lease, force=settings.database_url is None, log=log.info)
+
+
+def upper_steps(basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch]) -> tuple[Step, ...]:
+    """The upper floor: the crossings between the loop and threads."""
+    return (
+        Step(
+            "threads",
+            Declaration(Domain.LOOP, "sets the size of the pool's default limiter"),
+            basis.threads.adopt_default,
+        ),
+        opening(bridge, "bridge", "threads call this loop through it", open_bridge),
+        opening(
+            watch,
+            "watch",
+            "answers a thread that asks four times a second",
+            lambda: LoopWatch(partial(_tell_blockage, basis.log)),
+        ),
+    )
+
+
+def _tell_blockage(log: Log, blockage: Blockage) -> None:
+    log.warning("loop_blocked", seconds=round(blockage.seconds, 3), stack=blockage.stack)
+
+
+def build(settings: Settings, basis: Basis, ground: Ground, stairs: Stairs) -> House:
+    """The house on an opened ground floor."""
+    pool, queries = ground.pool(), ground.queries()
+    return _house(
+        settings,
+        basis,
+        users=PostgresUsers(pool, queries),
+        key=ground.key(),
+        ground_steps=stairs.steps,
+        database_answers=partial(_ask, pool, queries),
+        pool=partial(_pool_stats, pool),
+        is_primary=ground.lease().is_held,
+    )
+
+
+def sketch(settings: Settings, basis: Basis) -> House:
+    """A house on in-memory twins that is never entered: to be looked at, as `boundaries` does."""
+    return _house(
+        settings,
+        basis,
+        users=MemoryUsers(),
+        key=secrets.token_bytes(32),
+        ground_steps=ground_steps(settings, Ground(), basis.log),
+        database_answers=_answers,
+    )
