@@ -22,11 +22,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Condition
 from time import monotonic
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
-from anyio import CancelScope
+from anyio import move_on_after
 
 from rookery.boundary.errors import (
     BridgeClosed,
@@ -81,34 +82,41 @@ class _Crossing(Generic[T]):
     def __init__(self, start: Callable[[], Awaitable[T]]) -> None:
         self.answer: Future[T] = Future()
         self._start = start
-        self._scope: CancelScope | None = None
+        self._task: asyncio.Task[None] | None = None
         self._given_up = False
 
-    async def run(self) -> None:
-        """On the loop: await the coroutine and hand its outcome to the thread."""
-        try:
-            with CancelScope() as self._scope:
-                if not self._given_up:
-                    self._settle(await self._start())
-        except asyncio.CancelledError:
-            self.fail(CrossingCancelled())
-            raise
-        except BaseException as fault:  # noqa: BLE001 - whatever it is, it is the caller's
-            self.fail(fault)
+    def begin(self, loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
+        """On the loop: start the coroutine, unless its thread has left in the meantime."""
+        if self._given_up:
+            ended()
+            return
+        self._task = loop.create_task(self._run(), name="bridge crossing")
+        self._task.add_done_callback(lambda _: ended())
 
     def give_up(self) -> None:
-        """On the loop: cancel the coroutine, or see to it that it never starts."""
+        """On the loop: cancel the coroutine, or see to it that it never starts.
+
+        It is cancelled once, as asyncio does, and not again at each of its next steps, as a
+        cancel scope would: database drivers have to await while they put a connection back.
+        """
         self._given_up = True
-        if self._scope is not None:
-            self._scope.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
     def fail(self, fault: BaseException) -> None:
         if not self.answer.done():
             self.answer.set_exception(fault)
 
-    def _settle(self, value: T) -> None:
-        if not self.answer.done():
-            self.answer.set_result(value)
+    async def _run(self) -> None:
+        try:
+            value = await self._start()
+        except asyncio.CancelledError:
+            self.fail(CrossingCancelled())  # without effect when the thread has left
+        except BaseException as fault:  # noqa: BLE001 - whatever it is, it is the caller's
+            self.fail(fault)
+        else:
+            if not self.answer.done():
+                self.answer.set_result(value)
 
 
 class Bridge:
@@ -124,8 +132,10 @@ class Bridge:
         self._calls = 0
         self._timeouts = 0
         self._refused: Counter[type[BridgeError]] = Counter()
-        # Written by the loop alone: the crossings that have begun there.
-        self._begun: dict[asyncio.Task[None], _Crossing[Any]] = {}
+        # Written by the loop alone: the crossings that have begun there, and whether none is left.
+        self._begun: set[_Crossing[Any]] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def call(self, fn: Callable[[*Args], Awaitable[T]], *args: *Args, seconds: float) -> T:
         """In a thread: await `fn(*args)` on the loop and return its result.
@@ -140,11 +150,13 @@ class Bridge:
         crossing = _Crossing(lambda: fn(*args))
         self._launch(crossing)
         try:
-            wait([crossing.answer], timeout=max(0.0, deadline - monotonic()))
-        finally:
-            if not crossing.answer.done():
-                self._abandon(crossing)
-        if not crossing.answer.done():
+            answered = wait([crossing.answer], timeout=max(0.0, deadline - monotonic())).done
+        except BaseException:  # the waiting thread itself was interrupted
+            self._abandon(crossing)
+            raise
+        if not answered:
+            self._abandon(crossing)
+            self._count_timeout()
             raise BridgeTimeout(seconds)
         return crossing.answer.result()
 
@@ -156,12 +168,11 @@ class Bridge:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        for crossing in self._begun.values():
+        for crossing in self._begun:
             crossing.fail(BridgeClosed())
             crossing.give_up()
-        if self._begun:
-            with CancelScope(shield=True):
-                await asyncio.wait(self._begun, timeout=grace_seconds)
+        with move_on_after(grace_seconds, shield=True):
+            await self._idle.wait()
 
     def stats(self) -> BridgeStats:
         with self._changed:
@@ -228,18 +239,21 @@ class Bridge:
         """On the loop: start the coroutine, unless the bridge was closed in the meantime."""
         if self._closed:
             crossing.fail(BridgeClosed())
-            self._leave()
-            return
-        task = self._loop.create_task(crossing.run(), name="bridge crossing")
-        self._begun[task] = crossing
-        task.add_done_callback(self._ended)
+            crossing.give_up()
+        self._begun.add(crossing)
+        self._idle.clear()
+        crossing.begin(self._loop, partial(self._ended, crossing))
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._begun[task]
+    def _ended(self, crossing: _Crossing[T]) -> None:
+        self._begun.discard(crossing)
+        if not self._begun:
+            self._idle.set()
         self._leave()
 
     def _abandon(self, crossing: _Crossing[T]) -> None:
-        with self._changed:
-            self._timeouts += 1
         with suppress(RuntimeError):  # a closed loop has nothing left to cancel
             self._loop.call_soon_threadsafe(crossing.give_up)
+
+    def _count_timeout(self) -> None:
+        with self._changed:
+            self._timeouts += 1

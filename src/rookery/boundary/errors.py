@@ -19,6 +19,10 @@ class Overloaded(BoundaryError):
     """Too many calls already wait for this kind of thread:"""
 
 
+class GivenUp(BoundaryError):
+    """Nobody waits for this call any longer."""
+
+
 class GateFull(BoundaryError):
     """The gate is full; try again later:"""
 

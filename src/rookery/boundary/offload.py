@@ -4,20 +4,24 @@ Waiting and computing are kept apart because a few computing threads are enough 
 loop of the interpreter, while hundreds of waiting ones cost it nothing.
 
 A call that is given up (its task is cancelled) while it queues never starts. Once its function
-runs, nobody can stop it: the task waits for its end, so that a limit is never exceeded by
-threads that nobody waits for; the function's result is then dropped. Long functions may ask
+runs, nobody can stop it: anyio's cancellation waits for its end and then drops the result,
+asyncio's own leaves at once. Either way its place is given back only when the function has
+ended, so that no limit is exceeded by threads nobody waits for. Long functions may ask
 `check_given_up` from time to time.
 """
 
+import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from time import perf_counter
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, from_thread, to_thread
 
-from rookery.boundary.errors import Overloaded
+from rookery.boundary.errors import GivenUp, Overloaded
 
 __all__ = ["LimiterStats", "Overloaded", "Threads", "check_given_up"]
 
@@ -44,6 +48,8 @@ class _Lane:
     def __init__(self, name: str, size: int, queue: int | None = None) -> None:
         self.name = name
         self.limiter = CapacityLimiter(size)
+        # The place is taken before anyio is asked for a thread; it need not count again.
+        self.unlimited = CapacityLimiter(math.inf)
         self.queue = queue
         self.calls = 0
         self.refused = 0
@@ -59,18 +65,17 @@ class _Lane:
         self.calls += 1
 
     async def run(self, call: Callable[[], T]) -> T:
+        place = object()
         asked = perf_counter()
-        began = asked
-
-        def timed() -> T:
-            nonlocal began
-            began = perf_counter()
-            return call()
-
+        await self.limiter.acquire_on_behalf_of(place)
+        self.longest = max(self.longest, perf_counter() - asked)
+        release = partial(self.limiter.release_on_behalf_of, place)
+        work = _Work(call, partial(asyncio.get_running_loop().call_soon_threadsafe, release))
         try:
-            return await to_thread.run_sync(timed, limiter=self.limiter)
+            return await to_thread.run_sync(work.run, limiter=self.unlimited)
         finally:
-            self.longest = max(self.longest, began - asked)
+            if not work.leave_running():
+                release()
 
     def stats(self) -> LimiterStats:
         busy = self.limiter.statistics()
@@ -83,6 +88,47 @@ class _Lane:
             refused=self.refused,
             longest_wait_seconds=self.longest,
         )
+
+
+class _Work(Generic[T]):
+    """A function on its way through a thread, which may outlive the task that waits for it.
+
+    asyncio's own cancellation does not wait for the thread. The place in the limiter must, so
+    the two agree under a lock which of them gives it back.
+    """
+
+    def __init__(self, call: Callable[[], T], release: Callable[[], object]) -> None:
+        self._call = call
+        self._release = release
+        self._lock = Lock()
+        self._running = False
+        self._left = False
+
+    def run(self) -> T:
+        """In the thread: do the work, unless nobody has waited for its start."""
+        self._begin()
+        try:
+            return self._call()
+        finally:
+            self._end()
+
+    def leave_running(self) -> bool:
+        """On the loop: nobody waits any longer. Whether the thread will give the place back."""
+        with self._lock:
+            self._left = True
+            return self._running
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._left:
+                raise GivenUp
+            self._running = True
+
+    def _end(self) -> None:
+        with self._lock:
+            self._running = False
+            if self._left:
+                self._release()
 
 
 class Threads:

@@ -1,11 +1,13 @@
 """Calls go to threads, each kind within its own limit."""
 
+import asyncio
 from contextvars import ContextVar
 from threading import Event, get_ident
 
 import anyio
 import pytest
 from anyio import to_thread
+from anyio.lowlevel import checkpoint
 
 from rookery.boundary.offload import Overloaded, Threads, check_given_up
 from tests.eventually import eventually
@@ -113,6 +115,32 @@ async def test_a_running_call_that_is_given_up_keeps_its_place_until_it_ends() -
             assert threads.stats()[1].running == 1
             release.set()
     assert threads.stats()[1].running == 0
+
+
+async def test_a_call_left_by_asyncios_own_cancellation_keeps_its_place_until_it_ends() -> None:
+    threads, begun, release = Threads(cpu=1), Event(), Event()
+
+    def work() -> None:
+        begun.set()
+        release.wait()
+
+    task = asyncio.create_task(threads.cpu(work))
+    await threads.io(begun.wait)
+    task.cancel()
+    await asyncio.wait([task])
+    assert threads.stats()[1].running == 1
+    release.set()
+    await until_running(threads, 1, 0)
+
+
+async def test_a_call_cancelled_by_asyncio_before_its_start_frees_its_place() -> None:
+    threads, ran = Threads(cpu=1), Event()
+    task = asyncio.create_task(threads.cpu(ran.set))
+    await checkpoint()
+    task.cancel()
+    await asyncio.wait([task])
+    await until_running(threads, 1, 0)
+    assert await threads.cpu(len, "abc") == 3
 
 
 async def test_a_running_call_can_notice_that_it_was_given_up() -> None:

@@ -1,0 +1,125 @@
+"""`rookery db`: migrate, back up, restore or open the database, while a server runs or not."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TypeVar
+
+from rookery.cli.options import add_settings, settings_of
+from rookery.settings import Settings
+from rookery.storage import access, backup, migrations
+from rookery.storage.embedded import binaries
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+
+T = TypeVar("T")
+Work = Callable[[Settings, argparse.Namespace], Coroutine[None, None, int]]
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("db", help="migrate, back up, restore or open the database")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add(commands, "migrate", "bring the database to the present schema", _migrate)
+    saving = _add(commands, "backup", "write everything into one file", _backup)
+    saving.add_argument("file", type=Path, metavar="FILE")
+    restoring = _add(commands, "restore", "replace everything by a backup", _restore)
+    restoring.add_argument("file", type=Path, metavar="FILE")
+    restoring.add_argument(
+        "--force", action="store_true", help="replace a database that is not empty"
+    )
+    _add(commands, "shell", "open psql on the database", _shell)
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    purpose: str,
+    work: Work,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=purpose, description=purpose)
+    add_settings(parser, ("data", "database_url"))
+    parser.set_defaults(run=lambda parsed: asyncio.run(work(settings_of(parsed), parsed)))
+    return parser
+
+
+async def _migrate(settings: Settings, _parsed: argparse.Namespace) -> int:
+    async with access.reach(settings.data, settings.database_url, log=_tell) as target:
+        await _bring_up_to_date(target)
+    return 0
+
+
+async def _backup(settings: Settings, parsed: argparse.Namespace) -> int:
+    file: Path = parsed.file.absolute()
+    async with access.reach(settings.data, settings.database_url, log=_tell) as target:
+        size = await _with_progress(
+            f"Backing up to {file}", backup.backup(target, file, _programs())
+        )
+    print(f"Wrote {file} ({size:,} bytes).")
+    return 0
+
+
+async def _restore(settings: Settings, parsed: argparse.Namespace) -> int:
+    known = max(migration.number for migration in migrations.load())
+    if not parsed.file.is_file():
+        raise backup.RestoreFailed(reason=f"there is no file {parsed.file}")
+    reached = access.reach(settings.data, settings.database_url, alone=True, log=_tell)
+    async with reached as target:
+        work = backup.restore(
+            target, parsed.file.absolute(), _programs(), known=known, force=parsed.force
+        )
+        await _with_progress(f"Restoring {parsed.file}", work)
+        await _bring_up_to_date(target)
+    print(f"Restored {parsed.file}.")
+    return 0
+
+
+async def _shell(settings: Settings, _parsed: argparse.Namespace) -> int:
+    async with access.reach(settings.data, settings.database_url, log=_tell) as target:
+        # Ctrl-C ends a query in psql, not this process that holds the database for it.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
+        psql = await asyncio.create_subprocess_exec(
+            str(binaries.find() / "psql"),
+            f"--dbname={target.dsn}",
+            env={**os.environ, **target.program_environment},
+        )
+        return await psql.wait()
+
+
+async def _bring_up_to_date(target: Target) -> None:
+    done = await migrations.migrate(target, Queries.load(), migrations.load(), log=_tell)
+    if not done:
+        print("The schema is up to date.")
+
+
+def _programs() -> backup.Programs:
+    return backup.Programs(binaries.find(), os.environ)
+
+
+async def _with_progress(what: str, work: Coroutine[None, None, T]) -> T:
+    """Says that it is still at it, once a second, to someone who watches."""
+    began = time.monotonic()
+    task = asyncio.create_task(work)
+    while not (await asyncio.wait({task}, timeout=1))[0]:
+        if sys.stderr.isatty():
+            print(f"\r{what}: {time.monotonic() - began:.0f} s", end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(f"\r{what}: {time.monotonic() - began:.1f} s", file=sys.stderr)
+    return task.result()
+
+
+def _tell(event: str, /, **fields: object) -> None:
+    """What is worth a line for the person who waits."""
+    match event:
+        case "database_initialising":
+            print(f"Making a database in {fields['path']}.", file=sys.stderr)
+        case "migration_applied":
+            print(f"Applied migration {fields['number']} ({fields['name']}).")
+        case "migration_waits":
+            print("Waiting for another process that migrates.", file=sys.stderr)
+        case "database_unsafe":
+            print(f"Warning: {fields['place']} runs with {fields['setting']}.", file=sys.stderr)

@@ -1,0 +1,14 @@
+-- Run in the same transaction after the content of a backup: refuses a schema from the future, and
+-- moves the epoch past both, so that no writer from before goes on.
+SELECT set_config('rookery.known', :'known', true);
+DO $$
+BEGIN
+    IF (SELECT max(number) FROM public.schema_migrations)
+        > current_setting('rookery.known')::integer THEN
+        RAISE EXCEPTION 'the backup was made by a newer Rookery';
+    END IF;
+END
+$$;
+UPDATE public.fence
+SET epoch = greatest(epoch, (SELECT coalesce(max(epoch), 0) FROM before_restore)) + 1;
+UPDATE public.lease SET epoch = (SELECT epoch FROM public.fence), expires_at = '-infinity';

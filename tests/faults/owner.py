@@ -1,0 +1,110 @@
+"""Run by tests as a process of its own: owns an embedded server and says what happens, in JSON.
+
+owner.py DATA hold              opens the server until standard input ends
+owner.py DATA write             and writes rows through the fence, saying each acknowledged one
+owner.py DATA migrate MOMENT    and migrates, but kills itself at a fault point
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import asyncpg
+
+from rookery.storage import faultpoints, migrations
+from rookery.storage.embedded.server import EmbeddedServer, open_server
+from rookery.storage.fence import Fence, OutcomeUnknown
+from rookery.storage.lease import Lease
+from rookery.storage.pool import Pool, open_pool
+from rookery.storage.problems import Problem
+from rookery.storage.queries import Queries
+
+TABLE = "CREATE TABLE IF NOT EXISTS kept (n bigint PRIMARY KEY)"
+LAST = "SELECT coalesce(max(n), 0) AS last, count(*) AS rows FROM kept"
+AWAY = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OutcomeUnknown)
+
+
+def say(event: str, /, **fields: object) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def tell(event: str, /, **fields: object) -> None:
+    """The log of the server; its events have names of their own."""
+    say(event, **{key: str(value) for key, value in fields.items()})
+
+
+async def owner_is_gone() -> None:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await reader.read()
+
+
+async def hold(server: EmbeddedServer) -> None:
+    gone = asyncio.create_task(owner_is_gone())
+    failed = asyncio.create_task(server.wait_failed())
+    await asyncio.wait({gone, failed}, return_when=asyncio.FIRST_COMPLETED)
+    failed.cancel()
+    if not gone.done():
+        gone.cancel()
+        raise failed.result()
+
+
+async def migrate(server: EmbeddedServer, queries: Queries, moment: str = "") -> None:
+    def hook(reached: str) -> None:
+        if reached == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    faultpoints.set_hook(hook)
+    done = await migrations.migrate(server.target, queries, migrations.load())
+    say("migrated", numbers=[migration.number for migration in done])
+
+
+async def write(server: EmbeddedServer, queries: Queries) -> None:
+    await migrate(server, queries)
+    async with open_pool(server.target, instance=f"writer-{os.getpid()}", size=3) as pool:
+        await pool.execute(TABLE)
+        lease = Lease(pool, queries, instance=f"writer-{os.getpid()}", address="")
+        gone = asyncio.create_task(owner_is_gone())
+        while not gone.done():
+            try:
+                await write_on(pool, await lease.take(force=True), gone)
+            except AWAY as error:
+                say("interrupted", reason=repr(error))
+                await asyncio.sleep(0.05)
+
+
+async def write_on(pool: Pool, fence: Fence, gone: "asyncio.Task[None]") -> None:
+    row = await pool.fetchrow(LAST)
+    assert row is not None
+    number = row["last"]
+    say("resumed", last=number, rows=row["rows"])
+    while not gone.done():
+        number += 1
+        async with fence.write() as connection:
+            await connection.execute("INSERT INTO kept (n) VALUES ($1)", number)
+        say("kept", n=number)
+
+
+async def main(data: Path, work: str, *words: str) -> int:
+    queries = Queries.load()
+    try:
+        async with open_server(data, log=tell) as server:
+            say("open", supervisor=server.supervisor_pid, postmaster=server.postmaster_pid)
+            if work == "write":
+                await write(server, queries)
+            elif work == "migrate":
+                await migrate(server, queries, *words)
+            else:
+                await hold(server)
+    except Problem as problem:
+        say("problem", name=type(problem).__name__, sentence=str(problem))
+        return problem.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:])))

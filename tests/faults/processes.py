@@ -1,0 +1,121 @@
+"""Processes for the tests of faults: an owner of a database to kill, and what it leaves behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).resolve().parents[2]
+OWNER = Path(__file__).with_name("owner.py")
+LIMIT_SECONDS = 60.0
+
+
+class Owner:
+    """A process that opens the embedded server on a folder; see owner.py for what it can do."""
+
+    def __init__(self, data: Path, work: str = "hold", *words: str, prefix: tuple[str, ...] = ()):
+        self.data = data
+        self.facts: dict[str, Any] = {}
+        self.process = subprocess.Popen(
+            [*prefix, sys.executable, str(OWNER), str(data), work, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))},
+        )
+
+    def next(self) -> dict[str, Any]:
+        """The next thing it says; empty when it has ended."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line.endswith(b"\n"):
+            return {}
+        said: dict[str, Any] = json.loads(line)
+        self.facts |= said
+        return said
+
+    def until(self, event: str) -> dict[str, Any]:
+        while said := self.next():
+            if said["event"] == event:
+                return said
+        raise AssertionError(f"it ended before it said {event}: {self.facts}")
+
+    def rest(self) -> list[dict[str, Any]]:
+        """Everything it still said before it ended."""
+        return list(iter(self.next, {}))
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.rest()
+        return self.process.wait(LIMIT_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        wait_until_gone(self.data)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def processes_of(data: Path) -> dict[int, str]:
+    """Every process whose command line or working folder mentions the data folder."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            words, folder = _about(entry)
+            if str(data) in words or folder.startswith(str(data)):
+                found[int(entry.name)] = words
+    return found
+
+
+def _about(entry: Path) -> tuple[str, str]:
+    try:
+        words = (entry / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+    except OSError:
+        return "", ""
+    try:
+        return words, str((entry / "cwd").readlink())
+    except OSError:
+        return words, ""
+
+
+def wait_until_gone(data: Path) -> None:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while left := processes_of(data):
+        assert time.monotonic() < deadline, f"left behind: {left}"
+        time.sleep(0.05)
+
+
+def backends_of(postmaster: int) -> list[int]:
+    """The sessions that clients have with a server."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        words = _about(entry)[0] if entry.name.isdigit() else ""
+        if words.startswith("postgres: rookery") and _parent(entry) == postmaster:
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def _parent(entry: Path) -> int:
+    try:
+        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
