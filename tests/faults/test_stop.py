@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wire.processes import Server, read_to_end, running_server
+from tests.wire.processes import Server, read_to_end, running_server, starting_server
 
 STOP_SECONDS = 10
 
@@ -100,9 +100,39 @@ def test_sigusr1_shows_every_threads_stack(tmp_path: Path) -> None:
         wait_for(server, "rookery_primary 1.0")
 
 
+def test_a_signal_during_the_start_ends_it(tmp_path: Path) -> None:
+    with starting_server(tmp_path, "slow-start") as server:
+        server.until_logged("waiting_for_ever")
+        server.signal(signal.SIGTERM)
+        assert server.wait(STOP_SECONDS) == 0
+
+
+def test_a_failed_start_is_a_sentence(tmp_path: Path) -> None:
+    with running_server(tmp_path, trouble="failing-start") as server:
+        assert server.wait() == 3
+        assert server.logged() == "The start failed at failing: no disk.\n"
+
+
+def test_a_step_that_fails_to_stop_shows_in_the_exit_code(tmp_path: Path) -> None:
+    with running_server(tmp_path, trouble="failing-stop") as server:
+        server.signal(signal.SIGTERM)
+        assert server.wait(STOP_SECONDS) == 1
+        assert "step_stop_failed" in server.logged()
+
+
+def test_a_stop_that_blocks_the_loop_is_ended_by_force_and_shown(tmp_path: Path) -> None:
+    with running_server(tmp_path, trouble="blocking-stop") as server:
+        server.signal(signal.SIGTERM)
+        assert server.wait(STOP_SECONDS) == 1
+        assert "in block" in server.logged()
+
+
 def test_a_taken_port_is_a_sentence(tmp_path: Path) -> None:
     with running_server(tmp_path) as first:
         _, port = first.place
         with running_server(tmp_path, port) as second:
-            assert second.wait() != 0
-            assert f"Another program already listens on 127.0.0.1:{port}" in second.logged()
+            assert second.wait() == 3
+            assert second.logged() == (
+                f"Another program already listens on 127.0.0.1:{port};"
+                " stop it or choose another --port.\n"
+            )

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -68,12 +68,25 @@ def read_to_end(wire: socket.socket) -> bytes:
 
 
 @contextmanager
-def running_server(folder: Path, port: int = 0) -> Iterator[Server]:
-    """Listens on a free port; the block begins when it answers."""
-    log = folder / f"server-{port}.log"
+def running_server(folder: Path, port: int = 0, trouble: str = "") -> Iterator[Server]:
+    """Listens on a free port; the block begins when it answers, or has given up."""
+    with _process(folder / f"server-{port}.log", str(port), trouble) as started:
+        assert started.process.stdout is not None
+        yield replace(started, address=started.process.stdout.readline().strip())
+
+
+@contextmanager
+def starting_server(folder: Path, trouble: str) -> Iterator[Server]:
+    """The block begins at once."""
+    with _process(folder / "server.log", "0", trouble) as started:
+        yield started
+
+
+@contextmanager
+def _process(log: Path, port: str, trouble: str) -> Iterator[Server]:
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.wire.app_under_test", str(port)],
+            [sys.executable, "-m", "tests.wire.app_under_test", port, trouble],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": "src"},
             stdout=subprocess.PIPE,
@@ -81,8 +94,7 @@ def running_server(folder: Path, port: int = 0) -> Iterator[Server]:
             text=True,
         )
     try:
-        assert process.stdout is not None
-        yield Server(process.stdout.readline().strip(), process, log)
+        yield Server("", process, log)
     finally:
         process.kill()
         process.communicate()

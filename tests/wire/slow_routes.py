@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import anyio
 import msgspec
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
@@ -69,7 +69,7 @@ async def render(request: Request) -> Response:
     times = int(request.path_params["times"])
     kit = kit_of(request)
     view = msgspec.defstruct("View", [("trouble", str), ("role", str), ("address", str)])(
-        "", "primary", "http://localhost"
+        "", "Primary", "http://localhost"
     )
 
     def work() -> str:
@@ -91,6 +91,11 @@ async def fail(_request: Request) -> Response:
     raise ZeroDivisionError("a secret of the inside")
 
 
+@runs(Domain.LOOP, "a constant")
+async def inline(_request: Request) -> Response:
+    return HTMLResponse("<body><script>document.body.innerText = 'it ' + 'ran'</script>")
+
+
 def slow_routes() -> list[Route]:
     return [
         Route("/slow/ticks", ticks, methods=["GET"]),
@@ -98,6 +103,7 @@ def slow_routes() -> list[Route]:
         Route("/slow/wait/{seconds:float}", wait, methods=["GET"]),
         Route("/slow/cross/{seconds:float}", cross, methods=["GET"]),
         Route("/slow/render/{times:int}", render, methods=["GET"]),
+        Route("/slow/inline", inline, methods=["GET"]),
         Route("/slow/fail", fail, methods=["GET"]),
         Route("/api/echo", echo, methods=["POST"]),
         Route("/api/beat", echo, methods=["POST"]),

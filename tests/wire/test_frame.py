@@ -115,7 +115,7 @@ async def test_a_secondary_sends_workers_away_without_json(path: str) -> None:
 
 async def test_a_secondary_answers_everybody_else() -> None:
     async with open_site(replace(make_house(), is_primary=lambda: False)) as site:
-        assert "secondary" in (await site.browser.get("/")).text
+        assert "Secondary" in (await site.browser.get("/")).text
 
 
 async def test_metrics_count_requests_by_route_and_show_the_crossings() -> None:
@@ -135,6 +135,7 @@ async def test_metrics_count_requests_by_route_and_show_the_crossings() -> None:
         "rookery_bridge_calls_total 0.0",
         "rookery_pool_connections 3.0",
         "rookery_primary 1.0",
+        'rookery_loop_calls_total{name="GET /static/{digest}/{name}"} 1.0',
     ):
         assert line in text
 

@@ -24,6 +24,7 @@ from rookery.web.faults import Fault
 from rookery.web.house import House
 from rookery.web.inventory import entries
 from rookery.web.kit import Kit, kit_of
+from rookery.web.metering import meter_routes
 from rookery.web.middleware.blocked_users import BlockedUsers
 from rookery.web.middleware.csrf import CsrfGuard
 from rookery.web.middleware.errors import Errors
@@ -58,6 +59,7 @@ def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlett
     app.router.redirect_slashes = False
     app.state.kit = kit
     app.state.openapi = document(app.routes)
+    meter_routes(app.routes, house.meter)
     app.state.inventory = entries(app, house.stairs.steps)
     return app
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from rookery.boundary.bridge import Bridge
 from rookery.boundary.gate import Gate
+from rookery.boundary.meter import LoopMeter
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import LoopWatch
 from rookery.clock import Clock
@@ -54,6 +55,7 @@ class House:
     secret_keys: tuple[bytes, ...]  # the last one signs, all are accepted
     database_answers: Callable[[], Awaitable[None]]  # raises or takes too long when it does not
     watch: Opened[LoopWatch] = field(default_factory=lambda: Opened("watch"))
+    meter: LoopMeter = field(default_factory=LoopMeter)
     gates: tuple[Gate, ...] = ()
     pool: Callable[[], PoolStats | None] = lambda: None
     is_primary: Callable[[], bool] = always

@@ -28,35 +28,35 @@ def entries(app: Starlette, steps: tuple[Step, ...]) -> tuple[Entry, ...]:
 
 
 def _items(app: Starlette) -> Iterator[tuple[str, str, object]]:
-    for name, endpoint in endpoints(app.routes):
-        yield "route", name, endpoint
+    for name, route in named_routes(app.routes):
+        yield "route", name, endpoint_of(route)
     for middleware in app.user_middleware:
-        yield (
-            "middleware",
-            getattr(middleware.cls, "__name__", repr(middleware.cls)),
-            middleware.cls,
-        )
+        yield "middleware", getattr(middleware.cls, "__name__", "?"), middleware.cls
     for error, respond in app.exception_handlers.items():
         yield "error handler", getattr(error, "__name__", str(error)), respond
 
 
-def endpoints(routes: list[BaseRoute], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Each route with its methods and pattern, those of mounted parts included."""
+def named_routes(routes: list[BaseRoute], prefix: str = "") -> Iterator[tuple[str, BaseRoute]]:
+    """Each route under its methods and pattern, those of mounted parts included."""
     for route in routes:
         if isinstance(route, Route):
             methods = ",".join(sorted((route.methods or set()) - {"HEAD"}))
-            yield f"{methods} {prefix}{route.path}".strip(), route.endpoint
+            yield f"{methods} {prefix}{route.path}".strip(), route
         elif isinstance(route, Mount) and route.routes:
-            yield from endpoints(route.routes, prefix + route.path)
+            yield from named_routes(route.routes, prefix + route.path)
         else:
-            yield f"{prefix}{getattr(route, 'path', route)}", getattr(route, "app", route)
+            yield f"{prefix}{getattr(route, 'path', route)}", route
+
+
+def endpoint_of(route: BaseRoute) -> object:
+    return getattr(route, "endpoint", None) or getattr(route, "app", route)
 
 
 def _refuse_sync(routes: list[BaseRoute]) -> None:
-    plain = [
-        name
-        for name, endpoint in endpoints(routes)
-        if inspect.isfunction(endpoint) and not inspect.iscoroutinefunction(endpoint)
-    ]
+    plain = [name for name, route in named_routes(routes) if _is_sync(endpoint_of(route))]
     if plain:
         raise SyncEndpoint(", ".join(plain))
+
+
+def _is_sync(endpoint: object) -> bool:
+    return inspect.isfunction(endpoint) and not inspect.iscoroutinefunction(endpoint)

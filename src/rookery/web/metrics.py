@@ -18,6 +18,7 @@ from rookery import __version__
 from rookery.boundary.bridge import BridgeStats
 from rookery.boundary.gate import GateStats
 from rookery.boundary.histogram import Histogram
+from rookery.boundary.meter import LoopTime
 from rookery.boundary.offload import LimiterStats
 from rookery.web.house import House, PoolStats
 from rookery.web.traffic import BOUNDS, Key, Tally, Traffic
@@ -35,6 +36,7 @@ class Figures:
     bridge: BridgeStats | None
     lag: Histogram | None
     longest_lag: float
+    loop_times: dict[str, LoopTime]
     pool: PoolStats | None
     primary: bool
 
@@ -49,6 +51,7 @@ def figures(house: House, traffic: Traffic) -> Figures:
         bridge=house.bridge().stats() if house.bridge.is_open else None,
         lag=house.watch().histogram() if house.watch.is_open else None,
         longest_lag=house.watch().longest if house.watch.is_open else 0.0,
+        loop_times=house.meter.times(),
         pool=house.pool(),
         primary=house.is_primary(),
     )
@@ -75,6 +78,7 @@ class _Snapshot(Collector):
         yield from _gates(shown.gates)
         yield from _bridge(shown.bridge)
         yield from _lag(shown.lag, shown.longest_lag)
+        yield from _loop_times(shown.loop_times)
         yield from _pool(shown.pool)
 
 
@@ -149,6 +153,17 @@ def _lag(lag: Histogram | None, longest: float) -> Iterator[Metric]:
     metric.add_metric([], _cumulative(lag.bounds, lag.counts), lag.total_seconds)
     yield metric
     yield _gauge("rookery_loop_lag_longest_seconds", "The longest since the start", longest)
+
+
+def _loop_times(times: dict[str, LoopTime]) -> Iterator[Metric]:
+    gauge, counter, name = GaugeMetricFamily, CounterMetricFamily, "rookery_loop"
+    named = sorted(times.items())
+    seconds = ((route, time.total_seconds) for route, time in named)
+    calls = ((route, time.calls) for route, time in named)
+    longest = ((route, time.longest_step_seconds) for route, time in named)
+    yield _by_name(counter, f"{name}_seconds", "Spent on the loop", seconds)
+    yield _by_name(counter, f"{name}_calls", "Calls measured", calls)
+    yield _by_name(gauge, f"{name}_longest_step_seconds", "Longest at a stretch", longest)
 
 
 def _pool(pool: PoolStats | None) -> Iterator[Metric]:

@@ -24,7 +24,7 @@ async def home(request: Request) -> Response:
     kit = kit_of(request)
     view = HomeView(
         trouble=await kit.readiness.reason_against(),
-        role="primary" if kit.house.is_primary() else "secondary",
+        role="Primary" if kit.house.is_primary() else "Secondary",
         address=kit.house.base_url or str(request.base_url).rstrip("/"),
     )
     return await page(request, "home.html", view)
