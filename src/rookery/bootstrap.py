@@ -9,14 +9,14 @@ up in order, down in reverse, each in its domain.
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from starlette.applications import Starlette
 
 from rookery.boundary.bridge import Bridge, open_bridge
-from rookery.boundary.domains import Declaration, Domain, Entry
+from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, LoopWatch
@@ -24,9 +24,11 @@ from rookery.clock import SystemClock
 from rookery.logs import Log
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
-from rookery.storage.lease import Lease, held_lease
+from rookery.storage.lease import Lease
 from rookery.storage.memory import MemoryUsers
+from rookery.storage.migrations import Migration
 from rookery.storage.pool import Pool, open_pool
+from rookery.storage.primacy import primacy
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
 from rookery.storage.users import PostgresUsers
@@ -34,6 +36,7 @@ from rookery.web.app import create_app
 from rookery.web.hosts import hosts
 from rookery.web.house import Basis, House, PoolStats
 from rookery.web.proxies import proxies
+from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
 
 LOOPBACK = ("127.0.0.0/8", "::1")
@@ -51,27 +54,34 @@ class Ground:
 
     target: Opened[Target] = field(default_factory=lambda: Opened("the database"))
     queries: Opened[Queries] = field(default_factory=lambda: Opened("the queries"))
+    migrations: Opened[tuple[Migration, ...]] = field(
+        default_factory=lambda: Opened("the migrations")
+    )
     pool: Opened[Pool] = field(default_factory=lambda: Opened("the pool"))
     key: Opened[bytes] = field(default_factory=lambda: Opened("the session key"))
     lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
 
 
-@asynccontextmanager
-async def open_site(
-    settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing
-) -> AsyncIterator[tuple[Starlette, House]]:
-    """The app, with everything under it open; `prepare` runs before the first request."""
+def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -> Site:
+    """The site of these settings, not opened yet; `prepare` runs before the first request."""
     ground = Ground()
     stairs = Stairs(ground_steps(settings, ground, basis.log), basis.threads, basis.log)
-    await stairs.start()
-    try:
-        house = build(settings, basis, ground, stairs)
-        app = create_app(house)
-        async with app.router.lifespan_context(app):
-            await prepare(house)
-            yield app, house
-    finally:
-        await stairs.stop()
+    upstairs: list[Stairs] = []
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Starlette, House]]:
+        await stairs.start()
+        try:
+            house = build(settings, basis, ground, stairs.steps)
+            upstairs.append(house.stairs)
+            app = create_app(house)
+            async with app.router.lifespan_context(app):
+                await prepare(house)
+                yield app, house
+        finally:
+            await stairs.stop()
+
+    return Site(opened, lambda: [name for one in (*upstairs, stairs) for name in one.failures])
 
 
 def ground_steps(settings: Settings, ground: Ground, log: Log) -> tuple[Step, ...]:
@@ -93,8 +103,14 @@ def ground_steps(settings: Settings, ground: Ground, log: Log) -> tuple[Step, ..
             lambda: open_pool(ground.target(), instance=instance, log=log.info),
             seconds=6.0,
         ),
-        Step("schema", Declaration(Domain.LOOP, "awaits one connection"), partial(_migrate, ground, log)),
-        Step("session key", Declaration(Domain.LOOP, "awaits one query"), partial(_fetch_key, ground)),
+        Step(
+            "schema",
+            Declaration(Domain.LOOP, "awaits one connection"),
+            partial(_migrate, ground, log),
+        ),
+        Step(
+            "session key", Declaration(Domain.LOOP, "awaits one query"), partial(_fetch_key, ground)
+        ),
         opening(
             ground.lease,
             "lease",
@@ -110,9 +126,7 @@ def _load_sql(ground: Ground) -> None:
 
 
 async def _migrate(ground: Ground, log: Log) -> None:
-    await migrations.migrate(
-        ground.target(), ground.queries(), ground.migrations(), log=log.info
-    )
+    await migrations.migrate(ground.target(), ground.queries(), ground.migrations(), log=log.info)
 
 
 async def _fetch_key(ground: Ground) -> None:
@@ -129,7 +143,7 @@ def _hold_lease(
         address=settings.base_url or f"http://{settings.host}:{settings.port}",
     )
     # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
-    return held(lease, force=settings.database_url is None, log=log.info)
+    return primacy(lease, force=settings.database_url is None, log=log.info)
 
 
 def upper_steps(basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch]) -> tuple[Step, ...]:
@@ -154,15 +168,14 @@ def _tell_blockage(log: Log, blockage: Blockage) -> None:
     log.warning("loop_blocked", seconds=round(blockage.seconds, 3), stack=blockage.stack)
 
 
-def build(settings: Settings, basis: Basis, ground: Ground, stairs: Stairs) -> House:
+def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step, ...]) -> House:
     """The house on an opened ground floor."""
     pool, queries = ground.pool(), ground.queries()
-    return _house(
-        settings,
-        basis,
+    return replace(
+        sketch(settings, basis),
         users=PostgresUsers(pool, queries),
-        key=ground.key(),
-        ground_steps=stairs.steps,
+        secret_keys=(ground.key(),),
+        ground_steps=climbed,
         database_answers=partial(_ask, pool, queries),
         pool=partial(_pool_stats, pool),
         is_primary=ground.lease().is_held,
@@ -170,12 +183,42 @@ def build(settings: Settings, basis: Basis, ground: Ground, stairs: Stairs) -> H
 
 
 def sketch(settings: Settings, basis: Basis) -> House:
-    """A house on in-memory twins that is never entered: to be looked at, as `boundaries` does."""
-    return _house(
-        settings,
-        basis,
+    """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
+    bridge: Opened[Bridge] = Opened("the bridge")
+    watch: Opened[LoopWatch] = Opened("the watch")
+    return House(
         users=MemoryUsers(),
-        key=secrets.token_bytes(32),
+        threads=basis.threads,
+        bridge=bridge,
+        watch=watch,
+        stairs=Stairs(upper_steps(basis, bridge, watch), basis.threads, basis.log),
         ground_steps=ground_steps(settings, Ground(), basis.log),
-        database_answers=_answers,
+        clock=basis.clock,
+        log=basis.log,
+        secret_keys=(secrets.token_bytes(32),),
+        database_answers=_answer_at_once,
+        gates=(Gate("request_task", settings.task_semaphore_size),),
+        lifecycle=basis.lifecycle,
+        streams=basis.streams,
+        base_url=settings.base_url,
+        hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
+        proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
+        access_log=settings.access_log,
     )
+
+
+async def _answer_at_once() -> None:
+    """What in-memory twins do."""
+
+
+async def _ask(pool: Pool, queries: Queries) -> None:
+    await pool.fetchval(queries["alive"])
+
+
+def _pool_stats(pool: Pool) -> PoolStats:
+    return PoolStats(pool.get_size(), pool.get_idle_size(), pool.get_max_size())
+
+
+def basis(settings: Settings, log: Log) -> Basis:
+    """What the process has from its first moment."""
+    return Basis(Threads(tokens=settings.threadpool_tokens), SystemClock(), log)

@@ -89,7 +89,9 @@ def test_a_server_killed_during_initdb_starts_again(data: Path) -> None:
 def test_a_supervisor_killed_during_initdb_is_replaced(data: Path) -> None:
     with Owner(data) as owner:
         owner.until("database_initialising")
-        kill(next(pid for pid, words in processes_of(data).items() if "embedded.supervisor" in words))
+        kill(
+            next(pid for pid, words in processes_of(data).items() if "embedded.supervisor" in words)
+        )
         owner.until("open")
         assert owner.stop() == 0
 

@@ -14,7 +14,7 @@ from rookery.service.users import Users
 from rookery.web.hosts import Hosts, hosts
 from rookery.web.lifecycle import Lifecycle
 from rookery.web.proxies import Proxies
-from rookery.web.steps import Opened, Stairs
+from rookery.web.steps import Opened, Stairs, Step
 from rookery.web.streams import Streams
 
 
@@ -42,6 +42,17 @@ def always() -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a process has before it opens anything, from its first moment to its last."""
+
+    threads: Threads
+    clock: Clock
+    log: Log
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    streams: Streams = field(default_factory=Streams)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
     """Everything the app needs, and nothing it opens itself."""
@@ -50,6 +61,7 @@ class House:
     threads: Threads
     bridge: Opened[Bridge]
     stairs: Stairs
+    ground_steps: tuple[Step, ...] = ()  # taken before the house was built, listed with its own
     clock: Clock
     log: Log
     secret_keys: tuple[bytes, ...]  # the last one signs, all are accepted

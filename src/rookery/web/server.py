@@ -10,13 +10,15 @@ the sequence is ours:
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 import uvicorn
 from starlette.applications import Starlette
 
-from rookery.web.house import House
+from rookery.boundary.offload import Threads
+from rookery.web.house import Basis, House
 from rookery.web.leaving import AT_ONCE, fail_after, fail_never, leave_now, leave_within
 from rookery.web.lifecycle import Phase
 from rookery.web.listening import Place, address_of, bind, complaint_for, raise_file_limit
@@ -45,6 +47,14 @@ def nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Site:
+    """What is served: how it is opened and closed, and which of its steps failed to stop."""
+
+    open: Callable[[], AbstractAsyncContextManager[tuple[Starlette, House]]]
+    failures: Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Serving:
     place: Place
     say: Callable[[str], object]
@@ -52,8 +62,8 @@ class _Serving:
 
 
 async def serve(
-    app: Starlette,
-    house: House,
+    site: Site,
+    basis: Basis,
     place: Place,
     *,
     say: Callable[[str], object],
@@ -66,10 +76,10 @@ async def serve(
     must end without going through its callers.
     """
     raise_file_limit()
-    request = StopRequest(lambda: leave_now(AT_ONCE, farewell), house.log)
+    request = StopRequest(lambda: leave_now(AT_ONCE, farewell), basis.log)
     request.on_first(lambda: fail_after(patience.whole))
-    with signals_caught(request, house.log):
-        code = await _serve_until(request, app, house, _Serving(place, say, patience))
+    with signals_caught(request, basis.log):
+        code = await _serve_until(request, site, basis, _Serving(place, say, patience))
     fail_never()
     leave_within(patience.exit, code, farewell)
     return code
@@ -84,24 +94,22 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _serve_until(
-    request: StopRequest, app: Starlette, house: House, serving: "_Serving"
-) -> int:
-    _let_signals_end_the_start(request, house)
+async def _serve_until(request: StopRequest, site: Site, basis: Basis, serving: _Serving) -> int:
+    _let_signals_end_the_start(request, basis)
     try:
-        with contextlib.closing(await house.threads.io(bind, serving.place)) as listening:
-            async with app.router.lifespan_context(app):
+        with contextlib.closing(await basis.threads.io(bind, serving.place)) as listening:
+            async with site.open() as (app, house):
                 await _answer_requests(request, app, house, listening, serving)
     except asyncio.CancelledError:
         if not request.made:
             raise
-    failures = house.stairs.failures
-    house.log.info("stopped", failed_steps=failures, threads_left=_threads_held(house))
+    failures = site.failures()
+    basis.log.info("stopped", failed_steps=failures, threads_left=_threads_held(basis.threads))
     return 1 if failures else 0
 
 
 async def _answer_requests(
-    request: StopRequest, app: Starlette, house: House, listening: socket.socket, how: "_Serving"
+    request: StopRequest, app: Starlette, house: House, listening: socket.socket, how: _Serving
 ) -> None:
     server = _Uvicorn(_config(app, house, how.patience))
     answering = asyncio.create_task(server.serve(sockets=[listening]), name="http server")
@@ -121,23 +129,25 @@ async def _answer_requests(
 async def _stop(house: House, server: "_Uvicorn") -> None:
     """Everything up to the drain, which the server does when told to end."""
     house.lifecycle.stop()
-    house.log.info("stopping", streams=house.streams.end_all(), threads=_threads_held(house))
+    house.log.info(
+        "stopping", streams=house.streams.end_all(), threads=_threads_held(house.threads)
+    )
     await house.stairs.stop_early()
     server.should_exit = True
 
 
-def _let_signals_end_the_start(request: StopRequest, house: House) -> None:
+def _let_signals_end_the_start(request: StopRequest, basis: Basis) -> None:
     this = asyncio.current_task()
 
     def end_start() -> None:
-        if this is not None and house.lifecycle.phase is Phase.STARTING:
+        if this is not None and basis.lifecycle.phase is Phase.STARTING:
             this.cancel()
 
     request.on_first(end_start)
 
 
-def _threads_held(house: House) -> int:
-    return sum(limiter.running for limiter in house.threads.stats())
+def _threads_held(threads: Threads) -> int:
+    return sum(limiter.running for limiter in threads.stats())
 
 
 class _Uvicorn(uvicorn.Server):
