@@ -43,7 +43,7 @@ def make_house(
         stairs=Stairs((crossing, *steps), threads, log),
         clock=clock or SystemClock(),
         log=log,
-        secret_keys=(KEY,),
+        secret_keys=lambda: (KEY,),
         database_answers=database_answers,
     )
 

@@ -48,6 +48,13 @@ async def test_head_is_get_without_the_body(path: str) -> None:
         assert head.headers["content-type"] == get.headers["content-type"]
 
 
+async def test_head_of_a_stream_ends() -> None:
+    async with open_site(None, *slow_routes()) as site:
+        head = await site.browser.head("/slow/ticks")
+        assert head.headers["content-type"].startswith("text/event-stream")
+        assert len(site.house.streams) == 0
+
+
 async def test_head_is_refused_where_get_is() -> None:
     async with open_site() as site:
         assert (await site.browser.head("/logout")).status_code == 405

@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
 
+from rookery.web.proxies import proxies
 from tests.unit.web.fakes import HandClock
 from tests.wire.houses import PASSWORD, Site, make_house, make_user, open_site
 
@@ -134,14 +136,19 @@ async def test_logging_out_ends_the_session() -> None:
         assert "Log out" not in home.text
 
 
+async def change_ada(site: Site, clock: HandClock, **changes: Any) -> None:
+    """And waits until nobody remembers what she was."""
+    ada = await site.house.users.by_name("ada")
+    assert ada is not None
+    await site.house.users.save(replace(ada, **changes))
+    clock.move(seconds=3)
+
+
 async def test_a_blocked_users_session_ends_within_two_seconds() -> None:
     clock = HandClock()
     async with open_site(make_house(clock=clock)) as site:
         await signed_in(site)
-        ada = await site.house.users.by_name("ada")
-        assert ada is not None
-        await site.house.users.save(replace(ada, blocked=True))
-        clock.move(seconds=3)
+        await change_ada(site, clock, blocked=True)
         answer = await site.browser.get("/login")
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert "Log in" in (await site.browser.get("/")).text
@@ -152,10 +159,7 @@ async def test_a_new_password_ends_every_other_session() -> None:
     clock = HandClock()
     async with open_site(make_house(clock=clock)) as site:
         await signed_in(site)
-        ada = await site.house.users.by_name("ada")
-        assert ada is not None
-        await site.house.users.save(replace(ada, password_hash="another"))
-        clock.move(seconds=3)
+        await change_ada(site, clock, password_hash="another")
         assert (await site.browser.get("/")).status_code == 303
 
 
@@ -175,8 +179,6 @@ async def test_an_error_page_still_knows_who_looks() -> None:
 
 
 async def test_the_cookie_is_secure_behind_a_trusted_https_proxy() -> None:
-    from rookery.web.proxies import proxies
-
     house = replace(make_house(), proxies=proxies(["192.0.2.0/24"]))
     async with open_site(house) as site:
         answer = await site.browser.get("/login", headers={"x-forwarded-proto": "https"})

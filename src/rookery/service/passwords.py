@@ -3,13 +3,12 @@
 import asyncio
 import base64
 import hmac
-from collections import OrderedDict
-from dataclasses import dataclass
 
 import argon2
 
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
+from rookery.service.remembered import Remembered
 
 # About 30 ms on a core of 2020. Memory is per running check, of which there are two.
 TIME_COST = 3
@@ -30,24 +29,17 @@ def _unmatchable() -> str:
 NOBODYS_HASH = _unmatchable()
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    until: float
-    right: bool
-
-
 class Passwords:
     """Hashes and checks. Equal checks at one time are made once; the loop alone writes here."""
 
     def __init__(self, threads: Threads, clock: Clock, key: bytes) -> None:
         self._threads = threads
-        self._clock = clock
         self._key = key
         self._argon = argon2.PasswordHasher(
             time_cost=TIME_COST, memory_cost=MEMORY_KIB, parallelism=1
         )
         self._running: dict[bytes, asyncio.Task[bool]] = {}
-        self._verdicts: OrderedDict[bytes, _Verdict] = OrderedDict()
+        self._verdicts: Remembered[bytes, bool] = Remembered(clock, MOST_REMEMBERED)
 
     async def hash(self, password: str) -> str:
         return await self._threads.hash(self._argon.hash, password)
@@ -62,10 +54,10 @@ class Passwords:
             return False
         digest = self._digest(name, hashed, password)
         known = self._verdicts.get(digest)
-        if known is not None and known.until > self._clock.seconds():
-            return known.right
+        if known is not None:
+            return known
         right = await asyncio.shield(self._check_once(digest, hashed, password))
-        self._remember(digest, right)
+        self._verdicts.put(digest, right, RIGHT_SECONDS if right else WRONG_SECONDS)
         return right
 
     def _check_once(self, digest: bytes, hashed: str, password: str) -> "asyncio.Task[bool]":
@@ -84,9 +76,3 @@ class Passwords:
 
     def _digest(self, *words: str) -> bytes:
         return hmac.digest(self._key, "\0".join(words).encode(), "sha256")
-
-    def _remember(self, digest: bytes, right: bool) -> None:
-        seconds = RIGHT_SECONDS if right else WRONG_SECONDS
-        self._verdicts[digest] = _Verdict(self._clock.seconds() + seconds, right)
-        if len(self._verdicts) > MOST_REMEMBERED:
-            self._verdicts.popitem(last=False)

@@ -95,8 +95,9 @@ def middleware(kit: Kit) -> list[Middleware]:
 
 
 def make_kit(house: House) -> Kit:
-    key = house.secret_keys[-1]
     assets = read_assets()
+    # Only ever compared within this process.
+    passwords = Passwords(house.threads, house.clock, key=secrets.token_bytes(32))
     return Kit(
         house=house,
         assets=assets,
@@ -104,8 +105,8 @@ def make_kit(house: House) -> Kit:
         traffic=Traffic(),
         seal=Seal(house.secret_keys, house.clock),
         readiness=Readiness(house.lifecycle, house.database_answers, house.clock),
-        standing=Standing(house.users, house.clock, key),
-        login=Login(house.users, Passwords(house.threads, house.clock, key), house.clock),
+        standing=Standing(house.users, house.clock, key=lambda: house.secret_keys()[-1]),
+        login=Login(house.users, passwords, house.clock),
     )
 
 

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,6 +19,9 @@ KEPT = timedelta(days=400)
 UNKEPT = timedelta(days=7)
 # A cookie in use is signed anew when it is this old, so that only idle sessions run out.
 RENEWED = timedelta(days=1)
+
+
+Keys = Callable[[], tuple[bytes, ...]]
 
 
 class CookieRefused(Exception):
@@ -45,11 +48,22 @@ class _Signer(itsdangerous.TimestampSigner):
 
 
 class Seal:
-    """Turns sessions into cookies and back. The last key signs, every key is accepted."""
+    """Turns sessions into cookies and back. The last key signs, every key is accepted.
 
-    def __init__(self, keys: Sequence[bytes], clock: Clock) -> None:
-        self._signer = _Signer(keys, clock)
+    The keys are asked for at each use: they come out of the database, which opens later.
+    """
+
+    def __init__(self, keys: Keys, clock: Clock) -> None:
+        self._keys = keys
         self._clock = clock
+        self._signers: dict[tuple[bytes, ...], _Signer] = {}
+
+    @property
+    def _signer(self) -> _Signer:
+        keys = self._keys()
+        if keys not in self._signers:
+            self._signers = {keys: _Signer(keys, self._clock)}
+        return self._signers[keys]
 
     def close(self, data: SessionData) -> str:
         payload = base64.urlsafe_b64encode(msgspec.json.encode(data)).rstrip(b"=")

@@ -35,7 +35,7 @@ class MalformedForm(BadRequest):
 
 
 class BadHost(BadRequest):
-    """This server does not answer to that host name."""
+    """This server does not answer to that host name. Its operator can allow the name."""
 
 
 class BadPath(BadRequest):

@@ -64,7 +64,7 @@ class House:
     ground_steps: tuple[Step, ...] = ()  # taken before the house was built, listed with its own
     clock: Clock
     log: Log
-    secret_keys: tuple[bytes, ...]  # the last one signs, all are accepted
+    secret_keys: Callable[[], tuple[bytes, ...]]  # the last one signs, all are accepted
     database_answers: Callable[[], Awaitable[None]]  # raises or takes too long when it does not
     watch: Opened[LoopWatch] = field(default_factory=lambda: Opened("watch"))
     meter: LoopMeter = field(default_factory=LoopMeter)

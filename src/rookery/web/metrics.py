@@ -1,6 +1,6 @@
 """The figures of one process as Prometheus metric families."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
@@ -22,6 +22,10 @@ from rookery.boundary.meter import LoopTime
 from rookery.boundary.offload import LimiterStats
 from rookery.web.house import House, PoolStats
 from rookery.web.traffic import BOUNDS, Key, Tally, Traffic
+
+_Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
+_GAUGE = GaugeMetricFamily
+_COUNTER = CounterMetricFamily
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +91,24 @@ def _gauge(name: str, purpose: str, value: float) -> Metric:
 
 
 def _by_name(
-    family: type[GaugeMetricFamily] | type[CounterMetricFamily],
-    name: str,
-    purpose: str,
-    values: Iterable[tuple[str, float]],
+    family: _Family, name: str, purpose: str, values: Iterable[tuple[str, float]]
 ) -> Metric:
     metric = family(name, purpose, labels=["name"])
     for label, value in values:
         metric.add_metric([label], value)
     return metric
+
+
+def _families(
+    prefix: str,
+    stats: Sequence[LimiterStats | GateStats],
+    fields: tuple[str, ...],
+    family: _Family,
+) -> Iterator[Metric]:
+    """A metric for each field, with a sample for each limiter or gate."""
+    for field in fields:
+        values = ((one.name, getattr(one, field)) for one in stats)
+        yield _by_name(family, f"{prefix}_{field}", field.capitalize(), values)
 
 
 def _cumulative(bounds: Iterable[float], counts: Iterable[int]) -> list[tuple[str, float]]:
@@ -120,20 +133,13 @@ def _request_seconds(tallies: tuple[tuple[Key, Tally], ...]) -> Metric:
 
 
 def _limiters(limiters: tuple[LimiterStats, ...]) -> Iterator[Metric]:
-    gauge, counter, name = GaugeMetricFamily, CounterMetricFamily, "rookery_threads"
-    yield _by_name(gauge, f"{name}_size", "Most at once", ((x.name, x.size) for x in limiters))
-    yield _by_name(gauge, f"{name}_running", "Running", ((x.name, x.running) for x in limiters))
-    yield _by_name(gauge, f"{name}_waiting", "Waiting", ((x.name, x.waiting) for x in limiters))
-    yield _by_name(counter, f"{name}_calls", "Calls", ((x.name, x.calls) for x in limiters))
-    yield _by_name(counter, f"{name}_refused", "Refused", ((x.name, x.refused) for x in limiters))
+    yield from _families("rookery_threads", limiters, ("size", "running", "waiting"), _GAUGE)
+    yield from _families("rookery_threads", limiters, ("calls", "refused"), _COUNTER)
 
 
 def _gates(gates: tuple[GateStats, ...]) -> Iterator[Metric]:
-    gauge, counter, name = GaugeMetricFamily, CounterMetricFamily, "rookery_gate"
-    yield _by_name(gauge, f"{name}_size", "Most inside", ((x.name, x.size) for x in gates))
-    yield _by_name(gauge, f"{name}_inside", "Inside", ((x.name, x.inside) for x in gates))
-    yield _by_name(counter, f"{name}_entered", "Let in", ((x.name, x.entered) for x in gates))
-    yield _by_name(counter, f"{name}_refused", "Turned away", ((x.name, x.refused) for x in gates))
+    yield from _families("rookery_gate", gates, ("size", "inside"), _GAUGE)
+    yield from _families("rookery_gate", gates, ("entered", "refused"), _COUNTER)
 
 
 def _bridge(bridge: BridgeStats | None) -> Iterator[Metric]:
@@ -156,14 +162,13 @@ def _lag(lag: Histogram | None, longest: float) -> Iterator[Metric]:
 
 
 def _loop_times(times: dict[str, LoopTime]) -> Iterator[Metric]:
-    gauge, counter, name = GaugeMetricFamily, CounterMetricFamily, "rookery_loop"
     named = sorted(times.items())
     seconds = ((route, time.total_seconds) for route, time in named)
     calls = ((route, time.calls) for route, time in named)
     longest = ((route, time.longest_step_seconds) for route, time in named)
-    yield _by_name(counter, f"{name}_seconds", "Spent on the loop", seconds)
-    yield _by_name(counter, f"{name}_calls", "Calls measured", calls)
-    yield _by_name(gauge, f"{name}_longest_step_seconds", "Longest at a stretch", longest)
+    yield _by_name(_COUNTER, "rookery_loop_seconds", "Spent on the loop", seconds)
+    yield _by_name(_COUNTER, "rookery_loop_calls", "Calls measured", calls)
+    yield _by_name(_GAUGE, "rookery_loop_longest_step_seconds", "Longest at a stretch", longest)
 
 
 def _pool(pool: PoolStats | None) -> Iterator[Metric]:

@@ -51,7 +51,7 @@ class Step:
     declaration: Declaration
     start: Act = nothing
     stop: Act = nothing
-    seconds: float = 2.0  # how long the stop may take
+    seconds: float = 3.0  # how long the stop may take
     before_drain: bool = False  # jobs: stopped before accepted requests are waited for
 
 
@@ -81,7 +81,7 @@ def opening(
     why: str,
     make: Callable[[], AbstractAsyncContextManager[T]],
     *,
-    seconds: float = 2.0,
+    seconds: float = 3.0,
     before_drain: bool = False,
 ) -> Step:
     """A LOOP step that enters an async context manager and puts what it gives into `place`."""
@@ -115,12 +115,10 @@ class Stairs:
         """All steps, or none."""
         for step in self.steps:
             try:
-                await self._act(step, step.start)
+                await self._climb(step)
             except BaseException as error:
                 await self.stop()
                 raise _as_complaint(step, error) from error
-            self._up.append(step)
-            self._log.debug("step_up", step=step.name)
 
     async def stop_early(self) -> None:
         """The jobs alone, so that nothing new begins while requests are waited for."""
@@ -131,14 +129,39 @@ class Stairs:
         while self._up:
             await self._stop_last()
 
+    async def _climb(self, step: Step) -> None:
+        if _in_thread(step):
+            await self._climb_in_thread(step)
+        else:
+            await _awaited(step.start)
+            self._came_up(step)
+
+    async def _climb_in_thread(self, step: Step) -> None:
+        """What a thread has begun it ends, and is then stopped like the others."""
+        running = asyncio.ensure_future(self._threads.io(step.start))
+        given_up = False
+        while not running.done():
+            try:
+                await asyncio.wait({running})
+            except asyncio.CancelledError:
+                given_up = True
+        await running
+        self._came_up(step)
+        if given_up:
+            raise asyncio.CancelledError
+
+    def _came_up(self, step: Step) -> None:
+        self._up.append(step)
+        self._log.debug("step_up", step=step.name)
+
     async def _stop_last(self) -> None:
         step = self._up.pop()
         try:
-            if step.declaration.domain is Domain.LOOP:
-                async with asyncio.timeout(step.seconds):
-                    await self._act(step, step.stop)
-            else:
+            if _in_thread(step):
                 await self._stop_thread(step)
+            else:
+                async with asyncio.timeout(step.seconds):
+                    await _awaited(step.stop)
         except Exception as error:  # noqa: BLE001 - the other steps must be stopped all the same
             self._failed(step, error)
         else:
@@ -146,23 +169,25 @@ class Stairs:
 
     async def _stop_thread(self, step: Step) -> None:
         """A thread can't be cancelled: after its time it is left behind."""
-        running = asyncio.ensure_future(self._act(step, step.stop))
+        running = asyncio.ensure_future(self._threads.io(step.stop))
         done, _ = await asyncio.wait({running}, timeout=step.seconds)
         if not done:
             raise TimeoutError
         await running
 
-    async def _act(self, step: Step, act: Act) -> None:
-        if step.declaration.domain is Domain.LOOP:
-            outcome = act()
-            if outcome is not None:
-                await cast("Awaitable[object]", outcome)
-        else:
-            await self._threads.io(act)
-
     def _failed(self, step: Step, error: Exception) -> None:
         self.failures.append(step.name)
         self._log.error("step_stop_failed", step=step.name, error=repr(error), exc_info=error)
+
+
+def _in_thread(step: Step) -> bool:
+    return step.declaration.domain is not Domain.LOOP
+
+
+async def _awaited(act: Act) -> None:
+    outcome = act()
+    if outcome is not None:
+        await cast("Awaitable[object]", outcome)
 
 
 def _as_complaint(step: Step, error: BaseException) -> BaseException:

@@ -37,7 +37,7 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def standing(book: Book, clock: HandClock) -> Standing:
-    return Standing(book, clock, b"key")
+    return Standing(book, clock, lambda: b"key")
 
 
 async def test_a_known_user_holds_and_is_looked_up_once_in_two_seconds(

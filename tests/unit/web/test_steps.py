@@ -1,16 +1,19 @@
 """The lifespan's steps: up in order, down in reverse, each where it says."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Threads
 from rookery.core.complaint import Complaint
 from rookery.web.steps import NotOpen, Opened, Stairs, Step, StepFailed, StepsOutOfOrder, opening
+from tests.eventually import eventually
 from tests.unit.web.fakes import RecordedLog
 
 pytestmark = pytest.mark.anyio
@@ -134,3 +137,22 @@ async def test_what_a_step_opens_exists_while_it_is_up() -> None:
     assert door() == "door"
     await flight.stop()
     assert not door.is_open
+
+
+async def test_a_thread_that_was_starting_when_the_start_was_given_up_is_stopped_too() -> None:
+    begun, go_on, notes = threading.Event(), threading.Event(), list[str]()
+
+    def start() -> None:
+        begun.set()
+        go_on.wait()
+        notes.append("up")
+
+    flight = stairs(Step("database", THREAD, start, lambda: notes.append("down")))
+    climbing = asyncio.ensure_future(flight.start())
+    await eventually(begun.is_set)
+    climbing.cancel()
+    await anyio.lowlevel.checkpoint()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await climbing
+    assert notes == ["up", "down"]

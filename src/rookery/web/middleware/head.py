@@ -3,7 +3,7 @@
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.scope import as_get, body_in, has_more, is_http, method_of, remember_route
+from rookery.web.scope import as_get, is_http, method_of, remember_route, status_in
 
 
 @runs(Domain.LOOP, "changes the method and drops the body")
@@ -25,9 +25,16 @@ class Head:
 
 
 def _without_body(send: Send) -> Send:
+    ended = False
+
     async def stripped(message: Message) -> None:
-        if body_in(message):
-            message = {"type": message["type"], "body": b"", "more_body": has_more(message)}
+        nonlocal ended
+        if ended:
+            return
+        if status_in(message) is None:
+            # A stream would go on for ever: whoever makes it learns that nobody listens.
+            ended = True
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
         await send(message)
 
     return stripped
