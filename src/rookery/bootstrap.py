@@ -174,7 +174,7 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
     return replace(
         sketch(settings, basis),
         users=PostgresUsers(pool, queries),
-        secret_keys=(ground.key(),),
+        secret_keys=partial(_keys, ground.key()),
         ground_steps=climbed,
         database_answers=partial(_ask, pool, queries),
         pool=partial(_pool_stats, pool),
@@ -195,7 +195,7 @@ def sketch(settings: Settings, basis: Basis) -> House:
         ground_steps=ground_steps(settings, Ground(), basis.log),
         clock=basis.clock,
         log=basis.log,
-        secret_keys=(secrets.token_bytes(32),),
+        secret_keys=partial(_keys, secrets.token_bytes(32)),
         database_answers=_answer_at_once,
         gates=(Gate("request_task", settings.task_semaphore_size),),
         lifecycle=basis.lifecycle,
@@ -205,6 +205,10 @@ def sketch(settings: Settings, basis: Basis) -> House:
         proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
         access_log=settings.access_log,
     )
+
+
+def _keys(key: bytes) -> tuple[bytes, ...]:
+    return (key,)
 
 
 async def _answer_at_once() -> None:
