@@ -12,19 +12,16 @@ import signal
 import sys
 from pathlib import Path
 
-import asyncpg
-
 from rookery.storage import faultpoints, migrations
 from rookery.storage.embedded.server import EmbeddedServer, open_server
 from rookery.storage.fence import Fence, OutcomeUnknown
 from rookery.storage.lease import Lease
-from rookery.storage.pool import Pool, open_pool
+from rookery.storage.pool import AWAY, Pool, open_pool
 from rookery.storage.problems import Problem
 from rookery.storage.queries import Queries
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (n bigint PRIMARY KEY)"
 LAST = "SELECT coalesce(max(n), 0) AS last, count(*) AS rows FROM kept"
-AWAY = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OutcomeUnknown)
 
 
 def say(event: str, /, **fields: object) -> None:
@@ -72,7 +69,7 @@ async def write(server: EmbeddedServer, queries: Queries) -> None:
         while not gone.done():
             try:
                 await write_on(pool, await lease.take(force=True), gone)
-            except AWAY as error:
+            except (*AWAY, OutcomeUnknown) as error:
                 say("interrupted", reason=repr(error))
                 await asyncio.sleep(0.05)
 
@@ -93,7 +90,7 @@ async def main(data: Path, work: str, *words: str) -> int:
     queries = Queries.load()
     try:
         async with open_server(data, log=tell) as server:
-            say("open", supervisor=server.supervisor_pid, postmaster=server.postmaster_pid)
+            say("open")
             if work == "write":
                 await write(server, queries)
             elif work == "migrate":

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,14 +15,13 @@ OWNER = Path(__file__).with_name("owner.py")
 LIMIT_SECONDS = 60.0
 
 
-class Owner:
-    """A process that opens the embedded server on a folder; see owner.py for what it can do."""
+class Spoken:
+    """A process that says in lines of JSON what happens, and ends when its input does."""
 
-    def __init__(self, data: Path, work: str = "hold", *words: str, prefix: tuple[str, ...] = ()):
-        self.data = data
+    def __init__(self, command: list[str]) -> None:
         self.facts: dict[str, Any] = {}
         self.process = subprocess.Popen(
-            [*prefix, sys.executable, str(OWNER), str(data), work, *words],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))},
@@ -57,15 +57,29 @@ class Owner:
         self.rest()
         return self.process.wait(LIMIT_SECONDS)
 
+    def end(self) -> None:
+        self.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
+        self.end()
+
+
+class Owner(Spoken):
+    """A process that opens the embedded server on a folder; see owner.py for what it can do."""
+
+    def __init__(self, data: Path, work: str = "hold", *words: str, prefix: Sequence[str] = ()):
+        self.data = data
+        super().__init__([*prefix, sys.executable, str(OWNER), str(data), work, *words])
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
         wait_until_gone(self.data)
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
 
 
 def processes_of(data: Path) -> dict[int, str]:
@@ -97,12 +111,12 @@ def wait_until_gone(data: Path) -> None:
         time.sleep(0.05)
 
 
-def backends_of(postmaster: int) -> list[int]:
+def backends_of(postmaster: str) -> list[int]:
     """The sessions that clients have with a server."""
     found = []
     for entry in Path("/proc").iterdir():
         words = _about(entry)[0] if entry.name.isdigit() else ""
-        if words.startswith("postgres: rookery") and _parent(entry) == postmaster:
+        if words.startswith("postgres: rookery") and _parent(entry) == int(postmaster):
             found.append(int(entry.name))
     return sorted(found)
 
@@ -114,8 +128,8 @@ def _parent(entry: Path) -> int:
         return 0
 
 
-def kill(pid: int) -> None:
+def kill(pid: int | str) -> None:
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(int(pid), signal.SIGKILL)
     except ProcessLookupError:
         return

@@ -8,15 +8,21 @@ import pytest
 from tests.faults.processes import Owner, backends_of, kill, processes_of, wait_until_gone
 
 
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder that goes from kill to kill, as it would in the world."""
+    return tmp_path_factory.mktemp("kills") / "the data"
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     return tmp_path / "the data"
 
 
 @pytest.fixture
-def writer(data: Path) -> Iterator[Owner]:
+def writer(used: Path) -> Iterator[Owner]:
     """A server that writes without a pause."""
-    with Owner(data, "write") as owner:
+    with Owner(used, "write") as owner:
         owner.until("kept")
         yield owner
 
@@ -96,14 +102,11 @@ def test_a_supervisor_killed_during_initdb_is_replaced(data: Path) -> None:
         assert owner.stop() == 0
 
 
-def test_a_server_killed_while_postgres_starts_starts_again(data: Path) -> None:
-    with Owner(data) as owner:
-        owner.until("open")
-        owner.stop()
-    with Owner(data) as owner:
+def test_a_server_killed_while_postgres_starts_starts_again(used: Path) -> None:
+    with Owner(used) as owner:
         owner.until("database_account")
         owner.kill()
-    with Owner(data) as again:
+    with Owner(used) as again:
         again.until("open")
 
 

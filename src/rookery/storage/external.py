@@ -1,5 +1,6 @@
 """A PostgreSQL that someone else runs, named by a URL: looked at before anything relies on it."""
 
+import contextlib
 import os
 from typing import TypeAlias
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
@@ -7,6 +8,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 import asyncpg
 
 from rookery.storage.log import Log, quiet
+from rookery.storage.pool import BROKEN
 from rookery.storage.problems import Problem
 from rookery.storage.target import Target
 
@@ -56,9 +58,9 @@ async def check(url: str, *, log: Log = quiet, seconds: float = CONNECT_SECONDS)
             await _check_writable(first, place)
             await _warn_unsafe(first, place, log)
         finally:
-            await second.close(timeout=seconds)
+            await _hang_up(second)
     finally:
-        await first.close(timeout=seconds)
+        await _hang_up(first)
     return target
 
 
@@ -107,6 +109,12 @@ async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
         raise BadUrl from None
 
 
+async def _hang_up(connection: OwnConnection) -> None:
+    """What answers strangely may also end strangely; the connection is cut then."""
+    with contextlib.suppress(*BROKEN):
+        await connection.close(timeout=1)
+
+
 def _reason(error: OSError) -> str:
     """asyncio puts its own words before the system's; name look-ups have numbers of their own."""
     if error.errno is not None and error.errno > 0:
@@ -115,9 +123,9 @@ def _reason(error: OSError) -> str:
 
 
 def _check_version(connection: OwnConnection, place: str) -> None:
-    version = connection.get_server_version()
-    if version.major < OLDEST:
-        raise TooOld(place=place, found=f"{version.major}.{version.minor}", wanted=OLDEST)
+    if connection.get_server_version().major < OLDEST:
+        found = connection.get_settings().server_version
+        raise TooOld(place=place, found=found, wanted=OLDEST)
 
 
 async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
@@ -138,6 +146,8 @@ async def _keeps_its_session(marked: OwnConnection, other: OwnConnection) -> boo
     mine = f"{id(marked)}"
     seen = f"SELECT 1 WHERE current_setting('rookery.probe', true) = '{mine}'"
     await marked.execute(f"SET rookery.probe = '{mine}'")
+    if await marked.execute(seen) != "SELECT 1":  # each transaction went to another backend
+        return False
     await other.execute("BEGIN")
     try:
         taken = await other.execute(seen) == "SELECT 1"

@@ -14,12 +14,9 @@ from dataclasses import dataclass
 import asyncpg
 
 from rookery.storage import faultpoints
-from rookery.storage.pool import Connection, Pool
+from rookery.storage.pool import BROKEN, Connection, Pool
 from rookery.storage.problems import Problem
 from rookery.storage.queries import Queries
-
-# The connection broke while COMMIT was under way: the answer never came.
-BROKEN = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError)
 
 
 class FencedOff(Problem):

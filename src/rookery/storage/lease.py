@@ -14,7 +14,7 @@ import asyncpg
 
 from rookery.storage.fence import Fence, FencedOff
 from rookery.storage.log import Log, quiet
-from rookery.storage.pool import Connection, Pool, application_name
+from rookery.storage.pool import AWAY, Connection, Pool, application_name
 from rookery.storage.problems import Problem
 from rookery.storage.queries import Queries
 
@@ -131,7 +131,7 @@ class Lease:
             await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
             try:
                 await self.renew()
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except AWAY as error:
                 log("lease_not_renewed", reason=repr(error), held=self.is_held())
 
     async def release(self) -> None:

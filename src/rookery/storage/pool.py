@@ -23,8 +23,21 @@ CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 5.0
 LOOK_AGAIN_SECONDS = 0.1
 
-# What a server says or does while it starts, restarts or recovers.
-NOT_YET = (asyncpg.CannotConnectNowError, ConnectionError, FileNotFoundError)
+# A connection that broke. asyncpg calls it an internal error when the server's last words come
+# between two of our statements.
+BROKEN = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+)
+# A database that is away for now: restarting, recovering, or ending sessions.
+AWAY = (
+    *BROKEN,
+    asyncpg.OperatorInterventionError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
 
 
 class NoConnection(Problem):
@@ -43,32 +56,37 @@ async def open_pool(
     instance: str,
     size: int = 10,
     connect_seconds: float = CONNECT_SECONDS,
+    close_seconds: float = CLOSE_SECONDS,
     log: Log = quiet,
 ) -> AsyncIterator[Pool]:
     """A pool for this loop; closing waits for connections in use, but not for long."""
-    pool = await _connect(target, instance, size, connect_seconds)
+    pool = asyncpg.create_pool(
+        **target.connect_args,
+        min_size=0,  # else asyncpg complains at length in the log while a server restarts
+        max_size=size,
+        timeout=connect_seconds,
+        command_timeout=COMMAND_SECONDS,
+        server_settings=_session(instance),
+    )
     try:
+        await pool
+        await _wait_for_server(pool, connect_seconds)
         yield pool
     finally:
-        await _close(pool, log)
+        await _close(pool, close_seconds, log)
 
 
-async def _connect(target: Target, instance: str, size: int, seconds: float) -> Pool:
+async def _wait_for_server(pool: Pool, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            return await asyncpg.create_pool(
-                **target.connect_args,
-                min_size=1,
-                max_size=size,
-                timeout=seconds,
-                command_timeout=COMMAND_SECONDS,
-                server_settings=_session(instance),
-            )
-        except NOT_YET as error:
+            await pool.fetchval("SELECT 1")
+        except AWAY as error:
             if time.monotonic() > deadline:
                 raise NoConnection(seconds=seconds, reason=error) from None
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        else:
+            return
 
 
 def _session(instance: str) -> dict[str, str]:
@@ -81,9 +99,9 @@ def _session(instance: str) -> dict[str, str]:
     }
 
 
-async def _close(pool: Pool, log: Log) -> None:
+async def _close(pool: Pool, seconds: float, log: Log) -> None:
     try:
-        await asyncio.wait_for(pool.close(), CLOSE_SECONDS)
-    except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        await asyncio.wait_for(pool.close(), seconds)
+    except AWAY as error:
         log("pool_cut", reason=repr(error))
         pool.terminate()

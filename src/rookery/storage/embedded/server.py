@@ -152,6 +152,7 @@ class EmbeddedServer:
             stderr=STDOUT,
             start_new_session=True,  # Ctrl-C in a terminal is for the owner alone
         )
+        self._log("database_supervisor_started", supervisor=process.pid)
         if self._closing:
             self._hang_up(process)
         assert process.stdout is not None
@@ -179,7 +180,7 @@ class EmbeddedServer:
             return
         self._log(f"database_{event}", **said)
         if event == "ready":
-            self._socket, self.postmaster_pid = said["socket"], int(said["pid"])
+            self._socket, self.postmaster_pid = said["socket"], int(said["postmaster"])
             self._ready.set()
         elif event == "down":
             self._ready.clear()

@@ -98,7 +98,7 @@ class Supervisor:
             self._ears.pause(READY_LOOK)
         ready = time.monotonic()
         self._failures, self._was_ready = 0, True
-        say("ready", socket=socket, pid=postmaster.pid)
+        say("ready", socket=socket, postmaster=postmaster.pid)
         while postmaster.ended() is None:
             self._ears.pause(60.0)
         return time.monotonic() - ready

@@ -1,0 +1,75 @@
+"""Kills server, supervisor, postmaster or backends at random moments of writing; nothing is lost.
+
+    scripts/prove kills [--count N] [--seed N] [--folder FOLDER]
+
+Goes on where it was interrupted when it is given the same folder. What it prints at the end is the
+same for the same seed and count, but for the numbers of rows and the time.
+"""
+
+import argparse
+import collections
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.faults.campaign import Campaign, Seen, plan  # noqa: E402 the tests are found above
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/prove kills", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "rookery-proof-kills"
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    chosen = arguments()
+    notes = chosen.folder / f"seed-{chosen.seed}.jsonl"
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    done = [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+    began = time.monotonic()
+    campaign = Campaign(chosen.folder / f"data-{chosen.seed}")
+    try:
+        with notes.open("a") as file:
+            for number in range(len(done), chosen.count):
+                done.append(note(campaign.play(plan(chosen.seed, number))))
+                print(json.dumps(done[-1]), file=file, flush=True)
+                if (number + 1) % 50 == 0:
+                    print(f"{number + 1} kills, {done[-1]['found']} rows", file=sys.stderr)
+        campaign.finish()
+    finally:
+        campaign.end()
+    report(chosen.seed, done, time.monotonic() - began)
+    shutil.rmtree(chosen.folder)
+    return 0
+
+
+def note(seen: Seen) -> dict[str, object]:
+    return {
+        "number": seen.round.number,
+        "victim": seen.round.victim,
+        "acknowledged": seen.acknowledged,
+        "found": seen.found,
+    }
+
+
+def report(seed: int, done: list[dict[str, object]], seconds: float) -> None:
+    victims = collections.Counter(str(one["victim"]) for one in done)
+    print(f"seed {seed}: {len(done)} kills, the last part in {seconds:.0f} s\n")
+    print("| killed | times |\n|---|---|")
+    for victim, times in sorted(victims.items()):
+        print(f"| {victim} | {times} |")
+    print(f"\n{done[-1]['found']} rows written; acknowledged rows lost: 0")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

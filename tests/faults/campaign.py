@@ -1,0 +1,102 @@
+"""Many kills in a row, chosen by a seed: no acknowledged row may be missing after any of them."""
+
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults.processes import Owner, backends_of, kill, processes_of
+
+SURVIVED = ("supervisor", "postmaster", "backend")
+VICTIMS = (*SURVIVED, "server", "server while starting", "everything")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One kill: whom, and how long it was left to write before."""
+
+    number: int
+    victim: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a round showed: the last row acknowledged before the kill, and found after it."""
+
+    round: Round
+    acknowledged: int
+    found: int
+
+
+def plan(seed: int, number: int) -> Round:
+    """Depends on the number alone, so that an interrupted campaign goes on as it would have."""
+    chance = random.Random(f"{seed}/{number}")
+    return Round(number, chance.choice(VICTIMS), chance.uniform(0, 0.6))
+
+
+class Campaign:
+    """Rounds on one folder, with the server that runs on it at the moment."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._owner = Owner(data, "write")
+        self._found = self._last_found()
+
+    def play(self, chosen: Round) -> Seen:
+        """One kill; raises AssertionError when an acknowledged row is missing after it."""
+        self._write_for(chosen.seconds)
+        self._strike(chosen.victim)
+        acknowledged = self._aftermath(chosen)
+        self._found = self._last_found()
+        assert self._found >= acknowledged, f"{chosen}: {acknowledged} lost, found {self._found}"
+        return Seen(chosen, acknowledged, self._found)
+
+    def finish(self) -> None:
+        assert self._owner.stop() == 0
+        assert processes_of(self._data) == {}, "left behind after an orderly stop"
+
+    def end(self) -> None:
+        self._owner.end()
+
+    def _last_found(self) -> int:
+        said = self._owner.until("resumed")
+        assert said["rows"] == said["last"], f"there is a hole: {said}"
+        return int(said["last"])
+
+    def _write_for(self, seconds: float) -> None:
+        self._owner.until("kept")
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._owner.next()
+
+    def _strike(self, victim: str) -> None:
+        facts = self._owner.facts
+        match victim:
+            case "supervisor" | "postmaster":
+                kill(facts[victim])
+            case "backend":
+                kill(backends_of(facts["postmaster"])[0])
+            case "everything":
+                for pid in (self._owner.process.pid, *processes_of(self._data)):
+                    kill(pid)
+            case _:
+                kill(self._owner.process.pid)
+
+    def _aftermath(self, chosen: Round) -> int:
+        """The last row acknowledged; where the server itself was killed, the next one runs."""
+        if chosen.victim in SURVIVED:
+            self._owner.until("interrupted")
+            return int(self._owner.facts["n"])
+        self._owner.rest()
+        acknowledged = int(self._owner.facts["n"])
+        self._owner.end()
+        if chosen.victim == "server while starting":
+            self._start_and_kill(chosen.seconds)
+        self._owner = Owner(self._data, "write")
+        return acknowledged
+
+    def _start_and_kill(self, seconds: float) -> None:
+        starting = Owner(self._data, "write")
+        time.sleep(seconds)
+        starting.end()

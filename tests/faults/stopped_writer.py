@@ -1,0 +1,52 @@
+"""Run by a test as a process of its own: stops itself in the middle of a write, then goes on.
+
+stopped_writer.py SOCKET-FOLDER DATABASE
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+
+from rookery.storage import faultpoints
+from rookery.storage.embedded.cluster import USER
+from rookery.storage.embedded.sockets import PORT
+from rookery.storage.fence import Fence
+from rookery.storage.lease import Lease
+from rookery.storage.pool import AWAY, open_pool
+from rookery.storage.problems import Problem
+from rookery.storage.queries import Queries
+from rookery.storage.target import socket_target
+
+
+def say(event: str, **fields: object) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def stop_at_commit(moment: str) -> None:
+    if moment == "write_before_commit":
+        say("stopping")
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+async def attempt(fence: Fence) -> str:
+    try:
+        async with fence.write() as connection:
+            await connection.execute("INSERT INTO secrets VALUES ('late', 'x')")
+    except (Problem, *AWAY) as error:
+        return type(error).__name__
+    return "committed"
+
+
+async def main(folder: str, database: str) -> None:
+    target = socket_target(folder, PORT, USER, database)
+    async with open_pool(target, instance="old") as pool:
+        lease = Lease(pool, Queries.load(), instance="old", address="")
+        fence = await lease.take()
+        faultpoints.set_hook(stop_at_commit)
+        say("woken", outcome=await attempt(fence))
+        say("again", outcome=await attempt(fence), held=lease.is_held())
+
+
+asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,135 @@
+"""Backup and restore: the whole database, or nothing."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rookery.service.users import User
+from rookery.storage import migrations
+from rookery.storage.backup import (
+    BackupFailed,
+    NotEmpty,
+    Programs,
+    RestoreFailed,
+    backup,
+    restore,
+)
+from rookery.storage.embedded import binaries
+from rookery.storage.lease import Lease
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.users import PostgresUsers
+from tests.database import pool_on
+from tests.storage.test_migrations import dump
+
+pytestmark = pytest.mark.anyio
+
+KNOWN = len(migrations.load())
+ANNA = User("anna", "a@example.org", "x", frozenset({"a"}), False, False, 4, datetime.now(UTC))
+
+
+@pytest.fixture
+def programs() -> Programs:
+    return Programs(binaries.find(), {})
+
+
+@pytest.fixture
+async def saved(database: Target, queries: Queries, programs: Programs, tmp_path: Path) -> Path:
+    """A backup of a database with one user in epoch 1."""
+    async with pool_on(database) as pool:
+        await PostgresUsers(pool, queries).add(ANNA)
+        await Lease(pool, queries, instance="a", address="").take()
+    await backup(database, tmp_path / "saved", programs)
+    return tmp_path / "saved"
+
+
+def cut(file: Path, share: float) -> None:
+    os.truncate(file, int(share * file.stat().st_size))
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+async def epoch(target: Target) -> int:
+    async with pool_on(target) as pool:
+        number: int = await pool.fetchval("SELECT epoch FROM fence")
+        return number
+
+
+async def test_a_backup_restores_into_an_empty_database(
+    saved: Path, bare_database: Target, queries: Queries, programs: Programs
+) -> None:
+    await restore(bare_database, saved, programs, known=KNOWN)
+    async with pool_on(bare_database) as pool:
+        assert await PostgresUsers(pool, queries).by_name("anna") == ANNA
+        assert await migrations.migrate(bare_database, queries, migrations.load()) == ()
+
+
+async def test_a_restored_database_backs_up_the_same(
+    saved: Path, database: Target, bare_database: Target, programs: Programs
+) -> None:
+    await restore(bare_database, saved, programs, known=KNOWN)
+    async with pool_on(database) as pool:
+        await pool.execute("UPDATE fence SET epoch = 2; UPDATE lease SET epoch = 2")
+        await pool.execute("UPDATE lease SET expires_at = '-infinity'")
+    assert dump(bare_database) == dump(database)
+
+
+async def test_a_database_that_is_not_empty_is_left_alone(
+    saved: Path, database: Target, programs: Programs
+) -> None:
+    with pytest.raises(NotEmpty, match="5 tables"):
+        await restore(database, saved, programs, known=KNOWN)
+
+
+async def test_force_replaces_what_is_there(
+    saved: Path, database: Target, queries: Queries, programs: Programs
+) -> None:
+    async with pool_on(database) as pool:
+        await pool.execute("CREATE TABLE of_the_future (n int); DELETE FROM users")
+        await restore(database, saved, programs, known=KNOWN, force=True)
+        assert await PostgresUsers(pool, queries).by_name("anna") == ANNA
+        assert await pool.fetchval("SELECT to_regclass('of_the_future')") is None
+
+
+async def test_restoring_fences_off_whoever_wrote_before(
+    saved: Path, database: Target, programs: Programs
+) -> None:
+    async with pool_on(database) as pool:
+        await pool.execute("UPDATE fence SET epoch = 41")
+    await restore(database, saved, programs, known=KNOWN, force=True)
+    assert await epoch(database) == 42
+
+
+@pytest.mark.parametrize("share", [0, 0.02, 0.5, 0.99])
+async def test_a_damaged_backup_changes_nothing(
+    saved: Path, database: Target, programs: Programs, share: float
+) -> None:
+    before = dump(database)
+    cut(saved, share)
+    with pytest.raises(RestoreFailed, match="as it was"):
+        await restore(database, saved, programs, known=KNOWN, force=True)
+    assert dump(database) == before
+
+
+async def test_a_backup_from_a_newer_rookery_changes_nothing(
+    saved: Path, database: Target, programs: Programs
+) -> None:
+    before = dump(database)
+    with pytest.raises(RestoreFailed, match="newer Rookery"):
+        await restore(database, saved, programs, known=KNOWN - 1, force=True)
+    assert dump(database) == before
+
+
+async def test_a_backup_that_fails_leaves_no_file(
+    database: Target, programs: Programs, tmp_path: Path
+) -> None:
+    with pytest.raises(BackupFailed, match="No such file"):
+        await backup(database, tmp_path / "no folder" / "saved", programs)
+    gone = Target("postgresql://rookery@/nowhere?host=/nowhere", {})
+    with pytest.raises(BackupFailed, match="connection to server"):
+        await backup(gone, tmp_path / "saved", programs)
+    assert names_in(tmp_path) == []

@@ -1,0 +1,109 @@
+"""A server named by URL: what Rookery cannot use is refused with its reason, never the password."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from rookery.storage import external
+from rookery.storage.external import BadUrl, Pooled, ReadOnly, Refused, TooOld, Unreachable, parse
+from rookery.storage.target import Target
+from tests.database import statement
+from tests.storage.pooler import pooled
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "5ecret"
+
+
+async def test_a_server_that_fits_is_reached(database: Target) -> None:
+    assert (await external.check(database.dsn)).dsn == database.dsn
+
+
+async def test_a_server_that_does_not_answer_is_named() -> None:
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1/games: Connection refused") as caught:
+        await external.check(f"postgresql://anna:{SECRET}@127.0.0.1:1/games")
+    assert SECRET not in str(caught.value)
+
+
+async def test_a_server_that_is_silent_is_given_up(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / ".s.PGSQL.1"))
+        listening.listen()
+        with pytest.raises(Unreachable, match=r"no answer within 0\.2 s"):
+            await external.check(f"postgresql://anna@/x?host={tmp_path}&port=1", seconds=0.2)
+
+
+async def test_a_server_that_refuses_says_why(database: Target) -> None:
+    wrong = database.dsn.replace("/test_", "/nowhere_")
+    with pytest.raises(Refused, match=r'database "nowhere_.*does not exist'):
+        await external.check(wrong)
+
+
+async def test_an_old_server_is_refused(database: Target, tmp_path: Path) -> None:
+    async with pooled(database, tmp_path, version="14.9") as url:
+        with pytest.raises(TooOld, match=r"is version 14\.9, Rookery needs 15"):
+            await external.check(url)
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+async def test_a_transaction_pooler_is_refused(
+    database: Target, tmp_path: Path, newest_first: bool
+) -> None:
+    async with pooled(database, tmp_path, newest_first=newest_first) as url:
+        with pytest.raises(Pooled, match="connection pooler"):
+            await external.check(url)
+
+
+async def test_a_read_only_server_is_refused(database: Target) -> None:
+    name = database.connect_args["database"]
+    await statement(database, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with pytest.raises(ReadOnly):
+        await external.check(database.dsn)
+
+
+async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> None:
+    name = database.connect_args["database"]
+    await statement(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
+    said: list[object] = []
+
+    def log(_event: str, /, **fields: object) -> None:
+        said.append(fields["setting"])
+
+    await external.check(database.dsn, log=log)
+    assert said == ["synchronous_commit = off"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://anna@host/games",
+        "postgresql+asyncpg://anna@host/games",
+        f"postgresql://anna:12/{SECRET}@host/games",
+        f"postgresql://anna:12?{SECRET}@host/games",
+        f"postgresql://anna:12#{SECRET}@host/games",
+        f"postgresql://anna:{SECRET}@host:port/games",
+        f"postgresql://anna:{SECRET}@[host/games",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
+    with pytest.raises(BadUrl) as caught:
+        parse(url)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://anna:{SECRET}@host:99/games?sslmode=require",
+        f"postgresql://anna@host:99/games?password={SECRET}&sslmode=require",
+    ],
+)
+def test_the_password_is_apart_from_what_is_shown(url: str) -> None:
+    target, place = parse(url)
+    assert target.dsn == "postgresql://anna@host:99/games?sslmode=require"
+    assert place == "host:99/games"
+    assert SECRET not in repr(target)
+    assert target.program_environment == {"PGPASSWORD": SECRET}

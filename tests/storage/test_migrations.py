@@ -1,0 +1,100 @@
+"""Migrations: each once, whole or not at all, and never over an unknown past or future."""
+
+import asyncio
+import subprocess
+
+import asyncpg
+import pytest
+
+from rookery.storage import migrations
+from rookery.storage.embedded import binaries
+from rookery.storage.migrations import (
+    Applied,
+    Migration,
+    MigrationChanged,
+    MigrationFailed,
+    SchemaNewer,
+    missing,
+)
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from tests.database import statement
+
+pytestmark = pytest.mark.anyio
+
+KNOWN = migrations.load()
+NEXT = Migration(len(KNOWN) + 1, "next", "CREATE TABLE later (n int)")
+SCHEMA = migrations.FOLDER.parent / "schema.sql"
+
+
+def applied(migration: Migration) -> Applied:
+    return Applied(migration.number, migration.name, migration.checksum)
+
+
+def dump(target: Target) -> str:
+    """Everything in a database but when it was migrated; the dump's own random key left out."""
+    words = ["--exclude-table-data=schema_migrations", "--inserts", target.dsn]
+    command = [str(binaries.find() / "pg_dump"), *words]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return "\n".join(line for line in said.splitlines() if "restrict" not in line)
+
+
+def test_they_are_numbered_without_a_gap() -> None:
+    assert [migration.number for migration in KNOWN] == list(range(1, len(KNOWN) + 1))
+
+
+def test_only_what_was_not_applied_is_missing() -> None:
+    assert missing([*KNOWN, NEXT], [applied(one) for one in KNOWN]) == (NEXT,)
+
+
+def test_a_schema_from_the_future_is_refused() -> None:
+    with pytest.raises(SchemaNewer, match=f"migration {NEXT.number}"):
+        missing(KNOWN, [*map(applied, KNOWN), applied(NEXT)])
+
+
+def test_a_changed_migration_is_refused() -> None:
+    changed = Migration(KNOWN[0].number, KNOWN[0].name, KNOWN[0].sql + "-- a change\n")
+    with pytest.raises(MigrationChanged, match="Migration 1"):
+        missing([changed], [applied(KNOWN[0])])
+
+
+async def test_the_schema_file_equals_the_sum_of_the_migrations(
+    bare_database: Target, database: Target
+) -> None:
+    await statement(bare_database, SCHEMA.read_text())
+    assert dump(bare_database) == dump(database)
+
+
+async def test_a_migrated_database_is_left_alone(database: Target, queries: Queries) -> None:
+    assert await migrations.migrate(database, queries, KNOWN) == ()
+
+
+async def test_processes_that_migrate_at_once_take_turns(
+    bare_database: Target, queries: Queries
+) -> None:
+    both = (migrations.migrate(bare_database, queries, KNOWN) for _ in range(2))
+    assert sorted(map(len, await asyncio.gather(*both))) == [0, len(KNOWN)]
+
+
+async def test_a_failing_migration_leaves_nothing(database: Target, queries: Queries) -> None:
+    broken = Migration(NEXT.number, "broken", "CREATE TABLE half (n int); SELECT 1 / 0")
+    with pytest.raises(MigrationFailed, match="division by zero"):
+        await migrations.migrate(database, queries, [*KNOWN, broken])
+    assert await migrations.migrate(database, queries, [*KNOWN, NEXT]) == (NEXT,)
+    connection = await asyncpg.connect(**database.connect_args)
+    assert await connection.fetchval("SELECT to_regclass('half')") is None
+    await connection.close()
+
+
+async def test_a_migration_waits_for_writes_that_are_under_way(
+    database: Target, queries: Queries
+) -> None:
+    writer = await asyncpg.connect(**database.connect_args)
+    transaction = writer.transaction()
+    await transaction.start()
+    await writer.execute(queries["fence_pass_any"])
+    migrating = asyncio.create_task(migrations.migrate(database, queries, [*KNOWN, NEXT]))
+    assert not (await asyncio.wait({migrating}, timeout=0.3))[0]
+    await transaction.commit()
+    assert await migrating == (NEXT,)
+    await writer.close()

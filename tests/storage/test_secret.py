@@ -1,0 +1,32 @@
+"""Secrets outlive a restart and are shared."""
+
+import asyncio
+
+import pytest
+
+from rookery.storage.queries import Queries
+from rookery.storage.secret import secret, session_secret
+from rookery.storage.target import Target
+from tests.database import pool_on
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_secret_stays_the_same_after_a_restart(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        first = await session_secret(pool, queries)
+    async with pool_on(database) as pool:
+        assert await session_secret(pool, queries) == first
+
+
+async def test_processes_that_start_at_once_agree(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        seen = await asyncio.gather(*(session_secret(pool, queries) for _ in range(4)))
+        assert len(set(seen)) == 1
+
+
+async def test_secrets_of_other_names_differ(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        one, two = await secret(pool, queries, "one"), await secret(pool, queries, "two")
+        assert one != two
+        assert len(one) == 32
