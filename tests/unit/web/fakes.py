@@ -28,7 +28,7 @@ class RecordedLog:
 
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
-    def _record(self, event: str, **fields: object) -> None:
+    def _record(self, event: str, /, **fields: object) -> None:
         self.lines.append((event, fields))
 
     debug = info = warning = error = _record
