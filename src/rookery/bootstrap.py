@@ -74,7 +74,7 @@ def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -
         try:
             house = build(settings, basis, ground, stairs.steps)
             upstairs.append(house.stairs)
-            app = create_app(house)
+            app = await basis.threads.io(create_app, house)
             async with app.router.lifespan_context(app):
                 await prepare(house)
                 yield app, house

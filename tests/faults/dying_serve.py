@@ -1,4 +1,4 @@
-"""Run by tests as `rookery serve` that kills itself at a fault point: dying_serve.py MOMENT WORDS"""
+"""`rookery serve` that kills itself at a fault point, for tests: dying_serve.py MOMENT WORDS"""
 
 import os
 import signal

@@ -52,7 +52,7 @@ def test_a_second_serve_on_the_folder_says_who_has_it(data: Path) -> None:
 
 def test_the_server_outlives_its_postmaster(data: Path) -> None:
     with served(data) as server:
-        kill(str(server.until("database_ready")["pid"]))
+        kill(str(server.until("database_ready")["postmaster"]))
         server.until("database_ready", count=2)
         while server.get("/readyz")[0] != 200:
             assert server.get("/healthz")[0] == 200
