@@ -25,6 +25,8 @@ class SessionCookie:
         self.app = app
         self._seal = kit.seal
         self._log = kit.house.log
+        # Also where the proxy in front does not say so.
+        self._https = (kit.house.base_url or "").startswith("https://")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_http(scope) or facts_of(scope).audience is Audience.WORKER:
@@ -45,7 +47,7 @@ class SessionCookie:
             value = cookie_in(header(scope, b"cookie"))
             return self._open(value, scope, session) if value else NOTHING
 
-        session = Session(load, secure=facts_of(scope).secure)
+        session = Session(load, secure=self._https or facts_of(scope).secure)
         return session
 
     def _open(self, value: str, scope: Scope, session: Session) -> SessionData:

@@ -14,6 +14,7 @@ from rookery.web.ui.page import go_to, page
 
 HOME = "/"
 _LONGEST_NEXT = 500
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,13 @@ async def logout(request: Request) -> Response:
 async def _enter(request: Request) -> Response:
     kit, facts = kit_of(request), facts_of(request.scope)
     form, session = facts.form, session_of(request.scope)
-    name, keep = form.text("username").strip(), form.ticked("stay_logged_in")
+    name, keep = form.text("username").strip()[:_LONGEST_NAME], form.ticked("stay_logged_in")
     place = _safe_place(form.text("next") or request.query_params.get("next", ""))
     try:
         user = await kit.login.check(name, form.text("password"), facts.client)
     except LoginRefused as refusal:
         _write_down(kit, refusal, request)
-        view = LoginView(session.csrf_token(), place, name[:100], keep, str(refusal))
+        view = LoginView(session.csrf_token(), place, name, keep, str(refusal))
         return await page(request, "login.html", view, _status(refusal))
     session.sign_in(user.name, kit.standing.mark(user), keep=keep)
     session.flash(f"Welcome, {user.name}.")
