@@ -96,12 +96,12 @@ class _Crossing(Generic[T]):
     def give_up(self) -> None:
         """On the loop: cancel the coroutine, or see to it that it never starts.
 
-        It is cancelled once, as asyncio does, and not again at each of its next steps, as a
-        cancel scope would: database drivers have to await while they put a connection back.
+        It is cancelled once only, and not again at each of its next steps, as a cancel scope
+        would do: database drivers have to await something while they put a connection back.
         """
-        self._given_up = True
-        if self._task is not None:
+        if self._task is not None and not self._given_up:
             self._task.cancel()
+        self._given_up = True
 
     def fail(self, fault: BaseException) -> None:
         if not self.answer.done():

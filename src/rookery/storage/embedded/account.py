@@ -5,6 +5,7 @@ namespace in which our account has an ordinary, named number: files keep their o
 namespaces are forbidden, root drops to an unprivileged account instead.
 """
 
+import errno
 import os
 import pwd
 from collections.abc import Iterable
@@ -25,7 +26,10 @@ FALLBACKS = ("rookery", "nobody")
 
 
 def settle(layout: Layout, places: Iterable[Path], binaries: Path) -> str:
-    """Becomes the account that runs PostgreSQL and says in a few words how."""
+    """Becomes the account that runs PostgreSQL and says in a few words how.
+
+    That account may not be able to read Python's own files: import nothing after this.
+    """
     uid, fallback = os.geteuid(), _fallback()
     owner = layout.cluster.stat().st_uid if layout.cluster.exists() else uid
     if owner != uid and not (uid == 0 and fallback and owner == fallback.pw_uid):
@@ -59,7 +63,7 @@ def _enter_namespace(uid: int) -> None:
     numbers = [entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid != 0]
     inside = INSIDE if INSIDE in numbers or not numbers else numbers[0]
     kernel.unshare_user()
-    Path("/proc/self/uid_map").write_text(f"{inside} {uid} 1", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{inside} {uid} 1", encoding="utf-8")
 
 
 def _namespace_refusal(uid: int) -> str | None:
@@ -72,6 +76,8 @@ def _namespace_refusal(uid: int) -> str | None:
             os._exit(error.errno or 1)
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == errno.ENOSPC:
+        return "their number is limited"
     return None if code == 0 else os.strerror(abs(code))
 
 

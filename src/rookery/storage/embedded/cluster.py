@@ -68,7 +68,7 @@ def check(layout: Layout) -> bool:
     if not layout.cluster.exists():
         return False
     try:
-        found = (layout.cluster / "PG_VERSION").read_text(encoding="ascii").strip()
+        found = (layout.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise NotADatabase(path=layout.cluster) from None
     if found != MAJOR:
@@ -83,7 +83,7 @@ def make(layout: Layout, binaries: Path, run: Callable[[list[str]], int]) -> Non
     command = [str(binaries / "initdb"), "--pgdata", str(layout.unfinished), *_options()]
     if run(command) != 0:
         raise init_problem(layout, last_words(layout.log, start))
-    (layout.unfinished / "pg_hba.conf").write_text(ACCESS, encoding="ascii")
+    (layout.unfinished / "pg_hba.conf").write_text(ACCESS, encoding="utf-8")
     _sync(layout.unfinished / "pg_hba.conf")
     layout.unfinished.rename(layout.cluster)
     _sync(layout.home)

@@ -87,13 +87,13 @@ class StartFailed(EmbeddedProblem):
 
 
 class CrashLoop(EmbeddedProblem):
-    """PostgreSQL ended {count} times within {seconds} s and is not started again: {reason}. Its log
+    """PostgreSQL failed to start {count} times in a row and is not started again: {reason}. Its log
     is {log}."""
 
 
 class SupervisorLost(EmbeddedProblem):
-    """The supervisor of the database ended {count} times within {seconds} s and is not started
-    again: {reason}."""
+    """The supervisor of the database ended {count} times before the database was ready and is not
+    started again: {reason}."""
 
 
 class UnsafeSettings(EmbeddedProblem):

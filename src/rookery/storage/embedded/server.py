@@ -138,7 +138,7 @@ class EmbeddedServer:
                 break
             self._log("database_supervisor_lost", failures=failures)
             if failures >= FAILED_SUPERVISORS:
-                self._fail(SupervisorLost(count=failures, seconds=failures, reason=self._words))
+                self._fail(SupervisorLost(count=failures, reason=self._words))
             else:
                 await asyncio.sleep(0.2 * failures)
 

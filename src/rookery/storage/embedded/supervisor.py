@@ -26,6 +26,7 @@ LOCK_PATIENCE = 10.0
 READY_LOOK = 0.02
 FAILED_STARTS = 5
 LONG_LIFE = 10.0
+SHORTEST_DELAY = 0.1
 LONGEST_DELAY = 5.0
 ASKED_PATIENCE = 5.0
 GONE_PATIENCE = 1.5  # whoever killed the owner may start it again at once
@@ -109,21 +110,14 @@ class Supervisor:
         if not self._was_ready and code is not None and code >= 0:
             raise self._start_problem(words)
         if self._failures >= FAILED_STARTS:
-            seconds = round(sum(self._delays(FAILED_STARTS)))
-            raise CrashLoop(
-                count=FAILED_STARTS, seconds=seconds, reason=words, log=self._layout.log
-            )
+            raise CrashLoop(count=FAILED_STARTS, reason=words, log=self._layout.log)
         if lived < LONG_LIFE:
-            self._ears.pause(self._delays(self._failures + 1)[-1])
+            self._ears.pause(min(SHORTEST_DELAY * 2**self._failures, LONGEST_DELAY))
 
     def _start_problem(self, words: str) -> EmbeddedProblem:
         if "No space left" in words:
             return NoSpace(path=self._layout.cluster)
         return StartFailed(reason=words, log=self._layout.log)
-
-    @staticmethod
-    def _delays(count: int) -> list[float]:
-        return [min(0.1 * 2**n, LONGEST_DELAY) for n in range(count)]
 
     def _end_leftovers(self, *, raising: bool = True) -> None:
         places = (self._layout.cluster, self._layout.unfinished)

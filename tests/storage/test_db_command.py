@@ -1,0 +1,84 @@
+"""`rookery db`, as a person would call it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.processes import ROOT, Owner, processes_of
+
+
+def db(*words: str | Path, data: Path, typed: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "rookery.cli.main", "db", *map(str, words), "--data", str(data)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        input=typed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with some rows in its database."""
+    data = tmp_path_factory.mktemp("db") / "data"
+    with Owner(data, "write") as owner:
+        owner.until("kept")
+        owner.stop()
+    return data
+
+
+def rows_in(data: Path) -> str:
+    query = "\\pset tuples_only\n\\pset format unaligned\n\\o\nSELECT count(*) FROM kept;\n"
+    return db("shell", data=data, typed=query).stdout.splitlines()[-1]
+
+
+def test_a_backup_restores_into_another_folder(used: Path, tmp_path: Path) -> None:
+    saved = db("backup", tmp_path / "saved", data=used)
+    assert f"Wrote {tmp_path / 'saved'}" in saved.stdout
+    restored = db("restore", tmp_path / "saved", data=tmp_path / "other")
+    assert restored.returncode == 0
+    assert rows_in(tmp_path / "other") == rows_in(used)
+    assert processes_of(tmp_path / "other") == {}
+
+
+def test_a_backup_is_made_while_the_server_runs(used: Path, tmp_path: Path) -> None:
+    with Owner(used, "write") as owner:
+        before = owner.until("kept")["n"]
+        assert db("backup", tmp_path / "saved", data=used).returncode == 0
+    db("restore", tmp_path / "saved", data=tmp_path / "other")
+    assert int(rows_in(tmp_path / "other")) >= before
+
+
+def test_a_restore_while_the_server_runs_is_refused(used: Path, tmp_path: Path) -> None:
+    (tmp_path / "saved").touch()
+    with Owner(used) as owner:
+        owner.until("open")
+        said = db("restore", tmp_path / "saved", "--force", data=used)
+    assert said.returncode == 3
+    assert said.stderr == (
+        f"rookery: The data folder {used} is in use by process {owner.process.pid}: stop that"
+        " process first, or choose another folder with --data.\n"
+    )
+
+
+def test_a_restore_over_other_data_is_refused(used: Path, tmp_path: Path) -> None:
+    db("backup", tmp_path / "saved", data=used)
+    said = db("restore", tmp_path / "saved", data=used)
+    assert said.returncode == 3
+    assert "say --force" in said.stderr
+    assert db("restore", tmp_path / "saved", "--force", data=used).returncode == 0
+
+
+def test_a_missing_backup_is_named_before_anything_is_made(tmp_path: Path) -> None:
+    said = db("restore", tmp_path / "nothing", data=tmp_path / "data")
+    assert (said.returncode, (tmp_path / "data").exists()) == (3, False)
+    assert f"there is no file {tmp_path / 'nothing'}" in said.stderr
+
+
+def test_migrating_says_what_it_did(tmp_path: Path) -> None:
+    assert "Applied migration 1 (house)." in db("migrate", data=tmp_path / "data").stdout
+    assert db("migrate", data=tmp_path / "data").stdout == "The schema is up to date.\n"
