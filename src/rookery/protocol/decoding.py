@@ -1,0 +1,80 @@
+"""Turns received bytes into typed values or a named fault, and nothing else.
+
+PostgreSQL's text can hold neither NUL nor lone surrogates, so both are replaced by U+FFFD before
+a body is decoded: an engine's garbled last words are still worth storing, and no string further
+in needs a second look.
+"""
+
+import re
+from typing import Generic, TypeVar
+
+import msgspec
+
+from rookery.protocol.faults import (
+    BadField,
+    MissingField,
+    NotAnObject,
+    NotJson,
+    TooDeep,
+    TooLarge,
+    WireFault,
+)
+
+T = TypeVar("T")
+
+ORDINARY_BYTES = 256 * 1024
+"""A body without games or logs is a few kilobytes."""
+
+# An escaped backslash and a surrogate pair come first, so that the rest is truly unstorable.
+_ESCAPES = re.compile(
+    rb"\\\\|(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(\\u0000|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+_PLACE = re.compile(r"(?P<text>.*?)(?: - at `\$\.?(?P<place>.*)`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<field>.*)`")
+
+
+class Reader(Generic[T]):
+    """Decodes one kind of body; made once, at import."""
+
+    __slots__ = ("_decoder", "_most_bytes")
+
+    def __init__(self, kind: type[T], *, most_bytes: int = ORDINARY_BYTES) -> None:
+        self._decoder = msgspec.json.Decoder(kind)
+        self._most_bytes = most_bytes
+
+    def read(self, body: bytes) -> T:
+        """The typed value; raises WireFault."""
+        if len(body) > self._most_bytes:
+            raise TooLarge(limit=self._most_bytes)
+        # One byte is quick to look for, and almost no body holds it.
+        if b"\\" in body:
+            body = _ESCAPES.sub(_storable, body)
+        try:
+            return self._decoder.decode(body)
+        except msgspec.ValidationError as error:
+            raise _field_fault(str(error)) from None
+        except RecursionError:
+            raise TooDeep from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise NotJson(text=str(error)) from None
+
+
+def _storable(escape: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if escape[2] else escape[0]
+
+
+def _field_fault(error: str) -> WireFault:
+    found = _PLACE.fullmatch(error)
+    text, place = (found["text"], found["place"] or "") if found else (error, "")
+    missing = _MISSING.fullmatch(text)
+    if missing:
+        return MissingField(field=f"{place}.{missing['field']}".lstrip("."))
+    if not place:
+        return NotAnObject()
+    return BadField(field=place, text=_plain(text))
+
+
+def _plain(text: str) -> str:
+    text = text.replace("`", "")
+    return text[:1].lower() + text[1:]
