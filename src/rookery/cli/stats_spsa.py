@@ -2,13 +2,14 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rookery.core.complaint import Complaint
 from rookery.core.spsa import (
-    SpsaFault,
     Tune,
     as_lines,
     as_options,
@@ -20,15 +21,12 @@ from rookery.core.spsa import (
 from rookery.core.spsa.schedule import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 
 FORMS = ("pairs", "options", "setoption", "lines")
-EXIT_FAULT = 2
 
 
-class NoSuchParameter(ValueError):
-    """no parameter is named {}"""
+class BadArgument(Complaint):
+    """Something given on the command line cannot be used."""
 
-
-class NotANumber(ValueError):
-    """{} is not NAME=NUMBER"""
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +70,16 @@ def add_spsa_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentPar
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report; a fault goes to standard error."""
-    try:
-        report = _report(args)
-    except (SpsaFault, NoSuchParameter, NotANumber, OSError, UnicodeDecodeError) as fault:
-        print(f"rookery stats spsa: {fault}", file=sys.stderr)
-        return EXIT_FAULT
+    """Print the report."""
+    report = _report(args)
     print(json.dumps(asdict(report)) if args.json else "\n".join(_plain(report)))
     return 0
 
 
 def _report(args: argparse.Namespace) -> Report:
-    text = sys.stdin.read() if args.file == "-" else Path(args.file).read_text("utf-8")
-    tune = set_up(text, args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma)
+    tune = set_up(
+        _text(args.file), args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma
+    )
     last = tune.schedule.last
     shown = [0, last // 10, last // 2, last] if args.at is None else args.at
     return Report(
@@ -94,6 +89,13 @@ def _report(args: argparse.Namespace) -> Report:
         warnings=tuple(remark.text for remark in remarks(tune, args.known)),
         values=_written(tune, _values(tune, args.set), args.form),
     )
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadArgument(f"{file} cannot be read: {error}") from error
 
 
 def _rows(tune: Tune, iterations: Sequence[int]) -> Iterator[Row]:
@@ -107,16 +109,19 @@ def _values(tune: Tune, settings: Sequence[str]) -> tuple[float, ...]:
     for setting in settings:
         name, _, text = setting.partition("=")
         if name not in values:
-            raise NoSuchParameter((NoSuchParameter.__doc__ or "").format(name))
+            raise BadArgument(f"no parameter is named {name}")
         values[name] = _number(setting, text)
     return tuple(values.values())
 
 
 def _number(setting: str, text: str) -> float:
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        raise NotANumber((NotANumber.__doc__ or "").format(setting)) from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise BadArgument(f"{setting} is not NAME=NUMBER")
+    return value
 
 
 def _written(tune: Tune, values: tuple[float, ...], form: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from rookery.protocol.faults import (
+    BadBody,
     BadField,
     MissingField,
     NotAnObject,
@@ -20,7 +21,7 @@ from rookery.protocol.faults import (
     WireFault,
 )
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 ORDINARY_BYTES = 256 * 1024
 """A body without games or logs is a few kilobytes."""
@@ -34,16 +35,16 @@ _PLACE = re.compile(r"(?P<text>.*?)(?: - at `\$\.?(?P<place>.*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<field>.*)`")
 
 
-class Reader(Generic[T]):
+class Reader(Generic[T_co]):
     """Decodes one kind of body; made once, at import."""
 
     __slots__ = ("_decoder", "_most_bytes")
 
-    def __init__(self, kind: type[T], *, most_bytes: int = ORDINARY_BYTES) -> None:
+    def __init__(self, kind: type[T_co], *, most_bytes: int = ORDINARY_BYTES) -> None:
         self._decoder = msgspec.json.Decoder(kind)
         self._most_bytes = most_bytes
 
-    def read(self, body: bytes) -> T:
+    def read(self, body: bytes) -> T_co:
         """The typed value; raises WireFault."""
         if len(body) > self._most_bytes:
             raise TooLarge(limit=self._most_bytes)
@@ -71,7 +72,7 @@ def _field_fault(error: str) -> WireFault:
     if missing:
         return MissingField(field=f"{place}.{missing['field']}".lstrip("."))
     if not place:
-        return NotAnObject()
+        return NotAnObject() if text.startswith("Expected `object`") else BadBody(text=text)
     return BadField(field=place, text=_plain(text))
 
 

@@ -29,6 +29,10 @@ class NotAnObject(WireFault):
     """the body is not a JSON object"""
 
 
+class BadBody(WireFault):
+    """{text}"""
+
+
 class MissingField(WireFault):
     """{field}: is missing"""
 
