@@ -59,10 +59,17 @@ class HouseArgs(Struct, frozen=True, gc=False, kw_only=True):
     strict_pv: bool | UnsetType = UNSET
 
 
-class SprtBatch(Struct, frozen=True, gc=False):
-    """All that a worker needs to know of a sequential test: pairs per report."""
+class SprtTask(Struct, frozen=True, gc=False, kw_only=True):
+    """Its presence makes a task a sequential test; a worker needs the pairs per report alone."""
 
     batch_size: Positive = 1
+    elo0: float | UnsetType = UNSET
+    elo1: float | UnsetType = UNSET
+    alpha: float | UnsetType = UNSET
+    beta: float | UnsetType = UNSET
+    elo_model: Word | UnsetType = UNSET
+    state: Word | UnsetType = UNSET
+    llr: float | UnsetType = UNSET
 
 
 class SpsaMark(Struct, frozen=True, gc=False):
@@ -70,7 +77,7 @@ class SpsaMark(Struct, frozen=True, gc=False):
 
 
 class TaskArgs(HouseArgs, frozen=True, gc=False, kw_only=True):
-    """The keys an official worker reads; a missing one ends its process."""
+    """The keys an official worker reads, a missing one ends its process; then what people see."""
 
     num_games: Count
     tc: Word
@@ -91,5 +98,9 @@ class TaskArgs(HouseArgs, frozen=True, gc=False, kw_only=True):
     book_depth: Word | Count
     book_sri: Word | UnsetType = UNSET
     adjudication: bool = True
-    sprt: SprtBatch | UnsetType = UNSET
+    sprt: SprtTask | UnsetType = UNSET
     spsa: SpsaMark | UnsetType = UNSET
+    username: Word | UnsetType = UNSET
+    info: Paragraph | UnsetType = UNSET
+    msg_new: Paragraph | UnsetType = UNSET
+    msg_base: Paragraph | UnsetType = UNSET

@@ -50,7 +50,7 @@ TASK: Json = {**ENVELOPE, "run_id": RUN_ID, "task_id": 41}
 
 BODIES: dict[str, tuple[Reader[object], Json]] = {
     "request_version": (
-        requests.CREDENTIALS,
+        requests.REQUEST_VERSION,
         {"password": "pw", "worker_info": {"username": "alice"}},
     ),
     "request_task": (requests.REQUEST_TASK, ENVELOPE),

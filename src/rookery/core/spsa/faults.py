@@ -55,3 +55,7 @@ class BadSetting(SpsaFault):
 
 class WrongDrawSize(SpsaFault):
     """the draw holds {found} values, {wanted} are wanted"""
+
+
+class SpacedName(SpsaFault):
+    """{name!r} holds a space and cannot be written as Name=Value"""

@@ -168,6 +168,7 @@ _WITH_LOG = 4 * LONGEST_LOG
 _WITH_PGN = LARGEST_PGN * 4 // 3 + LONGEST_LOG
 
 CREDENTIALS = Reader(Credentials, most_bytes=_WITH_PGN)
+REQUEST_VERSION = Reader(Credentials)
 REQUEST_TASK = Reader(TaskRequest)
 BEAT = Reader(TaskCall)
 UPDATE_TASK = Reader(UpdateTask)

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from rookery.core.spsa import Draw, perturb, perturb_final, set_up
 from rookery.protocol.encoding import encode, encode_timed
 from rookery.protocol.faults import MissingField
-from rookery.protocol.run_args import SprtBatch, SpsaMark, TaskArgs
+from rookery.protocol.run_args import SprtTask, SpsaMark, TaskArgs
 from rookery.protocol.worker import answers
 from rookery.protocol.worker.answers import (
     AliveAnswer,
@@ -46,7 +46,7 @@ ARGS = TaskArgs(
     book="UHO_Lichess_4852_v1.epd",
     book_depth="8",
     book_sri="x" * 64,
-    sprt=SprtBatch(16),
+    sprt=SprtTask(batch_size=16),
 )
 GRANT = TaskAnswer(
     run=GrantedRun(
@@ -172,5 +172,5 @@ def test_our_worker_reads_a_foreign_servers_task() -> None:
     }
     read = answers.TASK.read(body({"run": run, "task_id": 0, "duration": 0.1}))
     assert read.run is not UNSET
-    assert read.run.args.sprt == SprtBatch(4)
+    assert read.run.args.sprt == SprtTask(batch_size=4, llr=0.5)
     assert read.run.args.book_depth == 8

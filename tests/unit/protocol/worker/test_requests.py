@@ -193,7 +193,14 @@ def test_credentials_can_be_read_where_the_rest_cannot() -> None:
 
 
 @pytest.mark.parametrize(
-    "reader", [requests.REQUEST_TASK, requests.BEAT, requests.UPDATE_TASK, requests.REQUEST_SPSA]
+    "reader",
+    [
+        requests.REQUEST_VERSION,
+        requests.REQUEST_TASK,
+        requests.BEAT,
+        requests.UPDATE_TASK,
+        requests.REQUEST_SPSA,
+    ],
 )
 def test_ordinary_bodies_are_small(reader: Reader[object]) -> None:
     with pytest.raises(TooLarge):
