@@ -1,25 +1,21 @@
 """Game results on the wire: cumulative for a task, from the new engine's point of view."""
 
-from typing import Annotated
-
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from rookery.core.results import Results
-from rookery.protocol.fields import LARGEST_COUNT, Count
+from rookery.protocol.fields import Count
 
 Bins = tuple[Count, Count, Count, Count, Count]
-MOST_GAMES = LARGEST_COUNT
-Games = Annotated[int, Meta(ge=0, le=MOST_GAMES)]
 
 
 class Stats(Struct, frozen=True, gc=False):
     """Single games by outcome and pairs by score; whether they agree is for the core to say."""
 
-    wins: Games
-    losses: Games
-    draws: Games
-    crashes: Games
-    time_losses: Games
+    wins: Count
+    losses: Count
+    draws: Count
+    crashes: Count
+    time_losses: Count
     pentanomial: Bins
 
     def results(self) -> Results:
