@@ -23,16 +23,15 @@ from rookery.protocol.faults import (
 
 T_co = TypeVar("T_co", covariant=True)
 
-ORDINARY_BYTES = 256 * 1024
+ORDINARY_BYTES = 64 * 1024
 """A body without games or logs is a few kilobytes."""
 
-# An escaped backslash and a surrogate pair come first, so that the rest is truly unstorable.
-_ESCAPES = re.compile(
-    rb"\\\\|(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    rb"|(\\u0000|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-)
-_PLACE = re.compile(r"(?P<text>.*?)(?: - at `\$\.?(?P<place>.*)`)?", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(?P<field>.*)`")
+_HIGH = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW = rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_UNSTORABLE = re.compile(rb"\\u0000|%b(?!%b)|(?<!%b)%b" % (_HIGH, _LOW, _HIGH, _LOW))
+_PLACE = " - at `$"
+_MISSING = "Object missing required field `"
+LONGEST_TEXT = 200
 
 
 class Reader(Generic[T_co]):
@@ -49,8 +48,8 @@ class Reader(Generic[T_co]):
         if len(body) > self._most_bytes:
             raise TooLarge(limit=self._most_bytes)
         # One byte is quick to look for, and almost no body holds it.
-        if b"\\" in body:
-            body = _ESCAPES.sub(_storable, body)
+        if b"\\" in body and b"\\u" in body:
+            body = _storable(body)
         try:
             return self._decoder.decode(body)
         except msgspec.ValidationError as error:
@@ -61,21 +60,22 @@ class Reader(Generic[T_co]):
             raise NotJson(text=str(error)) from None
 
 
-def _storable(escape: re.Match[bytes]) -> bytes:
-    return b"\\ufffd" if escape[2] else escape[0]
+def _storable(body: bytes) -> bytes:
+    # A backslash spelt by its number leaves each remaining one at the head of an escape.
+    return _UNSTORABLE.sub(rb"\\ufffd", body.replace(rb"\\", rb"\u005c"))
 
 
 def _field_fault(error: str) -> WireFault:
-    found = _PLACE.fullmatch(error)
-    text, place = (found["text"], found["place"] or "") if found else (error, "")
-    missing = _MISSING.fullmatch(text)
-    if missing:
-        return MissingField(field=f"{place}.{missing['field']}".lstrip("."))
+    head, found, tail = error.rpartition(_PLACE)
+    text, place = (head, tail.strip(".`")) if found else (error, "")
+    if text.startswith(_MISSING):
+        field = text.removeprefix(_MISSING).rstrip("`")
+        return MissingField(field=f"{place}.{field}".lstrip("."))
     if not place:
         return NotAnObject() if text.startswith("Expected `object`") else BadBody(text=text)
     return BadField(field=place, text=_plain(text))
 
 
 def _plain(text: str) -> str:
-    text = text.replace("`", "")
+    text = text[:LONGEST_TEXT].replace("`", "")
     return text[:1].lower() + text[1:]

@@ -77,8 +77,12 @@ def test_a_body_has_a_largest_size() -> None:
         (rb"\ud83d\ude00", "\U0001f600"),
         (rb"\\u0000", r"\u0000"),
         (rb"\\\u0000", "\\\ufffd"),
+        (rb"\ude00\ude00\ud83d", "\ufffd\ufffd\ufffd"),
+        (rb"\ud83d\ude00\ude00", "\U0001f600\ufffd"),
+        (rb"\\\\ud800", "\\\\ud800"),
         (rb"\ud800\ud83d\ude00", "\ufffd\U0001f600"),
         (rb"\n\u00e9", "\n\xe9"),
+        (rb"\u0000\u0000 \\\\ \u0000", "\ufffd\ufffd \\\\ \ufffd"),
     ],
 )
 def test_what_a_database_cannot_hold_is_replaced(sent: bytes, kept: str) -> None:
