@@ -50,9 +50,7 @@ class Clock:
 
     def scaled(self, factor: float) -> "Clock":
         """The same control on a machine `factor` times as slow (three decimals, contract 4.6)."""
-        return Clock(
-            round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves
-        )
+        return Clock(round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves)
 
     def game_seconds(self, nps: float) -> float:
         """Expected length of a game (contract 8.5); a clock does not depend on the speed."""

@@ -1,0 +1,36 @@
+"""How many games go into a task and into a batch (contract 8.5 and 14.2)."""
+
+from rookery.core.run import Run
+
+TASK_SECONDS = 1800
+REFERENCE_BATCH = 16
+"""Pairs in a batch at the reference time control."""
+BATCH_SECONDS = 60
+"""Where official workers don't play, a batch is what a median machine plays in this time."""
+
+
+def task_games(run: Run, cores: int, game_seconds: float) -> int:
+    """The size of a new task: half an hour's work in whole steps, within what is left."""
+    return min(_wanted(run, cores, game_seconds), _left(run))
+
+
+def _wanted(run: Run, cores: int, game_seconds: float) -> int:
+    games = TASK_SECONDS / max(game_seconds, 1e-3) * run.demands.slots(cores)
+    step = run.kind.step
+    return max(step, step * int(games / step + 0.5))
+
+
+def _left(run: Run) -> int:
+    """What is left, rounded up: a worker asserts that its games are whole steps."""
+    step = run.kind.step
+    return -(-run.remaining // step) * step
+
+
+def batch_pairs(length_ratio: float) -> int:
+    """Pairs per batch of a sequential test that official workers may play."""
+    return max(1, int(0.5 + REFERENCE_BATCH / length_ratio))
+
+
+def batch_pairs_by_time(slots: int, game_seconds: float) -> int:
+    """Pairs per batch where only our workers play: a minute of a median eligible machine."""
+    return max(1, int(BATCH_SECONDS * slots / (2 * max(game_seconds, 1e-3))))

@@ -1,0 +1,70 @@
+"""Tasks: a slice of a run's games on one machine, and what the machine has reported of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.core.machine import Machine
+from rookery.core.results import NOTHING, Results
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Games `start` to `start + games` of a run; no other task of the run overlaps them.
+
+    `ticket` belongs to the kind of run: whatever it must remember until the next report.
+    `reported` is when the last result came in, which a sign of life alone doesn't change.
+    """
+
+    run: str
+    id: int
+    start: int
+    games: int
+    machine: Machine
+    created: datetime
+    reported: datetime
+    results: Results = NOTHING
+    ticket: object | None = None
+    active: bool = True
+    bad: bool = False
+    too_fast: bool = False
+
+    @property
+    def committed(self) -> int:
+        """Games that nobody else needs to play: all while it lives, the played ones after."""
+        return self.games if self.active else self.results.games
+
+    def with_results(self, results: Results, ticket: object | None, now: datetime) -> "Task":
+        # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
+        return Task(
+            self.run,
+            self.id,
+            self.start,
+            self.games,
+            self.machine,
+            self.created,
+            now,
+            results,
+            ticket,
+            self.active,
+            self.bad,
+            self.too_fast,
+        )
+
+    def closed(self) -> "Task":
+        """The same task once nobody plays it; closing it twice changes nothing."""
+        if not self.active:
+            return self
+        return Task(
+            self.run,
+            self.id,
+            self.start,
+            self.games,
+            self.machine,
+            self.created,
+            self.reported,
+            self.results,
+            None,
+            False,
+            self.bad,
+            self.too_fast,
+        )
