@@ -1,1 +1,1 @@
-"""Tests of the commands."""
+"""The command line."""

@@ -1,0 +1,171 @@
+"""The stages of scripts/test: what each runs, its budget, and the table at the end."""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+# A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
+PATIENCE = 4
+SUMMARY = re.compile(r"(\d+) (passed|failed|errors?)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One thing that is run: a command or a preparation, with the seconds it may take."""
+
+    name: str
+    budget: int
+    command: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
+    prepare: Callable[[], str] | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a stage ended."""
+
+    stage: Stage
+    seconds: float
+    ok: bool
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def tier(name: str, budget: int) -> Stage:
+    """A folder of tests. Each runs with the detection of blocking calls switched on."""
+    command = (str(BIN / "python"), "-m", "pytest", "-q", f"tests/{name}")
+    return Stage(name, budget, command, {"ROOKERY_DETECT_BLOCKING": "1"})
+
+
+def tool(name: str, budget: int, *words: str) -> Stage:
+    return Stage(name, budget, (str(BIN / words[0]), *words[1:]))
+
+
+def find_chromium() -> str:
+    """The pages are tested in a real browser: from the PATH, else from the distribution."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    if found := next(filter(None, map(shutil.which, names)), None):
+        return f"chromium: {found}"
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        apt("update")
+        apt("install", "-y", "--no-install-recommends", "chromium")
+        return f"chromium: installed {shutil.which('chromium')}"
+    sys.exit("The page tests need Chromium; ask an administrator for: apt-get install chromium")
+
+
+def apt(*words: str) -> None:
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(["apt-get", "-qq", *words], env=environment, check=True, stdout=sys.stderr)
+
+
+STAGES = (
+    Stage("browser", 120, prepare=find_chromium),
+    tool("style", 10, "ruff", "check", "."),
+    tool("format", 10, "ruff", "format", "--check", "."),
+    tool("types", 90, "mypy"),
+    tool("imports", 20, "lint-imports", "--no-cache"),
+    tier("unit", 10),
+    tier("storage", 60),
+    tier("wire", 60),
+    tier("pages", 60),
+    tier("acceptance", 120),
+    tier("faults", 120),
+)
+
+
+def run(stage: Stage) -> Outcome:
+    """Runs a stage in a process group of its own, so that nothing of it stays behind."""
+    started = time.monotonic()
+    print(f"\n== {stage.name}", flush=True)
+    if stage.prepare:
+        print(stage.prepare())
+        return Outcome(stage, time.monotonic() - started, ok=True)
+    child = subprocess.Popen(
+        stage.command,
+        cwd=ROOT,
+        env=os.environ | stage.variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    output, ok = read_all(child, stage.budget * PATIENCE)
+    return Outcome(stage, time.monotonic() - started, ok, counts_in(output))
+
+
+def read_all(child: "subprocess.Popen[str]", seconds: float) -> tuple[str, bool]:
+    try:
+        output, _ = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        output, _ = child.communicate()
+        output += f"\nended after {seconds:.0f} s: it hangs\n"
+        child.returncode = 1
+    except KeyboardInterrupt:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
+    print(output, end="", flush=True)
+    return output, child.returncode == 0
+
+
+def counts_in(output: str) -> dict[str, int]:
+    """The numbers of pytest's last line."""
+    last = next((line for line in reversed(output.splitlines()) if SUMMARY.search(line)), "")
+    return {what.rstrip("s"): int(number) for number, what in SUMMARY.findall(last)}
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    rows = [f"{'stage':12} {'seconds':>8} {'budget':>7} {'tests':>6}"]
+    for outcome in outcomes:
+        over = outcome.seconds > outcome.stage.budget
+        mark = "FAILED" if not outcome.ok else "over budget" if over else "ok"
+        tests = str(outcome.counts.get("passed", "")) if outcome.counts else ""
+        timing = f"{outcome.stage.name:12} {outcome.seconds:8.1f} {outcome.stage.budget:7}"
+        rows.append(f"{timing} {tests:>6}  {mark}")
+    rows.append(f"{'in all':12} {sum(outcome.seconds for outcome in outcomes):8.1f}")
+    return "\n".join(rows)
+
+
+def closing_line(outcomes: Sequence[Outcome]) -> str:
+    """Tests and checks together; a check counts as one test."""
+    passed = failed = 0
+    for outcome in outcomes:
+        if outcome.stage.prepare:
+            continue
+        wrong = outcome.counts.get("failed", 0) + outcome.counts.get("error", 0)
+        passed += outcome.counts.get("passed", 0) if outcome.counts else int(outcome.ok)
+        failed += wrong or int(not outcome.ok)
+    return f"{passed} passed, {failed} failed"
+
+
+def chosen(names: Sequence[str]) -> tuple[Stage, ...]:
+    known = {stage.name: stage for stage in STAGES}
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"scripts/test: no stage is called {unknown[0]}; there are {', '.join(known)}")
+    return tuple(known[name] for name in names) if names else STAGES
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/test",
+        description="Runs every check and test tier, or only the stages named.",
+        epilog="stages: " + ", ".join(f"{stage.name} ({stage.budget} s)" for stage in STAGES),
+    )
+    parser.add_argument("stages", nargs="*", metavar="STAGE")
+    outcomes = [run(stage) for stage in chosen(parser.parse_args().stages)]
+    print("\n" + table(outcomes))
+    print(closing_line(outcomes))
+    return 0 if all(outcome.ok for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

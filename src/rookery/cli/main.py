@@ -1,0 +1,100 @@
+"""The command line's frame: loads the chosen command alone, turns complaints into exit codes."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from rookery import __version__
+from rookery.core.complaint import Complaint
+
+Run = Callable[[argparse.Namespace], int]
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command's name, the module that holds it and its line in the overview."""
+
+    name: str
+    module: str
+    purpose: str
+
+
+COMMANDS = (
+    Command("up", "rookery.cli.up", "start everything on this machine, with an account to log in"),
+    Command("serve", "rookery.cli.serve", "start the server"),
+    Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),
+    Command("db", "rookery.cli.db", "migrate, back up, restore or open the database"),
+    Command(
+        "boundaries",
+        "rookery.cli.boundaries",
+        "list what runs on the event loop and what in threads",
+    ),
+)
+
+OVERVIEW = """\
+A self-hosted testing farm for game engines.
+
+Start with `rookery up`, then open the address it prints.
+Each command explains itself: rookery COMMAND --help"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        parsed = parser_for(given).parse_args(given)
+        return cast("Run", parsed.run)(parsed)
+    except Complaint as complaint:
+        print(f"rookery: {complaint}", file=sys.stderr)
+        return complaint.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does.
+        sys.stderr.close()
+        return 1
+
+
+def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The whole parser, of which only the chosen command's part is loaded."""
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    parser = argparse.ArgumentParser(
+        prog="rookery", description=OVERVIEW, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"rookery {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        if command.name == chosen:
+            _module(command).add_parser(commands)
+        else:
+            commands.add_parser(command.name, help=command.purpose)
+    return parser
+
+
+class NotInstalled(Complaint):
+    """A command needs packages that this installation does not have."""
+
+
+def _module(command: Command) -> "CommandModule":
+    try:
+        return cast("CommandModule", importlib.import_module(command.module))
+    except ModuleNotFoundError as missing:
+        raise NotInstalled(
+            f"`rookery {command.name}` needs the server part, which is not installed here"
+            f" ({missing.name} is missing); install it with: pip install 'rookery[server]'"
+        ) from missing
+
+
+class CommandModule:
+    """What a command's module has: a function that adds its parser, with `run` as a default."""
+
+    add_parser: Callable[["argparse._SubParsersAction[argparse.ArgumentParser]"], None]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""One frozen value with every setting, read from the environment and the command line's flags.
+
+A setting is a field of `Settings` and a row of `SETTINGS`. Its environment variable is `ROOKERY_`
+and the field's name in capitals; a flag of the same name wins. A variable that is not a setting, or
+a value that can't be read, stops the start and is named.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+
+from rookery.core.complaint import Complaint
+
+PREFIX = "ROOKERY_"
+# Read by the launcher before there is a Python to read settings with.
+LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
+# Other tools' ways to ask for several processes; a primary is exactly one.
+PROCESS_COUNT_VARIABLES = ("WEB_CONCURRENCY", "UVICORN_WORKERS")
+
+
+class SettingsError(Complaint):
+    """A setting is wrong; the message names it."""
+
+    exit_code = 2
+
+
+def _data_folder() -> Path:
+    return platformdirs.user_data_path("rookery", appauthor=False)
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise ValueError("a folder's path")
+    return Path(text).expanduser().absolute()
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("some text")
+    return text.strip()
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _switch(text: str) -> bool:
+    states = {"1": True, "true": True, "yes": True, "on": True, "": False}
+    states |= {"0": False, "false": False, "no": False, "off": False}
+    if text.lower() not in states:
+        raise ValueError("1 or 0")
+    return states[text.lower()]
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return read
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError("one of " + ", ".join(choices))
+        return text
+
+    return read
+
+
+def _address(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/?#\s@]+", text.rstrip("/")):
+        raise ValueError("an address such as https://tests.example.org")
+    return text.rstrip("/")
+
+
+def _database(text: str) -> str:
+    if not re.match(r"postgres(ql)?://", text):
+        raise ValueError("an address such as postgresql://user@host/name")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How one field of Settings is read, and what it is for."""
+
+    read: Callable[[str], object]
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be chosen from outside."""
+
+    data: Path = field(default_factory=_data_folder)
+    database_url: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    base_url: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    threadpool_tokens: int = 200
+    task_semaphore_size: int = 5
+    log_format: str = "auto"
+    log_level: str = "info"
+    access_log: bool = False
+    detect_blocking: bool = False
+
+    @classmethod
+    def read(
+        cls, environment: Mapping[str, str], flags: Mapping[str, str | None] | None = None
+    ) -> "Settings":
+        """Settings from a mapping such as `os.environ`; flags that are not None win."""
+        _refuse_unknown(environment)
+        _refuse_several_processes(environment)
+        given = {name: text for name, text in (flags or {}).items() if text is not None}
+        values: dict[str, object] = {}
+        for name in SETTINGS:
+            if name in given:
+                values[name] = _value(name, given[name], flag(name))
+            elif variable(name) in environment:
+                values[name] = _value(name, environment[variable(name)], variable(name))
+        return cls(**values)  # type: ignore[arg-type]  # each value was made by its own reader
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "data": Setting(_path, "folder for the database and files"),
+    "database_url": Setting(_database, "an external PostgreSQL 15+ instead of the embedded one"),
+    "host": Setting(_text, "address to listen on"),
+    "port": Setting(_whole(0, 65535), "port to listen on; 0 takes a free one"),
+    "base_url": Setting(_address, "the address people and workers use, if not this machine's"),
+    "allowed_hosts": Setting(_words, "further host names to answer to, by comma"),
+    "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),
+    "threadpool_tokens": Setting(_whole(8, 2000), "threads for blocking work"),
+    "task_semaphore_size": Setting(_whole(1, 100), "task requests that may wait for a thread"),
+    "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
+    "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),
+    "access_log": Setting(_switch, "1: log a line for each request"),
+    "detect_blocking": Setting(_switch, "1: complain about calls that block the event loop"),
+}
+
+
+def from_process(flags: Mapping[str, str | None] | None = None) -> Settings:
+    """The settings of this very process."""
+    return Settings.read(os.environ, flags)
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def flag(name: str) -> str:
+    """The command line's flag for a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def _value(name: str, text: str, named: str) -> object:
+    try:
+        return SETTINGS[name].read(text)
+    except ValueError as wrong:
+        shown = "" if name == "database_url" else f", not {text!r}"
+        raise SettingsError(f"{named} takes {wrong}{shown}") from None
+
+
+def _refuse_unknown(environment: Mapping[str, str]) -> None:
+    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise SettingsError(f"{name} is not a setting of Rookery{hint}")
+
+
+def _refuse_several_processes(environment: Mapping[str, str]) -> None:
+    for name in PROCESS_COUNT_VARIABLES:
+        if environment.get(name, "1") != "1":
+            raise SettingsError(
+                f"{name}={environment[name]} asks for several processes, but a primary is exactly"
+                " one; unset it or set it to 1"
+            )

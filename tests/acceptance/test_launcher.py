@@ -1,0 +1,93 @@
+"""./rookery: installs from the lock once, then only starts; each trouble is one sentence."""
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from rookery import __version__
+from tests.acceptance.checkout import Checkout
+
+pytestmark = pytest.mark.timeout(400)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A fresh checkout that two people started at the same moment."""
+    checkout = Checkout.make(tmp_path_factory.mktemp("launcher"))
+    with ThreadPoolExecutor() as both:
+        first, second = both.map(checkout.rookery, ["--version", "--version"])
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert first.stdout == second.stdout == f"rookery {__version__}\n"
+    return checkout
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Checkout:
+    return Checkout.make(tmp_path)
+
+
+def sentence(ended: "subprocess.CompletedProcess[str]") -> str:
+    """The last line on stderr, after nothing but a failure."""
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    return ended.stderr.splitlines()[-1]
+
+
+def test_a_second_start_installs_nothing(installed: Checkout) -> None:
+    again = installed.rookery("--version")
+    assert again.returncode == 0
+    assert again.stderr == ""
+
+
+def test_it_can_be_called_from_elsewhere_through_a_link(
+    installed: Checkout, tmp_path: Path
+) -> None:
+    link = tmp_path / "rookery"
+    link.symlink_to(installed.folder / "rookery")
+    called = subprocess.run(
+        [link, "--version"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert called.stdout == f"rookery {__version__}\n"
+
+
+def test_a_changed_lock_installs_again(installed: Checkout) -> None:
+    lock = installed.folder / "locks" / "server.txt"
+    lock.write_text(lock.read_text() + "# changed\n")
+    again = installed.rookery("--version")
+    assert again.returncode == 0
+    assert "installing" in again.stderr
+    assert installed.rookery("--version").stderr == ""
+
+
+def test_a_broken_package_is_named(installed: Checkout) -> None:
+    (package,) = installed.folder.glob(
+        ".venv/lib/python3*/site-packages/_editable_impl_rookery.pth"
+    )
+    aside = package.rename(package.with_suffix(".aside"))
+    said = sentence(installed.rookery("--version"))
+    aside.rename(package)
+    assert "is broken" in said
+
+
+def test_a_broken_environment_says_what_to_remove(installed: Checkout) -> None:
+    python = installed.folder / ".venv" / "bin" / "python"
+    aside = python.rename(python.with_name("python-aside"))
+    said = sentence(installed.rookery("--version"))
+    aside.rename(python)
+    assert "is broken" in said
+    assert str(installed.folder / ".venv") in said
+
+
+def test_without_a_network_it_says_so(fresh: Checkout) -> None:
+    offline = fresh.rookery("--version", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+    assert "is there a network?" in sentence(offline)
+
+
+def test_without_python_it_says_how_to_get_one(fresh: Checkout, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("cat", "cksum", "cut", "dirname", "find", "grep", "id", "mkdir", "rm", "tail"):
+        (tools / name).symlink_to(Path("/usr/bin") / name)
+    assert "no Python 3.11" in sentence(fresh.rookery("--version", PATH=str(tools)))

@@ -1,0 +1,29 @@
+"""The docs keep up with the code."""
+
+import re
+from pathlib import Path
+
+from rookery.settings import SETTINGS, variable
+
+PROJECT = Path(__file__).resolve().parents[2]
+PAGES = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")]
+LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
+
+
+def test_every_setting_is_described_for_operators() -> None:
+    page = (PROJECT / "docs" / "operate.md").read_text()
+    assert [name for name in SETTINGS if f"`{variable(name)}`" not in page] == []
+
+
+def test_every_link_leads_somewhere() -> None:
+    lost = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in LINK.findall(page.read_text())
+        if not (page.parent / target).exists()
+    ]
+    assert lost == []
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((PROJECT / "README.md").read_text().splitlines()) <= 120

@@ -1,0 +1,89 @@
+"""Settings: one value from environment and flags; what is wrong is named."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from rookery.settings import SETTINGS, Settings, SettingsError, flag, variable
+
+
+def test_every_field_has_a_reader_and_a_purpose() -> None:
+    assert [entry.name for entry in fields(Settings)] == list(SETTINGS)
+
+
+def test_without_anything_given_the_defaults_hold() -> None:
+    assert Settings.read({"PATH": "/bin"}).port == 8000
+
+
+def test_a_variable_sets_its_field() -> None:
+    assert Settings.read({"ROOKERY_PORT": "9000"}).port == 9000
+
+
+def test_a_flag_wins_over_a_variable() -> None:
+    assert Settings.read({"ROOKERY_PORT": "9000"}, {"port": "9001"}).port == 9001
+
+
+def test_a_flag_that_was_not_given_leaves_the_variable() -> None:
+    assert Settings.read({"ROOKERY_HOST": "::1"}, {"host": None}).host == "::1"
+
+
+def test_an_unknown_variable_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(SettingsError, match=r"ROOKERY_PROT is not a setting.*ROOKERY_PORT"):
+        Settings.read({"ROOKERY_PROT": "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("port", "eighty"),
+        ("port", "70000"),
+        ("port", "-1"),
+        ("port", "٣"),
+        ("data", ""),
+        ("host", " "),
+        ("base_url", "example.org"),
+        ("base_url", "http://example.org/path"),
+        ("log_format", "xml"),
+        ("access_log", "maybe"),
+        ("threadpool_tokens", "1"),
+        ("database_url", "mysql://x"),
+    ],
+)
+def test_a_bad_value_stops_and_names_the_variable(name: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=variable(name)):
+        Settings.read({variable(name): text})
+
+
+def test_a_bad_flag_is_named_as_the_flag() -> None:
+    with pytest.raises(SettingsError, match="--port takes"):
+        Settings.read({}, {"port": "x"})
+
+
+def test_a_password_in_a_bad_database_url_is_not_shown() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.read({"ROOKERY_DATABASE_URL": "mysql://me:secret@host"})
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["WEB_CONCURRENCY", "UVICORN_WORKERS"])
+def test_more_than_one_process_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match=rf"{name}=4.*exactly one"):
+        Settings.read({name: "4"})
+
+
+def test_a_relative_data_folder_becomes_absolute() -> None:
+    assert Settings.read({}, {"data": "here"}).data == Path.cwd() / "here"
+
+
+def test_the_launchers_own_variable_is_known() -> None:
+    assert Settings.read({"ROOKERY_PYTHON": "/usr/bin/python3"}).port == 8000
+
+
+def test_lists_are_split_at_commas() -> None:
+    given = Settings.read({"ROOKERY_ALLOWED_HOSTS": "a.example, b.example,"})
+    assert given.allowed_hosts == ("a.example", "b.example")
+
+
+def test_a_flag_is_named_like_its_field() -> None:
+    assert flag("threadpool_tokens") == "--threadpool-tokens"
