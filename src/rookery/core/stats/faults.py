@@ -1,7 +1,7 @@
 """What makes numbers unusable for a statistic; the docstring of each class is its message."""
 
 
-class StatisticsFault(ValueError):  # noqa: N818 - a fault is named for what is wrong
+class StatisticsFault(ValueError):
     """These numbers cannot be used."""
 
     def __init__(self) -> None:
