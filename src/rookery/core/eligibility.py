@@ -6,7 +6,7 @@ The scheduler's index relies on this split; `objection` puts the three together 
 """
 
 import enum
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,9 +47,9 @@ class Past:
     """What a machine has had to do with runs so far: all it was given, the last one, and those
     it failed to build since it started."""
 
-    seen: Set[str] = frozenset()
+    seen: AbstractSet[str] = frozenset()
     last: str = ""
-    failed: Set[str] = frozenset()
+    failed: AbstractSet[str] = frozenset()
 
 
 NO_PAST = Past()

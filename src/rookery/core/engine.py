@@ -94,7 +94,7 @@ STOCKFISH = Engine(
     source="https://github.com/official-stockfish/Stockfish",
     recipe="stockfish",
     tools=(Tool("make"),),
-    # 444 = 220 game runner and book, 2 * 80 binaries, 64 Python; a process 12 + 139 and 31 a thread.
+    # 444: 220 runner and book, 2 * 80 binaries, 64 Python; a process 12 + 139, and 31 a thread.
     memory=Memory(machine=444, process=151, thread=31),
     speed=Speed(reference=628_000, floor=180_000, relief=3.0),
     bench=Bench("bench 16 1 13 default depth", r"Nodes searched\s*:\s*(\d+)"),

@@ -56,6 +56,8 @@ class _Line:
     def best(self, shelf: "_Shelf", passed_over: Collection[str]) -> Claim | None:
         """The smallest claim of an open run that is not passed over."""
         self._add_touched(shelf)
+        if len(self.heap) > 64 + 2 * len(self.known):
+            self._sweep(shelf)
         aside: list[Claim] = []
         while (top := self._top(shelf)) and top[2] in passed_over:
             aside.append(heapq.heappop(self.heap))
@@ -72,6 +74,11 @@ class _Line:
                     self.known[run_id] = now
                     heapq.heappush(self.heap, now)
         self.touched.clear()
+
+    def _sweep(self, shelf: "_Shelf") -> None:
+        """Drop what is outdated before it outgrows what is not."""
+        self.known = {run_id: top for run_id, top in self.known.items() if run_id in shelf.open}
+        self.heap = sorted(self.known.values())
 
     def _top(self, shelf: "_Shelf") -> Claim | None:
         """The smallest claim, once everything outdated above it is gone or put right."""
@@ -118,7 +125,8 @@ class _Shelf:
         if not self.open:
             return None
         if machine.near_api_limit and not self.demands.mirrored:
-            return self._best_of(past.seen - past.failed, machine, past)
+            known = past.seen & self.open.keys()
+            return self._best_of(known - past.failed, machine, past)
         last = self.open.get(past.last)
         passed_over = {past.last, *past.failed} if last or past.failed else ()
         claims = [self.line(machine.cores).best(self, passed_over)]
@@ -127,7 +135,7 @@ class _Shelf:
         return min((each for each in claims if each), default=None)
 
     def _best_of(self, ids: Iterable[str], machine: Machine, past: Past) -> Claim | None:
-        entries = (self.open[run_id] for run_id in ids if run_id in self.open)
+        entries = map(self.open.__getitem__, ids)
         return min(
             (
                 entry.claim(machine.cores, machine.cores if entry.id == past.last else 0)
@@ -229,9 +237,17 @@ class RunIndex:
     def _shelf(self, run: Run) -> _Shelf:
         key = (run.plan.priority, run.plan.engine, run.demands)
         if key not in self._shelves:
+            self._drop_empty_shelves()
             self._shelves[key] = _Shelf(*key)
             self._views.clear()
         return self._shelves[key]
+
+    def _drop_empty_shelves(self) -> None:
+        self._shelves = {
+            key: shelf
+            for key, shelf in self._shelves.items()
+            if shelf.open or any(shelf.closed.values())
+        }
 
     def _view(self, profile: Profile) -> _View:
         view = self._views.get(profile)

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from rookery.core.demands import Demands, demands_of
 from rookery.core.engine import STOCKFISH, Catalogue
-from rookery.core.kinds.kind import Colour, Kind
+from rookery.core.kinds.kind import Kind
 from rookery.core.plan import Plan
-from rookery.core.tally import Tally
+from rookery.core.stats.flags import Flag
+from rookery.core.tally import EMPTY, Tally
 
 START_SHARE = 100.0
 
@@ -32,11 +33,14 @@ class Status:
     failed: bool = False
     deleted: bool = False
     failures: int = 0
-    colour: Colour = Colour.NONE
+    flag: Flag = Flag.NONE
 
     @property
     def approved(self) -> bool:
         return bool(self.approver)
+
+
+PENDING = Status()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,8 @@ class Run:
     demands: Demands
     created: datetime
     updated: datetime
-    status: Status = Status()
-    tally: Tally = Tally()
+    status: Status = PENDING
+    tally: Tally = EMPTY
     share: float = START_SHARE
     reference_nps: float = 0.0
     rescheduled_from: str = ""

@@ -61,6 +61,9 @@ class Tally:
         )
 
 
+EMPTY = Tally()
+
+
 def recounted(tasks: Iterable[Task]) -> Tally:
     """The tally worked out anew from all tasks of a run: at start, and to check the kept one."""
     tasks = list(tasks)

@@ -1,4 +1,4 @@
-"""The share of a run (contract 8.6): what was asked for, corrected for length, user and progress."""
+"""The share of a run (contract 8.6): what was asked for, by length, user and progress."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ def share(run: Run, busy_runs: int) -> float:
     plan = run.plan
     ratio = length_ratio(plan.tc, plan.threads, run.reference_nps)
     progress = min(run.tally.results.games / SETTLED_GAMES, 1)
-    return (
+    return float(
         min(max(plan.throughput, LEAST), MOST)
         * max(1.0, ratio) ** LENGTH_EXPONENT
         * CROWD

@@ -1,15 +1,17 @@
-"""A fixed number of games between two engines; the end is judged by the likelihood of superiority."""
+"""A fixed number of games between two engines, judged by the likelihood of superiority."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rookery.core.kinds.kind import Colour, Folded, Report
-from rookery.core.kinds.pairs import GAMES_PER_PAIR, is_ahead, pair_objection, residual_row
+from rookery.core.kinds.kind import Folded, Report
+from rookery.core.kinds.pairs import GAMES_PER_PAIR, judge_pairs, pair_objection
 from rookery.core.needs import Need
 from rookery.core.results import Results
-from rookery.core.stats.elo import pentanomial_elo
-
-SURE = 0.95
+from rookery.core.stats.estimate import estimate_elo
+from rookery.core.stats.flags import Flag, fixed_verdict, flag
+from rookery.core.stats.remaining import fixed_games_left
+from rookery.core.stats.residuals import WorkerTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +56,15 @@ class Fixed:
     def is_decided(self, results: Results, games: int) -> bool:
         return results.games >= games
 
-    def colour(self, results: Results) -> Colour:
-        likelihood = pentanomial_elo(results.pentanomial).los
-        if likelihood > SURE:
-            return Colour.GREEN
-        rejected = likelihood < 1 - SURE
-        return Colour.YELLOW if rejected and is_ahead(results) else Colour.NONE
+    def games_left(self, results: Results, games: int) -> float:
+        return fixed_games_left(games=results.games, num_games=games)
+
+    def flag(self, results: Results) -> Flag:
+        verdict = fixed_verdict(estimate_elo(results.pentanomial).los)
+        return flag(verdict, wins=results.wins, losses=results.losses)
 
     def resize_objection(self, before: int, after: int) -> str | None:
         return "a run of fixed length may not grow" if after > before else None
 
-    def residual_row(self, results: Results) -> tuple[int, ...] | None:
-        return residual_row(results)
+    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
+        return judge_pairs(workers)

@@ -4,22 +4,16 @@ A new kind is a module with one frozen class that has these methods. Nothing out
 how many engines play, that games come in pairs, or that there is a verdict.
 """
 
-import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from rookery.core.needs import Need
 from rookery.core.results import Results
+from rookery.core.stats.flags import Flag
+from rookery.core.stats.residuals import WorkerTest
 
 K = TypeVar("K")
-
-
-class Colour(enum.StrEnum):
-    """How a finished run is shown: passed, ahead without passing, or neither."""
-
-    NONE = ""
-    GREEN = "green"
-    YELLOW = "yellow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +71,14 @@ class Kind(Protocol):
     def is_decided(self, results: Results, games: int) -> bool:
         """Whether a run planned for that many games has nothing left to play."""
 
-    def colour(self, results: Results) -> Colour:
+    def games_left(self, results: Results, games: int) -> float:
+        """How many games it will probably still take."""
+
+    def flag(self, results: Results) -> Flag:
         """What the end means."""
 
     def resize_objection(self, before: int, after: int) -> str | None:
         """Why the planned number of games may not change so."""
 
-    def residual_row(self, results: Results) -> tuple[int, ...] | None:
-        """Outcome counts by which a machine is compared with the others; None for no comparison."""
+    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
+        """Whether the results of one worker differ from those of the others; None for no test."""

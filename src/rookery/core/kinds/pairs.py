@@ -1,7 +1,10 @@
 """What all kinds share whose games come in pairs with colours reversed."""
 
+from collections.abc import Mapping
+
 from rookery.core.kinds.kind import Report
 from rookery.core.results import Results, contradiction
+from rookery.core.stats.residuals import WorkerTest, judge_workers
 
 GAMES_PER_PAIR = 2
 
@@ -13,11 +16,6 @@ def pair_objection(report: Report, step: int) -> str | None:
     return contradiction(report.results)
 
 
-def residual_row(results: Results) -> tuple[int, int, int]:
-    """Pairs won, lost and even: what the machines of a run are compared by (contract 11.7)."""
-    p = results.pentanomial
-    return p[3] + p[4], p[0] + p[1], p[2]
-
-
-def is_ahead(results: Results) -> bool:
-    return results.wins > results.losses
+def judge_pairs(workers: Mapping[str, Results]) -> WorkerTest | None:
+    """Compare the workers by the pairs they won, lost and halved (contract 11.7)."""
+    return judge_workers({name: results.pentanomial for name, results in workers.items()})

@@ -1,16 +1,22 @@
 """A sequential test of two engines: it ends as soon as the results favour one of two hypotheses."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rookery.core.kinds.kind import Colour, Folded, Report
-from rookery.core.kinds.pairs import GAMES_PER_PAIR, is_ahead, pair_objection, residual_row
+from rookery.core.kinds.kind import Folded, Report
+from rookery.core.kinds.pairs import GAMES_PER_PAIR, judge_pairs, pair_objection
 from rookery.core.needs import Need
 from rookery.core.results import Results
+from rookery.core.stats.flags import Flag, flag
+from rookery.core.stats.remaining import sprt_games_left
+from rookery.core.stats.residuals import WorkerTest
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
 
 NEAR_SUCCESS = 2.0
 """A likelihood ratio from which a test is helped to its end (contract 8.6)."""
+
+FRESH = SprtState()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,7 @@ class SprtTest:
     """The hypotheses and where the test stands; evaluated at every report, in order."""
 
     spec: Sprt
-    state: SprtState = SprtState()
+    state: SprtState = FRESH
 
     @property
     def name(self) -> str:
@@ -60,15 +66,15 @@ class SprtTest:
     def is_decided(self, results: Results, games: int) -> bool:
         return self.state.verdict is not Verdict.RUNNING or results.games >= games
 
-    def colour(self, results: Results) -> Colour:
-        if self.state.verdict is Verdict.ACCEPTED:
-            return Colour.GREEN
-        rejected = self.state.verdict is Verdict.REJECTED
-        return Colour.YELLOW if rejected and is_ahead(results) else Colour.NONE
+    def games_left(self, results: Results, games: int) -> float:
+        return sprt_games_left(self.spec, self.state, games=results.games, num_games=games)
+
+    def flag(self, results: Results) -> Flag:
+        return flag(self.state.verdict, wins=results.wins, losses=results.losses)
 
     def resize_objection(self, before: int, after: int) -> str | None:
         del before, after
         return None
 
-    def residual_row(self, results: Results) -> tuple[int, ...] | None:
-        return residual_row(results)
+    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
+        return judge_pairs(workers)

@@ -5,10 +5,10 @@ batch uses it up, so that no batch moves the values twice.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rookery.core.kinds.kind import Colour, Folded, Report
+from rookery.core.kinds.kind import Folded, Report
 from rookery.core.kinds.pairs import GAMES_PER_PAIR, pair_objection
 from rookery.core.needs import Need, NeedWord
 from rookery.core.results import Results
@@ -22,6 +22,9 @@ from rookery.core.spsa import (
     perturb,
     perturb_final,
 )
+from rookery.core.stats.flags import Flag
+from rookery.core.stats.remaining import fixed_games_left
+from rookery.core.stats.residuals import WorkerTest
 
 CORES_FOR_ONE_PARAMETER = 200_000
 """Too many machines at once move the values by stale results (contract 8.4, rule 8)."""
@@ -87,15 +90,18 @@ class SpsaTuning:
     def is_decided(self, results: Results, games: int) -> bool:
         return results.games >= games
 
-    def colour(self, results: Results) -> Colour:
+    def games_left(self, results: Results, games: int) -> float:
+        return fixed_games_left(games=results.games, num_games=games)
+
+    def flag(self, results: Results) -> Flag:
         del results
-        return Colour.NONE
+        return Flag.NONE
 
     def resize_objection(self, before: int, after: int) -> str | None:
         return "the length of a tune may not change" if after != before else None
 
-    def residual_row(self, results: Results) -> tuple[int, ...] | None:
-        del results
+    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
+        del workers
         return None
 
     def perturbed(self, draw: bytes) -> Perturbation:
