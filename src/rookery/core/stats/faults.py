@@ -26,3 +26,7 @@ class UnusableErrorRates(StatisticsFault):
 
 class UnusableBatchSize(StatisticsFault):
     """The batch size must be at least one pair."""
+
+
+class UnusablePowerQuestion(StatisticsFault):
+    """Games and Elo must be above 0, power above alpha and below 1, alpha between 1e-9 and 0.5."""

@@ -6,10 +6,11 @@ accepted result, hence the plain loops and the warm starts.
 """
 
 from collections.abc import Sequence
-from math import hypot, log1p, sqrt
+from math import hypot, log1p, log10, sqrt
 from operator import mul
 
 from rookery.core.stats.bins import regularised, values_of
+from rookery.core.stats.faults import UnusableBins
 from rookery.core.stats.scale import NELO_PER_SIGMA, elo_of, score_of
 
 CONVERGED = 1e-9
@@ -55,11 +56,11 @@ def bayes_ratio(
 
 def bayes_bounds(elo0: float, elo1: float, trinomial: Sequence[int]) -> tuple[float, float]:
     """BayesElo bounds as logistic Elo, for games with this share of draws."""
+    if len(trinomial) != 3:
+        raise UnusableBins
     losses, draws, wins = regularised(trinomial)
-    games = losses + draws + wins
-    lost, won = losses / games, wins / games
     # The odds against a loss times the odds against a win, as one length on the Elo scale.
-    draw_elo = (elo_of(1.0 - lost) + elo_of(1.0 - won)) / 2.0
+    draw_elo = 200.0 * (log10((draws + wins) / losses) + log10((draws + losses) / wins))
     return _bayes_to_logistic(elo0, draw_elo), _bayes_to_logistic(elo1, draw_elo)
 
 
@@ -105,20 +106,17 @@ def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: fl
         return _tilt_to_mean(shares, values, 0.5)
     target = max(-MAX_SIGMAS, min(MAX_SIGMAS, sigmas))
     found = [1.0 / len(values)] * len(values)
-    mean, sigma = _mean_and_sigma(found, values)
-    slopes = _linearised(values, target, mean, sigma)
+    slopes = _linearised(values, target, *_mean_and_sigma(found, values))
     if slopes[-1] <= 0.0 or slopes[0] >= 0.0:
-        mean, sigma = _coin_with(target)
-        slopes = _linearised(values, target, mean, sigma)
-    tilt = 0.0
-    for _ in range(MAX_REFINEMENTS):
-        tilt = _tilt(shares, slopes, tilt)
+        slopes = _linearised(values, target, *_coin_with(target))
+    tilt = _tilt(shares, slopes, 0.0)
+    for _ in range(MAX_REFINEMENTS - 1):
         last = found
         found = [share / (1.0 + tilt * slope) for share, slope in zip(shares, slopes, strict=True)]
         if max(map(abs, map(float.__sub__, found, last))) < CONVERGED:
             break
-        mean, sigma = _mean_and_sigma(found, values)
-        slopes = _linearised(values, target, mean, sigma)
+        slopes = _linearised(values, target, *_mean_and_sigma(found, values))
+        tilt = _tilt(shares, slopes, tilt)
     return tilt, slopes
 
 
@@ -142,7 +140,7 @@ def _coin_with(sigmas: float) -> tuple[float, float]:
 def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> float:
     """The x with sum(p * b / (1 + x * b)) = 0, a sum that falls from one pole to the next.
 
-    Newton's method with the nearer pole multiplied out, inside a bracket: no tilted share may
+    Newton's method with both poles multiplied out, inside a bracket: no tilted share may
     exceed one, so 1 + x * b >= p holds for the outermost slopes at the root.
     """
     top, bottom = max(slopes), min(slopes)
@@ -159,13 +157,16 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
             value += part
             fall += part * ratio
         if value > 0.0:
-            low, gap = x, x - right
+            low = x
         else:
-            high, gap = x, x - left
-        step = -value * gap / (value - fall * gap)
+            high = x
+        from_left, from_right = x - left, right - x
+        slope = value * (1.0 / from_left - 1.0 / from_right) - fall
+        step = -value / slope if slope else 0.0
         if not low <= x + step <= high:
             step = (low + high) / 2.0 - x
         x += step
-        if abs(step) <= STEP_THAT_SETTLES * abs(gap) or abs(step) <= ROUNDING * abs(x):
+        size = abs(step)
+        if size <= STEP_THAT_SETTLES * min(from_left, from_right) or size <= ROUNDING * abs(x):
             break
     return x

@@ -12,10 +12,11 @@ from rookery.core.stats.bins import Moments, moments
 from rookery.core.stats.brownian import Walk
 from rookery.core.stats.likelihood import bayes_bounds, unpaired
 from rookery.core.stats.roots import root
-from rookery.core.stats.scale import NELO_PER_SIGMA, elo_of, score_of
+from rookery.core.stats.scale import NELO_PER_SIGMA, score_of
 from rookery.core.stats.sprt import EloModel, Sprt
 
 WIDEST_ELO = 1000.0
+SMALLEST_GAP = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,9 @@ def score_bounds(
     if spec.model is EloModel.LOGISTIC:
         return score_of(spec.elo0), score_of(spec.elo1)
     games = trinomial if trinomial is not None else unpaired(bins)
-    low, high = bayes_bounds(spec.elo0, spec.elo1, games)
-    return score_of(low), score_of(high)
+    low, high = map(score_of, bayes_bounds(spec.elo0, spec.elo1, games))
+    # Where nearly all games are draws, both bounds become the same double.
+    return low, max(high, low + SMALLEST_GAP)
 
 
 def _chance_of_worse(
@@ -88,10 +90,15 @@ def _chance_of_worse(
 
 def _elo_where(worse: Callable[[float], float], chance: float, spec: Sprt) -> float:
     """The Elo at which a worse outcome has this chance, sought in ever wider brackets."""
-    middle = elo_of(score_of((spec.elo0 + spec.elo1) / 2.0))
+    middle = (spec.elo0 + spec.elo1) / 2.0
     reach = 30.0 * (spec.elo1 - spec.elo0)
     while True:
         low, high = max(-WIDEST_ELO, middle - reach), min(WIDEST_ELO, middle + reach)
-        if worse(low) > chance > worse(high) or (low, high) == (-WIDEST_ELO, WIDEST_ELO):
+        above, below = worse(low) > chance, worse(high) < chance
+        if above and below:
             return root(lambda elo: worse(elo) - chance, low, high)
+        if low == -WIDEST_ELO and not above:
+            return low
+        if high == WIDEST_ELO and not below:
+            return high
         reach *= 2.0

@@ -5,28 +5,26 @@ from collections.abc import Callable
 MAX_STEPS = 200
 
 
-def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The point where `function` crosses zero; the end nearer to zero if it does not cross.
+def root(
+    function: Callable[[float], float], low: float, high: float, *, within: float = 1e-14
+) -> float:
+    """The point where `function` crosses zero; its values at low and high differ in sign.
 
     Chandrupatla's method: inverse quadratic steps where they are safe, halving elsewhere.
     """
     newest, other = low, high
     value, other_value = function(low), function(high)
-    if value * other_value > 0.0:
-        return low if abs(value) < abs(other_value) else high
     share = 0.5
     for _ in range(MAX_STEPS):
         oldest, oldest_value = newest, value
         newest += share * (other - newest)
         value = function(newest)
-        if (value > 0.0) == (oldest_value > 0.0):
-            pass
-        else:
+        if (value > 0.0) != (oldest_value > 0.0):
             oldest, other = other, oldest
             oldest_value, other_value = other_value, oldest_value
         best = newest if abs(value) < abs(other_value) else other
         width = abs(other - newest)
-        tolerance = 1e-14 + 4e-16 * abs(best)
+        tolerance = within + 4e-16 * abs(best)
         if value == 0.0 or tolerance > width / 2.0:
             return best
         share = _share(newest, other, oldest, value, other_value, oldest_value)
