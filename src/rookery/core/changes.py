@@ -9,7 +9,7 @@ from rookery.core.events import Event
 from rookery.core.run import Run
 from rookery.core.task import Task
 
-A = TypeVar("A", covariant=True)
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Changes:
     tasks: tuple[Task, ...] = ()
     closings: tuple[Closing, ...] = ()
     events: tuple[Event, ...] = ()
+    purges: tuple[str, ...] = ()
+    """Runs that ended and are to be purged next, once all their tasks have been loaded."""
 
     def __add__(self, other: "Changes") -> "Changes":
         return Changes(
@@ -39,6 +41,7 @@ class Changes:
             self.tasks + other.tasks,
             self.closings + other.closings,
             self.events + other.events,
+            self.purges + other.purges,
         )
 
     def __bool__(self) -> bool:

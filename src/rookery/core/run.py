@@ -85,7 +85,17 @@ class Run:
             return DisplayState.ACTIVE
         return DisplayState.PAUSED if status.approved else DisplayState.PENDING
 
+    def with_share(self, share: float) -> "Run":
+        return self._with(self.kind, self.updated, self.tally, share)
+
+    def with_tally(self, tally: Tally) -> "Run":
+        return self._with(self.kind, self.updated, tally, self.share)
+
     def with_play(self, kind: Kind, tally: Tally, updated: datetime) -> "Run":
+        """After a result was accepted."""
+        return self._with(kind, updated, tally, self.share)
+
+    def _with(self, kind: Kind, updated: datetime, tally: Tally, share: float) -> "Run":
         # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
         return Run(
             self.id,
@@ -96,7 +106,7 @@ class Run:
             updated,
             self.status,
             tally,
-            self.share,
+            share,
             self.reference_nps,
             self.rescheduled_from,
         )

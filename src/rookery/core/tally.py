@@ -28,8 +28,8 @@ class Tally:
             self.results,
         )
 
-    def reported(self, before: Task, after: Task) -> "Tally":
-        results = self.results + (after.results - before.results)
+    def reported(self, before: Results, after: Results) -> "Tally":
+        results = self.results + (after - before)
         return Tally(self.workers, self.cores, self.committed, self.total, self.tasks, results)
 
     def closed(self, task: Task) -> "Tally":

@@ -1,10 +1,13 @@
 """Tasks: a slice of a run's games on one machine, and what the machine has reported of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rookery.core.machine import Machine
 from rookery.core.results import NOTHING, Results
+
+TaskKey = tuple[str, int]
+"""Run id and number of a task: how everybody refers to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,14 @@ class Task:
             self.bad,
             self.too_fast,
         )
+
+    def flagged(self) -> "Task":
+        """Marked as played faster than is possible."""
+        return replace(self, too_fast=True)
+
+    def described(self, machine: Machine) -> "Task":
+        """With the machine as it describes itself now, at the address the task was given out to."""
+        return replace(self, machine=replace(machine, address=self.machine.address))
 
     def closed(self) -> "Task":
         """The same task once nobody plays it; closing it twice changes nothing."""

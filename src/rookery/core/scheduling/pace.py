@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rookery.core.machine import Machine
+
 MEMORY_GAMES = 400
 """Older games fade once this many have been seen."""
 TRUSTED_GAMES = 20
@@ -28,3 +30,22 @@ class Pace:
 
 
 UNMEASURED = Pace()
+
+
+class Paces:
+    """Measured game times by run and class of machine; a part of the working set."""
+
+    def __init__(self) -> None:
+        self._by_run: dict[str, dict[str, Pace]] = {}
+
+    def of(self, run_id: str, machine: Machine) -> Pace:
+        return self._by_run.get(run_id, {}).get(machine.pace_class, UNMEASURED)
+
+    def measure(
+        self, run_id: str, machine: Machine, *, games: int, seconds: float, slots: int
+    ) -> None:
+        paces = self._by_run.setdefault(run_id, {})
+        paces[machine.pace_class] = self.of(run_id, machine).after(games, seconds, slots)
+
+    def forget(self, run_id: str) -> None:
+        self._by_run.pop(run_id, None)

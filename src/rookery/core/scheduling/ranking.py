@@ -15,9 +15,9 @@ the contract's order. `index` finds the same run without looking at all of them.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rookery.core.eligibility import NO_PAST, Past, Reason, objection
 from rookery.core.machine import Machine
 from rookery.core.run import Run
+from rookery.core.scheduling.eligibility import NO_PAST, Past, Reason, objection
 
 Claim = tuple[bool, float, str]
 """Busy, load and id of a run within its engine and priority; the smallest is served first."""

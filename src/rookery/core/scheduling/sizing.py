@@ -1,8 +1,12 @@
 """How many games go into a task and into a batch (contract 8.5 and 14.2)."""
 
 from rookery.core.run import Run
+from rookery.core.scheduling.pace import Pace
+from rookery.core.timecontrol import is_classic
 
 TASK_SECONDS = 1800
+WITHIN_REASON = 8.0
+"""Games on the clock are not this much shorter or longer than the formula says."""
 REFERENCE_BATCH = 16
 """Pairs in a batch at the reference time control."""
 BATCH_SECONDS = 60
@@ -12,6 +16,15 @@ BATCH_SECONDS = 60
 def task_games(run: Run, cores: int, game_seconds: float) -> int:
     """The size of a new task: half an hour's work in whole steps, within what is left."""
     return min(_wanted(run, cores, game_seconds), _left(run))
+
+
+def expected_game_seconds(run: Run, pace: Pace) -> float:
+    """Wall-clock time of a game: as measured, within reason where a clock bounds it."""
+    guess = run.game_seconds
+    seconds = pace.game_seconds(guess)
+    if not is_classic(run.plan.tc):
+        return seconds
+    return min(max(seconds, guess / WITHIN_REASON), guess * WITHIN_REASON)
 
 
 def _wanted(run: Run, cores: int, game_seconds: float) -> int:
