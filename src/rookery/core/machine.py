@@ -71,10 +71,13 @@ class Machine:
     details: str = field(default="", compare=False)
     """The worker's own words about itself, kept for display and never read here."""
 
-    @property
-    def short_name(self) -> str:
-        """The same over restarts: it names the machine, the key names the process."""
-        return f"{self.user}-{self.cores}cores-{self.key.split('-', 1)[0]}"
+    short_name: str = field(init=False)
+    """The same over restarts: it names the machine, the key names the process."""
+
+    def __post_init__(self) -> None:
+        # Looked up at every call, so that it is put together once.
+        name = f"{self.user}-{self.cores}cores-{self.key.split('-', 1)[0]}"
+        object.__setattr__(self, "short_name", name)
 
     @property
     def long_name(self) -> str:

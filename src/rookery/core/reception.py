@@ -69,17 +69,19 @@ class Reception:
     def stop(
         self, call: TaskCall, message: str, now: datetime, *, trusted: bool
     ) -> Outcome[StopAnswer]:
-        """The worker holds the run itself to be broken; only a trusted reporter stops it."""
+        """The worker holds the run itself to be broken. It is stopped on the word of a trusted
+        reporter, of its owner, or of several hosts; else the host alone is set aside."""
         task = self._active(call)
         run = self._working.runs().get(call.run)
         if run is None:
             return Outcome(StopAnswer.FINISHED)
-        reporter = call.machine.user
-        if trusted:
-            moved = lifecycle.fail(run, now, message, reporter)
-            return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))
         if task is None:
             return Outcome(StopAnswer.NOT_TRUSTED)
+        reporter = call.machine.user
+        hosts = self._working.troubles.complain(run.id, message, call.machine.short_name)
+        if trusted or reporter == run.plan.owner or hosts >= self._policy.hosts_to_stop:
+            moved = lifecycle.fail(run, now, message, reporter)
+            return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))
         self._working.roster.blame(task, now)
         self._note(task, message, now)
         event = about_task(Action.STOP_RUN, run, task, now, f"{message} (not authorized)")

@@ -1,4 +1,8 @@
-"""Troubles: failures of a run since its last accepted result, which tell whether it is broken.
+"""Troubles: what workers complain about, which tells whether a run is broken or a machine is.
+
+Failures count since the last accepted result. Complaints about the run itself (a wrong bench) are
+kept until it ends: one machine with bad memory must not stop a run, but when several hosts say the
+very same, the run is to blame.
 
 Part of the working set, with the same single writer.
 """
@@ -23,6 +27,7 @@ class Troubles:
 
     def __init__(self) -> None:
         self._by_run: dict[str, tuple[Trouble, ...]] = {}
+        self._complaints: dict[str, dict[str, set[str]]] = {}
 
     def of(self, run_id: str) -> tuple[Trouble, ...]:
         return self._by_run.get(run_id, ())
@@ -30,6 +35,17 @@ class Troubles:
     def note(self, run_id: str, trouble: Trouble) -> None:
         self._by_run[run_id] = (*self.of(run_id), trouble)[-MOST_KEPT:]
 
+    def complain(self, run_id: str, message: str, host: str) -> int:
+        """Note a complaint about the run itself; returns how many hosts have said the same."""
+        hosts = self._complaints.setdefault(run_id, {}).setdefault(message, set())
+        hosts.add(host)
+        return len(hosts)
+
     def clear(self, run_id: str) -> None:
-        """A result came in, or the run ended."""
+        """A result came in."""
         self._by_run.pop(run_id, None)
+
+    def forget(self, run_id: str) -> None:
+        """The run ended."""
+        self.clear(run_id)
+        self._complaints.pop(run_id, None)

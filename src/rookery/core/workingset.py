@@ -105,7 +105,7 @@ class WorkingSet:
             return ()
         self.index.remove(run.id)
         self.paces.forget(run.id)
-        self.troubles.clear(run.id)
+        self.troubles.forget(run.id)
         self._runs.pop(run.id, None)
         tasks = tuple(self._tasks.pop(run.id, {}).values())
         self.roster.rise(tasks)

@@ -17,6 +17,7 @@ The index belongs to the working set and has the same single writer.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from rookery.core.demands import Demands
 from rookery.core.machine import Machine, Profile
@@ -31,7 +32,14 @@ MOST_VIEWS = 20_000
 
 _Tier = dict[str, list[Shelf]]
 """Shelves of one priority by engine."""
-_View = list[_Tier]
+
+
+class _View(NamedTuple):
+    """The index as machines of one profile see it."""
+
+    tiers: list[_Tier]
+    shelves: list[tuple[Shelf, Reason | None]]
+    """All shelves, each with the reason that puts it out of the question."""
 
 
 class RunIndex:
@@ -61,18 +69,22 @@ class RunIndex:
 
     def choose(self, machine: Machine, past: Past = NO_PAST) -> str | None:
         """The id of the run this machine should play, or None."""
-        for tier in self._view(machine.profile):
+        for tier in self._view(machine.profile).tiers:
             for engine in self._by_load(tier, machine.cores):
-                claims = [shelf.best(machine, past) for shelf in tier[engine]]
-                if best := min((each for each in claims if each), default=None):
+                best = None
+                for shelf in tier[engine]:
+                    found = shelf.best(machine, past)
+                    if found and (best is None or found < best):
+                        best = found
+                if best:
                     return best[2]
         return None
 
     def reasons(self, machine: Machine, past: Past = NO_PAST) -> dict[Reason, int]:
         """For each reason the number of runs it keeps this machine from."""
         counts: dict[Reason, int] = {}
-        for shelf in self._shelves.values():
-            for reason, number in shelf.reasons(machine, past):
+        for shelf, why in self._view(machine.profile).shelves:
+            for reason, number in shelf.reasons(why, machine, past):
                 counts[reason] = counts.get(reason, 0) + number
         return {reason: number for reason, number in counts.items() if number}
 
@@ -138,11 +150,12 @@ class RunIndex:
 
     def _make_view(self, profile: Profile) -> _View:
         tiers: dict[tuple[bool, int], _Tier] = {}
-        for shelf in self._shelves.values():
-            if mismatch(shelf.demands, profile) is None:
+        shelves = [(shelf, mismatch(shelf.demands, profile)) for shelf in self._shelves.values()]
+        for shelf, why in shelves:
+            if why is None:
                 place = shelf.engine not in profile.focus, -shelf.priority
                 tiers.setdefault(place, {}).setdefault(shelf.engine, []).append(shelf)
-        return [tiers[place] for place in sorted(tiers)]
+        return _View([tiers[place] for place in sorted(tiers)], shelves)
 
     def _by_load(self, tier: _Tier, cores: int) -> Iterable[str]:
         if len(tier) == 1:

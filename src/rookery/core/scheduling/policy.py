@@ -11,6 +11,8 @@ class Policy:
     dead_after: timedelta = timedelta(seconds=360)
     duplicate_window: timedelta = timedelta(seconds=120)
     limit_by_address: bool = False
+    hosts_to_stop: int = 2
+    """So many hosts with the same complaint stop a run, though none of them is trusted."""
 
 
 STANDARD_POLICY = Policy()

@@ -12,7 +12,6 @@ from rookery.core.scheduling.eligibility import (
     Reason,
     estranged,
     first,
-    mismatch,
 )
 from rookery.core.scheduling.ranking import Claim, claim
 
@@ -42,24 +41,31 @@ class Line:
 
     def best(self, shelf: "Shelf", passed_over: Collection[str]) -> Claim | None:
         """The smallest claim of an open run that is not passed over."""
-        self._add_touched(shelf)
+        if self.touched:
+            self._add_touched(shelf)
         if len(self.heap) > 64 + 2 * len(self.known):
             self._sweep(shelf)
+        top = self._top(shelf)
+        if top is None or top[2] not in passed_over:
+            return top
         aside: list[Claim] = []
-        while (top := self._top(shelf)) and top[2] in passed_over:
+        while top and top[2] in passed_over:
             aside.append(heapq.heappop(self.heap))
+            top = self._top(shelf)
         for each in aside:
             heapq.heappush(self.heap, each)
         return top
 
     def _add_touched(self, shelf: "Shelf") -> None:
+        heap, known, runs, half = self.heap, self.known, shelf.open, self.cores / 2
         for run_id in self.touched:
-            if entry := shelf.open.get(run_id):
-                now = entry.claim(self.cores)
-                before = self.known.get(run_id)
+            if entry := runs.get(run_id):
+                # `ranking.claim` written out: this loop is most of what a decision costs.
+                now = (entry.cores > 0, (entry.cores + half) / entry.share, run_id)
+                before = known.get(run_id)
                 if before is None or now < before:
-                    self.known[run_id] = now
-                    heapq.heappush(self.heap, now)
+                    known[run_id] = now
+                    heapq.heappush(heap, now)
         self.touched.clear()
 
     def _sweep(self, shelf: "Shelf") -> None:
@@ -116,10 +122,11 @@ class Shelf:
             return self._best_of(known - past.failed, machine, past)
         last = self.open.get(past.last)
         passed_over = {past.last, *past.failed} if last or past.failed else ()
-        claims = [self.line(machine.cores).best(self, passed_over)]
-        if last and last.id not in past.failed:
-            claims.append(last.claim(machine.cores, again=machine.cores))
-        return min((each for each in claims if each), default=None)
+        best = self.line(machine.cores).best(self, passed_over)
+        if last is None or last.id in past.failed:
+            return best
+        own = last.claim(machine.cores, again=machine.cores)
+        return own if best is None or own < best else best
 
     def _best_of(self, ids: Iterable[str], machine: Machine, past: Past) -> Claim | None:
         entries = map(self.open.__getitem__, ids)
@@ -131,9 +138,11 @@ class Shelf:
             default=None,
         )
 
-    def reasons(self, machine: Machine, past: Past) -> Iterable[tuple[Reason, int]]:
-        """Why the machine does not play runs of this shelf, each with a number of runs."""
-        why = mismatch(self.demands, machine.profile)
+    def reasons(
+        self, why: Reason | None, machine: Machine, past: Past
+    ) -> Iterable[tuple[Reason, int]]:
+        """Why the machine does not play runs of this shelf, each with a number of runs; `why` is
+        the mismatch between their demands and the machine."""
         for closed, number in self.closed.items():
             yield first(closed, why) or closed, number
         yield from self._open_reasons(why, machine, past)
