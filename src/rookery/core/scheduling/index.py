@@ -117,13 +117,13 @@ class RunIndex:
             shelf.open[entry.id] = entry
             shelf.touch(entry.id)
         else:
-            shelf.closed[entry.closed] = shelf.closed.get(entry.closed, 0) + 1
+            shelf.closed.setdefault(entry.closed, set()).add(entry.id)
 
     def _leave(self, entry: Entry) -> None:
         if entry.closed is None:
             del entry.shelf.open[entry.id]
         else:
-            entry.shelf.closed[entry.closed] -= 1
+            entry.shelf.closed[entry.closed].remove(entry.id)
 
     def _shelf(self, run: Run) -> Shelf:
         key = (run.plan.priority, run.plan.engine, run.demands)

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from rookery.core.demands import Demands
@@ -100,7 +101,7 @@ class Shelf:
     engine: str
     demands: Demands
     open: dict[str, Entry] = field(default_factory=dict)
-    closed: dict[Reason, int] = field(default_factory=dict)
+    closed: dict[Reason, set[str]] = field(default_factory=dict)
     lines: dict[int, Line] = field(default_factory=dict)
 
     def touch(self, run_id: str) -> None:
@@ -143,19 +144,19 @@ class Shelf:
     ) -> Iterable[tuple[Reason, int]]:
         """Why the machine does not play runs of this shelf, each with a number of runs; `why` is
         the mismatch between their demands and the machine."""
-        for closed, number in self.closed.items():
-            yield first(closed, why) or closed, number
-        yield from self._open_reasons(why, machine, past)
+        yield from self._reasons_against(self.open.keys(), why, machine, past)
+        for closed, ids in self.closed.items():
+            yield from self._reasons_against(ids, first(closed, why), machine, past)
 
-    def _open_reasons(
-        self, why: Reason | None, machine: Machine, past: Past
+    def _reasons_against(
+        self, ids: AbstractSet[str], why: Reason | None, machine: Machine, past: Past
     ) -> Iterable[tuple[Reason, int]]:
-        """Reasons against the open runs: the mismatch of all, and the machine's own past."""
+        """Reasons against these runs: the one they share, or what the machine's past adds."""
         mirrored = self.demands.mirrored
         strange = estranged("", mirrored, machine, NO_PAST)
-        special = (past.seen if strange else past.failed) & self.open.keys()
+        special = (past.seen if strange else past.failed) & ids
         if general := first(why, strange):
-            yield general, len(self.open) - len(special)
+            yield general, len(ids) - len(special)
         for run_id in special:
             if reason := first(why, estranged(run_id, mirrored, machine, past)):
                 yield reason, 1
