@@ -3,8 +3,8 @@
     PYTHONPATH=src python benchmarks/core.py [--quick]
 
 Figures are medians (and 99th percentiles) of single calls, in microseconds of processor time, so
-that other load on the machine doesn't count. A decision is a request for a task; between two timed ones a random task ends, so that
-the index has something to keep up with.
+that other load on the machine doesn't count. A decision is a request for a task; between two timed
+ones two random tasks end, so that the index has something to keep up with.
 """
 
 import argparse

@@ -119,9 +119,9 @@ class Pair:
                 self.index.remove(run_id)
                 self.runs.pop(run_id, None)
             case Load(run_id, cores, share, committed):
-                if run := self.runs.get(run_id):
-                    tally = replace(run.tally, cores=cores, committed=committed)
-                    self.put(replace(run, tally=tally, share=share))
+                if found := self.runs.get(run_id):
+                    tally = replace(found.tally, cores=cores, committed=committed)
+                    self.put(replace(found, tally=tally, share=share))
             case Ask(machine, past):
                 self.compare(machine, past)
 
