@@ -49,7 +49,7 @@ def judge(run: Run, task: Task, report: Report) -> Judgement:
         return _refused("the number of cores changed during the task")
     if new == old:
         return _REPEAT
-    # A contradiction in itself is refused even when it is old news.
+    # A kind judges what is new; of older news it is enough that it agrees with what is known.
     if why := run.kind.objection(old, report) if new.games >= old.games else None:
         return _refused(why)
     if not new.covers(old):

@@ -134,7 +134,8 @@ class Reception:
         self, run: Run, task: Task, events: tuple[Event, ...], now: datetime
     ) -> Outcome[Alive]:
         if run.decided:
-            changes = Changes(tasks=(task,), events=events)
+            # This row must not wait for those of the other tasks: the run's sums include it.
+            changes = Changes(tasks=(task.closed(),), events=events)
             return Outcome(DONE, changes + finish_decided(self._working, run, now))
         if task.results.games >= task.games:
             return Outcome(DONE, end_task(self._working, task, now, *events))
