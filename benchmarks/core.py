@@ -140,7 +140,7 @@ def folds(rounds: int) -> list[float]:
         for _ in range(answer.task.games // 32):
             now += timedelta(seconds=100)
             results += BATCH
-            report = Report(results, cores=machine.cores)
+            report = Report(results)
             began = time.thread_time()
             reception.update(call, report, now)
             found.append(time.thread_time() - began)

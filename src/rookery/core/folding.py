@@ -11,6 +11,7 @@ from datetime import datetime
 
 from rookery.core.engine import time_factor
 from rookery.core.kinds.kind import Report
+from rookery.core.machine import Machine
 from rookery.core.run import Run
 from rookery.core.task import Task
 
@@ -42,10 +43,10 @@ _REPEAT = Judgement(Weight.REPEAT)
 _LATE = Judgement(Weight.LATE)
 
 
-def judge(run: Run, task: Task, report: Report) -> Judgement:
-    """Compare a report with its task; changes nothing."""
+def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
+    """Compare a report with its task, and its worker with the one the task was given to."""
     old, new = task.results, report.results
-    if report.cores is not None and report.cores != task.machine.cores:
+    if machine.cores != task.machine.cores:
         return _refused("the number of cores changed during the task")
     if new == old:
         return _REPEAT
@@ -59,16 +60,15 @@ def judge(run: Run, task: Task, report: Report) -> Judgement:
     return _NEWS
 
 
-def is_too_fast(run: Run, task: Task, report: Report, now: datetime) -> bool:
+def is_too_fast(run: Run, task: Task, now: datetime) -> bool:
     """Whether so many games can't have been played since the task was given out.
 
     That is flagged and not refused: a wrong guess of the game length would punish the innocent.
     """
-    games = report.results.games
+    games = task.results.games
     if games < LEAST_GAMES:
         return False
-    nps = report.nps if report.nps is not None else task.machine.nps
-    expected = run.game_seconds * time_factor(run.reference_nps, nps)
+    expected = run.game_seconds * time_factor(run.reference_nps, task.machine.nps)
     slots = run.demands.slots(task.machine.cores)
     elapsed = (now - task.created).total_seconds()
     return elapsed * slots < IMPOSSIBLE_SHARE * expected * games

@@ -9,6 +9,9 @@ from rookery.core.machine import Abilities
 from rookery.core.plan import Adjudication, Plan
 from rookery.core.timecontrol import is_classic
 
+CLASSIC_SIDES = 2
+"""How many engines an official worker plays with."""
+
 
 class NeedWord(enum.StrEnum):
     """The kinds of needs; the official worker meets STOCKFISH_BUILD and no other."""
@@ -111,6 +114,8 @@ def needs_of(plan: Plan, catalogue: Catalogue) -> tuple[Need, ...]:
 
 
 def _of_sides(plan: Plan, catalogue: Catalogue) -> Iterator[Need]:
+    if len(plan.sides) != CLASSIC_SIDES:
+        yield Need(NeedWord.MANY_SIDES)
     if len({side.repository for side in plan.sides}) > 1:
         yield Need(NeedWord.TWO_REPOS)
     if len({plan.side_threads(side) for side in plan.sides}) > 1:

@@ -39,7 +39,7 @@ class Reception:
         if task is None:
             return Outcome(OVER)
         run = self._working.runs()[call.run]
-        judgement = folding.judge(run, task, report)
+        judgement = folding.judge(run, task, report, call.machine)
         if judgement.weight is Weight.REFUSED:
             changes = self._failed(task, f"refused: {judgement.why}", now)
             return Outcome(Alive(False, error=judgement.why), changes)
@@ -124,7 +124,7 @@ class Reception:
             after = after.described(call.machine)
         run = run.with_play(folded.kind, tally, now)
         events: tuple[Event, ...] = ()
-        if not task.too_fast and folding.is_too_fast(run, task, report, now):
+        if not task.too_fast and folding.is_too_fast(run, after, now):
             after = after.flagged()
             events = (about_task(Action.TOO_FAST, run, after, now, _haste(after, now)),)
         self._working.report(run, after, now)

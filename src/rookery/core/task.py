@@ -37,21 +37,7 @@ class Task:
         return self.games if self.active else self.results.games
 
     def with_results(self, results: Results, ticket: object | None, now: datetime) -> "Task":
-        # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
-        return Task(
-            self.run,
-            self.id,
-            self.start,
-            self.games,
-            self.machine,
-            self.created,
-            now,
-            results,
-            ticket,
-            self.active,
-            self.bad,
-            self.too_fast,
-        )
+        return self._with(now, results, ticket, active=self.active)
 
     def flagged(self) -> "Task":
         """Marked as played faster than is possible."""
@@ -63,8 +49,12 @@ class Task:
 
     def closed(self) -> "Task":
         """The same task once nobody plays it; closing it twice changes nothing."""
-        if not self.active:
-            return self
+        return self._with(self.reported, self.results, None, active=False) if self.active else self
+
+    def _with(
+        self, reported: datetime, results: Results, ticket: object | None, *, active: bool
+    ) -> "Task":
+        # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
         return Task(
             self.run,
             self.id,
@@ -72,10 +62,10 @@ class Task:
             self.games,
             self.machine,
             self.created,
-            self.reported,
-            self.results,
-            None,
-            False,
+            reported,
+            results,
+            ticket,
+            active,
             self.bad,
             self.too_fast,
         )

@@ -102,7 +102,7 @@ class Rehearsal:
             results = self._more(task)
             batches = self._batches(task, results)
             call = TaskCall(task.run, task.id, task.machine)
-            self._twice(call, Report(results, batches, task.machine.cores))
+            self._twice(call, Report(results, batches))
 
     def report_nonsense(self) -> None:
         if task := self._some_task():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.folding import Weight, is_too_fast, judge
+from rookery.core.folding import Judgement, Weight, is_too_fast, judge
 from rookery.core.kinds import Report
 from rookery.core.results import Results
 from rookery.core.task import Task
@@ -14,12 +14,12 @@ RUN = make_run(kind=sprt(batch=2))
 TASK = Task(RUN.id, 0, 0, 16, make_machine(nps=628_000.0), NOW, NOW, pairs(ld=1, even=2, wd=1))
 
 
-def weight(results: Results, cores: int | None = None) -> Weight:
-    return judge(RUN, TASK, Report(results, cores=cores)).weight
+def judgement(results: Results, cores: int = 4) -> Judgement:
+    return judge(RUN, TASK, Report(results), make_machine(cores=cores))
 
 
-def why(results: Results, cores: int | None = None) -> str:
-    return judge(RUN, TASK, Report(results, cores=cores)).why
+def weight(results: Results) -> Weight:
+    return judgement(results).weight
 
 
 def test_more_games_are_news() -> None:
@@ -50,12 +50,12 @@ def test_an_earlier_report_is_late_and_harmless() -> None:
 )
 def test_what_cannot_be_true_is_refused(results: Results, sentence: str) -> None:
     assert weight(results) is Weight.REFUSED
-    assert sentence in why(results)
+    assert sentence in judgement(results).why
 
 
 def test_the_number_of_cores_stays() -> None:
-    assert weight(TASK.results + pairs(ww=2), cores=4) is Weight.NEWS
-    assert why(TASK.results, cores=5) == "the number of cores changed during the task"
+    refused = judgement(TASK.results, cores=5)
+    assert refused.why == "the number of cores changed during the task"
 
 
 def test_crashes_may_be_counted_later_than_their_games() -> None:
@@ -63,8 +63,9 @@ def test_crashes_may_be_counted_later_than_their_games() -> None:
 
 
 def test_games_faster_than_possible_are_noticed() -> None:
-    report = Report(pairs(even=8))
-    assert is_too_fast(RUN, TASK, report, later(5))
-    assert not is_too_fast(RUN, TASK, report, later(60))
-    assert not is_too_fast(RUN, TASK, Report(pairs(even=3)), later(0))
-    assert is_too_fast(RUN, TASK, replace(report, nps=62_800.0), later(60))
+    full = replace(TASK, results=pairs(even=8))
+    assert is_too_fast(RUN, full, later(5))
+    assert not is_too_fast(RUN, full, later(60))
+    assert not is_too_fast(RUN, replace(TASK, results=pairs(even=3)), later(0))
+    slow = replace(full, machine=replace(full.machine, nps=62_800.0))
+    assert is_too_fast(RUN, slow, later(60))

@@ -22,8 +22,6 @@ class Report:
 
     results: Results
     batch: object | None = None
-    cores: int | None = None
-    nps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

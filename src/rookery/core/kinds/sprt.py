@@ -1,26 +1,21 @@
 """A sequential test of two engines: it ends as soon as the results favour one of two hypotheses."""
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rookery.core.kinds.kind import Folded, Report
-from rookery.core.kinds.pairs import GAMES_PER_PAIR, judge_pairs, pair_objection
-from rookery.core.needs import Need
+from rookery.core.kinds.pairs import GAMES_PER_PAIR, PairedGames
 from rookery.core.results import Results
 from rookery.core.stats.flags import Flag, flag
 from rookery.core.stats.remaining import sprt_games_left
-from rookery.core.stats.residuals import WorkerTest
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
 
 NEAR_SUCCESS = 2.0
 """A likelihood ratio from which a test is helped to its end (contract 8.6)."""
-
 FRESH = SprtState()
 
 
 @dataclass(frozen=True, slots=True)
-class SprtTest:
+class SprtTest(PairedGames):
     """The hypotheses and where the test stands; evaluated at every report, in order."""
 
     spec: Sprt
@@ -39,21 +34,6 @@ class SprtTest:
         if self.state.llr <= NEAR_SUCCESS:
             return 0.0
         return 0.2 if self.spec.elo0 > 0 else 0.1
-
-    @property
-    def core_limit(self) -> float:
-        return math.inf
-
-    @property
-    def may_purge(self) -> bool:
-        return True
-
-    def needs(self) -> tuple[Need, ...]:
-        return ()
-
-    def objection(self, before: Results, report: Report) -> str | None:
-        del before
-        return pair_objection(report, self.step)
 
     def folded(self, results: Results, ticket: object | None, report: Report) -> Folded["SprtTest"]:
         del report
@@ -75,6 +55,3 @@ class SprtTest:
     def resize_objection(self, before: int, after: int) -> str | None:
         del before, after
         return None
-
-    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
-        return judge_pairs(workers)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rookery.core.kinds.kind import Folded, Report
-from rookery.core.kinds.pairs import GAMES_PER_PAIR, pair_objection
+from rookery.core.kinds.pairs import PairedGames
 from rookery.core.needs import Need, NeedWord
 from rookery.core.results import Results
 from rookery.core.spsa import (
@@ -23,7 +23,6 @@ from rookery.core.spsa import (
     perturb_final,
 )
 from rookery.core.stats.flags import Flag
-from rookery.core.stats.remaining import fixed_games_left
 from rookery.core.stats.residuals import WorkerTest
 
 CORES_FOR_ONE_PARAMETER = 200_000
@@ -35,7 +34,7 @@ Batches = tuple[Batch, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SpsaTuning:
+class SpsaTuning(PairedGames):
     """A tune and how far it has come."""
 
     tune: Tune
@@ -43,14 +42,6 @@ class SpsaTuning:
     @property
     def name(self) -> str:
         return "spsa"
-
-    @property
-    def step(self) -> int:
-        return GAMES_PER_PAIR
-
-    @property
-    def bonus(self) -> float:
-        return 0.0
 
     @property
     def core_limit(self) -> float:
@@ -71,7 +62,7 @@ class SpsaTuning:
             return "a batch of the tune adds no games"
         if batches and sum(batch.games for batch in batches) != added:
             return "the batch of the tune is not as long as the games it adds"
-        return pair_objection(report, self.step)
+        return PairedGames.objection(self, before, report)
 
     def folded(
         self, results: Results, ticket: object | None, report: Report
@@ -86,12 +77,6 @@ class SpsaTuning:
     def rejudged(self, results: Results) -> "SpsaTuning":
         del results
         return self
-
-    def is_decided(self, results: Results, games: int) -> bool:
-        return results.games >= games
-
-    def games_left(self, results: Results, games: int) -> float:
-        return fixed_games_left(games=results.games, num_games=games)
 
     def flag(self, results: Results) -> Flag:
         del results

@@ -21,6 +21,9 @@ BUILD_TIME = timedelta(minutes=20)
 PATIENCE = timedelta(minutes=15)
 REPORTS_MISSED = 4
 MANY_TROUBLES = 3
+MOST_MACHINES = 2000
+MOST_ASKED = 200
+"""A diagnosis may not hold up the event loop: in a larger fleet a part speaks for the whole."""
 
 
 class Finding(enum.StrEnum):
@@ -106,14 +109,14 @@ def report_patience(run: Run, tasks: Sequence[Task]) -> timedelta:
 
 
 def _by_machines(run: Run, fleet: Fleet) -> Diagnosis:
-    members = fleet.members()
+    members = fleet.members(MOST_MACHINES)
     if not members:
         return Diagnosis(Finding.NO_WORKERS, "no worker is connected")
     refused = [(member, objection(run, member.machine, member.past)) for member in members]
     eligible = [member for member, reason in refused if reason is None]
     if not eligible:
         return _not_eligible([reason for _, reason in refused if reason])
-    chosen = [(member, fleet.choice(member)) for member in eligible]
+    chosen = [(member, fleet.choice(member)) for member in eligible[:MOST_ASKED]]
     ready = sum(1 for _, choice in chosen if choice and choice.id == run.id)
     evidence = (("machines", str(len(members))), ("eligible", str(len(eligible))))
     if ready:

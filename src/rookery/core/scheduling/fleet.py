@@ -32,18 +32,23 @@ class Fleet:
         self._working = working
         self._now = now
 
-    def members(self) -> list[Member]:
-        """Machines that are at work or asked not long ago, and are not blocked."""
+    def members(self, most: int) -> list[Member]:
+        """Machines that are at work or asked not long ago, and are not blocked; idle ones first,
+        since they ask next."""
         roster, now = self._working.roster, self._now
         found = (
             (seat.machine, seat, self._working.task(seat.task) if seat.task else None)
             for seat in roster.seats()
             if seat.machine.short_name not in roster.blocks
         )
-        return [
-            Member(machine, seat.past(machine, now), busy=task is not None)
+        members = [
+            (task is not None, machine, seat)
             for machine, seat, task in found
             if task or now - seat.asked <= STILL_THERE
+        ]
+        members.sort(key=lambda member: member[0])
+        return [
+            Member(machine, seat.past(machine, now), busy) for busy, machine, seat in members[:most]
         ]
 
     def choice(self, member: Member) -> Run | None:

@@ -26,7 +26,7 @@ from rookery.core.scheduling.eligibility import NO_PAST, Past, Reason, mismatch,
 from rookery.core.scheduling.ranking import EngineLoads
 from rookery.core.scheduling.shelf import Entry, Shelf
 
-MOST_VIEWS = 20_000
+MOST_VIEWS = 10_000
 """Profiles remembered at a time; beyond it they are worked out again."""
 
 

@@ -5,7 +5,7 @@ its run: whoever asks checks whether the task is still active.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -48,6 +48,7 @@ class Roster:
 
     def __init__(self) -> None:
         self._seats: dict[str, Seat] = {}
+        self._recalled: dict[str, tuple[set[str], str]] = {}
         self._by_user: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
         self.blocks: dict[str, str] = {}
@@ -58,13 +59,17 @@ class Roster:
         name = machine.short_name
         seat = self._seats.get(name)
         if seat is None:
-            seat = self._seats[name] = Seat(machine, now)
+            seen, last = self._recalled.pop(name, (set(), ""))
+            seat = self._seats[name] = Seat(machine, now, last=last, seen=seen)
         seat.arrive(machine, now)
         return seat
 
     def past(self, machine: Machine, now: datetime) -> Past:
-        seat = self._seats.get(machine.short_name)
-        return seat.past(machine, now) if seat else NO_PAST
+        if seat := self._seats.get(machine.short_name):
+            return seat.past(machine, now)
+        if recalled := self._recalled.get(machine.short_name):
+            return Past(*recalled)
+        return NO_PAST
 
     def seat(self, short_name: str) -> Seat | None:
         return self._seats.get(short_name)
@@ -102,8 +107,12 @@ class Roster:
     def seats(self) -> Iterable[Seat]:
         return self._seats.values()
 
-    def forget(self, before: datetime) -> None:
-        """Drop machines that have not asked since; only what they played before is lost."""
-        gone = [name for name, seat in self._seats.items() if seat.asked < before]
-        for name in gone:
-            del self._seats[name]
+    def recall(self, short_name: str, seen: Iterable[str], last: str) -> None:
+        """What a machine played before the server was started, for when it asks again."""
+        self._recalled[short_name] = (set(seen), last)
+
+    def forget(self, before: datetime, is_active: Callable[[TaskKey], object]) -> None:
+        """Drop machines that have not asked since and are not at work."""
+        for name, seat in list(self._seats.items()):
+            if seat.asked < before and not (seat.task and is_active(seat.task)):
+                del self._seats[name]

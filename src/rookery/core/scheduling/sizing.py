@@ -1,5 +1,8 @@
 """How many games go into a task and into a batch (contract 8.5 and 14.2)."""
 
+from rookery.core.demands import Demands
+from rookery.core.machine import OFFICIAL
+from rookery.core.needs import first_missing
 from rookery.core.run import Run
 from rookery.core.scheduling.pace import Pace
 from rookery.core.timecontrol import is_classic
@@ -45,5 +48,14 @@ def batch_pairs(length_ratio: float) -> int:
 
 
 def batch_pairs_by_time(slots: int, game_seconds: float) -> int:
-    """Pairs per batch where only our workers play: a minute of a median eligible machine."""
+    """Pairs that a median eligible machine plays in a minute."""
     return max(1, int(BATCH_SECONDS * slots / (2 * max(game_seconds, 1e-3))))
+
+
+def batch_for(demands: Demands, length_ratio: float, slots: int, game_seconds: float) -> int:
+    """Pairs per batch of a new sequential test. Where only our workers play, nobody waits for
+    more than a minute of a median machine."""
+    classic = batch_pairs(length_ratio)
+    if first_missing(demands.needs, OFFICIAL) is None:
+        return classic
+    return min(classic, batch_pairs_by_time(slots, game_seconds))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rookery.core.run import Run
 from rookery.core.scheduling.pace import Pace
 from rookery.core.scheduling.sizing import (
+    batch_for,
     batch_pairs,
     batch_pairs_by_time,
     expected_game_seconds,
@@ -67,6 +68,14 @@ def test_batches_are_the_contracts_or_a_minute_of_a_median_machine() -> None:
     assert [batch_pairs(ratio) for ratio in (1, 6, 0.1, 50)] == [16, 3, 160, 1]
     assert batch_pairs_by_time(slots=8, game_seconds=3) == 80
     assert batch_pairs_by_time(slots=1, game_seconds=300) == 1
+
+
+def test_only_where_official_workers_play_does_a_batch_last_long() -> None:
+    classic = make_run(plan=make_plan(tc=parse("1+0.01"))).demands
+    ours = make_run(plan=make_plan(tc=parse("1+0.01"), engine="Tiny")).demands
+    assert batch_for(classic, length_ratio=0.1, slots=1, game_seconds=3) == 160
+    assert batch_for(ours, length_ratio=0.1, slots=1, game_seconds=3) == 10
+    assert batch_for(ours, length_ratio=6, slots=8, game_seconds=3) == 3
 
 
 def test_a_pace_follows_the_games() -> None:
