@@ -7,6 +7,7 @@ import pytest
 from rookery.core import faults
 from rookery.core.answers import Alive, StopAnswer
 from rookery.core.changes import NO_CHANGES
+from rookery.core.endings import end_task
 from rookery.core.events import Action
 from rookery.core.kinds import Report, SpsaTuning
 from rookery.core.kinds.spsa import ticket_of
@@ -100,7 +101,16 @@ def test_the_last_game_finishes_the_run() -> None:
     assert run.status.finished
     assert not scene.working.runs()
     assert [event.action for event in outcome.changes.events] == [Action.FINISHED_RUN]
-    assert [task.active for task in outcome.changes.closings[0].rows()] == [False]
+    (row,) = outcome.changes.closings[0].rows()
+    assert outcome.changes.tasks == (row,), "its row goes with the run's, not in a later slice"
+    assert (row.active, row.results.games) == (False, 100)
+
+
+def test_ending_a_task_twice_ends_it_once() -> None:
+    scene = Scene(make_run())
+    assert end_task(scene.working, scene.task, NOW)
+    assert not end_task(scene.working, scene.task, NOW)
+    assert scene.run.tally.workers == 0
 
 
 def test_a_verdict_finishes_a_sequential_test() -> None:

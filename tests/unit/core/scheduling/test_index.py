@@ -1,5 +1,6 @@
 """The index finds what the plain pass over all runs finds, whatever happened before."""
 
+import random
 from dataclasses import dataclass, replace
 
 from hypothesis import given
@@ -162,6 +163,18 @@ def test_an_official_worker_is_never_given_a_run_it_cannot_play(
     chosen = pair.index.choose(replace(machine, abilities=OFFICIAL), past)
     if chosen is not None:
         assert [str(need) for need in pair.runs[chosen].demands.needs] == ["stockfish_build"]
+
+
+def test_a_long_history_of_tasks_beginning_and_ending_is_followed() -> None:
+    chance, pair = random.Random(7), Pair()
+    for name in NAMES:
+        pair.put(make_run(name, make_plan(threads=chance.choice((1, 2)))))
+    for _ in range(1500):
+        run_id = chance.choice(sorted(pair.runs))
+        cores, share = chance.randrange(30), chance.choice((10.0, 97.3, 120.0))
+        pair.take(Load(run_id, cores, share, chance.choice((0, 0, 0, 40_000))))
+        machine = make_machine(cores=chance.choice((1, 2, 8)))
+        pair.compare(machine, Past(last=chance.choice(sorted(pair.runs))))
 
 
 def test_a_changed_priority_moves_a_run() -> None:
