@@ -65,9 +65,7 @@ class Walk:
         while True:
             image += 1
             farther = 2.0 * image * self.width
-            term = self._image(farther + self.high, time) - self._image(
-                farther - self.high, time
-            )
+            term = self._image(farther + self.high, time) - self._image(farther - self.high, time)
             total += term
             if abs(term) < NEGLIGIBLE:
                 return min(1.0, max(0.0, total))
@@ -117,8 +115,10 @@ class Walk:
         while True:
             n += 1
             fade = exp(-(n * n - 1) * decay)
-            wave = 2.0 * (steep * sin(n * end) - pi * n * cos(n * end)) / (
-                steep * steep + (pi * n) ** 2
+            wave = (
+                2.0
+                * (steep * sin(n * end) - pi * n * cos(n * end))
+                / (steep * steep + (pi * n) ** 2)
             )
             total += fade * wave * sin(n * start)
             if fade < NEGLIGIBLE:

@@ -46,6 +46,14 @@ def normalised_ratio(bins: Sequence[int], nelo0: float, nelo1: float) -> float:
     return _ratio(counts, null, alternative)
 
 
+def shares_at(bins: Sequence[int], nelo: float) -> list[float]:
+    """The distribution closest to these results whose normalised Elo is `nelo`."""
+    shares = _shares(regularised(bins))
+    sigmas = nelo * sqrt(len(bins) // 2) / NELO_PER_SIGMA
+    tilt, slopes = _tilt_to_sigmas(shares, values_of(bins), sigmas)
+    return [share / (1.0 + tilt * slope) for share, slope in zip(shares, slopes, strict=True)]
+
+
 def bayes_ratio(
     bins: Sequence[int], elo0: float, elo1: float, trinomial: Sequence[int] | None = None
 ) -> float:

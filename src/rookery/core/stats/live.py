@@ -32,9 +32,7 @@ class LiveElo:
     upper_bound: float
 
 
-def live_elo(
-    spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
-) -> LiveElo:
+def live_elo(spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> LiveElo:
     counted = moments(bins)
     worse = _chance_of_worse(spec, counted, score_bounds(spec, counted, bins, trinomial))
     return LiveElo(

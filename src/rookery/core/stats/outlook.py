@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from rookery.core.stats.brownian import Walk
+from rookery.core.stats.faults import UnusableBelief
 from rookery.core.stats.length import Range, range_of
 from rookery.core.stats.normal import quantile
 from rookery.core.stats.pace import Pace
@@ -29,6 +30,10 @@ class Belief:
 
     mean: float
     sigma: float
+
+    def __post_init__(self) -> None:
+        if not self.sigma > 0.0:
+            raise UnusableBelief
 
     def moved(self, sigmas: float) -> "Belief":
         return Belief(self.mean + sigmas * self.sigma, self.sigma)

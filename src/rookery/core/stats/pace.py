@@ -19,6 +19,9 @@ TYPICAL_SIGMA = moments(TYPICAL_PAIRS).sigma_per_game
 # The mean overshoot of a walk in steps, in step sigmas (-zeta(1/2) / sqrt(2 pi)).
 MEAN_OVERSHOOT = 0.5825971579390107
 
+# An Elo this many widths off decides the test in its first game; more would overflow.
+STRONGEST_PULL = 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -37,7 +40,7 @@ class Pace:
         return Walk(
             low=spec.lower - beyond - llr,
             high=spec.upper + beyond - llr,
-            drift=(elo - middle) / width * self.variance,
+            drift=max(-STRONGEST_PULL, min(STRONGEST_PULL, (elo - middle) / width)) * self.variance,
             variance=self.variance,
         )
 
