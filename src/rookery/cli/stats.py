@@ -24,7 +24,8 @@ from rookery.core.stats.power import FixedTest
 from rookery.core.stats.sprt import EloModel, Sprt
 
 # argparse has no public name for what its add_subparsers gives.
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+Questions: TypeAlias = "argparse._SubParsersAction[QuestionParser]"  # noqa: SLF001
 
 MOST_RESULTS = 2**40
 MODELS = {model.value.lower(): model for model in EloModel} | {"normalised": EloModel.NORMALISED}
@@ -43,7 +44,7 @@ class QuestionParser(argparse.ArgumentParser):
         raise UnusableQuestion(f"{message}; `{self.prog} --help` explains.")
 
 
-def add_parser(subparsers: Subparsers) -> None:
+def add_parser(subparsers: Commands) -> None:
     purpose = "calculate Elo, SPRT, power and expected length"
     parser = subparsers.add_parser("stats", help=purpose, description=__doc__)
     questions = parser.add_subparsers(
@@ -53,12 +54,12 @@ def add_parser(subparsers: Subparsers) -> None:
         add(questions)
 
 
-def _add_elo(questions: Subparsers) -> None:
+def _add_elo(questions: Questions) -> None:
     parser = _question(questions, "elo", "Elo, interval and superiority", _ask_elo)
     _take_results(parser)
 
 
-def _add_sprt(questions: Subparsers) -> None:
+def _add_sprt(questions: Questions) -> None:
     parser = _question(questions, "sprt", "likelihood ratio and state of an SPRT", _ask_sprt)
     _take_results(parser)
     _take_bounds(parser)
@@ -73,13 +74,13 @@ def _add_sprt(questions: Subparsers) -> None:
     )
 
 
-def _add_live(questions: Subparsers) -> None:
+def _add_live(questions: Questions) -> None:
     parser = _question(questions, "live", "unbiased Elo of a running or ended SPRT", _ask_live)
     _take_results(parser)
     _take_bounds(parser)
 
 
-def _add_power(questions: Subparsers) -> None:
+def _add_power(questions: Questions) -> None:
     parser = _question(questions, "power", "what a fixed number of games can show", _ask_power)
     _take_results(parser, "a sample that shows how much results spread")
     parser.add_argument("--games", type=_positive, metavar="N", help="games to be played")
@@ -88,7 +89,7 @@ def _add_power(questions: Subparsers) -> None:
     parser.add_argument("--alpha", type=_positive, default=0.05, help="false alarms (0.05)")
 
 
-def _add_outlook(questions: Subparsers) -> None:
+def _add_outlook(questions: Questions) -> None:
     purpose = "length of an SPRT before it starts, or its chances now"
     parser = _question(questions, "outlook", purpose, _ask_outlook)
     _take_results(parser, "the results so far")
@@ -104,7 +105,7 @@ def _add_outlook(questions: Subparsers) -> None:
 
 
 def _question(
-    questions: Subparsers, name: str, purpose: str, ask: Callable[[argparse.Namespace], Answer]
+    questions: Questions, name: str, purpose: str, ask: Callable[[argparse.Namespace], Answer]
 ) -> argparse.ArgumentParser:
     parser = questions.add_parser(name, help=purpose, description=f"Tells the {purpose}.")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -20,9 +20,11 @@ MAX_NEWTON_STEPS = 100
 # Newton squares the error: after a step this small, against the distance to the pole, x is exact.
 STEP_THAT_SETTLES = 1e-7
 ROUNDING = 4e-16
+# Nearer to a pole than this, doubles can't tell a distance from none.
+SMALLEST_SHARE = 1e-14
 
 # A target beyond this many sigmas is the same hypothesis: "always wins".
-MAX_SIGMAS = 1e6
+MAX_SIGMAS = 100.0
 
 Tilted = tuple[float, Sequence[float]]
 
@@ -153,8 +155,8 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
     """
     top, bottom = max(slopes), min(slopes)
     left, right = -1.0 / top, -1.0 / bottom
-    low = left * (1.0 - shares[slopes.index(top)])
-    high = right * (1.0 - shares[slopes.index(bottom)])
+    low = left * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(top)]))
+    high = right * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(bottom)]))
     x = start if low < start < high else 0.0
     pairs = list(zip(shares, slopes, strict=True))
     for _ in range(MAX_NEWTON_STEPS):
