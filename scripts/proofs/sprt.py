@@ -21,25 +21,14 @@ from rookery.core.stats.pace import TYPICAL_PAIRS, Pace, pace_of
 from rookery.core.stats.scale import NELO_PER_SIGMA
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
 
-SPEC = Sprt(0.0, 10.0, batch_size=16)
-WIDTH = SPEC.elo1 - SPEC.elo0
-MIDDLE = (SPEC.elo0 + SPEC.elo1) / 2.0
 MOST_ERRORS = 0.055
 CHUNK = 100
 
 # Looks at a running test, in the games after which the data weigh as much as the usual prior.
 LOOKS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-UNIT = (NELO_PER_SIGMA / WIDTH) ** 2
-
-# The worlds that true Elos come from. The outlook always believes in the first.
-WORLDS = {
-    "as believed": usual_prior(SPEC),
-    "mostly useless patches": Belief(SPEC.elo0, WIDTH / 2.0),
-    "wild patches": Belief(MIDDLE, 2.0 * WIDTH),
-}
 
 Rows = list[list[float]]
-Simulation = Callable[[Random], Iterable[Sequence[float]]]
+Simulation = Callable[[str], Iterable[Sequence[float]]]
 
 
 class Ending(NamedTuple):
@@ -79,7 +68,7 @@ class Progress:
     def chunk(self, seeds: Sequence[str], one: Simulation) -> Rows:
         key = f"{self.code} {seeds[0]} +{len(seeds)}"
         if key not in self.done:
-            self.done[key] = [list(row) for seed in seeds for row in one(Random(seed))]
+            self.done[key] = [list(row) for seed in seeds for row in one(seed)]
             self._save()
             print(f"\r{key:70}", end="", file=sys.stderr, flush=True)
         return self.done[key]
@@ -97,26 +86,40 @@ class Progress:
             self.path.unlink(missing_ok=True)
 
 
-def played(chance: Random, elo: float) -> Iterator[tuple[int, ...]]:
+def unit(spec: Sprt) -> float:
+    return (NELO_PER_SIGMA / (spec.elo1 - spec.elo0)) ** 2
+
+
+def worlds(spec: Sprt) -> dict[str, Belief]:
+    """Where true Elos come from. The outlook always believes in the first."""
+    believed = usual_prior(spec)
+    return {
+        "as believed": believed,
+        "mostly useless patches": Belief(spec.elo0, believed.sigma / 2.0),
+        "wild patches": Belief(believed.mean, believed.sigma * 2.0),
+    }
+
+
+def played(chance: Random, elo: float, batch_size: int) -> Iterator[tuple[int, ...]]:
     """Cumulative results, batch by batch, of a version with this normalised Elo."""
     weights = list(accumulate(shares_at(TYPICAL_PAIRS, elo)))
     bins = [0] * 5
     while True:
-        for outcome in chance.choices(range(5), cum_weights=weights, k=SPEC.batch_size):
+        for outcome in chance.choices(range(5), cum_weights=weights, k=batch_size):
             bins[outcome] += 1
         yield tuple(bins)
 
 
-def endings(chance: Random, *, elo: float) -> Iterator[Sequence[float]]:
+def endings(seed: str, *, spec: Sprt, elo: float) -> Iterator[Sequence[float]]:
     """One stream of games, judged with and without overshoot correction: two endings in a row."""
     state = SprtState()
     corrected = plain = None
-    for bins in played(chance, elo):
-        state = state.after(SPEC, bins)
+    for bins in played(Random(seed), elo, spec.batch_size):
+        state = state.after(spec, bins)
         games = 2.0 * sum(bins)
         if corrected is None and state.verdict is not Verdict.RUNNING:
             corrected = Ending(state.verdict is Verdict.ACCEPTED, games)
-        if plain is None and not SPEC.lower <= state.llr <= SPEC.upper:
+        if plain is None and not spec.lower <= state.llr <= spec.upper:
             plain = Ending(state.llr > 0.0, games)
         if corrected and plain:
             break
@@ -125,16 +128,17 @@ def endings(chance: Random, *, elo: float) -> Iterator[Sequence[float]]:
     yield (*corrected, *plain)
 
 
-def looks(chance: Random, *, world: Belief, pace: Pace) -> Iterator[Look]:
+def looks(seed: str, *, world: Belief, pace: Pace) -> Iterator[Look]:
     """One test of a version from that world, with a look at it now and then."""
+    chance = Random(seed)
     elo = chance.gauss(world.mean, world.sigma)
     state, due, games = SprtState(), list(LOOKS), 0
     seen: list[tuple[float, int, float]] = []
-    for bins in played(chance, elo):
-        state, games = state.after(SPEC, bins), 2 * sum(bins)
+    for bins in played(chance, elo, pace.spec.batch_size):
+        state, games = state.after(pace.spec, bins), 2 * sum(bins)
         if state.verdict is not Verdict.RUNNING:
             break
-        if due and games >= due[0] * UNIT:
+        if due and games >= due[0] * unit(pace.spec):
             seen.append((due.pop(0), games, state.llr))
     passed = float(state.verdict is Verdict.ACCEPTED)
     for when, at, llr in seen:
@@ -143,7 +147,9 @@ def looks(chance: Random, *, world: Belief, pace: Pace) -> Iterator[Look]:
 
 def told(pace: Pace, at: int, llr: float, passed: float, left: float) -> tuple[float, ...]:
     # What a careless outlook would claim: the true Elo is the present estimate.
-    careless = pace.walk(MIDDLE + WIDTH * llr / (at * pace.variance), llr).chance_high()
+    prior = usual_prior(pace.spec)
+    estimate = prior.mean + prior.sigma * llr / (at * pace.variance)
+    careless = pace.walk(estimate, llr).chance_high()
     forecast = outlook(pace, llr, at).forecast
     if forecast is None:
         return False, passed, left, 0.0, 0.0, 0.0, careless
@@ -171,23 +177,24 @@ def mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else 0.0
 
 
-def error_rates(progress: Progress, seed: str, tests: int) -> tuple[list[str], bool]:
+def error_rates(progress: Progress, spec: Sprt, seed: str, tests: int) -> tuple[list[str], bool]:
     """The table of wrong verdicts, and whether each interval reaches below the limit."""
     lines = [
         "| true nElo | corrected | tests | wrong | rate | 95 % interval | mean games | expected |",
         "|---|---|---|---|---|---|---|---|",
     ]
     held = True
-    for elo in (SPEC.elo0, SPEC.elo1):
-        rows = simulate(progress, f"{seed}/errors/{elo:g}", tests, partial(endings, elo=elo))
+    for elo in (spec.elo0, spec.elo1):
+        one = partial(endings, spec=spec, elo=elo)
+        rows = simulate(progress, f"{seed}/errors/{elo:g}", tests, one)
         for corrected, ends in (
             (True, [Ending(*row[:2]) for row in rows]),
             (False, [Ending(*row[2:]) for row in rows]),
         ):
-            wrong = sum(end.passed != (elo == SPEC.elo1) for end in ends)
+            wrong = sum(end.passed != (elo == spec.elo1) for end in ends)
             low, high = wilson(wrong, tests)
             held &= low < MOST_ERRORS
-            expected = length_at(pace_of(SPEC, corrected=corrected), elo).mean_games
+            expected = length_at(pace_of(spec, corrected=corrected), elo).mean_games
             lines.append(
                 f"| {elo:g} | {'yes' if corrected else 'no'} | {tests} | {wrong}"
                 f" | {wrong / tests:.2%} | {low:.2%} to {high:.2%}"
@@ -213,7 +220,7 @@ def calibration(seen: Sequence[Look]) -> list[str]:
     return lines
 
 
-def by_look(seen: Sequence[Look]) -> list[str]:
+def by_look(seen: Sequence[Look], games_per_unit: float) -> list[str]:
     """How soon there is an answer, whether its range holds, and how it fares against careless."""
     lines = [
         "| games | running | too early | in range | sooner | later | squared error | careless |",
@@ -223,7 +230,7 @@ def by_look(seen: Sequence[Look]) -> list[str]:
         at = [look for look in seen if look.when == when]
         out = [look for look in at if look.told]
         lines.append(
-            f"| {when * UNIT:,.0f} | {len(at)} | {1 - len(out) / max(1, len(at)):.0%}"
+            f"| {when * games_per_unit:,.0f} | {len(at)} | {1 - len(out) / max(1, len(at)):.0%}"
             f" | {mean([look.in_range for look in out]):.0%}"
             f" | {mean([look.games_left < look.early for look in out]):.0%}"
             f" | {mean([look.games_left > look.late for look in out]):.0%}"
@@ -240,11 +247,13 @@ def source_digest() -> str:
     return hashlib.sha256(text).hexdigest()[:12]
 
 
-def report(progress: Progress, seed: str, tests: int, outlooks: int) -> tuple[str, bool]:
-    errors, held = error_rates(progress, seed, tests)
+def report(
+    progress: Progress, spec: Sprt, seed: str, *, tests: int, outlooks: int
+) -> tuple[str, bool]:
+    errors, held = error_rates(progress, spec, seed, tests)
     parts = ["## Error rates", *errors]
-    pace = pace_of(SPEC)
-    for name, world in WORLDS.items():
+    pace = pace_of(spec)
+    for name, world in worlds(spec).items():
         one = partial(looks, world=world, pace=pace)
         rows = simulate(progress, f"{seed}/outlook/{name}", outlooks, one)
         seen = [Look(*row) for row in rows]
@@ -253,7 +262,7 @@ def report(progress: Progress, seed: str, tests: int, outlooks: int) -> tuple[st
             f"True nElo {world.mean:g} ± {world.sigma:g}; {outlooks} tests.\n",
             *calibration(seen),
             "",
-            *by_look(seen),
+            *by_look(seen, unit(spec)),
         ]
     return "\n".join(parts), held
 
@@ -262,15 +271,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/prove sprt", description=__doc__)
     parser.add_argument("--tests", type=int, default=10_000, help="tests at each true Elo")
     parser.add_argument("--outlooks", type=int, default=3_000, help="tests in each world")
+    parser.add_argument("--elo1", type=float, default=10.0, help="upper bound; the lower one is 0")
     parser.add_argument("--seed", default="rookery")
     parser.add_argument("--progress", type=Path, default=Path(".cache/proofs/sprt.json"))
     given = parser.parse_args(argv)
     progress = Progress(given.progress)
-    text, held = report(progress, given.seed, given.tests, given.outlooks)
+    spec = Sprt(0.0, given.elo1, batch_size=16)
+    key = f"{given.seed}/{spec.elo1:g}"
+    text, held = report(progress, spec, key, tests=given.tests, outlooks=given.outlooks)
     progress.finish()
     print(
-        f"Bounds [{SPEC.elo0:g}, {SPEC.elo1:g}] normalised Elo, alpha = beta = 0.05,"
-        f" batches of {SPEC.batch_size} pairs; seed `{given.seed}`.\n"
+        f"Bounds [{spec.elo0:g}, {spec.elo1:g}] normalised Elo, alpha = beta = 0.05,"
+        f" batches of {spec.batch_size} pairs; seed `{given.seed}`.\n"
     )
     print(text)
     return 0 if held else 1

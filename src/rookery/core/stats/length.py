@@ -64,10 +64,11 @@ def _reaches(over_by: Callable[[float], float], chance: float, guess: float) -> 
     return root(lambda games: over_by(games) - chance, 0.0, high, within=0.25 + high * 1e-6)
 
 
-def _mean_within(walk: Walk, limit: float, pieces: int = 200) -> float:
+def _mean_within(walk: Walk, limit: float, pieces: int = 400) -> float:
     """The mean of min(length, limit): the area under the chance to be still running."""
-    end = min(limit, 60.0 * walk.mean_time())
-    step = end / pieces
+    if walk.chance_over_by(limit) > 1.0 - 1e-9:
+        return walk.mean_time()
+    step = limit / pieces
     running = [1.0 - walk.chance_over_by(step * i) for i in range(pieces + 1)]
     odd, even = sum(running[1:-1:2]), sum(running[2:-1:2])
     return step / 3.0 * (running[0] + 4.0 * odd + 2.0 * even + running[-1])

@@ -95,7 +95,7 @@ def forecast(
 ) -> Forecast:
     """Chances and games left as means over the belief."""
     walks = [pace.walk(elo, llr) for elo in belief.points()]
-    if walks[0].high <= 0.0 or walks[0].low >= 0.0:
+    if walks[0].is_over:
         passed = 1.0 if walks[0].high <= 0.0 else 0.0
         return Forecast(passed, 1.0 - passed, Range(0.0, 0.0, 0.0))
     guess = _mean([walk.mean_time() for walk in walks])
@@ -117,7 +117,7 @@ def _limited(walks: Sequence[Walk], left: Range, games_allowed: float) -> Foreca
 def _carried_by_data(pace: Pace, prior: Belief, llr: float, games: float) -> bool:
     """Whether the data weigh as much as the prior, or leave it no say in the answer."""
     believed = posterior(pace, prior, llr, games)
-    if believed.sigma <= prior.sigma / sqrt(2.0):
+    if believed.sigma <= prior.sigma / sqrt(2.0) or pace.walk(prior.mean, llr).is_over:
         return True
     chances = [
         _pass_chance(pace, posterior(pace, prior.moved(way), llr, games), llr) for way in (-1, 1)

@@ -26,7 +26,12 @@ def test_a_root_at_an_end_is_found() -> None:
 def test_a_coarse_answer_costs_fewer_calls() -> None:
     def calls(within: float) -> int:
         asked: list[float] = []
-        root(lambda x: asked.append(x) or x**3 - 700.0, 0.0, 100.0, within=within)
+
+        def function(x: float) -> float:
+            asked.append(x)
+            return x**3 - 700.0
+
+        root(function, 0.0, 100.0, within=within)
         return len(asked)
 
     assert calls(within=0.5) < calls(within=1e-14)
