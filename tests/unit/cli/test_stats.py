@@ -1,6 +1,7 @@
 """`rookery stats`: what it prints, and what it says to questions it can't answer."""
 
 import json
+from typing import Any, cast
 
 import pytest
 
@@ -16,10 +17,8 @@ def asked(capsys: Capture, *words: str) -> str:
     return capsys.readouterr().out
 
 
-def asked_for_data(capsys: Capture, *words: str) -> dict[str, object]:
-    answer = json.loads(asked(capsys, *words, "--json"))
-    assert isinstance(answer, dict)
-    return answer
+def asked_for_data(capsys: Capture, *words: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads(asked(capsys, *words, "--json")))
 
 
 def refused(capsys: Capture, *words: str) -> str:
@@ -97,8 +96,8 @@ def test_outlook_without_results_is_a_table_of_lengths(capsys: Capture) -> None:
 
 
 def test_outlook_tells_the_length_at_a_true_elo(capsys: Capture) -> None:
-    data = asked_for_data(capsys, "outlook", *BOUNDS, "--true-elo", "1", "--max-games", "100000")
-    (length,) = data["lengths"] if isinstance(data["lengths"], list) else ()
+    words = ["outlook", *BOUNDS, "--true-elo", "1", "--max-games", "100000"]
+    (length,) = asked_for_data(capsys, *words)["lengths"]
     assert length["undecided_chance"] == pytest.approx(0.7885, abs=1e-4)
 
 
