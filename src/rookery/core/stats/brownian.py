@@ -12,8 +12,8 @@ from rookery.core.stats.normal import cdf, grown_tail
 # Where a walk is short against its corridor, or its drift decides, the far bound hardly matters.
 SHORT = 0.01
 STEEP = 15.0
-FLAT = 1e-8
-NEGLIGIBLE = 1e-17
+FLAT = 1e-200
+NEGLIGIBLE = 1e-14
 
 # After this many corridor-widths squared the chance to be still inside is below 1e-80.
 CERTAINLY_OVER = 40.0

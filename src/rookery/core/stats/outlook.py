@@ -17,7 +17,7 @@ from rookery.core.stats.pace import Pace
 from rookery.core.stats.sprt import Sprt
 
 # A mean over this many equally likely values stands for the mean over the posterior.
-POINTS = 32
+POINTS = 24
 _SPREAD = tuple(quantile((i + 0.5) / POINTS) for i in range(POINTS))
 
 # The data carry the answer if moving the prior by its sigma moves the chance by less than this.
