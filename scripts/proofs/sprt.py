@@ -95,8 +95,8 @@ def worlds(spec: Sprt) -> dict[str, Belief]:
     believed = usual_prior(spec)
     return {
         "as believed": believed,
-        "mostly useless patches": Belief(spec.elo0, believed.sigma / 2.0),
-        "wild patches": Belief(believed.mean, believed.sigma * 2.0),
+        "duller patches": Belief(believed.mean, believed.sigma / 2.0),
+        "better patches": believed.moved(1.0),
     }
 
 
@@ -147,9 +147,9 @@ def looks(seed: str, *, world: Belief, pace: Pace) -> Iterator[Look]:
 
 def told(pace: Pace, at: int, llr: float, passed: float, left: float) -> tuple[float, ...]:
     # What a careless outlook would claim: the true Elo is the present estimate.
-    prior = usual_prior(pace.spec)
-    estimate = prior.mean + prior.sigma * llr / (at * pace.variance)
-    careless = pace.walk(estimate, llr).chance_high()
+    spec = pace.spec
+    middle, width = (spec.elo0 + spec.elo1) / 2.0, spec.elo1 - spec.elo0
+    careless = pace.walk(middle + width * llr / (at * pace.variance), llr).chance_high()
     forecast = outlook(pace, llr, at).forecast
     if forecast is None:
         return False, passed, left, 0.0, 0.0, 0.0, careless
@@ -270,7 +270,7 @@ def report(
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/prove sprt", description=__doc__)
     parser.add_argument("--tests", type=int, default=10_000, help="tests at each true Elo")
-    parser.add_argument("--outlooks", type=int, default=3_000, help="tests in each world")
+    parser.add_argument("--outlooks", type=int, default=2_000, help="tests in each world")
     parser.add_argument("--elo1", type=float, default=10.0, help="upper bound; the lower one is 0")
     parser.add_argument("--seed", default="rookery")
     parser.add_argument("--progress", type=Path, default=Path(".cache/proofs/sprt.json"))

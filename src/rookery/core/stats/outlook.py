@@ -59,8 +59,11 @@ class Outlook:
 
 
 def usual_prior(spec: Sprt) -> Belief:
-    """Bounds are chosen with an effect in mind: around their middle, give or take their width."""
-    return Belief((spec.elo0 + spec.elo1) / 2.0, spec.elo1 - spec.elo0)
+    """Most patches do next to nothing, and bounds are as wide as the effects in mind.
+
+    So: around the point within the bounds that is nearest to zero, give or take their width.
+    """
+    return Belief(min(max(0.0, spec.elo0), spec.elo1), spec.elo1 - spec.elo0)
 
 
 def posterior(pace: Pace, prior: Belief, llr: float, games: float) -> Belief:

@@ -18,8 +18,14 @@ SPEC = Sprt(0.0, 2.0)
 PACE = pace_of(SPEC)
 
 
-def test_the_usual_prior_lies_around_the_middle_of_the_bounds() -> None:
-    assert usual_prior(Sprt(-1.75, 0.25)) == Belief(-0.75, 2.0)
+@pytest.mark.parametrize(
+    ("elo0", "elo1", "mean"),
+    [(0.0, 2.0, 0.0), (-1.75, 0.25, 0.0), (0.5, 2.5, 0.5), (-9.0, -7.0, -7.0)],
+)
+def test_the_usual_prior_lies_around_the_bounded_zero(
+    elo0: float, elo1: float, mean: float
+) -> None:
+    assert usual_prior(Sprt(elo0, elo1)) == Belief(mean, 2.0)
 
 
 def test_without_results_belief_stays() -> None:
