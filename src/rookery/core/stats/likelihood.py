@@ -117,7 +117,7 @@ def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: fl
     target = max(-MAX_SIGMAS, min(MAX_SIGMAS, sigmas))
     found = [1.0 / len(values)] * len(values)
     slopes = _linearised(values, target, *_mean_and_sigma(found, values))
-    if slopes[-1] <= 0.0 or slopes[0] >= 0.0:
+    if max(slopes) <= 0.0 or min(slopes) >= 0.0:
         slopes = _linearised(values, target, *_coin_with(target))
     tilt = _tilt(shares, slopes, 0.0)
     for _ in range(MAX_REFINEMENTS - 1):
@@ -151,9 +151,12 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
     """The x with sum(p * b / (1 + x * b)) = 0, a sum that falls from one pole to the next.
 
     Newton's method with both poles multiplied out, inside a bracket: no tilted share may
-    exceed one, so 1 + x * b >= p holds for the outermost slopes at the root.
+    exceed one, so 1 + x * b >= p holds for the outermost slopes at the root. Without slopes of
+    either sign no tilt helps.
     """
     top, bottom = max(slopes), min(slopes)
+    if top <= 0.0 or bottom >= 0.0:
+        return 0.0
     left, right = -1.0 / top, -1.0 / bottom
     low = left * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(top)]))
     high = right * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(bottom)]))
@@ -171,8 +174,8 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
         else:
             high = x
         from_left, from_right = x - left, right - x
-        slope = value * (1.0 / from_left - 1.0 / from_right) - fall
-        step = -value / slope if slope else 0.0
+        change = value * (1.0 / from_left - 1.0 / from_right) - fall
+        step = -value / change if change else 0.0
         if not low <= x + step <= high:
             step = (low + high) / 2.0 - x
         x += step
