@@ -1,6 +1,8 @@
 """`rookery stats`: what it prints, and what it says to questions it can't answer."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -148,3 +150,15 @@ def test_no_results_at_all_are_answered_without_fuss(capsys: Capture, question: 
 )
 def test_a_bad_question_gets_one_sentence(capsys: Capture, words: list[str], sentence: str) -> None:
     assert sentence in refused(capsys, *words)
+
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "statistics.md").read_text()
+EXAMPLES = re.findall(r"```console\n\$ rookery (.+)\n((?:.+\n)*?)```", PAGE)
+
+
+@pytest.mark.parametrize(("words", "shown"), EXAMPLES, ids=[words for words, _ in EXAMPLES])
+def test_the_examples_in_the_docs_print_what_the_docs_show(
+    capsys: Capture, words: str, shown: str
+) -> None:
+    assert main(words.split()) == 0
+    assert capsys.readouterr().out == shown
