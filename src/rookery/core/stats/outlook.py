@@ -85,7 +85,7 @@ def outlook(
     prior: Belief | None = None,
     games_allowed: float | None = None,
 ) -> Outlook:
-    """The outlook of a test at `llr` after so many games."""
+    """The outlook of a running test at `llr` after so many games; ask its verdict first."""
     before = prior or usual_prior(pace.spec)
     after = posterior(pace, before, llr, games)
     if not _carried_by_data(pace, before, llr, games):

@@ -50,7 +50,10 @@ class Pace:
 
 
 def pace_of(spec: Sprt, sigma_per_game: float = TYPICAL_SIGMA, *, corrected: bool = True) -> Pace:
-    """Normalised bounds fix the pace; for the others it depends on how much the games spread."""
+    """Normalised bounds fix the pace; for the others it depends on how much the games spread.
+
+    A test is `corrected` as long as it keeps its overshoot record.
+    """
     if spec.model is EloModel.NORMALISED:
         step = (spec.elo1 - spec.elo0) / NELO_PER_SIGMA
     else:

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 # The same examples every time: a property that breaks must break on every machine.
-PROPERTY = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+PROPERTY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 
 MODERATE = st.integers(0, 20_000)
 ANY = st.one_of(st.integers(0, 3), st.integers(0, 10**7))
