@@ -12,8 +12,8 @@ from rookery.core.stats.normal import cdf, grown_tail
 # Where a walk is short against its corridor, or its drift decides, the far bound hardly matters.
 SHORT = 0.01
 STEEP = 15.0
-FLAT = 1e-8
-NEGLIGIBLE = 1e-17
+FLAT = 1e-200
+NEGLIGIBLE = 1e-14
 
 # After this many corridor-widths squared the chance to be still inside is below 1e-80.
 CERTAINLY_OVER = 40.0
@@ -34,6 +34,11 @@ class Walk:
     def pull(self) -> float:
         """Drift against variance: how strongly the walk leans towards `high`."""
         return self.drift / self.variance
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a bound was passed already; then there are no chances left to ask for."""
+        return self.low >= 0.0 or self.high <= 0.0
 
     def chance_high(self) -> float:
         """The chance to end at `high`, however long it takes."""
@@ -61,11 +66,21 @@ class Walk:
             return 0.0
         if self.variance * time > CERTAINLY_OVER * self.width**2:
             return self.chance_high()
-        total, image = self._image(self.high, time), 0
+        spread = sqrt(self.variance * time)
+        pull, gone = self.pull, abs(self.drift) * time
+        lean, steepness = pull * self.high, abs(pull)
+
+        def image(distance: float) -> float:
+            """The chance of a one-sided walk to have gone that far, seen through the real one."""
+            way = steepness * distance
+            return grown_tail(lean - way, (distance - gone) / spread) + grown_tail(
+                lean + way, (distance + gone) / spread
+            )
+
+        total, there_and_back = image(self.high), 0.0
         while True:
-            image += 1
-            farther = 2.0 * image * self.width
-            term = self._image(farther + self.high, time) - self._image(farther - self.high, time)
+            there_and_back += 2.0 * self.width
+            term = image(there_and_back + self.high) - image(there_and_back - self.high)
             total += term
             if abs(term) < NEGLIGIBLE:
                 return min(1.0, max(0.0, total))
@@ -78,15 +93,6 @@ class Walk:
 
     def mirrored(self) -> "Walk":
         return Walk(-self.high, -self.low, -self.drift, self.variance)
-
-    def _image(self, distance: float, time: float) -> float:
-        """The chance of a one-sided walk to have gone `distance`, seen through the real one."""
-        spread = sqrt(self.variance * time)
-        lean, way = self.pull * self.high, abs(self.pull) * distance
-        gone = abs(self.drift) * time
-        return grown_tail(lean - way, (distance - gone) / spread) + grown_tail(
-            lean + way, (distance + gone) / spread
-        )
 
     def chance_below(self, time: float, y: float) -> float:
         """The chance to have ended at `low`, or to be inside but at most at y, at that time."""

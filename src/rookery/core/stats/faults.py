@@ -30,3 +30,7 @@ class UnusableBatchSize(StatisticsFault):
 
 class UnusablePowerQuestion(StatisticsFault):
     """Games and Elo must be above 0, power above alpha and below 1, alpha between 1e-9 and 0.5."""
+
+
+class UnusableBelief(StatisticsFault):
+    """A prior's sigma must be above 0."""

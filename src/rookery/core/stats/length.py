@@ -53,7 +53,7 @@ def length_at(pace: Pace, elo: float, *, max_games: float | None = None) -> Leng
 
 
 def range_of(over_by: Callable[[float], float], guess: float) -> Range:
-    """Where a distribution of lengths reaches 10, 50 and 90 %; found to half a game."""
+    """Where a distribution of lengths reaches 10, 50 and 90 %, to a thousandth of itself."""
     return Range(*(_reaches(over_by, chance, guess) for chance in (0.1, 0.5, 0.9)))
 
 
@@ -61,13 +61,17 @@ def _reaches(over_by: Callable[[float], float], chance: float, guess: float) -> 
     high = max(guess, 1.0)
     while over_by(high) < chance:
         high *= 2.0
-    return root(lambda games: over_by(games) - chance, 0.0, high, within=0.25 + high * 1e-6)
+    low = high / 2.0
+    while over_by(low) > chance:
+        high, low = low, low / 2.0
+    return root(lambda games: over_by(games) - chance, low, high, within=low / 1000.0)
 
 
-def _mean_within(walk: Walk, limit: float, pieces: int = 200) -> float:
+def _mean_within(walk: Walk, limit: float, pieces: int = 400) -> float:
     """The mean of min(length, limit): the area under the chance to be still running."""
-    end = min(limit, 60.0 * walk.mean_time())
-    step = end / pieces
+    if walk.chance_over_by(limit) > 1.0 - 1e-9:
+        return walk.mean_time()
+    step = limit / pieces
     running = [1.0 - walk.chance_over_by(step * i) for i in range(pieces + 1)]
     odd, even = sum(running[1:-1:2]), sum(running[2:-1:2])
     return step / 3.0 * (running[0] + 4.0 * odd + 2.0 * even + running[-1])

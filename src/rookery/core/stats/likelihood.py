@@ -20,9 +20,11 @@ MAX_NEWTON_STEPS = 100
 # Newton squares the error: after a step this small, against the distance to the pole, x is exact.
 STEP_THAT_SETTLES = 1e-7
 ROUNDING = 4e-16
+# Nearer to a pole than this, doubles can't tell a distance from none.
+SMALLEST_SHARE = 1e-14
 
 # A target beyond this many sigmas is the same hypothesis: "always wins".
-MAX_SIGMAS = 1e6
+MAX_SIGMAS = 100.0
 
 Tilted = tuple[float, Sequence[float]]
 
@@ -44,6 +46,14 @@ def normalised_ratio(bins: Sequence[int], nelo0: float, nelo1: float) -> float:
     null = _tilt_to_sigmas(shares, values, nelo0 * per_sample)
     alternative = _tilt_to_sigmas(shares, values, nelo1 * per_sample)
     return _ratio(counts, null, alternative)
+
+
+def shares_at(bins: Sequence[int], nelo: float) -> list[float]:
+    """The distribution closest to these results whose normalised Elo is `nelo`."""
+    shares = _shares(regularised(bins))
+    sigmas = nelo * sqrt(len(bins) // 2) / NELO_PER_SIGMA
+    tilt, slopes = _tilt_to_sigmas(shares, values_of(bins), sigmas)
+    return [share / (1.0 + tilt * slope) for share, slope in zip(shares, slopes, strict=True)]
 
 
 def bayes_ratio(
@@ -107,7 +117,7 @@ def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: fl
     target = max(-MAX_SIGMAS, min(MAX_SIGMAS, sigmas))
     found = [1.0 / len(values)] * len(values)
     slopes = _linearised(values, target, *_mean_and_sigma(found, values))
-    if slopes[-1] <= 0.0 or slopes[0] >= 0.0:
+    if max(slopes) <= 0.0 or min(slopes) >= 0.0:
         slopes = _linearised(values, target, *_coin_with(target))
     tilt = _tilt(shares, slopes, 0.0)
     for _ in range(MAX_REFINEMENTS - 1):
@@ -141,12 +151,15 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
     """The x with sum(p * b / (1 + x * b)) = 0, a sum that falls from one pole to the next.
 
     Newton's method with both poles multiplied out, inside a bracket: no tilted share may
-    exceed one, so 1 + x * b >= p holds for the outermost slopes at the root.
+    exceed one, so 1 + x * b >= p holds for the outermost slopes at the root. Without slopes of
+    either sign no tilt helps.
     """
     top, bottom = max(slopes), min(slopes)
+    if top <= 0.0 or bottom >= 0.0:
+        return 0.0
     left, right = -1.0 / top, -1.0 / bottom
-    low = left * (1.0 - shares[slopes.index(top)])
-    high = right * (1.0 - shares[slopes.index(bottom)])
+    low = left * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(top)]))
+    high = right * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(bottom)]))
     x = start if low < start < high else 0.0
     pairs = list(zip(shares, slopes, strict=True))
     for _ in range(MAX_NEWTON_STEPS):
@@ -161,8 +174,8 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
         else:
             high = x
         from_left, from_right = x - left, right - x
-        slope = value * (1.0 / from_left - 1.0 / from_right) - fall
-        step = -value / slope if slope else 0.0
+        change = value * (1.0 / from_left - 1.0 / from_right) - fall
+        step = -value / change if change else 0.0
         if not low <= x + step <= high:
             step = (low + high) / 2.0 - x
         x += step

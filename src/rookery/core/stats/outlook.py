@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from math import sqrt
 
 from rookery.core.stats.brownian import Walk
+from rookery.core.stats.faults import UnusableBelief
 from rookery.core.stats.length import Range, range_of
 from rookery.core.stats.normal import quantile
 from rookery.core.stats.pace import Pace
 from rookery.core.stats.sprt import Sprt
 
 # A mean over this many equally likely values stands for the mean over the posterior.
-POINTS = 32
+POINTS = 24
 _SPREAD = tuple(quantile((i + 0.5) / POINTS) for i in range(POINTS))
 
 # The data carry the answer if moving the prior by its sigma moves the chance by less than this.
@@ -29,6 +30,10 @@ class Belief:
 
     mean: float
     sigma: float
+
+    def __post_init__(self) -> None:
+        if not self.sigma > 0.0:
+            raise UnusableBelief
 
     def moved(self, sigmas: float) -> "Belief":
         return Belief(self.mean + sigmas * self.sigma, self.sigma)
@@ -54,8 +59,11 @@ class Outlook:
 
 
 def usual_prior(spec: Sprt) -> Belief:
-    """Bounds are chosen with an effect in mind: around their middle, give or take their width."""
-    return Belief((spec.elo0 + spec.elo1) / 2.0, spec.elo1 - spec.elo0)
+    """Most patches do next to nothing, and bounds are as wide as the effects in mind.
+
+    So: around the point within the bounds that is nearest to zero, give or take their width.
+    """
+    return Belief(min(max(0.0, spec.elo0), spec.elo1), spec.elo1 - spec.elo0)
 
 
 def posterior(pace: Pace, prior: Belief, llr: float, games: float) -> Belief:
@@ -77,7 +85,7 @@ def outlook(
     prior: Belief | None = None,
     games_allowed: float | None = None,
 ) -> Outlook:
-    """The outlook of a test at `llr` after so many games."""
+    """The outlook of a running test at `llr` after so many games; ask its verdict first."""
     before = prior or usual_prior(pace.spec)
     after = posterior(pace, before, llr, games)
     if not _carried_by_data(pace, before, llr, games):
@@ -90,7 +98,7 @@ def forecast(
 ) -> Forecast:
     """Chances and games left as means over the belief."""
     walks = [pace.walk(elo, llr) for elo in belief.points()]
-    if walks[0].high <= 0.0 or walks[0].low >= 0.0:
+    if walks[0].is_over:
         passed = 1.0 if walks[0].high <= 0.0 else 0.0
         return Forecast(passed, 1.0 - passed, Range(0.0, 0.0, 0.0))
     guess = _mean([walk.mean_time() for walk in walks])
@@ -112,7 +120,7 @@ def _limited(walks: Sequence[Walk], left: Range, games_allowed: float) -> Foreca
 def _carried_by_data(pace: Pace, prior: Belief, llr: float, games: float) -> bool:
     """Whether the data weigh as much as the prior, or leave it no say in the answer."""
     believed = posterior(pace, prior, llr, games)
-    if believed.sigma <= prior.sigma / sqrt(2.0):
+    if believed.sigma <= prior.sigma / sqrt(2.0) or pace.walk(prior.mean, llr).is_over:
         return True
     chances = [
         _pass_chance(pace, posterior(pace, prior.moved(way), llr, games), llr) for way in (-1, 1)

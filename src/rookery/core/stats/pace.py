@@ -19,6 +19,9 @@ TYPICAL_SIGMA = moments(TYPICAL_PAIRS).sigma_per_game
 # The mean overshoot of a walk in steps, in step sigmas (-zeta(1/2) / sqrt(2 pi)).
 MEAN_OVERSHOOT = 0.5825971579390107
 
+# An Elo this many widths off decides the test in its first game; more would overflow.
+STRONGEST_PULL = 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -37,7 +40,7 @@ class Pace:
         return Walk(
             low=spec.lower - beyond - llr,
             high=spec.upper + beyond - llr,
-            drift=(elo - middle) / width * self.variance,
+            drift=max(-STRONGEST_PULL, min(STRONGEST_PULL, (elo - middle) / width)) * self.variance,
             variance=self.variance,
         )
 
@@ -47,7 +50,10 @@ class Pace:
 
 
 def pace_of(spec: Sprt, sigma_per_game: float = TYPICAL_SIGMA, *, corrected: bool = True) -> Pace:
-    """Normalised bounds fix the pace; for the others it depends on how much the games spread."""
+    """Normalised bounds fix the pace; for the others it depends on how much the games spread.
+
+    A test is `corrected` as long as it keeps its overshoot record.
+    """
     if spec.model is EloModel.NORMALISED:
         step = (spec.elo1 - spec.elo0) / NELO_PER_SIGMA
     else:

@@ -31,7 +31,7 @@ class FixedTest:
         return cdf(shift - self._threshold)
 
     def games_needed(self, elo: float, power: float) -> float:
-        _require(elo > 0.0 and self.alpha < power < 1.0)
+        _require(score_of(elo) > 0.5 and self.alpha < power < 1.0)
         sigmas = self._threshold + quantile(power)
         return (sigmas * self.sigma_per_game / (score_of(elo) - 0.5)) ** 2
 

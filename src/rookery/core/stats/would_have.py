@@ -11,7 +11,7 @@ from rookery.core.stats.sprt import Sprt, SprtState, Verdict
 
 @dataclass(frozen=True, slots=True)
 class WouldHave:
-    """Where the test would stand, or the first of the given results at which it would have ended."""
+    """Where the test would stand, or the first result at which it would have ended."""
 
     spec: Sprt
     llr: float
@@ -19,11 +19,13 @@ class WouldHave:
     samples: int
 
 
-def would_have(spec: Sprt, history: Iterable[Sequence[int]]) -> WouldHave:
+def would_have(
+    spec: Sprt, history: Iterable[Sequence[int]], trinomial: Sequence[int] | None = None
+) -> WouldHave:
     """Follows cumulative results, oldest first, under the plain bounds; gaps are allowed."""
     seen = WouldHave(spec, 0.0, Verdict.RUNNING, 0)
     for bins in history:
-        state = SprtState(overshoot=None).after(spec, bins)
+        state = SprtState(overshoot=None).after(spec, bins, trinomial)
         seen = WouldHave(spec, state.llr, state.verdict, sum(bins))
         if state.verdict is not Verdict.RUNNING:
             break
