@@ -8,6 +8,7 @@ from rookery.core.spsa.lines import read_lines
 from rookery.core.spsa.outcome import (
     LineStyle,
     as_lines,
+    as_mapping,
     as_options,
     as_pairs,
     as_setoption,
@@ -36,6 +37,7 @@ __all__ = [
     "Steps",
     "Tune",
     "as_lines",
+    "as_mapping",
     "as_options",
     "as_pairs",
     "as_setoption",

@@ -1,8 +1,12 @@
 """What can be wrong with the description of a tune; each class's docstring is its message."""
 
+from rookery.core.complaint import Complaint
 
-class SpsaFault(ValueError):
+
+class SpsaFault(Complaint):
     """the tune cannot be set up"""
+
+    exit_code = 2
 
     def __init__(self, **fields: object) -> None:
         self.fields = fields
@@ -51,3 +55,7 @@ class BadSetting(SpsaFault):
 
 class WrongDrawSize(SpsaFault):
     """the draw holds {found} values, {wanted} are wanted"""
+
+
+class SpacedName(SpsaFault):
+    """{name!r} holds a space and cannot be written as Name=Value"""

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from rookery.core.spsa.faults import SpacedName
 from rookery.core.spsa.parameter import Line
 from rookery.core.spsa.perturbation import settled
 from rookery.core.spsa.tune import Tune
@@ -42,8 +43,16 @@ def as_pairs(tune: Tune, values: Sequence[float]) -> tuple[str, ...]:
 
 
 def as_options(tune: Tune, values: Sequence[float]) -> str:
-    """`Name=Value` with spaces between, as a test's options are written."""
+    """`Name=Value` with spaces between, as an official worker takes a test's options."""
+    for parameter in tune.parameters:
+        if " " in parameter.line.name:
+            raise SpacedName(name=parameter.line.name)
     return " ".join(f"{name}={value}" for name, value in _named(tune, values))
+
+
+def as_mapping(tune: Tune, values: Sequence[float]) -> dict[str, str]:
+    """Values by name, for a test of ours, whose option names may hold spaces."""
+    return dict(_named(tune, values))
 
 
 def as_setoption(tune: Tune, values: Sequence[float]) -> tuple[str, ...]:

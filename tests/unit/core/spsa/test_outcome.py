@@ -8,6 +8,7 @@ from rookery.core.spsa import (
     LineStyle,
     Sample,
     as_lines,
+    as_mapping,
     as_options,
     as_pairs,
     as_setoption,
@@ -15,6 +16,7 @@ from rookery.core.spsa import (
     read_lines,
     set_up,
 )
+from rookery.core.spsa.faults import SpacedName
 
 TUNE = set_up("P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002", 60_000)
 VALUES = (103.7, 0.1 + 0.2)
@@ -30,6 +32,13 @@ def test_values_as_commands_for_an_engine() -> None:
 
 def test_values_as_the_options_of_a_test() -> None:
     assert as_options(TUNE, VALUES) == "P=104 Q=0.3"
+
+
+def test_a_name_with_a_space_is_kept_by_name_but_cannot_be_an_option_word() -> None:
+    tune = set_up("Skill Level,10,0,20,2,0.002", 1000)
+    assert as_mapping(tune, [11]) == {"Skill Level": "11"}
+    with pytest.raises(SpacedName, match="Skill Level"):
+        as_options(tune, [11])
 
 
 def test_values_as_lines_for_the_next_tune() -> None:

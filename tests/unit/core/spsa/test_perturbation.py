@@ -1,5 +1,7 @@
 """Values that play one another."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +58,7 @@ def test_a_rounding_draw_for_every_parameter_is_wanted() -> None:
 def test_both_sides_of_a_whole_number_always_differ(
     c_end: float, iteration: int, draw: float, flips: bytes
 ) -> None:
-    tune = set_up(f"P,100,0,200,{c_end:f},0.002", 1000)
+    tune = replace(set_up(f"P,100,0,200,{c_end:f},0.002", 1000), iteration=iteration)
     (found,) = perturb_final(tune, [Draw(flips, (draw,))])
     assert found.new[0] != found.base[0]
 
