@@ -5,12 +5,15 @@ extension, and the difference decides which runs it may be given.
 """
 
 import math
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rookery.core.engine import Tool, Version
 
 ROOKERY_RECIPES = frozenset({"stockfish", "make", "cargo", "cmake", "commands"})
+ROOKERY_VARIANTS = frozenset({"standard", "chess960"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,33 @@ class Abilities:
 
 OFFICIAL = Abilities()
 """The classic set: every worker that sends no extension has exactly this."""
+
+
+def rookery_abilities(
+    *,
+    system: str,
+    cpu_flags: Iterable[str] = (),
+    tools: Mapping[str, str] | None = None,
+    syzygy_men: int = 0,
+    teams: Iterable[str] = (),
+) -> Abilities:
+    """The abilities of a worker of ours, from what it says of itself and its owner's teams."""
+    return Abilities(
+        rookery=True,
+        recipes=ROOKERY_RECIPES,
+        system=system,
+        cpu_flags=frozenset(cpu_flags),
+        tools=tuple(Tool(name, version(text)) for name, text in sorted((tools or {}).items())),
+        syzygy_men=syzygy_men,
+        variants=ROOKERY_VARIANTS,
+        teams=frozenset(teams),
+    )
+
+
+def version(text: str) -> Version:
+    """The numbers of a version as a tool prints it; () where there are none."""
+    found = re.search(r"\d{1,9}(\.\d{1,9}){0,5}", text)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 class Profile(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rookery.core.engine import STOCKFISH, Catalogue, Engine, Version
 from rookery.core.machine import Abilities
-from rookery.core.plan import Adjudication, Plan
+from rookery.core.plan import Plan
 from rookery.core.timecontrol import is_classic
 
 CLASSIC_SIDES = 2
@@ -22,6 +22,7 @@ class NeedWord(enum.StrEnum):
     TWO_REPOS = "two_repos"
     MANY_SIDES = "many_sides"
     SIDE_THREADS = "side_threads"
+    UCI_OPTIONS = "uci_options"
     OWN_SPEED = "own_speed"
     NODES_TC = "nodes_tc"
     CUSTOM_BOOK = "custom_book"
@@ -43,6 +44,7 @@ _SENTENCES = {
     NeedWord.TWO_REPOS: "the worker can't take its engines from two repositories",
     NeedWord.MANY_SIDES: "the worker can't play with this many engines",
     NeedWord.SIDE_THREADS: "the worker can't give the sides different threads",
+    NeedWord.UCI_OPTIONS: "the worker can't set options that hold spaces",
     NeedWord.OWN_SPEED: "the worker scales times by another engine's speed",
     NeedWord.NODES_TC: "the worker can play on the clock only",
     NeedWord.CUSTOM_BOOK: "the worker can't fetch this opening book",
@@ -120,6 +122,8 @@ def _of_sides(plan: Plan, catalogue: Catalogue) -> Iterator[Need]:
         yield Need(NeedWord.TWO_REPOS)
     if len({plan.side_threads(side) for side in plan.sides}) > 1:
         yield Need(NeedWord.SIDE_THREADS)
+    if any(side.uci for side in plan.sides):
+        yield Need(NeedWord.UCI_OPTIONS)
     for side in plan.sides:
         record = catalogue.record(side.engine)
         if side.binary:
@@ -155,11 +159,11 @@ def _of_rules(plan: Plan) -> Iterator[Need]:
         yield Need(NeedWord.NODES_TC)
     if not plan.book.official:
         yield Need(NeedWord.CUSTOM_BOOK)
-    if rules.adjudication is Adjudication.OWN:
+    if rules.resign or rules.draw:
         yield Need(NeedWord.ADJUDICATION)
     if rules.syzygy_men:
         yield Need(NeedWord.SYZYGY, str(rules.syzygy_men))
-    if rules.variant:
+    if rules.variant and rules.variant != plan.book.variant:
         yield Need(NeedWord.VARIANT, rules.variant)
     if not rules.scaled or rules.strict_pvs or rules.pgn_detail or rules.time_margin_ms is not None:
         yield Need(NeedWord.PLAY_RULES)

@@ -1,6 +1,5 @@
 """What a test asks for: who plays whom, how long, by which rules, on which machines."""
 
-import enum
 from dataclasses import dataclass
 
 from rookery.core.engine import STOCKFISH
@@ -16,6 +15,8 @@ class Side:
     message: str = ""
     signature: str = ""
     options: str = "Hash=16"
+    uci: tuple[tuple[str, str], ...] = ()
+    """Options whose names or values hold spaces, which `options` can't express."""
     nets: tuple[str, ...] = ()
     repository: str = STOCKFISH.source
     engine: str = STOCKFISH.name
@@ -26,11 +27,10 @@ class Side:
     @property
     def hash_mib(self) -> int:
         """The hash table its options ask for; 0 where they don't say."""
-        for token in self.options.split():
-            name, _, value = token.partition("=")
-            if name == "Hash" and value.isdecimal():
-                return int(value)
-        return 0
+        tokens = (token.partition("=") for token in self.options.split())
+        values = {name: value for name, _, value in tokens} | dict(self.uci)
+        size = values.get("Hash", "")
+        return int(size) if size.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +41,39 @@ class Book:
     depth: int = 8
     official: bool = True
 
+    @property
+    def variant(self) -> str:
+        """What the official worker plays from a book of this name (contract 4.4)."""
+        name = self.name.upper()
+        return "chess960" if "FRC" in name or "960" in name else "standard"
 
-class Adjudication(enum.Enum):
-    """Who ends decided games: the official worker's rule, nobody, or a rule of the test's own."""
 
-    CLASSIC = "classic"
-    OFF = "off"
-    OWN = "own"
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """Lost after so many moves in a row at or below minus so many centipawns."""
+
+    score: int
+    moves: int
+    two_sided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Drawn after so many moves in a row within so many centipawns of zero."""
+
+    from_move: int
+    moves: int
+    score: int
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How games are played and ended, beyond what every official worker does."""
+    """How games are played and ended. `adjudicated` alone stands for the official worker's rules
+    about decided games; a rule of the test's own goes beyond them."""
 
-    adjudication: Adjudication = Adjudication.CLASSIC
-    resign: str = ""
-    draw: str = ""
+    adjudicated: bool = True
+    resign: Resign | None = None
+    draw: Draw | None = None
     syzygy_men: int = 0
     variant: str = ""
     scaled: bool = True

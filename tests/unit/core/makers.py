@@ -9,7 +9,7 @@ from rookery.core.answers import Grant, TaskCall
 from rookery.core.engine import STANDARD, Catalogue
 from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.core.lifecycle import Actor
-from rookery.core.machine import ROOKERY_RECIPES, Abilities, Machine
+from rookery.core.machine import Machine, rookery_abilities
 from rookery.core.plan import Book, Plan, Rules, Side, Wishes
 from rookery.core.results import Results
 from rookery.core.run import Run, Status, create
@@ -27,7 +27,7 @@ OWNER = Actor("olga")
 BOSS = Actor("boris", approver=True)
 STRANGER = Actor("sven")
 
-ROOKERY = Abilities(rookery=True, recipes=ROOKERY_RECIPES, system="linux")
+ROOKERY = rookery_abilities(system="linux")
 STC = parse("10+0.1")
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from rookery.core.engine import STANDARD, STOCKFISH, Catalogue, Engine, Speed, Tool
-from rookery.core.machine import OFFICIAL, Abilities
+from rookery.core.machine import OFFICIAL, Abilities, rookery_abilities, version
 from rookery.core.needs import Need, NeedWord, first_missing, needs_of
-from rookery.core.plan import Adjudication, Book, Plan, Rules
+from rookery.core.plan import Book, Draw, Plan, Rules
 from rookery.core.timecontrol import parse
 from tests.unit.core.makers import ROOKERY, make_plan, make_side, spsa
 
@@ -23,9 +23,10 @@ CATALOGUE = Catalogue({"Stockfish": STOCKFISH, "Tiny": TINY})
 UNUSUAL = {
     "nodes_tc": make_plan(tc=parse("N=1000")),
     "custom_book": make_plan(book=Book("mine.epd", official=False)),
-    "adjudication": make_plan(rules=Rules(adjudication=Adjudication.OWN)),
+    "adjudication": make_plan(rules=Rules(draw=Draw(34, 8, 20))),
     "syzygy:5": make_plan(rules=Rules(syzygy_men=5)),
-    "variant:horde": make_plan(rules=Rules(variant="horde")),
+    "variant:chess960": make_plan(rules=Rules(variant="chess960")),
+    "uci_options": make_plan(sides=(make_side(uci=(("Clear Hash", "1"),)), make_side())),
     "play_rules": make_plan(rules=Rules(scaled=False)),
     "two_repos": make_plan(sides=(make_side(), make_side(repository="https://x.example/y"))),
     "side_threads": make_plan(sides=(make_side(), make_side(threads=2))),
@@ -61,18 +62,25 @@ def test_another_engine_brings_its_recipe_tools_flags_system_team_and_speed() ->
 
 
 def test_a_machine_with_all_of_it_meets_all_of_it() -> None:
-    able = Abilities(
-        rookery=True,
-        recipes=ROOKERY.recipes,
+    able = rookery_abilities(
         system="linux",
-        cpu_flags=frozenset({"avx2", "bmi2"}),
-        tools=(Tool("cargo", (1, 80)),),
+        cpu_flags=["avx2", "bmi2"],
+        tools={"cargo": "cargo 1.80.1 (376290515 2024-07-16)"},
         syzygy_men=6,
-        variants=frozenset({"horde"}),
-        teams=frozenset({"tinies"}),
+        teams=["tinies"],
     )
     for plan in (*UNUSUAL.values(), make_plan(engine="Tiny")):
         assert first_missing(needs_of(plan, CATALOGUE), able) is None
+
+
+def test_versions_are_read_from_what_tools_print() -> None:
+    assert version("g++ (Debian 12.2.0-14) 12.2.0") == (12, 2, 0)
+    assert version("no number") == ()
+
+
+def test_a_book_for_chess960_makes_the_official_worker_play_it() -> None:
+    plan = make_plan(book=Book("UHO_FRC.epd"), rules=Rules(variant="chess960"))
+    assert first_missing(needs_of(plan, STANDARD), OFFICIAL) is None
 
 
 def test_an_old_tool_is_as_good_as_none() -> None:
