@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from rookery.core.stats.residuals import excessive
+
 Pentanomial = tuple[int, int, int, int, int]
 
 
@@ -68,7 +70,9 @@ class Results:
 
     def excessive(self) -> bool:
         """More crashes or time losses than a sound machine produces (contract 10.5)."""
-        return self.crashes > 3 or (self.games > 20 and self.time_losses > 0.1 * self.games)
+        return bool(self.crashes or self.time_losses) and excessive(
+            games=self.games, crashes=self.crashes, time_losses=self.time_losses
+        )
 
 
 NOTHING = Results()

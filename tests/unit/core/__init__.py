@@ -1,1 +1,1 @@
-"""Tests of the pure core."""
+"""Tests of the core."""

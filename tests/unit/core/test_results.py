@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.core.results import NOTHING, Results, contradiction, total
+from tests.unit.core.makers import QUICK
 
 PAIRS = ((0, 2, 0), (0, 1, 1), (0, 0, 2), (1, 1, 0), (1, 0, 1), (2, 0, 0))  # wins, losses, draws
 SCORES = (0, 1, 2, 2, 3, 4)
@@ -22,6 +23,7 @@ def from_pairs(counts: list[int]) -> Results:
 played = st.lists(st.integers(0, 50), min_size=6, max_size=6).map(from_pairs)
 
 
+@QUICK
 @given(played, played, played)
 def test_addition_is_associative_commutative_and_undone_by_subtraction(
     a: Results, b: Results, c: Results
@@ -32,16 +34,19 @@ def test_addition_is_associative_commutative_and_undone_by_subtraction(
     assert total([a, b, c]) == a + b + c + NOTHING
 
 
+@QUICK
 @given(played, played)
 def test_games_and_pairs_are_additive(a: Results, b: Results) -> None:
     assert (a + b).games == a.games + b.games == 2 * (a + b).pairs
 
 
+@QUICK
 @given(played)
 def test_results_made_of_whole_pairs_never_contradict_themselves(a: Results) -> None:
     assert contradiction(a) is None
 
 
+@QUICK
 @given(played, played)
 def test_a_sum_covers_its_parts(a: Results, b: Results) -> None:
     assert (a + b).covers(a)
