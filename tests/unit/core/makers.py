@@ -21,7 +21,7 @@ from rookery.core.timecontrol import TimeControl, parse
 from rookery.core.workingset import WorkingSet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-QUICK = settings(max_examples=60, derandomize=True, deadline=None)
+QUICK = settings(max_examples=40, derandomize=True, deadline=None)
 
 OWNER = Actor("olga")
 BOSS = Actor("boris", approver=True)

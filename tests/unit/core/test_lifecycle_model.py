@@ -212,5 +212,5 @@ class LifeCycle(RuleBasedStateMachine):
 
 TestLifeCycle = LifeCycle.TestCase
 TestLifeCycle.settings = settings(
-    max_examples=40, stateful_step_count=30, derandomize=True, deadline=None
+    max_examples=25, stateful_step_count=30, derandomize=True, deadline=None
 )
