@@ -67,7 +67,7 @@ class BridgeStats:
 
 
 @asynccontextmanager
-async def open_bridge(*, limit: int = 64, grace_seconds: float = 2.0) -> AsyncIterator["Bridge"]:
+async def open_bridge(*, limit: int = 64, grace_seconds: float = 1.0) -> AsyncIterator["Bridge"]:
     """A bridge to the running loop, closed at the end of the block."""
     bridge = Bridge(asyncio.get_running_loop(), limit)
     try:
@@ -160,7 +160,7 @@ class Bridge:
             raise BridgeTimeout(seconds)
         return crossing.answer.result()
 
-    async def close(self, *, grace_seconds: float = 2.0) -> None:
+    async def close(self, *, grace_seconds: float = 1.0) -> None:
         """On the loop: end every waiting thread with BridgeClosed and cancel what runs.
 
         Coroutines that resist get `grace_seconds`, then they are left to the loop.
