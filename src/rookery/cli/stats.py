@@ -28,6 +28,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # n
 Questions: TypeAlias = "argparse._SubParsersAction[QuestionParser]"  # noqa: SLF001
 
 MOST_RESULTS = 2**40
+LEAST, MOST = 1e-9, 1e12
 MODELS = {model.value.lower(): model for model in EloModel} | {"normalised": EloModel.NORMALISED}
 
 
@@ -154,8 +155,8 @@ def _number(text: str) -> float:
 
 def _positive(text: str) -> float:
     number = _number(text)
-    if number <= 0.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not above zero")
+    if not LEAST <= number <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between {LEAST:g} and {MOST:g}")
     return number
 
 

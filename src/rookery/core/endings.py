@@ -46,6 +46,14 @@ def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
     return settle(working, Moved(stopped, told), now)
 
 
+def finish_all_decided(working: WorkingSet, now: datetime) -> Changes:
+    """Stop what was found decided when the working set was filled."""
+    changes = Changes()
+    for run in [run for run in working.runs().values() if run.decided]:
+        changes += finish_decided(working, run, now)
+    return changes
+
+
 def finished_event(run: Run, now: datetime) -> Event:
     results = run.tally.results
     message = f"{results.games} games: {results.wins} won, {results.losses} lost"
@@ -54,10 +62,9 @@ def finished_event(run: Run, now: datetime) -> Event:
 
 def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
     """Carry a move of the life cycle out: keep, take up or let go the run, and end its tasks."""
-    before = working.runs().get(moved.run.id)
-    run = moved.run
-    if run is before:
-        return Changes(events=moved.events)
+    if not moved.changed:
+        return Changes()
+    run, before = moved.run, working.runs().get(moved.run.id)
     closings = working.settle(run, now)
     excess = tuple(
         excess_event(run, task, now)

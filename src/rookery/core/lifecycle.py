@@ -104,10 +104,15 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A run after a move, and what to tell; no events where nothing happened."""
+    """A run after a move, and what to tell; not `changed` where it was there already."""
 
     run: Run
     events: tuple[Event, ...] = ()
+    changed: bool = True
+
+
+def unmoved(run: Run) -> Moved:
+    return Moved(run, changed=False)
 
 
 def stage(status: Status) -> Stage:
@@ -195,7 +200,7 @@ def restart(run: Run, actor: Actor, now: datetime) -> Moved:
     require_owner(run, actor)
     require_young(run, now)
     if stage(run.status) in _OPEN:
-        return Moved(run)
+        return unmoved(run)
     _require(run.status.failed, faults.NotFailed)
     _require(not run.decided, faults.AlreadyDecided)
     again = reopened(run) if actor.approver else _withdrawn(reopened(run))
@@ -244,7 +249,7 @@ def _told(
     before: Run, after: Run, action: Action, actor: Actor, now: datetime, message: str
 ) -> Moved:
     if after is before:
-        return Moved(before)
+        return unmoved(before)
     return Moved(after, (about_run(action, after, actor.name, now, message),))
 
 

@@ -39,7 +39,7 @@ def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Moved
         after = replace(after, status=replace(after.status, approver=""))
     after = lifecycle.stopped(after) if after.decided else lifecycle.reopened(after)
     if after == run:
-        return Moved(run)
+        return lifecycle.unmoved(run)
     message = "; ".join(_differences(run, after)) or "nothing but the wish to go on"
     return Moved(after, (about_run(Action.MODIFY_RUN, after, actor.name, now, message),))
 

@@ -135,7 +135,7 @@ def parse(text: str) -> TimeControl:
     if found := _CLOCK.fullmatch(text):
         return _clock(text, found)
     if found := _FIXED.fullmatch(text.lower()):
-        return _fixed(text, found["word"], float(found["value"]))
+        return _fixed(text, found.group("word"), float(found.group("value")))
     raise BadTimeControl(text)
 
 
@@ -150,9 +150,9 @@ def base_seconds(tc: TimeControl) -> float:
 
 
 def _clock(text: str, found: re.Match[str]) -> Clock:
-    moves = None if found["moves"] is None else int(found["moves"])
-    seconds = round(60 * int(found["minutes"] or 0) + float(found["seconds"]), 6)
-    increment = float(found["increment"] or 0)
+    moves = None if found.group("moves") is None else int(found.group("moves"))
+    seconds = round(60 * int(found.group("minutes") or 0) + float(found.group("seconds")), 6)
+    increment = float(found.group("increment") or 0)
     if not seconds + increment > 0:
         raise BadTimeControl(text)
     return Clock(seconds, increment, moves)

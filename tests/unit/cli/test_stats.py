@@ -143,9 +143,10 @@ def test_no_results_at_all_are_answered_without_fuss(capsys: Capture, question: 
         (["sprt", *PAIRS, *BOUNDS, "--model", "glicko"], "'glicko' is none of"),
         (["power"], "Give --games, or --elo and --power."),
         (["power", "--games", "9", "--elo", "1", "--power", "0.5"], "give at most two"),
-        (["power", "--games", "-3"], "'-3' is not above zero"),
+        (["power", "--games", "-3"], "'-3' is not between 1e-09 and 1e+12"),
         (["power", "--elo", "-2", "--power", "0.9"], "Games and Elo must be above 0"),
-        (["outlook", *BOUNDS, *PAIRS, "--prior", "0", "0"], "sigma must be above 0"),
+        (["outlook", *BOUNDS, *PAIRS, "--prior", "0", "0"], "prior's mean must lie"),
+        (["outlook", *BOUNDS, *PAIRS, "--games-per-minute", "5e-324"], "is not between"),
     ],
 )
 def test_a_bad_question_gets_one_sentence(capsys: Capture, words: list[str], sentence: str) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import settings
 
@@ -39,9 +40,9 @@ def run_id(name: str) -> str:
     return name.encode().hex().ljust(24, "0")[:24]
 
 
-def make_side(tag: str = "idea", **fields: object) -> Side:
+def make_side(tag: str = "idea", **fields: Any) -> Side:
     side = Side(tag, "0" * 40)
-    return replace(side, **fields)  # type: ignore[arg-type]  # tests name the fields they need
+    return replace(side, **fields)
 
 
 def make_plan(
@@ -98,10 +99,10 @@ def spsa(games: int = 1000, lines: str = "P1,100,0,200,10,0.002") -> SpsaTuning:
     return SpsaTuning(set_up(lines, games))
 
 
-def make_machine(name: str = "m", cores: int = 4, **fields: object) -> Machine:
+def make_machine(name: str = "m", cores: int = 4, **fields: Any) -> Machine:
     key = f"{name.encode().hex().ljust(8, '0')[:8]}-1111-4222-8333-444444444444"
     machine = Machine(user="wanda", key=key, cores=cores, memory=64_000)
-    return replace(machine, **fields)  # type: ignore[arg-type]  # tests name the fields they need
+    return replace(machine, **fields)
 
 
 def restarted(machine: Machine) -> Machine:

@@ -6,6 +6,7 @@ import pytest
 
 from rookery.core import faults, lifecycle
 from rookery.core.command import purge_after_end, purge_by_hand, settle, submit
+from rookery.core.endings import finish_all_decided
 from rookery.core.events import Action
 from rookery.core.kinds import Report
 from rookery.core.reception import Reception
@@ -55,6 +56,18 @@ def test_a_move_that_changes_nothing_writes_nothing() -> None:
     working = working_with(make_run())
     (run,) = working.runs().values()
     assert not settle(working, lifecycle.approve(run, BOSS, NOW), NOW)
+    gone = lifecycle.stopped(make_run("b"))
+    assert not settle(working, lifecycle.restore(gone, OWNER, NOW), NOW)
+    assert list(working.runs()) == [run.id]
+
+
+def test_runs_found_decided_at_the_start_are_finished() -> None:
+    run = make_run(plan=make_plan(games=100))
+    played = replace(run, tally=replace(run.tally, committed=100, results=pairs(even=50)))
+    working = working_with(played, make_run("b"))
+    changes = finish_all_decided(working, NOW)
+    assert [event.action for event in changes.events] == [Action.FINISHED_RUN]
+    assert list(working.runs()) == [make_run("b").id]
 
 
 def test_withdrawn_approval_lets_tasks_play_on_and_gives_out_no_more() -> None:

@@ -1,5 +1,6 @@
 """The life cycle against a model of it that knows four flags and nothing else."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -79,8 +80,7 @@ class LifeCycle(RuleBasedStateMachine):
         if moved.run.status.finished:
             self.task = None
 
-    def refused(self, deed: object, fault: type[faults.RunFault]) -> None:
-        assert callable(deed)
+    def refused(self, deed: Callable[[], Moved], fault: type[faults.RunFault]) -> None:
         with pytest.raises(fault):
             deed()
 

@@ -7,7 +7,6 @@ import pytest
 
 from rookery.core import faults
 from rookery.core import lifecycle as life
-from rookery.core.lifecycle import Moved
 from rookery.core.modification import Modification, modify
 from rookery.core.run import Run
 from tests.unit.core.makers import (
@@ -41,7 +40,7 @@ def test_the_owner_changes_weight_and_text() -> None:
 def test_the_same_change_twice_changes_nothing() -> None:
     wanted = Modification(priority=-1)
     once = modify(make_run(), wanted, OWNER, NOW).run
-    assert modify(once, wanted, OWNER, NOW) == Moved(once)
+    assert modify(once, wanted, OWNER, NOW) == life.unmoved(once)
 
 
 def test_an_approver_does_not_change_the_words_of_another() -> None:

@@ -37,7 +37,8 @@ class Assignment:
             reasons = self._working.index.reasons(machine, past)
             return Outcome(Waiting(tuple(reasons.items())), cleared)
         grant = self._grant(self._working.runs()[run_id], machine, now)
-        return Outcome(grant, cleared + Changes(runs=(grant.run,), tasks=(grant.task,)))
+        given = Changes(runs=(grant.run,), tasks=(grant.task,))
+        return Outcome(grant, cleared + given if cleared else given)
 
     def next_in_line(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT

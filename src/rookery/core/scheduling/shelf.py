@@ -16,6 +16,9 @@ from rookery.core.scheduling.eligibility import (
 )
 from rookery.core.scheduling.ranking import Claim, claim
 
+SPARE = 256
+"""Outdated entries a heap may hold before it is swept, beside one for every run."""
+
 
 @dataclass(slots=True)
 class Entry:
@@ -44,7 +47,7 @@ class Line:
         """The smallest claim of an open run that is not passed over."""
         if self.touched:
             self._add_touched(shelf)
-        if len(self.heap) > 64 + 2 * len(self.known):
+        if len(self.heap) > SPARE + 2 * len(self.known):
             self._sweep(shelf)
         top = self._top(shelf)
         if top is None or top[2] not in passed_over:
@@ -76,20 +79,20 @@ class Line:
 
     def _top(self, shelf: "Shelf") -> Claim | None:
         """The smallest claim, once everything outdated above it is gone or put right."""
-        heap, known = self.heap, self.known
+        heap, known, runs, half = self.heap, self.known, shelf.open, self.cores / 2
         while heap:
             top = heap[0]
-            run_id = top[2]
-            if known.get(run_id) != top:
+            busy, load, run_id = top
+            if known.get(run_id) is not top:
                 heapq.heappop(heap)
-            elif (entry := shelf.open.get(run_id)) is None:
+            elif (entry := runs.get(run_id)) is None:
                 heapq.heappop(heap)
                 del known[run_id]
-            elif (now := entry.claim(self.cores)) != top:
-                known[run_id] = now
-                heapq.heapreplace(heap, now)
-            else:
+            elif (entry.cores > 0) is busy and (entry.cores + half) / entry.share == load:
                 return top
+            else:
+                now = known[run_id] = entry.claim(self.cores)
+                heapq.heapreplace(heap, now)
         return None
 
 

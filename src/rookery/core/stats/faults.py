@@ -32,5 +32,5 @@ class UnusablePowerQuestion(StatisticsFault):
     """Games and Elo must be above 0, power above alpha and below 1, alpha between 1e-9 and 0.5."""
 
 
-class UnusableBelief(StatisticsFault):
-    """A prior's sigma must be above 0."""
+class UnusablePrior(StatisticsFault):
+    """A prior's mean must lie within a million Elo, its sigma between a millionth and a million."""

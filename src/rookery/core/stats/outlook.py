@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from rookery.core.stats.brownian import Walk
-from rookery.core.stats.faults import UnusableBelief
+from rookery.core.stats.faults import UnusablePrior
 from rookery.core.stats.length import Range, range_of
 from rookery.core.stats.normal import quantile
 from rookery.core.stats.pace import Pace
@@ -23,6 +23,9 @@ _SPREAD = tuple(quantile((i + 0.5) / POINTS) for i in range(POINTS))
 # The data carry the answer if moving the prior by its sigma moves the chance by less than this.
 LITTLE = 0.1
 
+# Priors beyond this say nothing that their squares could hold.
+WIDEST = 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class Belief:
@@ -30,10 +33,6 @@ class Belief:
 
     mean: float
     sigma: float
-
-    def __post_init__(self) -> None:
-        if not self.sigma > 0.0:
-            raise UnusableBelief
 
     def moved(self, sigmas: float) -> "Belief":
         return Belief(self.mean + sigmas * self.sigma, self.sigma)
@@ -87,6 +86,8 @@ def outlook(
 ) -> Outlook:
     """The outlook of a running test at `llr` after so many games; ask its verdict first."""
     before = prior or usual_prior(pace.spec)
+    if not (abs(before.mean) <= WIDEST and 1.0 / WIDEST <= before.sigma <= WIDEST):
+        raise UnusablePrior
     after = posterior(pace, before, llr, games)
     if not _carried_by_data(pace, before, llr, games):
         return Outlook(before, after, None)

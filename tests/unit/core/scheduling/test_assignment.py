@@ -7,6 +7,7 @@ import pytest
 
 from rookery.core.answers import Grant, Refusal, RefusalKind, Waiting
 from rookery.core.events import Action
+from rookery.core.machine import Machine
 from rookery.core.reception import Reception
 from rookery.core.scheduling.assignment import Assignment
 from rookery.core.scheduling.eligibility import Filter
@@ -25,8 +26,10 @@ from tests.unit.core.makers import (
 )
 
 
-def refusal(assignment: Assignment, machine: object, seconds: float = 0, limit: int = 16) -> object:
-    answer = assignment.request(machine, later(seconds), limit=limit).answer  # type: ignore[arg-type]  # a Machine
+def refusal(
+    assignment: Assignment, machine: Machine, seconds: float = 0, limit: int = 16
+) -> RefusalKind | None:
+    answer = assignment.request(machine, later(seconds), limit=limit).answer
     return answer.kind if isinstance(answer, Refusal) else None
 
 

@@ -12,6 +12,7 @@ from rookery.core.run import Run
 from rookery.core.scheduling import ranking
 from rookery.core.scheduling.eligibility import Past
 from rookery.core.scheduling.index import RunIndex
+from rookery.core.scheduling.shelf import SPARE
 from rookery.core.timecontrol import parse
 from tests.unit.core.makers import (
     QUICK,
@@ -197,7 +198,7 @@ def test_heaps_do_not_grow_with_the_number_of_changes() -> None:
         pair.put(replace(run, tally=tally))
         pair.index.choose(machine)
     (shelf,) = pair.index._shelves.values()
-    assert len(shelf.line(machine.cores).heap) <= 64 + 2 * len(NAMES)
+    assert len(shelf.line(machine.cores).heap) <= SPARE + 2 * len(NAMES)
 
 
 def test_an_empty_index_has_nothing_and_no_reasons() -> None:

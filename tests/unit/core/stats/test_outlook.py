@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.stats.faults import UnusableBelief
+from rookery.core.stats.faults import UnusablePrior
 from rookery.core.stats.length import Range, length_at
 from rookery.core.stats.outlook import Belief, forecast, outlook, posterior, usual_prior
 from rookery.core.stats.pace import pace_of
@@ -98,10 +98,12 @@ def test_another_prior_is_another_outlook() -> None:
     assert keen.pass_chance > doubtful.pass_chance
 
 
-@pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan")])
-def test_a_belief_without_doubt_is_refused(sigma: float) -> None:
-    with pytest.raises(UnusableBelief):
-        Belief(0.0, sigma)
+@pytest.mark.parametrize(
+    ("mean", "sigma"), [(0.0, 0.0), (0.0, -1.0), (0.0, float("nan")), (0.0, 1e300), (1e300, 1.0)]
+)
+def test_a_prior_off_the_scale_is_refused(mean: float, sigma: float) -> None:
+    with pytest.raises(UnusablePrior):
+        outlook(PACE, 0.5, 40_000, prior=Belief(mean, sigma))
 
 
 @PROPERTY

@@ -6,7 +6,7 @@ import pytest
 from scripts.proofs import sprt as proof
 
 # Wide bounds make short tests, so a few hundred of them take a second.
-SMALL = ["--elo1", "50", "--tests", "120", "--outlooks", "2", "--seed", "small"]
+SMALL = ["--elo1", "50", "--tests", "120", "--outlooks", "3", "--seed", "small"]
 
 
 def test_a_small_proof_holds_and_prints_its_tables(
