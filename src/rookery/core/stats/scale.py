@@ -20,4 +20,5 @@ def score_of(elo: float) -> float:
 
 def elo_of(score: float) -> float:
     bounded = max(MIN_SCORE, min(MAX_SCORE, score))
+    # Taken from zero, so that an even score is 0.0 and not -0.0.
     return 0.0 - 400.0 * log10(1.0 / bounded - 1.0)
