@@ -113,8 +113,8 @@ def ground_steps(settings: Settings, ground: Ground, log: Log) -> tuple[Step, ..
         ),
         opening(
             ground.lease,
-            "lease",
-            "awaits the takeover; a task renews it",
+            "fence",
+            "awaits the takeover; a task renews the lease",
             lambda: _hold_lease(settings, ground, instance, log),
         ),
     )

@@ -16,6 +16,7 @@ from rookery.cli.stats_answers import (
     answer_power,
     answer_sprt,
 )
+from rookery.cli.stats_spsa import add_spsa_parser
 from rookery.core.complaint import Complaint
 from rookery.core.stats.faults import StatisticsFault
 from rookery.core.stats.outlook import Belief, usual_prior
@@ -51,7 +52,7 @@ def add_parser(subparsers: Commands) -> None:
     questions = parser.add_subparsers(
         title="questions", metavar="QUESTION", required=True, parser_class=QuestionParser
     )
-    for add in (_add_elo, _add_sprt, _add_live, _add_power, _add_outlook):
+    for add in (_add_elo, _add_sprt, _add_live, _add_power, _add_outlook, add_spsa_parser):
         add(questions)
 
 

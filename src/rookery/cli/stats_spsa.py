@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from rookery.core.complaint import Complaint
 from rookery.core.spsa import (
@@ -19,6 +20,8 @@ from rookery.core.spsa import (
     set_up,
 )
 from rookery.core.spsa.schedule import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
+
+Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
 FORMS = ("pairs", "options", "setoption", "lines")
 
@@ -51,7 +54,7 @@ class Report:
     values: tuple[str, ...]
 
 
-def add_spsa_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_spsa_parser(subparsers: "argparse._SubParsersAction[Parser]") -> None:
     """Hang the command under `rookery stats`."""
     parser = subparsers.add_parser(
         "spsa", help="check parameter lines and show the steps of a tune", description=__doc__
