@@ -6,8 +6,9 @@
 Three processes on this machine: the server, the load, and this one, which asks for /healthz.
 The app is Rookery's own with two routes more, one that renders a page many times in `cpu` and
 one that holds a thread of `io`. A server elsewhere renders its front page instead, tells no lag
-and is not asked to hold threads. The exit code is 1 when under any load the slowest hundredth of
-the /healthz answers takes 100 ms or more.
+and is not asked to hold threads. The exit code is 1 when under any load a single /healthz answer
+takes 100 ms or more. The control column is the lag of the asking process,
+which runs none of our code: what the machine does to anybody in the same seconds.
 """
 
 import argparse
@@ -104,14 +105,8 @@ def serve() -> int:
         lags.clear()
         return JSONResponse(asdict(told))
 
-    async def feel_the_lag() -> None:
-        while True:
-            due = time.perf_counter() + 0.005
-            await asyncio.sleep(0.005)
-            lags.append(max(0.0, time.perf_counter() - due))
-
     async def run() -> int:
-        feeling = asyncio.create_task(feel_the_lag())
+        feeling = asyncio.create_task(feel_the_lag(lags))
         place = Place("127.0.0.1", 0)
         code = await serve_app(app, house, place, say=lambda at: print(at, flush=True))
         feeling.cancel()
@@ -138,9 +133,22 @@ async def load(url: str, path: str, clients: int, seconds: float) -> int:
     return sum(await asyncio.gather(*(client() for _ in range(clients))))
 
 
-async def probe(url: str, seconds: float) -> list[float]:
-    """The time of each /healthz answer, fifty a second."""
-    times = []
+async def feel_the_lag(lags: list[float]) -> None:
+    """How late the running loop wakes from a short sleep, for as long as it is let."""
+    while True:
+        due = time.perf_counter() + 0.005
+        await asyncio.sleep(0.005)
+        lags.append(max(0.0, time.perf_counter() - due))
+
+
+async def probe(url: str, seconds: float) -> tuple[list[float], list[float]]:
+    """The time of each /healthz answer, fifty a second, and the lag of this process itself.
+
+    This process has nothing else to do: its own lag is what the machine does to anybody.
+    """
+    times: list[float] = []
+    own: list[float] = []
+    feeling = asyncio.create_task(feel_the_lag(own))
     end = time.perf_counter() + seconds
     async with connected(url) as connection:
         while time.perf_counter() < end:
@@ -148,7 +156,8 @@ async def probe(url: str, seconds: float) -> list[float]:
             await connection.get("/healthz")
             times.append(time.perf_counter() - asked)
             await asyncio.sleep(0.02)
-    return times
+    feeling.cancel()
+    return times, own
 
 
 @contextmanager
@@ -167,23 +176,23 @@ def child(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def measure(url: str, scenario: Scenario, seconds: float, tells_lag: bool) -> float:
-    """One line of the table; the slowest hundredth of /healthz in seconds."""
+    """One line of the table; the slowest answer of /healthz in seconds."""
     arguments = ("load", url, scenario.path, str(scenario.clients), str(seconds + 1))
     with child(*arguments) as loading:
         time.sleep(0.7)  # let all clients connect
         before = ask_lag(url) if tells_lag else Lag([0.0], 0.0)
-        times = asyncio.run(probe(url, seconds))
+        times, own = asyncio.run(probe(url, seconds))
         after = ask_lag(url) if tells_lag else before
         answers = int(loading.communicate()[0])
     share = seconds / (seconds + 1)
     cpu = (after.cpu_seconds - before.cpu_seconds) / max(1, answers * share or len(times))
     lag = three(after.lags) if tells_lag else "-"
     print(
-        f"{scenario.name:<20}  {lag:>24}  {three(times):>24}"
+        f"{scenario.name:<20}  {lag:>24}  {three(times):>24}  {three(own):>24}"
         f"  {answers / (seconds + 1):>9.0f}  {cpu * 1000:>13.2f}",
         flush=True,
     )
-    return quantile(times, 0.99)
+    return max(times)
 
 
 def ask_lag(url: str) -> Lag:
@@ -207,6 +216,7 @@ def quantile(times: list[float], share: float) -> float:
 def run_all(url: str, seconds: float, *, ours: bool) -> int:
     print(
         f"{'load':<20}  {'loop lag p50/p99/max ms':>24}  {'/healthz p50/p99/max ms':>24}"
+        f"  {'control lag, same':>24}"
         f"  {'answers/s':>9}  {'CPU ms/answer':>13}"
     )
     chosen = [one if ours else Scenario(one.name, one.clients, "/") for one in SCENARIOS]
@@ -214,7 +224,10 @@ def run_all(url: str, seconds: float, *, ours: bool) -> int:
         measure(url, one, seconds, ours) for one in chosen if ours or "holding" not in one.name
     ]
     holds = max(slowest) < LIMIT_SECONDS
-    print(f"/healthz stays under {LIMIT_SECONDS * 1000:.0f} ms: {'yes' if holds else 'NO'}")
+    print(
+        f"every /healthz answer under {LIMIT_SECONDS * 1000:.0f} ms: {'yes' if holds else 'NO'},"
+        f" slowest {max(slowest) * 1000:.0f} ms, idle {slowest[0] * 1000:.0f} ms"
+    )
     return 0 if holds else 1
 
 

@@ -3,9 +3,9 @@
 A test that blocks the loop on purpose asks for `may_block_the_loop`; one that plants a violation
 takes it out of `violations`, and what it leaves there fails it.
 
-A long callback is only a suspicion at first: where a hypervisor stops the machine for a moment,
-that moment may be booked as CPU time of whatever was running. So the test runs once more, and
-fails when the same callback is long again.
+A long callback is only a suspicion at first: on an overloaded virtual machine trivial callbacks
+were now and then booked with 20 to 100 ms of CPU time, for a reason we have not found. So the test
+runs once more, and fails when the same callback is long again.
 """
 
 from collections.abc import Iterator
