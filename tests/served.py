@@ -20,7 +20,14 @@ LIMIT_SECONDS = 60.0
 class Served:
     """A server process whose log is read as events; it is killed when the test is left."""
 
-    def __init__(self, words: Sequence[str], data: Path, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        data: Path,
+        command: Sequence[str] = COMMAND,
+        *,
+        detect: bool = True,
+    ) -> None:
         self.data = data
         data.parent.mkdir(parents=True, exist_ok=True)
         self._log = data.parent / f"{data.name}-{time.monotonic_ns()}.log"
@@ -28,7 +35,7 @@ class Served:
             self.process = subprocess.Popen(
                 [*command, *words, "--port=0", f"--data={data}", "--log-format=json"],
                 cwd=PROJECT,
-                env=environment(),
+                env=environment(detect=detect),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -81,16 +88,18 @@ class Served:
         return self._log.read_text().splitlines()[-1]
 
 
-def environment() -> dict[str, str]:
+def environment(*, detect: bool = True) -> dict[str, str]:
     """This process's, with our sources and without settings, but for the detection of blocking."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_")}
     paths = os.pathsep.join((str(PROJECT / "src"), str(PROJECT)))
-    return kept | {"PYTHONPATH": paths, "ROOKERY_DETECT_BLOCKING": "1"}
+    return kept | {"PYTHONPATH": paths, "ROOKERY_DETECT_BLOCKING": str(int(detect))}
 
 
 @contextmanager
-def served(data: Path, *words: str, command: Sequence[str] = COMMAND) -> Iterator[Served]:
-    process = Served(words or ("serve",), data, command)
+def served(
+    data: Path, *words: str, command: Sequence[str] = COMMAND, detect: bool = True
+) -> Iterator[Served]:
+    process = Served(words or ("serve",), data, command, detect=detect)
     try:
         yield process
     finally:
