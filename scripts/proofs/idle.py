@@ -12,8 +12,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
-
 from tests.faults.processes import processes_of
 from tests.served import Served, served
 

@@ -1,6 +1,7 @@
 """Finds a proof by name, runs it and files what it printed."""
 
 import ast
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -29,7 +30,11 @@ def prove(name: str, path: Path, words: list[str]) -> int:
     """Shows the output as it comes; files it only when the proof held."""
     began, of = datetime.now(UTC), commit()
     child = subprocess.Popen(
-        [sys.executable, "-u", str(path), *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-u", str(path), *words],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert child.stdout is not None
     lines = []
