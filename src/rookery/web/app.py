@@ -18,6 +18,7 @@ from rookery.web.answers import answer_to
 from rookery.web.api.description import openapi
 from rookery.web.api.metrics import metrics
 from rookery.web.api.probes import healthz, readyz
+from rookery.web.api.user.calc_elo import calc_elo
 from rookery.web.assets import read_assets
 from rookery.web.cookie import Seal
 from rookery.web.faults import Fault
@@ -74,6 +75,7 @@ def routes() -> list[BaseRoute]:
         Route("/readyz", readyz, methods=["GET"]),
         Route("/metrics", metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/api/calc_elo", calc_elo, methods=["GET"]),
     ]
 
 

@@ -1,0 +1,1 @@
+"""The user API: what scripts of the fishtest community read, without authentication."""
