@@ -24,13 +24,22 @@ Render = Callable[[EventDict], str]
 class Log(Protocol):
     """What the rooms need of a logger: an event's name and its fields."""
 
-    def debug(self, event: str, **fields: object) -> object: ...
+    def debug(self, event: str, /, **fields: object) -> object: ...
 
-    def info(self, event: str, **fields: object) -> object: ...
+    def info(self, event: str, /, **fields: object) -> object: ...
 
-    def warning(self, event: str, **fields: object) -> object: ...
+    def warning(self, event: str, /, **fields: object) -> object: ...
 
-    def error(self, event: str, **fields: object) -> object: ...
+    def error(self, event: str, /, **fields: object) -> object: ...
+
+
+class SilentLog:
+    """For what is looked at and not run."""
+
+    def debug(self, event: str, /, **fields: object) -> None:
+        """Nobody listens."""
+
+    info = warning = error = debug
 
 
 class LogWriter:

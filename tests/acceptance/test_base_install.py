@@ -18,9 +18,10 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with the base install alone."""
     venv = tmp_path_factory.mktemp("bare") / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    pip = [venv / "bin" / "python", "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "--require-hashes", "-r", PROJECT / "locks" / "worker.txt"], check=True)
-    subprocess.run([*pip, "--no-deps", "--no-build-isolation", PROJECT], check=True)
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    lock = str(PROJECT / "locks" / "worker.txt")
+    subprocess.run([*pip, "--require-hashes", "-r", lock], check=True)
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(PROJECT)], check=True)
     return venv / "bin"
 
 

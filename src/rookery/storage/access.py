@@ -30,8 +30,8 @@ async def _embedded(stack: AsyncExitStack, data: Path, *, alone: bool, log: Log)
     try:
         server = await stack.enter_async_context(open_server(data, log=log))
     except FolderBusy:
-        folder = sockets.recorded(Layout(data))
-        if alone or folder is None:
+        folder = None if alone else sockets.recorded(Layout(data))
+        if folder is None:
             raise
         return socket_target(str(folder), sockets.PORT, cluster.USER, DATABASE)
     return server.target

@@ -19,12 +19,14 @@ import rookery
 from rookery.storage.embedded import binaries, cluster, safety, sockets
 from rookery.storage.embedded.problems import EmbeddedProblem, StartFailed, SupervisorLost, by_name
 from rookery.storage.log import Log, quiet
+from rookery.storage.pool import AWAY
 from rookery.storage.target import Target, socket_target
 
 DATABASE = "rookery"
 START_SECONDS = 300.0  # recovery after a crash may read much of the log again
 STOP_SECONDS = 15.0
 FAILED_SUPERVISORS = 5
+LOOK_AGAIN_SECONDS = 0.1
 BOOT = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
     "from rookery.storage.embedded.supervisor import main; sys.exit(main())"
@@ -39,12 +41,25 @@ async def open_server(
     server = EmbeddedServer(data, log)
     keeper = asyncio.create_task(server.keep(), name="embedded-postgres")
     try:
-        await server.wait_ready(start_seconds)
-        await safety.ensure_database(server.target, DATABASE, data)
+        await _prepare(server, data, start_seconds)
         yield server
     finally:
         await asyncio.shield(server.stop())
         await keeper
+
+
+async def _prepare(server: "EmbeddedServer", data: Path, seconds: float) -> None:
+    """Our database on a server that is ready; again when it was killed meanwhile."""
+    for attempt in range(FAILED_SUPERVISORS):
+        await server.wait_ready(seconds)
+        try:
+            await safety.ensure_database(server.target, DATABASE, data)
+        except AWAY as error:
+            if attempt == FAILED_SUPERVISORS - 1:
+                raise StartFailed(reason=repr(error), log=data / "database") from error
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        else:
+            return
 
 
 class EmbeddedServer:

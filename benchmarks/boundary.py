@@ -1,0 +1,240 @@
+"""How late the loop is while threads compute and wait, and how long /healthz takes meanwhile.
+
+    python benchmarks/boundary.py                    the real app in a process of its own
+    python benchmarks/boundary.py --url http://...   a server that runs elsewhere
+
+Three processes on this machine: the server, the load, and this one, which asks for /healthz.
+The app is Rookery's own with two routes more, one that renders a page many times in `cpu` and
+one that holds a thread of `io`. A server elsewhere renders its front page instead, tells no lag
+and is not asked to hold threads. The exit code is 1 when under any load the slowest hundredth of
+the /healthz answers takes 100 ms or more.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+LIMIT_SECONDS = 0.1
+RENDER, HOLD, LAG = "/slow/render/40", "/slow/hold/0.5", "/bench/lag"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """So many clients, each of which asks for the path again as soon as it has an answer."""
+
+    name: str
+    clients: int
+    path: str
+
+
+SCENARIOS = (
+    Scenario("idle", 0, RENDER),
+    Scenario("2 rendering", 2, RENDER),
+    Scenario("8 rendering", 8, RENDER),
+    Scenario("64 rendering", 64, RENDER),
+    Scenario("500 holding threads", 500, HOLD),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What the server tells of itself since it was last asked."""
+
+    lags: list[float]
+    cpu_seconds: float
+
+
+class Connection:
+    """A keep-alive connection that speaks just enough HTTP."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def get(self, path: str) -> bytes:
+        self._writer.write(f"GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise OSError(f"{path}: {head[:60]!r}")
+        lengths = [line for line in head.lower().split(b"\r\n") if b"content-length" in line]
+        return await self._reader.readexactly(int(lengths[0].partition(b":")[2]))
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Connection]:
+    place = urlsplit(url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port or 80)
+    try:
+        yield Connection(reader, writer)
+    finally:
+        writer.close()
+
+
+def serve() -> int:
+    """The server process: the real app with the routes of this benchmark."""
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+    from tests.wire.houses import make_house
+    from tests.wire.slow_routes import slow_routes
+
+    from rookery.boundary.domains import Domain, runs
+    from rookery.web.app import create_app
+    from rookery.web.listening import Place
+    from rookery.web.server import loop_factory
+    from rookery.web.server import serve as serve_app
+
+    lags: list[float] = []
+
+    @runs(Domain.LOOP, "hands over a list")
+    async def lag(_request: Request) -> Response:
+        told = Lag(lags[:], time.process_time())
+        lags.clear()
+        return JSONResponse(asdict(told))
+
+    async def feel_the_lag() -> None:
+        while True:
+            due = time.perf_counter() + 0.005
+            await asyncio.sleep(0.005)
+            lags.append(max(0.0, time.perf_counter() - due))
+
+    async def run() -> int:
+        feeling = asyncio.create_task(feel_the_lag())
+        place = Place("127.0.0.1", 0)
+        code = await serve_app(app, house, place, say=lambda at: print(at, flush=True))
+        feeling.cancel()
+        return code
+
+    house = make_house()
+    app = create_app(house, [*slow_routes(), Route(LAG, lag)])
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(run())
+
+
+async def load(url: str, path: str, clients: int, seconds: float) -> int:
+    """The load process: how many answers the clients got in the time."""
+    end = time.perf_counter() + seconds
+
+    async def client() -> int:
+        answers = 0
+        async with connected(url) as connection:
+            while time.perf_counter() < end:
+                await connection.get(path)
+                answers += 1
+        return answers
+
+    return sum(await asyncio.gather(*(client() for _ in range(clients))))
+
+
+async def probe(url: str, seconds: float) -> list[float]:
+    """The time of each /healthz answer, fifty a second."""
+    times = []
+    end = time.perf_counter() + seconds
+    async with connected(url) as connection:
+        while time.perf_counter() < end:
+            asked = time.perf_counter()
+            await connection.get("/healthz")
+            times.append(time.perf_counter() - asked)
+            await asyncio.sleep(0.02)
+    return times
+
+
+@contextmanager
+def child(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, __file__, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measure(url: str, scenario: Scenario, seconds: float, tells_lag: bool) -> float:
+    """One line of the table; the slowest hundredth of /healthz in seconds."""
+    arguments = ("load", url, scenario.path, str(scenario.clients), str(seconds + 1))
+    with child(*arguments) as loading:
+        time.sleep(0.7)  # let all clients connect
+        before = ask_lag(url) if tells_lag else Lag([0.0], 0.0)
+        times = asyncio.run(probe(url, seconds))
+        after = ask_lag(url) if tells_lag else before
+        answers = int(loading.communicate()[0])
+    share = seconds / (seconds + 1)
+    cpu = (after.cpu_seconds - before.cpu_seconds) / max(1, answers * share or len(times))
+    lag = three(after.lags) if tells_lag else "-"
+    print(
+        f"{scenario.name:<20}  {lag:>24}  {three(times):>24}"
+        f"  {answers / (seconds + 1):>9.0f}  {cpu * 1000:>13.2f}",
+        flush=True,
+    )
+    return quantile(times, 0.99)
+
+
+def ask_lag(url: str) -> Lag:
+    async def ask() -> Lag:
+        async with connected(url) as connection:
+            return Lag(**json.loads(await connection.get(LAG)))
+
+    return asyncio.run(ask())
+
+
+def three(times: list[float]) -> str:
+    """Median, slowest hundredth and maximum in milliseconds."""
+    return " / ".join(f"{quantile(times, q) * 1000:.1f}" for q in (0.5, 0.99, 1.0))
+
+
+def quantile(times: list[float], share: float) -> float:
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def run_all(url: str, seconds: float, *, ours: bool) -> int:
+    print(
+        f"{'load':<20}  {'loop lag p50/p99/max ms':>24}  {'/healthz p50/p99/max ms':>24}"
+        f"  {'answers/s':>9}  {'CPU ms/answer':>13}"
+    )
+    chosen = [one if ours else Scenario(one.name, one.clients, "/") for one in SCENARIOS]
+    slowest = [
+        measure(url, one, seconds, ours) for one in chosen if ours or "holding" not in one.name
+    ]
+    holds = max(slowest) < LIMIT_SECONDS
+    print(f"/healthz stays under {LIMIT_SECONDS * 1000:.0f} ms: {'yes' if holds else 'NO'}")
+    return 0 if holds else 1
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["serve"]:
+        return serve()
+    if sys.argv[1:2] == ["load"]:
+        url, path, clients, seconds = sys.argv[2:]
+        print(asyncio.run(load(url, path, int(clients), float(seconds))))
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--url", help="measure this server instead of starting one")
+    parser.add_argument("--seconds", type=float, default=8.0, help="for each line")
+    asked = parser.parse_args()
+    if asked.url:
+        return run_all(asked.url, asked.seconds, ours=False)
+    with child("serve") as server:
+        assert server.stdout is not None
+        return run_all(server.stdout.readline().strip(), asked.seconds, ours=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""The composition root: settings in, a served house out.
+
+The house has two floors. The ground floor is what everything stands on (database, pool, schema,
+keys, lease); it is opened first, because what is built on it needs the real objects. The upper
+floor (threads, bridge, watch) is the app's own lifespan. Both are staircases of declared steps:
+up in order, down in reverse, each in its domain.
+"""
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from starlette.applications import Starlette
+
+from rookery.boundary.bridge import Bridge, open_bridge
+from rookery.boundary.domains import Declaration, Domain
+from rookery.boundary.gate import Gate
+from rookery.boundary.offload import Threads
+from rookery.boundary.watch import Blockage, LoopWatch
+from rookery.clock import SystemClock
+from rookery.logs import Log
+from rookery.settings import Settings
+from rookery.storage import access, migrations, secret
+from rookery.storage.lease import Lease
+from rookery.storage.memory import MemoryUsers
+from rookery.storage.migrations import Migration
+from rookery.storage.pool import Pool, open_pool
+from rookery.storage.primacy import primacy
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.users import PostgresUsers
+from rookery.web.app import create_app
+from rookery.web.hosts import hosts
+from rookery.web.house import Basis, House, PoolStats
+from rookery.web.proxies import proxies
+from rookery.web.server import Site
+from rookery.web.steps import Opened, Stairs, Step, opening
+
+LOOPBACK = ("127.0.0.0/8", "::1")
+
+Prepare = Callable[[House], Awaitable[None]]
+
+
+async def prepare_nothing(_house: House) -> None:
+    """Most starts need nothing done before the first request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the ground floor's steps open; each is there while its step is up."""
+
+    target: Opened[Target] = field(default_factory=lambda: Opened("the database"))
+    queries: Opened[Queries] = field(default_factory=lambda: Opened("the queries"))
+    migrations: Opened[tuple[Migration, ...]] = field(
+        default_factory=lambda: Opened("the migrations")
+    )
+    pool: Opened[Pool] = field(default_factory=lambda: Opened("the pool"))
+    key: Opened[bytes] = field(default_factory=lambda: Opened("the session key"))
+    lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
+
+
+def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -> Site:
+    """The site of these settings, not opened yet; `prepare` runs before the first request."""
+    ground = Ground()
+    stairs = Stairs(ground_steps(settings, ground, basis.log), basis.threads, basis.log)
+    upstairs: list[Stairs] = []
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Starlette, House]]:
+        await stairs.start()
+        try:
+            house = build(settings, basis, ground, stairs.steps)
+            upstairs.append(house.stairs)
+            app = await basis.threads.io(create_app, house)
+            async with app.router.lifespan_context(app):
+                await prepare(house)
+                yield app, house
+        finally:
+            await stairs.stop()
+
+    return Site(opened, lambda: [name for one in (*upstairs, stairs) for name in one.failures])
+
+
+def ground_steps(settings: Settings, ground: Ground, log: Log) -> tuple[Step, ...]:
+    """The ground floor, in the order in which it is entered."""
+    instance = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    return (
+        opening(
+            ground.target,
+            "database",
+            "the supervisor process blocks, the loop waits for its pipe",
+            lambda: access.reach(settings.data, settings.database_url, alone=True, log=log.info),
+            seconds=20.0,
+        ),
+        Step("sql files", Declaration(Domain.THREAD, "reads files"), partial(_load_sql, ground)),
+        opening(
+            ground.pool,
+            "pool",
+            "connections belong to the loop that opened them",
+            lambda: open_pool(ground.target(), instance=instance, log=log.info),
+            seconds=6.0,
+        ),
+        Step(
+            "schema",
+            Declaration(Domain.LOOP, "awaits one connection"),
+            partial(_migrate, ground, log),
+        ),
+        Step(
+            "session key", Declaration(Domain.LOOP, "awaits one query"), partial(_fetch_key, ground)
+        ),
+        opening(
+            ground.lease,
+            "fence",
+            "awaits the takeover; a task renews the lease",
+            lambda: _hold_lease(settings, ground, instance, log),
+        ),
+    )
+
+
+def _load_sql(ground: Ground) -> None:
+    ground.queries.put(Queries.load())
+    ground.migrations.put(migrations.load())
+
+
+async def _migrate(ground: Ground, log: Log) -> None:
+    await migrations.migrate(ground.target(), ground.queries(), ground.migrations(), log=log.info)
+
+
+async def _fetch_key(ground: Ground) -> None:
+    ground.key.put(await secret.session_secret(ground.pool(), ground.queries()))
+
+
+def _hold_lease(
+    settings: Settings, ground: Ground, instance: str, log: Log
+) -> AbstractAsyncContextManager[Lease]:
+    lease = Lease(
+        ground.pool(),
+        ground.queries(),
+        instance=instance,
+        address=settings.base_url or f"http://{settings.host}:{settings.port}",
+    )
+    # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
+    return primacy(lease, force=settings.database_url is None, log=log.info)
+
+
+def upper_steps(basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch]) -> tuple[Step, ...]:
+    """The upper floor: the crossings between the loop and threads."""
+    return (
+        Step(
+            "threads",
+            Declaration(Domain.LOOP, "sets the size of the pool's default limiter"),
+            basis.threads.adopt_default,
+        ),
+        opening(bridge, "bridge", "threads call this loop through it", open_bridge),
+        opening(
+            watch,
+            "watch",
+            "answers a thread that asks four times a second",
+            lambda: LoopWatch(partial(_tell_blockage, basis.log)),
+        ),
+    )
+
+
+def _tell_blockage(log: Log, blockage: Blockage) -> None:
+    log.warning("loop_blocked", seconds=round(blockage.seconds, 3), stack=blockage.stack)
+
+
+def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step, ...]) -> House:
+    """The house on an opened ground floor."""
+    pool, queries = ground.pool(), ground.queries()
+    return replace(
+        sketch(settings, basis),
+        users=PostgresUsers(pool, queries),
+        secret_keys=partial(_keys, ground.key()),
+        ground_steps=climbed,
+        database_answers=partial(_ask, pool, queries),
+        pool=partial(_pool_stats, pool),
+        is_primary=ground.lease().is_held,
+    )
+
+
+def sketch(settings: Settings, basis: Basis) -> House:
+    """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
+    bridge: Opened[Bridge] = Opened("the bridge")
+    watch: Opened[LoopWatch] = Opened("the watch")
+    return House(
+        users=MemoryUsers(),
+        threads=basis.threads,
+        bridge=bridge,
+        watch=watch,
+        stairs=Stairs(upper_steps(basis, bridge, watch), basis.threads, basis.log),
+        ground_steps=ground_steps(settings, Ground(), basis.log),
+        clock=basis.clock,
+        log=basis.log,
+        secret_keys=partial(_keys, secrets.token_bytes(32)),
+        database_answers=_answer_at_once,
+        gates=(Gate("request_task", settings.task_semaphore_size),),
+        lifecycle=basis.lifecycle,
+        streams=basis.streams,
+        base_url=settings.base_url,
+        hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
+        proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
+        access_log=settings.access_log,
+    )
+
+
+def _keys(key: bytes) -> tuple[bytes, ...]:
+    return (key,)
+
+
+async def _answer_at_once() -> None:
+    """What in-memory twins do."""
+
+
+async def _ask(pool: Pool, queries: Queries) -> None:
+    await pool.fetchval(queries["alive"])
+
+
+def _pool_stats(pool: Pool) -> PoolStats:
+    return PoolStats(pool.get_size(), pool.get_idle_size(), pool.get_max_size())
+
+
+def basis(settings: Settings, log: Log) -> Basis:
+    """What the process has from its first moment."""
+    return Basis(Threads(tokens=settings.threadpool_tokens), SystemClock(), log)

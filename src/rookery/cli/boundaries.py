@@ -1,0 +1,120 @@
+"""`rookery boundaries`: what runs on the event loop, what in threads, what as a stream."""
+
+import argparse
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import Message, Scope
+
+from rookery import bootstrap
+from rookery.boundary.domains import Entry
+from rookery.boundary.meter import LoopTime
+from rookery.boundary.render import markdown_inventory, text_table
+from rookery.cli import mission_map
+from rookery.logs import SilentLog
+from rookery.settings import Settings
+from rookery.web.app import create_app
+from rookery.web.house import House
+
+CALLS = 20
+
+HEAD = """\
+# Boundaries
+
+What runs where, written by `scripts/boundaries` out of the declarations in the code; a test fails
+when it is stale. LOOP is the event loop, THREAD a worker thread, STREAM a source that is read chunk
+by chunk. An app with an undeclared part does not start. Loop times: `rookery boundaries`.
+
+## Inventory
+
+"""
+
+MAP_HEAD = """
+## Where the parts of the old design went
+
+Each row of the threading model and of the async inventory that Rookery took up, and ours beside it.
+
+"""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "boundaries",
+        help="list what runs on the event loop and what in threads",
+        description="Lists every route, middleware, error handler and lifespan step with its"
+        " domain and the reason, and the loop time that the pages and probes take here and now.",
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="print docs/boundaries.md instead, without figures"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    app, house = sketched()
+    if parsed.markdown:
+        print(page(inventory(app)), end="")
+    else:
+        print(text_table(inventory(app), asyncio.run(measure(app, house))), end="")
+    return 0
+
+
+def sketched() -> tuple[Starlette, House]:
+    """The app as `serve` has it, on in-memory twins; the tables do not depend on settings."""
+    settings = Settings()
+    house = bootstrap.sketch(settings, bootstrap.basis(settings, SilentLog()))
+    return create_app(house), house
+
+
+def inventory(app: Starlette) -> tuple[Entry, ...]:
+    entries: tuple[Entry, ...] = app.state.inventory
+    return entries
+
+
+def page(entries: tuple[Entry, ...]) -> str:
+    """docs/boundaries.md."""
+    mission = mission_map.markdown(mission_map.shipped())
+    return HEAD + markdown_inventory(entries) + MAP_HEAD + mission
+
+
+async def measure(app: Starlette, house: House) -> Mapping[str, LoopTime]:
+    """Calls every page and probe that needs no arguments a few times."""
+    async with app.router.lifespan_context(app):
+        for path in plain_pages(app):
+            for _ in range(CALLS):
+                await visit(app, path)
+    return house.meter.times()
+
+
+def plain_pages(app: Starlette) -> Iterator[str]:
+    for route in app.routes:
+        if isinstance(route, Route) and "GET" in (route.methods or ()) and "{" not in route.path:
+            yield route.path
+
+
+async def visit(app: Starlette, path: str) -> None:
+    """One GET, answered in this process and thrown away."""
+    scope: Scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_message: Message) -> None:
+        """Nobody listens."""
+
+    await app(scope, receive, send)

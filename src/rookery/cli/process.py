@@ -1,0 +1,68 @@
+"""One serving process: its log writer, its event loop, and blocking calls detected if wished."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rookery import bootstrap
+from rookery.boundary import detect
+from rookery.boundary.detect import Violation
+from rookery.core.complaint import Complaint
+from rookery.logs import Log, logger, start_logs
+from rookery.settings import Settings
+from rookery.web.listening import Place
+from rookery.web.server import loop_factory, serve
+
+
+class NoDetector(Complaint):
+    """Detection needs a package that only the tests install."""
+
+
+def run_site(
+    settings: Settings,
+    prepare: bootstrap.Prepare = bootstrap.prepare_nothing,
+    ready: Callable[[str], object] = lambda _address: None,
+) -> int:
+    """Serves until a signal, and gives the exit code; `ready` is told the address."""
+    writer = start_logs(style=settings.log_format, level=settings.log_level)
+    log = logger()
+    basis = bootstrap.basis(settings, log)
+
+    def say(address: str) -> None:
+        log.info("ready", address=address)
+        ready(address)
+
+    async def serving() -> int:
+        site = bootstrap.site(settings, basis, prepare)
+        place = Place(settings.host, settings.port)
+        return await serve(site, basis, place, say=say, farewell=writer.stop)
+
+    # Only Python's own loop can be watched closely.
+    factory = None if settings.detect_blocking else loop_factory()
+    try:
+        with detection(settings, log), asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(serving())
+    finally:
+        writer.stop()
+
+
+@contextlib.contextmanager
+def detection(settings: Settings, log: Log) -> Iterator[None]:
+    """Blocking calls on the loop are logged and refused while it lasts, when asked for."""
+    if not settings.detect_blocking:
+        yield
+        return
+
+    def tell(violation: Violation) -> None:
+        log.error("loop_violation", kind=violation.kind, what=violation.what, stack=violation.stack)
+
+    try:
+        detected = detect.install(tell)
+    except ImportError:
+        raise NoDetector(
+            "ROOKERY_DETECT_BLOCKING needs the package blockbuster, which scripts/test installs."
+        ) from None
+    try:
+        yield
+    finally:
+        detected.uninstall()

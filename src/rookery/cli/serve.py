@@ -1,0 +1,37 @@
+"""`rookery serve`: the server alone."""
+
+import argparse
+
+from rookery.cli.options import add_settings, settings_of
+from rookery.cli.process import run_site
+
+SETTINGS = (
+    "host",
+    "port",
+    "data",
+    "database_url",
+    "base_url",
+    "allowed_hosts",
+    "trusted_proxies",
+    "threadpool_tokens",
+    "task_semaphore_size",
+    "log_format",
+    "log_level",
+    "access_log",
+    "detect_blocking",
+)
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "serve",
+        help="start the server",
+        description="Starts the server, and an embedded PostgreSQL unless another one is named."
+        " Ctrl-C or SIGTERM stops both; SIGUSR1 writes every thread's stack to stderr.",
+    )
+    add_settings(parser, SETTINGS)
+    parser.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    return run_site(settings_of(parsed))

@@ -1,0 +1,260 @@
+"""What `rookery stats` answers: each answer as lines for people and as data for programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rookery.core.stats.bins import games_in, moments
+from rookery.core.stats.estimate import estimate_elo
+from rookery.core.stats.length import Length, Range, length_at
+from rookery.core.stats.live import live_elo
+from rookery.core.stats.normalised import normalised_elo, pairing_gain
+from rookery.core.stats.outlook import Belief, Forecast, outlook
+from rookery.core.stats.pace import TYPICAL_SIGMA, Pace
+from rookery.core.stats.power import FixedTest
+from rookery.core.stats.sprt import EloModel, Sprt, Verdict
+from rookery.core.stats.would_have import WouldHave, would_have
+
+Row = tuple[str, str]
+Data = dict[str, object]
+
+POWERS = (0.5, 0.8, 0.9, 0.95)
+STATES = {Verdict.RUNNING: "running", Verdict.ACCEPTED: "accepted", Verdict.REJECTED: "rejected"}
+SCALES = {
+    EloModel.NORMALISED: "normalised Elo",
+    EloModel.LOGISTIC: "logistic Elo",
+    EloModel.BAYES: "BayesElo",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    rows: Sequence[Row]
+    data: Data
+
+    def text(self) -> str:
+        width = max(len(label) for label, _ in self.rows)
+        return "\n".join(f"{label:{width}}  {text}" for label, text in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The results given; at least one of the two. Pairs are preferred, as they say more."""
+
+    pentanomial: Sequence[int] | None
+    trinomial: Sequence[int] | None
+
+    @property
+    def bins(self) -> Sequence[int]:
+        return self.pentanomial or self.trinomial or ()
+
+    @property
+    def sigma_per_game(self) -> float:
+        return moments(self.bins).sigma_per_game
+
+    @property
+    def row(self) -> Row:
+        names = ("LL", "LD", "even", "WD", "WW") if self.pentanomial else ("L", "D", "W")
+        counts = ", ".join(f"{name} {n}" for name, n in zip(names, self.bins, strict=True))
+        return "Games", f"{games_in(self.bins)} ({counts})"
+
+
+def answer_elo(sample: Sample) -> Answer:
+    estimate, nelo = estimate_elo(sample.bins), normalised_elo(sample.bins)
+    rows = [
+        sample.row,
+        ("Elo", f"{estimate.elo:+.2f} ± {estimate.half_width:.2f} (95 %)"),
+        ("nElo", f"{nelo.nelo:+.2f} ± {nelo.half_width:.2f} (95 %)"),
+        ("LOS", f"{estimate.los:.2%}"),
+    ]
+    data: Data = {
+        "games": games_in(sample.bins),
+        "elo": estimate.elo,
+        "ci": [estimate.low, estimate.high],
+        "los": estimate.los,
+        "nelo": nelo.nelo,
+        "nelo_ci": [nelo.nelo - nelo.half_width, nelo.nelo + nelo.half_width],
+    }
+    if sample.pentanomial and sample.trinomial:
+        saved = pairing_gain(sample.trinomial, sample.pentanomial).games_saved
+        rows.append(("Pairing", f"unpaired it would have taken {saved:+.1%} games"))
+        data["pairing_gain"] = saved
+    return Answer(rows, data)
+
+
+def answer_sprt(sample: Sample, spec: Sprt, others: Sequence[Sprt]) -> Answer:
+    seen = would_have(spec, [sample.bins], sample.trinomial)
+    rows = [
+        _spec_row(spec),
+        sample.row,
+        _llr_row(spec, seen.llr),
+        ("State", STATES[seen.ending]),
+    ]
+    data = _spec_data(spec) | {"games": games_in(sample.bins)} | _ending_data(seen)
+    also = [would_have(other, [sample.bins], sample.trinomial) for other in others]
+    for other in also:
+        bounds = f"[{other.spec.elo0:g}, {other.spec.elo1:g}]"
+        rows.append(("Would have", f"{bounds} LLR {other.llr:.4f}, {STATES[other.ending]}"))
+    data["would_have"] = [_spec_data(other.spec) | _ending_data(other) for other in also]
+    return Answer(rows, data)
+
+
+def answer_live(sample: Sample, spec: Sprt) -> Answer:
+    live = live_elo(spec, sample.bins, sample.trinomial)
+    rows = [
+        _spec_row(spec),
+        sample.row,
+        ("Elo", f"{live.elo:+.2f} [{live.low:+.2f}, {live.high:+.2f}] (logistic, 95 %)"),
+        ("LOS", f"{live.los:.2%}"),
+        _llr_row(spec, live.llr),
+    ]
+    return Answer(
+        rows,
+        _spec_data(spec)
+        | {"games": games_in(sample.bins), "llr": live.llr}
+        | {"elo": live.elo, "ci": [live.low, live.high], "los": live.los},
+    )
+
+
+def answer_power(
+    test: FixedTest, *, games: float | None, elo: float | None, power: float | None
+) -> Answer:
+    """Two of the three are enough for the third; games alone give a small table."""
+    found: list[tuple[float, float, float]]
+    if games is not None and elo is not None:
+        found = [(games, elo, test.power(games, elo))]
+    elif games is not None:
+        powers = POWERS if power is None else (power,)
+        found = [(games, test.smallest_elo(games, each), each) for each in powers]
+    else:
+        assert elo is not None
+        assert power is not None
+        found = [(test.games_needed(elo, power), elo, power)]
+    half_width = test.half_width(found[0][0])
+    rows = [("Games", f"{n:,.0f} show {e:+.2f} Elo with power {p:.1%}") for n, e, p in found]
+    rows.append(("Interval", f"± {half_width:.2f} Elo (95 %)"))
+    origin = "assumed" if test.sigma_per_game == TYPICAL_SIGMA else "from the sample"
+    rows.append(("Spread", f"{test.sigma_per_game:.4f} per game ({origin})"))
+    rows.append(("Alarms", f"{test.alpha:.1%} false"))
+    data: Data = {
+        "sigma_per_game": test.sigma_per_game,
+        "alpha": test.alpha,
+        "half_width": half_width,
+        "shows": [{"games": n, "elo": e, "power": p} for n, e, p in found],
+    }
+    return Answer(rows, data)
+
+
+def answer_lengths(pace: Pace, elos: Sequence[float], max_games: float | None) -> Answer:
+    """The test before it starts: one line for each true Elo."""
+    spec = pace.spec
+    width = spec.elo1 - spec.elo0
+    usual = [spec.elo0 + width * step for step in (-1.0, 0.0, 0.5, 1.0, 2.0)]
+    lengths = [length_at(pace, elo, max_games=max_games) for elo in elos or usual]
+    rows = [_spec_row(spec), ("True Elo", "  pass    fail   mean games   8 of 10 tests take")]
+    rows += [(f"{length.elo:+g}", _length_text(length)) for length in lengths]
+    return Answer(rows, _spec_data(spec) | {"lengths": [_length_data(each) for each in lengths]})
+
+
+def answer_chances(
+    sample: Sample,
+    pace: Pace,
+    prior: Belief,
+    *,
+    max_games: float | None,
+    games_per_minute: float | None,
+) -> Answer:
+    """The test as it stands: chance to pass and games left, if the data carry an answer."""
+    spec, games = pace.spec, games_in(sample.bins)
+    llr = spec.llr(sample.bins, sample.trinomial)
+    left = None if max_games is None else max_games - games
+    seen = outlook(pace, llr, games, prior=prior, games_allowed=left)
+    rows = [
+        _spec_row(spec),
+        sample.row,
+        _llr_row(spec, llr),
+        ("Prior", f"{prior.mean:+.2f} ± {prior.sigma:.2f} (mean and sigma of the true Elo)"),
+        ("Posterior", f"{seen.posterior.mean:+.2f} ± {seen.posterior.sigma:.2f}"),
+    ]
+    data = _spec_data(spec) | {
+        "games": games,
+        "llr": llr,
+        "prior": _belief_data(prior),
+        "posterior": _belief_data(seen.posterior),
+        "too_early": seen.forecast is None,
+    }
+    if seen.forecast is None:
+        return Answer([*rows, ("Outlook", "too early to say")], data)
+    more = _forecast(seen.forecast, games_per_minute)
+    return Answer([*rows, *more.rows], data | more.data)
+
+
+def _forecast(forecast: Forecast, games_per_minute: float | None) -> Answer:
+    rows = [
+        ("Pass", f"{forecast.pass_chance:.0%}"),
+        ("Fail", f"{forecast.fail_chance:.0%}"),
+        ("Games left", _range_text(forecast.games_left)),
+    ]
+    data: Data = {
+        "pass_chance": forecast.pass_chance,
+        "fail_chance": forecast.fail_chance,
+        "games_left": _range_data(forecast.games_left),
+    }
+    if games_per_minute:
+        minutes = forecast.games_left.scaled(1.0 / games_per_minute)
+        rows.append(("Minutes left", _range_text(minutes)))
+        data["minutes_left"] = _range_data(minutes)
+    return Answer(rows, data)
+
+
+def _spec_row(spec: Sprt) -> Row:
+    rates = f"alpha {spec.alpha:g}, beta {spec.beta:g}"
+    return "SPRT", f"[{spec.elo0:g}, {spec.elo1:g}] {SCALES[spec.model]}, {rates}"
+
+
+def _llr_row(spec: Sprt, llr: float) -> Row:
+    return "LLR", f"{llr:.4f} in ({spec.lower:.4f}, {spec.upper:.4f})"
+
+
+def _length_text(length: Length) -> str:
+    games = f"{length.games.early:,.0f} to {length.games.late:,.0f}"
+    chances = f"{length.pass_chance:6.1%}  {length.fail_chance:6.1%}"
+    return f"{chances}  {length.mean_games:11,.0f}   {games}"
+
+
+def _range_text(games: Range) -> str:
+    return f"{games.middle:,.0f} (8 of 10: {games.early:,.0f} to {games.late:,.0f})"
+
+
+def _spec_data(spec: Sprt) -> Data:
+    return {
+        "elo0": spec.elo0,
+        "elo1": spec.elo1,
+        "elo_model": spec.model.value,
+        "alpha": spec.alpha,
+        "beta": spec.beta,
+        "lower_bound": spec.lower,
+        "upper_bound": spec.upper,
+    }
+
+
+def _ending_data(seen: WouldHave) -> Data:
+    return {"llr": seen.llr, "state": STATES[seen.ending]}
+
+
+def _belief_data(belief: Belief) -> Data:
+    return {"mean": belief.mean, "sigma": belief.sigma}
+
+
+def _range_data(games: Range) -> Data:
+    return {"early": games.early, "middle": games.middle, "late": games.late}
+
+
+def _length_data(length: Length) -> Data:
+    return {
+        "true_elo": length.elo,
+        "pass_chance": length.pass_chance,
+        "fail_chance": length.fail_chance,
+        "undecided_chance": length.undecided_chance,
+        "mean_games": length.mean_games,
+        "games": _range_data(length.games),
+    }

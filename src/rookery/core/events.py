@@ -1,0 +1,68 @@
+"""Events: what the action log and those who watch are told, as values (contract 13.5)."""
+
+import enum
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.core.run import Run
+from rookery.core.task import Task
+
+SYSTEM = "fishtest.system"
+"""Who acts when nobody does; scripts that read the log know it by this name."""
+MOST_CHARACTERS = 5120
+
+
+class Action(enum.StrEnum):
+    """What happened."""
+
+    NEW_RUN = "new_run"
+    APPROVE_RUN = "approve_run"
+    MODIFY_RUN = "modify_run"
+    STOP_RUN = "stop_run"
+    FINISHED_RUN = "finished_run"
+    PURGE_RUN = "purge_run"
+    DELETE_RUN = "delete_run"
+    RESTORE_RUN = "restore_run"
+    REOPEN_RUN = "reopen_run"
+    FAILED_TASK = "failed_task"
+    DEAD_TASK = "dead_task"
+    CRASH_OR_TIME = "crash_or_time"
+    TOO_FAST = "too_fast"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of the log; `task` and `worker` where a task is concerned."""
+
+    action: Action
+    at: datetime
+    actor: str
+    run: str
+    run_name: str
+    message: str = ""
+    task: int | None = None
+    worker: str = ""
+
+
+def run_name(run: Run) -> str:
+    """A name people recognise that is still unique."""
+    digest = hashlib.md5(run.id.encode(), usedforsecurity=False).hexdigest()
+    return f"{run.plan.sides[0].tag[:23]}-{digest[:7]}"
+
+
+def about_run(action: Action, run: Run, actor: str, now: datetime, message: str = "") -> Event:
+    return Event(action, now, actor, run.id, run_name(run), message[:MOST_CHARACTERS])
+
+
+def about_task(action: Action, run: Run, task: Task, now: datetime, message: str = "") -> Event:
+    return Event(
+        action,
+        now,
+        task.machine.user,
+        run.id,
+        run_name(run),
+        message[:MOST_CHARACTERS],
+        task.id,
+        task.machine.long_name,
+    )

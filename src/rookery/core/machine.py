@@ -1,0 +1,134 @@
+"""Machines: what a worker offers, what it can do, and the names it goes by.
+
+An official worker can do exactly the classic set. A Rookery worker says more about itself in its
+extension, and the difference decides which runs it may be given.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rookery.core.engine import Tool, Version
+
+ROOKERY_RECIPES = frozenset({"stockfish", "make", "cargo", "cmake", "commands"})
+ROOKERY_VARIANTS = frozenset({"standard", "chess960"})
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a worker's software and machine can do beyond playing Stockfish-shaped runs."""
+
+    rookery: bool = False
+    recipes: frozenset[str] = frozenset({"stockfish"})
+    system: str = ""
+    cpu_flags: frozenset[str] = frozenset()
+    tools: tuple[Tool, ...] = ()
+    syzygy_men: int = 0
+    variants: frozenset[str] = frozenset()
+    teams: frozenset[str] = frozenset()
+
+    def tool_version(self, name: str) -> Version | None:
+        return next((tool.version for tool in self.tools if tool.name == name), None)
+
+
+OFFICIAL = Abilities()
+"""The classic set: every worker that sends no extension has exactly this."""
+
+
+def rookery_abilities(
+    *,
+    system: str,
+    cpu_flags: Iterable[str] = (),
+    tools: Mapping[str, str] | None = None,
+    syzygy_men: int = 0,
+    teams: Iterable[str] = (),
+) -> Abilities:
+    """The abilities of a worker of ours, from what it says of itself and its owner's teams."""
+    return Abilities(
+        rookery=True,
+        recipes=ROOKERY_RECIPES,
+        system=system,
+        cpu_flags=frozenset(cpu_flags),
+        tools=tuple(Tool(name, version(text)) for name, text in sorted((tools or {}).items())),
+        syzygy_men=syzygy_men,
+        variants=ROOKERY_VARIANTS,
+        teams=frozenset(teams),
+    )
+
+
+def version(text: str) -> Version:
+    """The numbers of a version as a tool prints it; () where there are none."""
+    found = re.search(r"\d{1,9}(\.\d{1,9}){0,5}", text)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+class Profile(NamedTuple):
+    """All that decides which runs a machine may play; many machines share one."""
+
+    cores: int
+    memory: int
+    min_threads: int
+    arch: str
+    compiler: str
+    abilities: Abilities
+    only: frozenset[str]
+    focus: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One worker process, as it described itself in its last call."""
+
+    user: str
+    key: str
+    cores: int
+    memory: int
+    min_threads: int = 1
+    arch: str = "unknown"
+    compiler: str = "g++"
+    nps: float = 0.0
+    near_api_limit: bool = False
+    modified: bool = False
+    address: str = ""
+    country: str = "?"
+    host: str = ""
+    noisy: bool = False
+    abilities: Abilities = OFFICIAL
+    only: frozenset[str] = frozenset()
+    focus: frozenset[str] = frozenset()
+    details: str = field(default="", compare=False)
+    """The worker's own words about itself, kept for display and never read here."""
+
+    short_name: str = field(init=False)
+    """The same over restarts: it names the machine, the key names the process."""
+
+    def __post_init__(self) -> None:
+        # Looked up at every call, so that it is put together once.
+        name = f"{self.user}-{self.cores}cores-{self.key.split('-', 1)[0]}"
+        object.__setattr__(self, "short_name", name)
+
+    @property
+    def long_name(self) -> str:
+        second = self.key.split("-")[1:2]
+        return "-".join([self.short_name, *second]) + ("*" if self.modified else "")
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(
+            self.cores,
+            self.memory,
+            self.min_threads,
+            self.arch,
+            self.compiler,
+            self.abilities,
+            self.only,
+            self.focus,
+        )
+
+    @property
+    def pace_class(self) -> str:
+        """Machines of one class take about equally long over a game."""
+        octave = round(2 * math.log2(self.nps)) if self.nps >= 1 else "?"
+        return f"{self.arch}/{octave}"

@@ -1,0 +1,157 @@
+"""Taking in what workers say about their tasks (contract 3.3 to 3.7, 8.7 and 9)."""
+
+from datetime import datetime
+
+from rookery.core import faults, folding, lifecycle
+from rookery.core.answers import DONE, GO_ON, OVER, Alive, StopAnswer, TaskCall
+from rookery.core.changes import NO_CHANGES, Changes, Outcome
+from rookery.core.endings import bury_task, end_task, fail_task, finish_decided, settle
+from rookery.core.events import Action, Event, about_task
+from rookery.core.folding import Weight
+from rookery.core.kinds.kind import Report
+from rookery.core.run import Run
+from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
+from rookery.core.task import Task
+from rookery.core.troubles import Trouble
+from rookery.core.workingset import WorkingSet
+
+MOST_AT_ONCE = 500
+"""Dead tasks buried in one go, so that a mass death doesn't hold up the living."""
+
+
+class Reception:
+    """Answers beats, reports and failures, and keeps the working set up to date."""
+
+    def __init__(self, working: WorkingSet, policy: Policy = STANDARD_POLICY) -> None:
+        self._working = working
+        self._policy = policy
+
+    def beat(self, call: TaskCall, now: datetime) -> Alive:
+        """A sign of life; nothing that needs to be stored changes."""
+        if self._active(call) is None:
+            return OVER
+        self._working.hearing.hear((call.run, call.task), now)
+        return GO_ON
+
+    def update(self, call: TaskCall, report: Report, now: datetime) -> Outcome[Alive]:
+        """All results of a task so far."""
+        task = self._active(call)
+        if task is None:
+            return Outcome(OVER)
+        run = self._working.runs()[call.run]
+        judgement = folding.judge(run, task, report, call.machine)
+        if judgement.weight is Weight.REFUSED:
+            changes = self._failed(task, f"refused: {judgement.why}", now)
+            return Outcome(Alive(False, error=judgement.why), changes)
+        if judgement.weight is not Weight.NEWS:
+            self._working.hearing.hear((call.run, call.task), now)
+            return Outcome(GO_ON)
+        return self._fold(run, task, call, report, now)
+
+    def issue(self, call: TaskCall, ticket: object, now: datetime) -> Outcome[Alive]:
+        """Store what the task must remember until its next report; the former ticket is void."""
+        task = self._active(call)
+        if task is None:
+            return Outcome(OVER)
+        after = task.with_results(task.results, ticket, task.reported)
+        self._working.annotate(after, now)
+        return Outcome(GO_ON, Changes(tasks=(after,)))
+
+    def fail(self, call: TaskCall, message: str, now: datetime) -> Outcome[Alive]:
+        """The worker could not go on."""
+        task = self._active(call)
+        if task is None:
+            return Outcome(OVER)
+        if not task.results.games:
+            self._working.roster.blame(task, now)
+        return Outcome(DONE, self._failed(task, message, now))
+
+    def stop(
+        self, call: TaskCall, message: str, now: datetime, *, trusted: bool
+    ) -> Outcome[StopAnswer]:
+        """The worker holds the run itself to be broken. It is stopped on the word of a trusted
+        reporter, of its owner, or of several hosts; else the host alone is set aside."""
+        task = self._active(call)
+        run = self._working.runs().get(call.run)
+        if run is None:
+            return Outcome(StopAnswer.FINISHED)
+        if task is None:
+            return Outcome(StopAnswer.NOT_TRUSTED)
+        reporter = call.machine.user
+        hosts = self._working.troubles.complain(run.id, message, call.machine.short_name)
+        if trusted or reporter == run.plan.owner or hosts >= self._policy.hosts_to_stop:
+            moved = lifecycle.fail(run, now, message, reporter)
+            return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))
+        self._working.roster.blame(task, now)
+        self._note(task, message, now)
+        event = about_task(Action.STOP_RUN, run, task, now, f"{message} (not authorized)")
+        return Outcome(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
+
+    def expire(self, now: datetime, most: int = MOST_AT_ONCE) -> Changes:
+        """Bury tasks that were silent for too long; call again while something changes."""
+        changes = NO_CHANGES
+        for key in self._working.hearing.silent(now, self._policy.dead_after):
+            if task := self._working.task(key):
+                changes += bury_task(self._working, task, now)
+            if len(changes.tasks) >= most:
+                break
+        return changes
+
+    def _failed(self, task: Task, message: str, now: datetime) -> Changes:
+        self._note(task, message, now)
+        return fail_task(self._working, task, message, now)
+
+    def _note(self, task: Task, message: str, now: datetime) -> None:
+        trouble = Trouble(now, task.machine.long_name, message)
+        self._working.troubles.note(task.run, trouble)
+
+    def _active(self, call: TaskCall) -> Task | None:
+        task = self._working.task((call.run, call.task))
+        if task is None:
+            return None
+        if (task.machine.key, task.machine.user) != (call.machine.key, call.machine.user):
+            raise faults.ForeignTask
+        return task
+
+    def _fold(
+        self, run: Run, task: Task, call: TaskCall, report: Report, now: datetime
+    ) -> Outcome[Alive]:
+        self._measure(run, task, report, now)
+        tally = run.tally.reported(task.results, report.results)
+        folded = run.kind.folded(tally.results, task.ticket, report)
+        after = task.with_results(report.results, folded.ticket, now)
+        if call.machine != task.machine:
+            after = after.described(call.machine)
+        run = run.with_play(folded.kind, tally, now)
+        events: tuple[Event, ...] = ()
+        if not task.too_fast and folding.is_too_fast(run, after, now):
+            after = after.flagged()
+            events = (about_task(Action.TOO_FAST, run, after, now, _haste(after, now)),)
+        self._working.report(run, after, now)
+        return self._after_fold(run, after, events, now)
+
+    def _after_fold(
+        self, run: Run, task: Task, events: tuple[Event, ...], now: datetime
+    ) -> Outcome[Alive]:
+        if run.decided:
+            # This row must not wait for those of the other tasks: the run's sums include it.
+            changes = Changes(tasks=(task.closed(),), events=events)
+            return Outcome(DONE, changes + finish_decided(self._working, run, now))
+        if task.results.games >= task.games:
+            return Outcome(DONE, end_task(self._working, task, now, *events))
+        return Outcome(GO_ON, Changes(runs=(run,), tasks=(task,), events=events))
+
+    def _measure(self, run: Run, task: Task, report: Report, now: datetime) -> None:
+        # The time before the first report went into building, too, and says little about games.
+        games = report.results.games - task.results.games
+        seconds = (now - task.reported).total_seconds()
+        if task.results.games and games > 0 and seconds > 0:
+            slots = run.demands.slots(task.machine.cores)
+            self._working.paces.measure(
+                run.id, task.machine, games=games, seconds=seconds, slots=slots
+            )
+
+
+def _haste(task: Task, now: datetime) -> str:
+    seconds = (now - task.created).total_seconds()
+    return f"{task.results.games} games in {seconds:.0f} seconds"

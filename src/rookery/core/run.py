@@ -1,0 +1,140 @@
+"""Runs: a plan with its kind, its standing in the life cycle and the sums over its tasks."""
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.core.demands import Demands, demands_of
+from rookery.core.engine import STOCKFISH, Catalogue
+from rookery.core.kinds.kind import Kind
+from rookery.core.plan import Plan
+from rookery.core.stats.flags import Flag
+from rookery.core.tally import EMPTY, Tally
+
+START_SHARE = 100.0
+
+
+class DisplayState(enum.StrEnum):
+    """What a list shows (contract 7.4)."""
+
+    PENDING = "pending"
+    PAUSED = "paused"
+    ACTIVE = "active"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a run stands; only `lifecycle` makes new ones."""
+
+    approver: str = ""
+    finished: bool = False
+    failed: bool = False
+    deleted: bool = False
+    failures: int = 0
+    flag: Flag = Flag.NONE
+
+    @property
+    def approved(self) -> bool:
+        return bool(self.approver)
+
+
+PENDING = Status()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One test. `share` is its internal throughput: its weight against other runs (8.6).
+
+    Ids sort in the order of creation; equal claims on a machine are settled by it.
+    """
+
+    id: str
+    plan: Plan
+    kind: Kind
+    demands: Demands
+    created: datetime
+    updated: datetime
+    status: Status = PENDING
+    tally: Tally = EMPTY
+    share: float = START_SHARE
+    reference_nps: float = 0.0
+    rescheduled_from: str = ""
+
+    @property
+    def remaining(self) -> int:
+        """Games that nobody has been asked to play yet."""
+        return self.plan.games - self.tally.committed
+
+    @property
+    def decided(self) -> bool:
+        return self.kind.is_decided(self.tally.results, self.plan.games)
+
+    @property
+    def game_seconds(self) -> float:
+        """How long a game should last on a machine of reference speed."""
+        return self.plan.tc.game_seconds(self.reference_nps)
+
+    @property
+    def display(self) -> DisplayState:
+        status = self.status
+        if status.finished:
+            return DisplayState.FAILED if status.failed else DisplayState.FINISHED
+        if self.tally.workers > 0:
+            return DisplayState.ACTIVE
+        return DisplayState.PAUSED if status.approved else DisplayState.PENDING
+
+    def with_share(self, share: float) -> "Run":
+        return self._with(self.kind, self.updated, self.tally, share)
+
+    def with_tally(self, tally: Tally) -> "Run":
+        return self._with(self.kind, self.updated, tally, self.share)
+
+    def with_play(self, kind: Kind, tally: Tally, updated: datetime) -> "Run":
+        """After a result was accepted."""
+        return self._with(kind, updated, tally, self.share)
+
+    def _with(self, kind: Kind, updated: datetime, tally: Tally, share: float) -> "Run":
+        # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
+        return Run(
+            self.id,
+            self.plan,
+            kind,
+            self.demands,
+            self.created,
+            updated,
+            self.status,
+            tally,
+            share,
+            self.reference_nps,
+            self.rescheduled_from,
+        )
+
+
+def create(
+    run_id: str,
+    plan: Plan,
+    kind: Kind,
+    catalogue: Catalogue,
+    now: datetime,
+    *,
+    median_nps: float = 0.0,
+    rescheduled_from: str = "",
+) -> Run:
+    """A new run: unapproved, nothing played. An engine without a reference speed gets the median
+    of the machines seen so far, which stays with the run for good."""
+    reference = catalogue.record(plan.engine).speed.reference or median_nps or STOCKFISH_NPS
+    return Run(
+        id=run_id,
+        plan=plan,
+        kind=kind,
+        demands=demands_of(plan, catalogue, kind.needs()),
+        created=now,
+        updated=now,
+        reference_nps=reference,
+        rescheduled_from=rescheduled_from,
+    )
+
+
+STOCKFISH_NPS = STOCKFISH.speed.reference or 0.0

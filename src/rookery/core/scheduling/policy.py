@@ -1,0 +1,18 @@
+"""The scheduler's settings that an installation may choose."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Defaults are the contract's; the machine limit counts per user, or per address if asked."""
+
+    dead_after: timedelta = timedelta(seconds=360)
+    duplicate_window: timedelta = timedelta(seconds=120)
+    limit_by_address: bool = False
+    hosts_to_stop: int = 2
+    """So many hosts with the same complaint stop a run, though none of them is trusted."""
+
+
+STANDARD_POLICY = Policy()

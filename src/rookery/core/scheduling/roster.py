@@ -1,0 +1,118 @@
+"""The roster: which machine sits at which task, what it played before, and how many a user has.
+
+Part of the working set, with the same single writer. It is never told that a task ended by way of
+its run: whoever asks checks whether the task is still active.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from rookery.core.machine import Machine
+from rookery.core.scheduling.eligibility import NO_PAST, Past
+from rookery.core.task import Task, TaskKey
+
+MOST_SEEN = 64
+"""Runs remembered per machine before those that are over are forgotten."""
+FORGIVEN_AFTER = timedelta(hours=1)
+"""A run that failed on a machine may be tried there again: the cause may have been the network."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """One machine, by its short name."""
+
+    machine: Machine
+    asked: datetime
+    task: TaskKey | None = None
+    last: str = ""
+    seen: set[str] = field(default_factory=set)
+    failed: dict[str, datetime] = field(default_factory=dict)
+
+    def past(self, machine: Machine, now: datetime) -> Past:
+        """A new process has a clean slate of failures, and old ones are forgiven."""
+        if not self.failed or self.machine.key != machine.key:
+            return Past(self.seen, self.last)
+        recent = {run for run, at in self.failed.items() if now - at < FORGIVEN_AFTER}
+        return Past(self.seen, self.last, recent)
+
+    def arrive(self, machine: Machine, now: datetime) -> None:
+        if self.machine.key != machine.key:
+            self.failed.clear()
+        self.machine, self.asked = machine, now
+
+
+class Roster:
+    """All machines that have asked for a task, and counts of their active tasks."""
+
+    def __init__(self) -> None:
+        self._seats: dict[str, Seat] = {}
+        self._recalled: dict[str, tuple[set[str], str]] = {}
+        self._by_user: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
+        self.blocks: dict[str, str] = {}
+        """Blocked machines by short name, with the message they are given."""
+
+    def arrive(self, machine: Machine, now: datetime) -> Seat:
+        """Note that a machine asks."""
+        name = machine.short_name
+        seat = self._seats.get(name)
+        if seat is None:
+            seen, last = self._recalled.pop(name, (set(), ""))
+            seat = self._seats[name] = Seat(machine, now, last=last, seen=seen)
+        seat.arrive(machine, now)
+        return seat
+
+    def past(self, machine: Machine, now: datetime) -> Past:
+        if seat := self._seats.get(machine.short_name):
+            return seat.past(machine, now)
+        if recalled := self._recalled.get(machine.short_name):
+            return Past(*recalled)
+        return NO_PAST
+
+    def seat(self, short_name: str) -> Seat | None:
+        return self._seats.get(short_name)
+
+    def sit(self, task: Task, unfinished: Mapping[str, object]) -> None:
+        """Give a machine a task."""
+        seat = self._seats.get(task.machine.short_name)
+        if seat is None:
+            seat = self.arrive(task.machine, task.created)
+        seat.task, seat.last = (task.run, task.id), task.run
+        if len(seat.seen) >= MOST_SEEN:
+            seat.seen = {run for run in seat.seen if run in unfinished}
+        seat.seen.add(task.run)
+        self._by_user[task.machine.user] += 1
+        self._by_address[task.machine.address] += 1
+
+    def rise(self, tasks: Iterable[Task]) -> None:
+        """Count tasks off that ended; the address is the one stored when they were given out."""
+        tasks = list(tasks)
+        self._by_user.subtract(Counter(task.machine.user for task in tasks))
+        self._by_address.subtract(Counter(task.machine.address for task in tasks))
+
+    def blame(self, task: Task, now: datetime) -> None:
+        """Note that a machine failed at a run, so that it is not given it again for a while."""
+        seat = self._seats.get(task.machine.short_name)
+        if seat and seat.machine.key == task.machine.key:
+            seat.failed[task.run] = now
+
+    def active_of_user(self, user: str) -> int:
+        return self._by_user[user]
+
+    def active_at_address(self, address: str) -> int:
+        return self._by_address[address]
+
+    def seats(self) -> Iterable[Seat]:
+        return self._seats.values()
+
+    def recall(self, short_name: str, seen: Iterable[str], last: str) -> None:
+        """What a machine played before the server was started, for when it asks again."""
+        self._recalled[short_name] = (set(seen), last)
+
+    def forget(self, before: datetime, is_active: Callable[[TaskKey], object]) -> None:
+        """Drop machines that have not asked since and are not at work."""
+        for name, seat in list(self._seats.items()):
+            if seat.asked < before and not (seat.task and is_active(seat.task)):
+                del self._seats[name]

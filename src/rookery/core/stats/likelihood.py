@@ -1,0 +1,185 @@
+"""The generalised log-likelihood ratio of two Elo hypotheses, given counted results.
+
+Under each hypothesis the most likely distribution is the observed one, tilted: each share p
+becomes p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every
+accepted result, hence the plain loops and the warm starts.
+"""
+
+from collections.abc import Sequence
+from math import hypot, log1p, log10, sqrt
+from operator import mul
+
+from rookery.core.stats.bins import regularised, values_of
+from rookery.core.stats.faults import UnusableBins
+from rookery.core.stats.scale import NELO_PER_SIGMA, elo_of, score_of
+
+CONVERGED = 1e-9
+MAX_REFINEMENTS = 10
+MAX_NEWTON_STEPS = 100
+
+# Newton squares the error: after a step this small, against the distance to the pole, x is exact.
+STEP_THAT_SETTLES = 1e-7
+ROUNDING = 4e-16
+# Nearer to a pole than this, doubles can't tell a distance from none.
+SMALLEST_SHARE = 1e-14
+
+# A target beyond this many sigmas is the same hypothesis: "always wins".
+MAX_SIGMAS = 100.0
+
+Tilted = tuple[float, Sequence[float]]
+
+
+def logistic_ratio(bins: Sequence[int], elo0: float, elo1: float) -> float:
+    """ln(likelihood at elo1 / likelihood at elo0), Elo being logistic."""
+    values, counts = values_of(bins), regularised(bins)
+    shares = _shares(counts)
+    null = _tilt_to_mean(shares, values, score_of(elo0))
+    alternative = _tilt_to_mean(shares, values, score_of(elo1))
+    return _ratio(counts, null, alternative)
+
+
+def normalised_ratio(bins: Sequence[int], nelo0: float, nelo1: float) -> float:
+    """The same with both hypotheses in normalised Elo."""
+    values, counts = values_of(bins), regularised(bins)
+    shares = _shares(counts)
+    per_sample = sqrt(len(bins) // 2) / NELO_PER_SIGMA
+    null = _tilt_to_sigmas(shares, values, nelo0 * per_sample)
+    alternative = _tilt_to_sigmas(shares, values, nelo1 * per_sample)
+    return _ratio(counts, null, alternative)
+
+
+def shares_at(bins: Sequence[int], nelo: float) -> list[float]:
+    """The distribution closest to these results whose normalised Elo is `nelo`."""
+    shares = _shares(regularised(bins))
+    sigmas = nelo * sqrt(len(bins) // 2) / NELO_PER_SIGMA
+    tilt, slopes = _tilt_to_sigmas(shares, values_of(bins), sigmas)
+    return [share / (1.0 + tilt * slope) for share, slope in zip(shares, slopes, strict=True)]
+
+
+def bayes_ratio(
+    bins: Sequence[int], elo0: float, elo1: float, trinomial: Sequence[int] | None = None
+) -> float:
+    """The same with both hypotheses in BayesElo, whose draw rate comes from the single games."""
+    low, high = bayes_bounds(elo0, elo1, trinomial if trinomial is not None else unpaired(bins))
+    return logistic_ratio(bins, low, high)
+
+
+def bayes_bounds(elo0: float, elo1: float, trinomial: Sequence[int]) -> tuple[float, float]:
+    """BayesElo bounds as logistic Elo, for games with this share of draws."""
+    if len(trinomial) != 3:
+        raise UnusableBins
+    losses, draws, wins = regularised(trinomial)
+    # The odds against a loss times the odds against a win, as one length on the Elo scale.
+    draw_elo = 200.0 * (log10((draws + wins) / losses) + log10((draws + losses) / wins))
+    return _bayes_to_logistic(elo0, draw_elo), _bayes_to_logistic(elo1, draw_elo)
+
+
+def unpaired(bins: Sequence[int]) -> Sequence[int]:
+    """Single games out of pairs; a pair that ended even counts as two draws."""
+    if len(bins) == 3:
+        return bins
+    values_of(bins)
+    ll, ld, even, wd, ww = bins
+    return (2 * ll + ld, ld + 2 * even + wd, wd + 2 * ww)
+
+
+def _bayes_to_logistic(bayes_elo: float, draw_elo: float) -> float:
+    win, loss = score_of(bayes_elo - draw_elo), score_of(-bayes_elo - draw_elo)
+    return elo_of(win + (1.0 - win - loss) / 2.0)
+
+
+def _shares(counts: Sequence[float]) -> list[float]:
+    total = sum(counts)
+    return [count / total for count in counts]
+
+
+def _ratio(counts: Sequence[float], null: Tilted, alternative: Tilted) -> float:
+    (tilt0, slopes0), (tilt1, slopes1) = null, alternative
+    return sum(
+        count * (log1p(tilt0 * slope0) - log1p(tilt1 * slope1))
+        for count, slope0, slope1 in zip(counts, slopes0, slopes1, strict=True)
+    )
+
+
+def _tilt_to_mean(shares: Sequence[float], values: Sequence[float], mean: float) -> Tilted:
+    slopes = [value - mean for value in values]
+    return _tilt(shares, slopes, 0.0), slopes
+
+
+def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: float) -> Tilted:
+    """Tilt until the mean lies `sigmas` above one half.
+
+    Sigma moves with the tilt, so the condition is made linear around the last distribution,
+    solved, and made linear again. From the second round on some slope of either sign exists.
+    """
+    if sigmas == 0.0:
+        return _tilt_to_mean(shares, values, 0.5)
+    target = max(-MAX_SIGMAS, min(MAX_SIGMAS, sigmas))
+    found = [1.0 / len(values)] * len(values)
+    slopes = _linearised(values, target, *_mean_and_sigma(found, values))
+    if max(slopes) <= 0.0 or min(slopes) >= 0.0:
+        slopes = _linearised(values, target, *_coin_with(target))
+    tilt = _tilt(shares, slopes, 0.0)
+    for _ in range(MAX_REFINEMENTS - 1):
+        last = found
+        found = [share / (1.0 + tilt * slope) for share, slope in zip(shares, slopes, strict=True)]
+        if max(map(abs, map(float.__sub__, found, last))) < CONVERGED:
+            break
+        slopes = _linearised(values, target, *_mean_and_sigma(found, values))
+        tilt = _tilt(shares, slopes, tilt)
+    return tilt, slopes
+
+
+def _mean_and_sigma(shares: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    mean = sum(map(mul, shares, values))
+    return mean, sqrt(sum([p * (a - mean) ** 2 for p, a in zip(shares, values, strict=True)]))
+
+
+def _linearised(values: Sequence[float], sigmas: float, mean: float, sigma: float) -> list[float]:
+    offset = 0.5 + sigmas * sigma / 2.0
+    bend = sigmas / (2.0 * sigma)
+    return [value - offset - bend * (mean - value) ** 2 for value in values]
+
+
+def _coin_with(sigmas: float) -> tuple[float, float]:
+    """Mean and sigma of the win-or-lose coin that meets a target too far for the usual start."""
+    length = hypot(1.0, sigmas)
+    return 0.5 + sigmas / (2.0 * length), 1.0 / (2.0 * length)
+
+
+def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> float:
+    """The x with sum(p * b / (1 + x * b)) = 0, a sum that falls from one pole to the next.
+
+    Newton's method with both poles multiplied out, inside a bracket: no tilted share may
+    exceed one, so 1 + x * b >= p holds for the outermost slopes at the root. Without slopes of
+    either sign no tilt helps.
+    """
+    top, bottom = max(slopes), min(slopes)
+    if top <= 0.0 or bottom >= 0.0:
+        return 0.0
+    left, right = -1.0 / top, -1.0 / bottom
+    low = left * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(top)]))
+    high = right * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(bottom)]))
+    x = start if low < start < high else 0.0
+    pairs = list(zip(shares, slopes, strict=True))
+    for _ in range(MAX_NEWTON_STEPS):
+        value = fall = 0.0
+        for share, slope in pairs:
+            ratio = slope / (1.0 + x * slope)
+            part = share * ratio
+            value += part
+            fall += part * ratio
+        if value > 0.0:
+            low = x
+        else:
+            high = x
+        from_left, from_right = x - left, right - x
+        change = value * (1.0 / from_left - 1.0 / from_right) - fall
+        step = -value / change if change else 0.0
+        if not low <= x + step <= high:
+            step = (low + high) / 2.0 - x
+        x += step
+        size = abs(step)
+        if size <= STEP_THAT_SETTLES * min(from_left, from_right) or size <= ROUNDING * abs(x):
+            break
+    return x

@@ -1,0 +1,175 @@
+"""Time controls: every written form, one printed form, and how long a game will take.
+
+    [moves/]seconds[+increment]    40/60+0.6, 10+0.1, 1:30+1
+    N=25000  nodes=25000           fixed nodes
+    D=12     depth=12              fixed depth
+    MT=100   st=0.1                fixed time per move, in milliseconds or in seconds
+
+Durations are first guesses, made from what engine games are like; a measured game time replaces
+them as soon as there is one (see `pace`).
+"""
+
+import re
+from dataclasses import dataclass
+
+MOVES_PER_GAME = 68
+"""Moves of one side in an ordinary game."""
+SHARE_OF_CLOCK = 1.84
+"""How much of the two sides' time such a game uses up."""
+UNKNOWN_DEPTH_SECONDS = 60.0
+"""Nobody can tell how long a game at fixed depth lasts."""
+
+_NUMBER = r"\d{1,9}(?:\.\d{1,6})?"
+_CLOCK = re.compile(
+    rf"(?:(?P<moves>[1-9]\d{{0,3}})/)?(?:(?P<minutes>\d{{1,6}}):)?(?P<seconds>{_NUMBER})"
+    rf"(?:\+(?P<increment>{_NUMBER}))?",
+    re.ASCII,
+)
+_FIXED = re.compile(rf"(?P<word>[a-z]+)=(?P<value>{_NUMBER})", re.ASCII)
+
+
+class BadTimeControl(ValueError):
+    """a time control looks like 10+0.1, 40/60+0.6, 1:30+1, N=25000, D=12, MT=100 or st=0.1"""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text[:40]!r}: {type(self).__doc__}")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time for the game, or for a number of moves, with an increment per move."""
+
+    seconds: float
+    increment: float = 0.0
+    moves: int | None = None
+
+    def __str__(self) -> str:
+        head = "" if self.moves is None else f"{self.moves}/"
+        tail = f"+{_plain(self.increment)}" if self.increment else ""
+        return f"{head}{_plain(self.seconds)}{tail}"
+
+    def scaled(self, factor: float) -> "Clock":
+        """The same control on a machine `factor` times as slow (three decimals, contract 4.6)."""
+        return Clock(round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves)
+
+    def game_seconds(self, nps: float) -> float:
+        """Expected length of a game (contract 8.5); a clock does not depend on the speed."""
+        del nps
+        time = self.seconds if self.moves is None else self.seconds * MOVES_PER_GAME / self.moves
+        return SHARE_OF_CLOCK * (time + MOVES_PER_GAME * self.increment)
+
+    def limit_seconds(self, nps: float) -> float:
+        """How long a game may last before something is wrong (contract 4.6)."""
+        del nps
+        limit = 3 * self.seconds + 200 * self.increment
+        return limit if self.moves is None else limit * 100 / self.moves
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """A fixed number of nodes per move."""
+
+    nodes: int
+
+    def __str__(self) -> str:
+        return f"N={self.nodes}"
+
+    def scaled(self, factor: float) -> "Nodes":
+        del factor
+        return self
+
+    def game_seconds(self, nps: float) -> float:
+        return 2 * MOVES_PER_GAME * self.nodes / max(nps, 1.0)
+
+    def limit_seconds(self, nps: float) -> float:
+        return 60 + 10 * self.game_seconds(nps)
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """A fixed search depth per move."""
+
+    depth: int
+
+    def __str__(self) -> str:
+        return f"D={self.depth}"
+
+    def scaled(self, factor: float) -> "Depth":
+        del factor
+        return self
+
+    def game_seconds(self, nps: float) -> float:
+        del nps
+        return UNKNOWN_DEPTH_SECONDS
+
+    def limit_seconds(self, nps: float) -> float:
+        return 60 + 10 * self.game_seconds(nps)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTime:
+    """A fixed time per move."""
+
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"MT={_plain(self.seconds * 1000)}"
+
+    def scaled(self, factor: float) -> "MoveTime":
+        return MoveTime(round(self.seconds * factor, 6))
+
+    def game_seconds(self, nps: float) -> float:
+        del nps
+        return 2 * MOVES_PER_GAME * self.seconds
+
+    def limit_seconds(self, nps: float) -> float:
+        return 60 + 10 * self.game_seconds(nps)
+
+
+TimeControl = Clock | Nodes | Depth | MoveTime
+
+
+def parse(text: str) -> TimeControl:
+    """Read any of the written forms; raises BadTimeControl."""
+    text = text.strip()
+    if found := _CLOCK.fullmatch(text):
+        return _clock(text, found)
+    if found := _FIXED.fullmatch(text.lower()):
+        return _fixed(text, found.group("word"), float(found.group("value")))
+    raise BadTimeControl(text)
+
+
+def is_classic(tc: TimeControl) -> bool:
+    """Whether the official worker understands it: it knows clocks only."""
+    return isinstance(tc, Clock)
+
+
+def base_seconds(tc: TimeControl) -> float:
+    """The leading time of a control, by which long tests are told from short ones."""
+    return tc.seconds if isinstance(tc, Clock | MoveTime) else 0.0
+
+
+def _clock(text: str, found: re.Match[str]) -> Clock:
+    moves = None if found.group("moves") is None else int(found.group("moves"))
+    seconds = round(60 * int(found.group("minutes") or 0) + float(found.group("seconds")), 6)
+    increment = float(found.group("increment") or 0)
+    if not seconds + increment > 0:
+        raise BadTimeControl(text)
+    return Clock(seconds, increment, moves)
+
+
+def _fixed(text: str, word: str, value: float) -> TimeControl:
+    whole = value >= 1 and value.is_integer()
+    if word in ("n", "nodes") and whole:
+        return Nodes(int(value))
+    if word in ("d", "depth") and whole:
+        return Depth(int(value))
+    if word in ("mt", "movetime") and value > 0:
+        return MoveTime(value / 1000)
+    if word == "st" and value > 0:
+        return MoveTime(value)
+    raise BadTimeControl(text)
+
+
+def _plain(value: float) -> str:
+    return f"{value:.6f}".rstrip("0").rstrip(".")

@@ -1,0 +1,128 @@
+"""The working set: every unfinished run with its active tasks, in memory, ready to be asked.
+
+This is the one mutable object of the core. It has one writer, the event loop of the primary, and
+no locks. What it holds are frozen values that are replaced as a whole; the index, the roster and
+its other parts change only together with it. Every sum over tasks (a run's tally, an engine's
+cores, a user's machines) changes here and nowhere else.
+
+A task is active exactly while it is in the set. Ended tasks are known to the database alone.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from rookery.core.changes import Closing
+from rookery.core.hearing import Hearing
+from rookery.core.machine import Machine
+from rookery.core.run import Run
+from rookery.core.scheduling.index import RunIndex
+from rookery.core.scheduling.pace import Paces
+from rookery.core.scheduling.roster import Roster
+from rookery.core.task import Task, TaskKey
+from rookery.core.troubles import Troubles
+
+
+class WorkingSet:
+    """Runs and tasks at play; see the module's text for who may change it."""
+
+    def __init__(self, engine_shares: Mapping[str, float] | None = None) -> None:
+        self.index = RunIndex(engine_shares)
+        self.roster = Roster()
+        self.hearing = Hearing()
+        self.paces = Paces()
+        self.troubles = Troubles()
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, dict[int, Task]] = {}
+
+    def runs(self) -> Mapping[str, Run]:
+        return self._runs
+
+    def tasks(self, run_id: str) -> Collection[Task]:
+        """The active tasks of a run."""
+        return self._tasks.get(run_id, {}).values()
+
+    def task(self, key: TaskKey) -> Task | None:
+        """A task while it is active."""
+        tasks = self._tasks.get(key[0])
+        return tasks.get(key[1]) if tasks else None
+
+    def task_at(self, short_name: str) -> Task | None:
+        """The active task of a machine."""
+        seat = self.roster.seat(short_name)
+        return self.task(seat.task) if seat and seat.task else None
+
+    def would_play(self, machine: Machine, now: datetime) -> Run | None:
+        """The run a machine would be given if it asked now, its present task being over."""
+        past = self.roster.past(machine, now)
+        task = self.task_at(machine.short_name)
+        if task is None:
+            chosen = self.index.choose(machine, past)
+        else:
+            run = self._runs[task.run]
+            self.index.put(run.with_tally(run.tally.closed(task)))
+            chosen = self.index.choose(machine, past)
+            self.index.put(run)
+        return None if chosen is None else self._runs[chosen]
+
+    def admit(self, run: Run, tasks: Iterable[Task], now: datetime) -> None:
+        """Take up a run as stored, with its active tasks; each has a fresh period of grace."""
+        assert not run.status.finished
+        self._runs[run.id] = run
+        self._tasks[run.id] = {}
+        for task in tasks:
+            self._seat(task, now)
+        self.index.put(run)
+
+    def open(self, task: Task, now: datetime) -> Run:
+        """Start a new task; returns its run."""
+        run = self._runs[task.run]
+        self._seat(task, now)
+        return self._keep(run.with_tally(run.tally.opened(task)))
+
+    def report(self, run: Run, task: Task, now: datetime) -> None:
+        """Store a run and a task after a result; neither cores nor open games have changed."""
+        self._runs[run.id] = run
+        self.annotate(task, now)
+        self.troubles.clear(run.id)
+
+    def annotate(self, task: Task, now: datetime) -> None:
+        """Store an active task that changed without a result."""
+        self._tasks[task.run][task.id] = task
+        self.hearing.hear((task.run, task.id), now)
+
+    def close(self, task: Task) -> tuple[Run, Task]:
+        """End an active task; returns its run and the task as they are now."""
+        run = self._runs[task.run]
+        del self._tasks[task.run][task.id]
+        self.roster.rise((task,))
+        return self._keep(run.with_tally(run.tally.closed(task))), task.closed()
+
+    def settle(self, run: Run, now: datetime) -> tuple[Closing, ...]:
+        """Bring the set in line with a run after a move of its life cycle."""
+        if not run.status.finished:
+            self._tasks.setdefault(run.id, {})
+            self._keep(run)
+            return ()
+        self.index.remove(run.id)
+        self.paces.forget(run.id)
+        self.troubles.forget(run.id)
+        self._runs.pop(run.id, None)
+        tasks = tuple(self._tasks.pop(run.id, {}).values())
+        self.roster.rise(tasks)
+        return (Closing(run.id, now, tasks),) if tasks else ()
+
+    def refresh_share(self, run_id: str, share: float) -> None:
+        """Give a run its new share; shares are worked out again after a restart, never stored."""
+        run = self._runs[run_id]
+        if run.share != share:
+            self._keep(run.with_share(share))
+
+    def _seat(self, task: Task, now: datetime) -> None:
+        self._tasks[task.run][task.id] = task
+        self.roster.sit(task, self._runs)
+        self.hearing.hear((task.run, task.id), now)
+
+    def _keep(self, run: Run) -> Run:
+        self._runs[run.id] = run
+        self.index.put(run)
+        return run

@@ -1,0 +1,1 @@
+"""The eleven endpoints that people and scripts read: documents and queries."""

@@ -1,0 +1,1 @@
+"""The nine endpoints that workers call: requests, answers, and what both carry."""

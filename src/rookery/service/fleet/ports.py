@@ -1,0 +1,118 @@
+"""What the fleet needs of a store: one group commit, and reads of what was committed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from rookery.core.changes import Changes
+from rookery.core.events import Event
+from rookery.core.run import Run
+from rookery.core.task import Task
+
+
+class QueueFull(Exception):
+    """Too many changes wait for their commit; nothing was taken."""
+
+
+class StateLost(Exception):
+    """The commit failed or its outcome is unknown: what is in memory may not be told to anyone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A point of a run's charts."""
+
+    run: str
+    at: datetime
+    games: int
+    pentanomial: tuple[int, int, int, int, int]
+    llr: float
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a batch of games was played; it can't be found out later."""
+
+    run: str
+    task: int
+    at: datetime
+    games: int
+    runner: str
+    version: str
+    new_hash: str
+    base_hash: str
+    factor: float
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Everything that one operation writes."""
+
+    changes: Changes
+    samples: tuple[Sample, ...] = ()
+    provenance: tuple[Provenance, ...] = ()
+
+
+class Commits(Protocol):
+    """The group commit. Each put has a sequence number; batches are committed in that order."""
+
+    def put(self, batch: Batch) -> int:
+        """Joins the next commit; raises QueueFull beyond the bound of changes or of age."""
+        ...
+
+    async def committed(self, sequence: int) -> None:
+        """Returns once everything up to there is committed; raises StateLost when it is not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a machine played before: kept so that it goes on with runs it knows."""
+
+    short_name: str
+    seen: tuple[str, ...]
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a new primary starts from."""
+
+    runs: tuple[tuple[Run, tuple[Task, ...]], ...]
+    """Every unfinished run with its active tasks; sums are recomputed from all task rows."""
+    blocks: dict[str, str]
+    recalled: tuple[Recalled, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedQuery:
+    """Which finished runs a list asks for, newest first."""
+
+    page: int = 1
+    page_size: int = 50
+    owner: str = ""
+    green_only: bool = False
+    yellow_only: bool = False
+    ltc_only: bool = False
+    since: datetime | None = None
+
+
+class FleetReads(Protocol):
+    """Reads of committed rows."""
+
+    async def snapshot(self) -> Snapshot: ...
+
+    async def run(self, run_id: str) -> Run | None: ...
+
+    async def task(self, run_id: str, task_id: int) -> Task | None: ...
+
+    async def tasks(self, run_id: str) -> tuple[Task, ...]:
+        """All tasks of a run, in the order of their numbers."""
+        ...
+
+    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]: ...
+
+    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]: ...

@@ -1,0 +1,3 @@
+-- name: alive
+-- Whether the database answers at all.
+SELECT 1;

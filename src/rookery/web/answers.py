@@ -1,0 +1,92 @@
+"""Errors as answers: JSON for programs, a page for people, plain text for a worker to try again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import Scope
+
+from rookery.web.faults import UNEXPECTED, ErrorBody, NotFound, Shape, fault_in, shape_of, text_of
+from rookery.web.kit import Kit
+from rookery.web.paths import Audience
+from rookery.web.rendering import frame_of
+from rookery.web.scope import Facts, facts_of, method_of, path_of, session_of
+
+_LONGEST_PATH_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorView:
+    """The error page."""
+
+    status: int
+    title: str
+    text: str
+    request_id: str
+
+
+async def answer_to(error: Exception, scope: Scope, kit: Kit) -> Response:
+    """The answer to a request that failed, whatever failed it, and its log line."""
+    fault, headers = fault_in(error)
+    shape, facts = shape_of(fault), facts_of(scope)
+    _write_down(fault, shape, scope, facts, kit)
+    if facts.audience is Audience.PERSON:
+        return await _page(fault, shape, headers, scope, kit)
+    if facts.audience is Audience.WORKER and shape.retry:
+        return _try_again(text_of(fault), facts.request_id, shape)
+    return _json(fault, shape, headers, scope, kit)
+
+
+def stopping() -> Response:
+    """For requests that come while the process stops, or that it can't wait for any longer."""
+    headers = {"retry-after": "5", "connection": "close"}
+    return PlainTextResponse("The server is stopping. Try again in a moment.\n", 503, headers)
+
+
+def _try_again(text: str, request_id: str, shape: Shape) -> Response:
+    """Not JSON, so that a worker waits and repeats its call."""
+    status = max(shape.status, 503) if shape is UNEXPECTED else shape.status
+    return PlainTextResponse(
+        f"{text} (request {request_id})\n", status, {"retry-after": "5", **shape.headers}
+    )
+
+
+def _json(
+    fault: Exception, shape: Shape, headers: Mapping[str, str], scope: Scope, kit: Kit
+) -> Response:
+    facts, path = facts_of(scope), path_of(scope)
+    text = text_of(fault) + (f" (request {facts.request_id})" if shape is UNEXPECTED else "")
+    body = ErrorBody(
+        error=f"{path[:_LONGEST_PATH_SHOWN]}: {text}",
+        duration=max(0.0, kit.house.clock.seconds() - facts.started),
+        detail="Not Found" if isinstance(fault, NotFound) else "",
+    )
+    content = msgspec.json.encode(body)
+    return Response(content, shape.status, {**shape.headers, **headers}, "application/json")
+
+
+async def _page(
+    fault: Exception, shape: Shape, headers: Mapping[str, str], scope: Scope, kit: Kit
+) -> Response:
+    view = ErrorView(shape.status, shape.title, text_of(fault), facts_of(scope).request_id)
+    frame = frame_of(session_of(scope))
+    text = await kit.house.threads.cpu(kit.templates.render, "error.html", frame, view)
+    return HTMLResponse(text, shape.status, {**shape.headers, **headers})
+
+
+def _write_down(fault: Exception, shape: Shape, scope: Scope, facts: Facts, kit: Kit) -> None:
+    fields = {
+        "status": shape.status,
+        "method": method_of(scope),
+        "path": path_of(scope)[:_LONGEST_PATH_SHOWN],
+        "client": facts.client,
+        "request": facts.request_id,
+        "why": type(fault).__name__,
+    }
+    if shape is UNEXPECTED:
+        kit.house.log.error("request_failed", **fields, exc_info=fault)
+    elif shape.status in {404, 405}:
+        kit.house.log.info("request_refused", **fields)
+    else:
+        kit.house.log.warning("request_refused", **fields)

@@ -1,0 +1,1 @@
+"""What programs ask: probes, metrics, the description of the JSON routes."""

@@ -1,0 +1,38 @@
+"""/healthz says that the loop turns, /readyz that there is a use in sending requests."""
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.web.bodies import json_answer
+from rookery.web.kit import kit_of
+from rookery.web.openapi import Operation, described
+
+
+class Alive(msgspec.Struct):
+    """The event loop answers."""
+
+    alive: bool
+
+
+class Ready(msgspec.Struct, omit_defaults=True):
+    """Whether requests are welcome, and why not."""
+
+    ready: bool
+    reason: str = ""
+
+
+@described(Operation("Whether the process lives", {200: Alive}))
+@runs(Domain.LOOP, "a constant")
+async def healthz(_request: Request) -> Response:
+    return json_answer(Alive(alive=True), headers={"cache-control": "no-store"})
+
+
+@described(Operation("Whether the process can do its work", {200: Ready, 503: Ready}))
+@runs(Domain.LOOP, "awaits one query at most every half second")
+async def readyz(request: Request) -> Response:
+    reason = await kit_of(request).readiness.reason_against()
+    status = 503 if reason else 200
+    headers = {"cache-control": "no-store"}
+    return json_answer(Ready(ready=not reason, reason=reason), status, headers)

@@ -1,0 +1,130 @@
+"""The app: routes, middleware from the outside in, error handlers and the lifespan."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.service.login import Login
+from rookery.service.passwords import Passwords
+from rookery.web.answers import answer_to
+from rookery.web.api.description import openapi
+from rookery.web.api.metrics import metrics
+from rookery.web.api.probes import healthz, readyz
+from rookery.web.assets import read_assets
+from rookery.web.cookie import Seal
+from rookery.web.faults import Fault
+from rookery.web.house import House
+from rookery.web.inventory import entries
+from rookery.web.kit import Kit, kit_of
+from rookery.web.metering import meter_routes
+from rookery.web.middleware.blocked_users import BlockedUsers
+from rookery.web.middleware.csrf import CsrfGuard
+from rookery.web.middleware.errors import Errors
+from rookery.web.middleware.head import Head
+from rookery.web.middleware.limits import RequestLimits
+from rookery.web.middleware.measure import Measure
+from rookery.web.middleware.primary_guard import PrimaryGuard
+from rookery.web.middleware.request_state import RequestState
+from rookery.web.middleware.security_headers import SecurityHeaders
+from rookery.web.middleware.session import SessionCookie
+from rookery.web.middleware.shutdown_guard import ShutdownGuard
+from rookery.web.openapi import document
+from rookery.web.readiness import Readiness
+from rookery.web.rendering import Templates
+from rookery.web.standing import Standing
+from rookery.web.traffic import Traffic
+from rookery.web.ui.assets import asset
+from rookery.web.ui.pages.home import home
+from rookery.web.ui.pages.login import login, logout
+
+
+def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
+    """Opens nothing yet; refuses when a part does not say where it runs."""
+    kit = make_kit(house)
+    app = Starlette(
+        routes=[*routes(), *extra_routes],
+        middleware=middleware(kit),
+        exception_handlers={HTTPException: on_refusal, Fault: on_refusal},
+        lifespan=_lifespan(house),
+    )
+    # A redirect would turn a worker's POST into a GET.
+    app.router.redirect_slashes = False
+    app.state.kit = kit
+    app.state.openapi = document(app.routes)
+    meter_routes(app.routes, house.meter)
+    app.state.inventory = entries(app, (*house.ground_steps, *house.stairs.steps))
+    return app
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route("/", home, methods=["GET"]),
+        Route("/login", login, methods=["GET", "POST"]),
+        Route("/logout", logout, methods=["POST"]),
+        Route("/static/{digest}/{name}", asset, methods=["GET"]),
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+        Route("/metrics", metrics, methods=["GET"]),
+        Route("/openapi.json", openapi, methods=["GET"]),
+    ]
+
+
+def middleware(kit: Kit) -> list[Middleware]:
+    """From the outside in; what is further out also sees the answers of what is further in."""
+    return [
+        Middleware(RequestState, kit=kit, word=secrets.token_hex(3)),
+        Middleware(Measure, kit=kit),
+        Middleware(SecurityHeaders),
+        Middleware(Head),
+        Middleware(Errors, kit=kit),
+        Middleware(ShutdownGuard, kit=kit),
+        Middleware(RequestLimits, kit=kit),
+        Middleware(PrimaryGuard, kit=kit),
+        Middleware(SessionCookie, kit=kit),
+        Middleware(CsrfGuard, kit=kit),
+        Middleware(BlockedUsers, kit=kit),
+    ]
+
+
+def make_kit(house: House) -> Kit:
+    assets = read_assets()
+    # Only ever compared within this process.
+    passwords = Passwords(house.threads, house.clock, key=secrets.token_bytes(32))
+    return Kit(
+        house=house,
+        assets=assets,
+        templates=Templates(assets),
+        traffic=Traffic(),
+        seal=Seal(house.secret_keys, house.clock),
+        readiness=Readiness(house.lifecycle, house.database_answers, house.clock),
+        standing=Standing(house.users, house.clock, key=lambda: house.secret_keys()[-1]),
+        login=Login(house.users, passwords, house.clock),
+    )
+
+
+@runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
+async def on_refusal(request: Request, error: Exception) -> Response:
+    """Inside the session, so that its changes are kept."""
+    return await answer_to(error, request.scope, kit_of(request))
+
+
+def _lifespan(house: House) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        await house.stairs.start()
+        house.lifecycle.started()
+        try:
+            yield
+        finally:
+            house.lifecycle.stop()
+            await house.stairs.stop()
+
+    return lifespan

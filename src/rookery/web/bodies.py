@@ -1,0 +1,54 @@
+"""Bodies in and out of the app: read within a time limit, JSON as typed values."""
+
+import asyncio
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive
+
+from rookery.boundary.offload import Threads
+from rookery.web.faults import BodyTooSlow, InvalidBody, MalformedJson
+from rookery.web.scope import body_in, has_more
+
+T = TypeVar("T")
+
+# Decoding this much takes well under a millisecond; more goes to a thread.
+LARGE = 64 * 1024
+BODY_SECONDS = 30.0
+
+
+async def read_body(receive: Receive, seconds: float = BODY_SECONDS) -> bytes:
+    """The whole body; its size is limited further out."""
+    body, more = bytearray(), True
+    try:
+        async with asyncio.timeout(seconds):
+            while more:
+                message = await receive()
+                body += body_in(message)
+                more = has_more(message)
+    except TimeoutError:
+        raise BodyTooSlow from None
+    return bytes(body)
+
+
+async def read_json(request: Request, kind: type[T], threads: Threads) -> T:
+    """The request's body; raises MalformedJson or InvalidBody, which says what is wrong where."""
+    body = await read_body(request.receive)
+    return await threads.cpu(decode, body, kind) if len(body) > LARGE else decode(body, kind)
+
+
+def decode(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise InvalidBody(f"{error}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise MalformedJson from None
+
+
+def json_answer(
+    value: object, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    return Response(msgspec.json.encode(value), status, headers, "application/json")

@@ -1,0 +1,163 @@
+"""Everything a request can be refused for, and the one table that says how each is answered.
+
+A fault's docstring is the text that the client reads. The table is asked by class and then by base
+class, so that errors of other rooms find their row too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+import msgspec
+from starlette.exceptions import HTTPException
+
+from rookery.boundary.gate import GateFull
+from rookery.boundary.offload import Overloaded
+
+
+class Fault(Exception):
+    """The request can't be answered."""
+
+    def __str__(self) -> str:
+        return super().__str__() or (self.__doc__ or "").strip()
+
+
+class BadRequest(Fault):
+    """The request can't be understood."""
+
+
+class MalformedJson(BadRequest):
+    """The body is not valid JSON."""
+
+
+class MalformedForm(BadRequest):
+    """The form can't be read."""
+
+
+class BadHost(BadRequest):
+    """This server does not answer to that host name. Its operator can allow the name."""
+
+
+class BadPath(BadRequest):
+    """The address holds characters that are never part of one."""
+
+
+class Forbidden(Fault):
+    """You may not do this."""
+
+
+class CsrfRefused(Forbidden):
+    """The form has expired or came from another site. Load the page again and repeat."""
+
+
+class NotFound(Fault):
+    """There is nothing at this address."""
+
+
+class MethodNotAllowed(Fault):
+    """This address does not take that method."""
+
+
+class BodyTooSlow(Fault):
+    """The body did not arrive in time."""
+
+
+class BodyTooLarge(Fault):
+    """The body is larger than this address takes."""
+
+
+class PathTooLong(Fault):
+    """The address is too long."""
+
+
+class InvalidBody(Fault):
+    """The body does not have the expected form."""
+
+
+class TooManyRequests(Fault):
+    """Too many attempts; wait a little."""
+
+
+class HeadersTooLarge(Fault):
+    """The request's headers are too large or too many."""
+
+
+class Unavailable(Fault):
+    """The server can't answer right now; try again in a moment."""
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    """The wire shape of every error to a program. Workers die without `duration`."""
+
+    error: str
+    duration: float
+    # What the official server says about unknown addresses; some scripts look for it.
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one kind of error is answered.
+
+    `retry` means that nobody did anything wrong: a worker then gets no JSON, because it would take
+    a JSON error for a verdict on its account or its task, and give up instead of trying again.
+    """
+
+    status: int
+    title: str
+    retry: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+UNEXPECTED = Shape(500, "Something went wrong here", retry=True)
+
+TABLE: Mapping[type[Exception], Shape] = {
+    BadRequest: Shape(400, "That request makes no sense"),
+    # A renamed server must not make its fleet give up.
+    BadHost: Shape(400, "Unknown host name", retry=True),
+    Forbidden: Shape(403, "Not allowed"),
+    NotFound: Shape(404, "Nothing here"),
+    MethodNotAllowed: Shape(405, "Not this way"),
+    BodyTooSlow: Shape(408, "Too slow", retry=True, headers={"connection": "close"}),
+    BodyTooLarge: Shape(413, "Too large"),
+    PathTooLong: Shape(414, "Address too long"),
+    InvalidBody: Shape(422, "That does not fit"),
+    TooManyRequests: Shape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
+    HeadersTooLarge: Shape(431, "Headers too large"),
+    Unavailable: Shape(503, "Not available right now", retry=True, headers={"retry-after": "5"}),
+    Overloaded: Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"}),
+    GateFull: Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"}),
+    Exception: UNEXPECTED,
+}
+
+_BY_STATUS: Mapping[int, type[Fault]] = {
+    400: BadRequest,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotAllowed,
+    413: BodyTooLarge,
+    422: InvalidBody,
+    503: Unavailable,
+}
+
+
+def shape_of(error: Exception) -> Shape:
+    return next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
+
+
+def fault_in(error: Exception) -> tuple[Exception, Mapping[str, str]]:
+    """The framework's own refusals as ours, with the headers they bring (Allow, for one)."""
+    if not isinstance(error, HTTPException):
+        return error, {}
+    kind = _BY_STATUS.get(error.status_code, BadRequest)
+    own_words = error.detail and error.detail != HTTPStatus(error.status_code).phrase
+    return kind(error.detail) if own_words else kind(), error.headers or {}
+
+
+def text_of(error: Exception) -> str:
+    """What the client reads: a fault's own words, and nothing of an unexpected error's."""
+    if isinstance(error, Fault):
+        return str(error)
+    if shape_of(error) is UNEXPECTED:
+        return "The server made a mistake. It has been written down."
+    return "The server is busy. Try again in a moment."

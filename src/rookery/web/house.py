@@ -1,0 +1,80 @@
+"""What the composition root hands to the web app: ports, crossings and the rules of this site."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from rookery.boundary.bridge import Bridge
+from rookery.boundary.gate import Gate
+from rookery.boundary.meter import LoopMeter
+from rookery.boundary.offload import Threads
+from rookery.boundary.watch import LoopWatch
+from rookery.clock import Clock
+from rookery.logs import Log
+from rookery.service.users import Users
+from rookery.web.hosts import Hosts, hosts
+from rookery.web.lifecycle import Lifecycle
+from rookery.web.proxies import Proxies
+from rookery.web.steps import Opened, Stairs, Step
+from rookery.web.streams import Streams
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStats:
+    """The database pool in three figures."""
+
+    size: int
+    idle: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a request may be. `bodies` names the paths that take more than the default."""
+
+    head_bytes: int = 32 * 1024
+    headers: int = 100
+    path_bytes: int = 8 * 1024
+    body_bytes: int = 1024 * 1024
+    bodies: dict[str, int] = field(default_factory=dict)
+
+
+def always() -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a process has before it opens anything, from its first moment to its last."""
+
+    threads: Threads
+    clock: Clock
+    log: Log
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    streams: Streams = field(default_factory=Streams)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """Everything the app needs, and nothing it opens itself."""
+
+    users: Users
+    threads: Threads
+    bridge: Opened[Bridge]
+    stairs: Stairs
+    ground_steps: tuple[Step, ...] = ()  # taken before the house was built, listed with its own
+    clock: Clock
+    log: Log
+    secret_keys: Callable[[], tuple[bytes, ...]]  # the last one signs, all are accepted
+    database_answers: Callable[[], Awaitable[None]]  # raises or takes too long when it does not
+    watch: Opened[LoopWatch] = field(default_factory=lambda: Opened("watch"))
+    meter: LoopMeter = field(default_factory=LoopMeter)
+    gates: tuple[Gate, ...] = ()
+    pool: Callable[[], PoolStats | None] = lambda: None
+    is_primary: Callable[[], bool] = always
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    streams: Streams = field(default_factory=Streams)
+    base_url: str | None = None
+    hosts: Hosts = field(default_factory=lambda: hosts(None))
+    proxies: Proxies = field(default_factory=Proxies)
+    limits: Limits = field(default_factory=Limits)
+    access_log: bool = False

@@ -1,0 +1,179 @@
+"""The figures of one process as Prometheus metric families."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+
+from prometheus_client import generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from rookery import __version__
+from rookery.boundary.bridge import BridgeStats
+from rookery.boundary.gate import GateStats
+from rookery.boundary.histogram import Histogram
+from rookery.boundary.meter import LoopTime
+from rookery.boundary.offload import LimiterStats
+from rookery.web.house import House, PoolStats
+from rookery.web.traffic import BOUNDS, Key, Tally, Traffic
+
+_Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
+_GAUGE = GaugeMetricFamily
+_COUNTER = CounterMetricFamily
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A snapshot taken on the loop; a thread turns it into text."""
+
+    tallies: tuple[tuple[Key, Tally], ...]
+    inside: int
+    streams: int
+    limiters: tuple[LimiterStats, ...]
+    gates: tuple[GateStats, ...]
+    bridge: BridgeStats | None
+    lag: Histogram | None
+    longest_lag: float
+    loop_times: dict[str, LoopTime]
+    pool: PoolStats | None
+    primary: bool
+
+
+def figures(house: House, traffic: Traffic) -> Figures:
+    return Figures(
+        tallies=traffic.tallies(),
+        inside=traffic.inside,
+        streams=len(house.streams),
+        limiters=house.threads.stats(),
+        gates=tuple(gate.stats() for gate in house.gates),
+        bridge=house.bridge().stats() if house.bridge.is_open else None,
+        lag=house.watch().histogram() if house.watch.is_open else None,
+        longest_lag=house.watch().longest if house.watch.is_open else 0.0,
+        loop_times=house.meter.times(),
+        pool=house.pool(),
+        primary=house.is_primary(),
+    )
+
+
+def exposition(shown: Figures) -> bytes:
+    """Prometheus' text format; takes about a millisecond, so not on the loop."""
+    return generate_latest(_Snapshot(shown))
+
+
+class _Snapshot(Collector):
+    def __init__(self, shown: Figures) -> None:
+        self._shown = shown
+
+    def collect(self) -> Iterator[Metric]:
+        shown = self._shown
+        yield InfoMetricFamily("rookery_build", "This build", value={"version": __version__})
+        yield GaugeMetricFamily("rookery_primary", "1 on the primary", value=float(shown.primary))
+        yield _requests(shown.tallies)
+        yield _request_seconds(shown.tallies)
+        yield _gauge("rookery_requests_inside", "Requests being answered", shown.inside)
+        yield _gauge("rookery_streams_open", "Answers without an end", shown.streams)
+        yield from _limiters(shown.limiters)
+        yield from _gates(shown.gates)
+        yield from _bridge(shown.bridge)
+        yield from _lag(shown.lag, shown.longest_lag)
+        yield from _loop_times(shown.loop_times)
+        yield from _pool(shown.pool)
+
+
+def _gauge(name: str, purpose: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, purpose, value=value)
+
+
+def _by_name(
+    family: _Family, name: str, purpose: str, values: Iterable[tuple[str, float]]
+) -> Metric:
+    metric = family(name, purpose, labels=["name"])
+    for label, value in values:
+        metric.add_metric([label], value)
+    return metric
+
+
+def _families(
+    prefix: str,
+    stats: Sequence[LimiterStats | GateStats],
+    fields: tuple[str, ...],
+    family: _Family,
+) -> Iterator[Metric]:
+    """A metric for each field, with a sample for each limiter or gate."""
+    for field in fields:
+        values = ((one.name, getattr(one, field)) for one in stats)
+        yield _by_name(family, f"{prefix}_{field}", field.capitalize(), values)
+
+
+def _cumulative(bounds: Iterable[float], counts: Iterable[int]) -> list[tuple[str, float]]:
+    edges = [*(str(bound) for bound in bounds), "+Inf"]
+    return list(zip(edges, map(float, accumulate(counts)), strict=True))
+
+
+def _requests(tallies: tuple[tuple[Key, Tally], ...]) -> Metric:
+    labels = ["route", "method", "status"]
+    metric = CounterMetricFamily("rookery_requests", "Answers; status 0 broke off", labels=labels)
+    for (route, method, status), tally in tallies:
+        metric.add_metric([route, method, str(status)], tally.count)
+    return metric
+
+
+def _request_seconds(tallies: tuple[tuple[Key, Tally], ...]) -> Metric:
+    metric = HistogramMetricFamily("rookery_request_seconds", "Time to answer", labels=["route"])
+    for route, same in groupby(tallies, key=lambda pair: pair[0][0]):
+        total = sum((tally for _, tally in same), start=Tally())
+        metric.add_metric([route], _cumulative(BOUNDS, total.buckets), total.seconds)
+    return metric
+
+
+def _limiters(limiters: tuple[LimiterStats, ...]) -> Iterator[Metric]:
+    yield from _families("rookery_threads", limiters, ("size", "running", "waiting"), _GAUGE)
+    yield from _families("rookery_threads", limiters, ("calls", "refused"), _COUNTER)
+
+
+def _gates(gates: tuple[GateStats, ...]) -> Iterator[Metric]:
+    yield from _families("rookery_gate", gates, ("size", "inside"), _GAUGE)
+    yield from _families("rookery_gate", gates, ("entered", "refused"), _COUNTER)
+
+
+def _bridge(bridge: BridgeStats | None) -> Iterator[Metric]:
+    if bridge is None:
+        return
+    yield _gauge("rookery_bridge_inside", "Calls from threads to the loop", bridge.inside)
+    yield _gauge("rookery_bridge_waiting", "Threads that wait for a place", bridge.waiting)
+    yield CounterMetricFamily("rookery_bridge_calls", "Calls", value=bridge.calls)
+    yield CounterMetricFamily("rookery_bridge_timeouts", "Given up", value=bridge.timeouts)
+    yield CounterMetricFamily("rookery_bridge_refused", "Refused", value=bridge.refused)
+
+
+def _lag(lag: Histogram | None, longest: float) -> Iterator[Metric]:
+    if lag is None:
+        return
+    metric = HistogramMetricFamily("rookery_loop_lag_seconds", "How late the event loop was")
+    metric.add_metric([], _cumulative(lag.bounds, lag.counts), lag.total_seconds)
+    yield metric
+    yield _gauge("rookery_loop_lag_longest_seconds", "The longest since the start", longest)
+
+
+def _loop_times(times: dict[str, LoopTime]) -> Iterator[Metric]:
+    named = sorted(times.items())
+    seconds = ((route, time.total_seconds) for route, time in named)
+    calls = ((route, time.calls) for route, time in named)
+    longest = ((route, time.longest_step_seconds) for route, time in named)
+    yield _by_name(_COUNTER, "rookery_loop_seconds", "Spent on the loop", seconds)
+    yield _by_name(_COUNTER, "rookery_loop_calls", "Calls measured", calls)
+    yield _by_name(_GAUGE, "rookery_loop_longest_step_seconds", "Longest at a stretch", longest)
+
+
+def _pool(pool: PoolStats | None) -> Iterator[Metric]:
+    if pool is None:
+        return
+    yield _gauge("rookery_pool_connections", "Connections to the database", pool.size)
+    yield _gauge("rookery_pool_idle", "Idle connections", pool.idle)
+    yield _gauge("rookery_pool_most", "Most connections", pool.most)

@@ -1,0 +1,111 @@
+"""The OpenAPI document of the JSON routes, made from the types that encode and decode them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import msgspec
+from starlette.routing import BaseRoute, Route
+
+from rookery import __version__
+from rookery.web.faults import ErrorBody
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_MARK = "__rookery_operation__"
+_REFERENCE = "#/components/schemas/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one endpoint takes and gives. A text in `answers` is a media type without a schema."""
+
+    summary: str
+    answers: Mapping[int, type | str]
+    body: type | None = None
+    path: Mapping[str, type] = field(default_factory=dict)
+    query: Mapping[str, type] = field(default_factory=dict)
+
+
+def described(operation: Operation) -> Callable[[F], F]:
+    """Puts an endpoint into the document."""
+
+    def mark(endpoint: F) -> F:
+        setattr(endpoint, _MARK, operation)
+        return endpoint
+
+    return mark
+
+
+def document(routes: Iterable[BaseRoute]) -> bytes:
+    """The document in JSON."""
+    found = [
+        (route, operation)
+        for route in routes
+        if isinstance(route, Route) and (operation := operation_of(route.endpoint)) is not None
+    ]
+    _, components = msgspec.json.schema_components(
+        _types_in(operation for _, operation in found), ref_template=_REFERENCE
+    )
+    paths: dict[str, dict[str, object]] = {}
+    for route, operation in found:
+        for method in sorted((route.methods or set()) - {"HEAD"}):
+            paths.setdefault(route.path_format, {})[method.lower()] = _entry(operation)
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "Rookery", "version": __version__},
+            "paths": paths,
+            "components": {"schemas": components},
+        }
+    )
+
+
+def operation_of(endpoint: object) -> Operation | None:
+    return cast("Operation | None", getattr(endpoint, _MARK, None))
+
+
+def _types_in(operations: Iterable[Operation]) -> list[type]:
+    kinds: list[type] = [ErrorBody]
+    for operation in operations:
+        given = (operation.body, *operation.answers.values())
+        kinds += [kind for kind in given if isinstance(kind, type)]
+    return kinds
+
+
+def _entry(operation: Operation) -> dict[str, object]:
+    entry: dict[str, object] = {
+        "summary": operation.summary,
+        "responses": {
+            **{str(code): _answer(kind) for code, kind in operation.answers.items()},
+            "default": _answer(ErrorBody),
+        },
+    }
+    parameters = [
+        *(_parameter(name, "path", kind) for name, kind in operation.path.items()),
+        *(_parameter(name, "query", kind) for name, kind in operation.query.items()),
+    ]
+    if parameters:
+        entry["parameters"] = parameters
+    if operation.body is not None:
+        entry["requestBody"] = {"required": True, "content": _json_content(operation.body)}
+    return entry
+
+
+def _answer(kind: type | str) -> dict[str, object]:
+    if isinstance(kind, str):
+        return {"description": kind, "content": {kind: {}}}
+    return {"description": (kind.__doc__ or "").strip(), "content": _json_content(kind)}
+
+
+def _json_content(kind: type) -> dict[str, object]:
+    return {"application/json": {"schema": _schema(kind)}}
+
+
+def _parameter(name: str, place: str, kind: type) -> dict[str, object]:
+    return {"name": name, "in": place, "required": place == "path", "schema": _schema(kind)}
+
+
+def _schema(kind: type) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
+    return schema

@@ -1,0 +1,48 @@
+"""Who a path is for: the worker fleet, other programs, or people."""
+
+import enum
+
+WORKER_PATHS = frozenset(
+    {
+        "/api/request_version",
+        "/api/request_task",
+        "/api/update_task",
+        "/api/beat",
+        "/api/request_spsa",
+        "/api/failed_task",
+        "/api/stop_run",
+        "/api/upload_pgn",
+        "/api/worker_log",
+    }
+)
+# Asked by load balancers and monitors, also while the server starts and stops.
+PROBE_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
+STATIC_PREFIX = "/static/"
+
+
+class Audience(enum.Enum):
+    """Decides how an answer is shaped, an error above all."""
+
+    WORKER = "worker"
+    PROGRAM = "program"
+    PERSON = "person"
+
+
+def audience_of(path: str) -> Audience:
+    if path in WORKER_PATHS:
+        return Audience.WORKER
+    if path.startswith("/api/") or path == "/api" or path in PROGRAM_PATHS:
+        return Audience.PROGRAM
+    return Audience.PERSON
+
+
+def is_same_for_all(path: str) -> bool:
+    """Whether the answer never depends on who asks."""
+    return path.startswith(STATIC_PREFIX) or path in PROGRAM_PATHS or path in WORKER_PATHS
+
+
+def is_local(path: str) -> bool:
+    """Whether a place to go next lies on this site, whatever a browser makes of it."""
+    plain = path.isascii() and path.isprintable() and "\\" not in path
+    return plain and path.startswith("/") and not path.startswith("//")

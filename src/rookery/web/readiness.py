@@ -1,0 +1,45 @@
+"""Whether this process can do its work right now, asked by load balancers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from rookery.clock import Clock
+from rookery.web.lifecycle import Lifecycle, Phase
+
+ANSWER_SECONDS = 2.0
+# The database is asked at most this often, however many probes there are.
+REMEMBERED_SECONDS = 0.5
+
+
+class Readiness:
+    """Ready means: started, not stopping, and the database answers."""
+
+    def __init__(
+        self, lifecycle: Lifecycle, database_answers: Callable[[], Awaitable[None]], clock: Clock
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._database_answers = database_answers
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._asked = float("-inf")
+        self._reason = ""
+
+    async def reason_against(self) -> str:
+        """Why not, in words; empty when ready."""
+        if self._lifecycle.phase is not Phase.READY:
+            return f"the server is {self._lifecycle.phase.value}"
+        async with self._one_at_a_time:
+            if self._clock.seconds() - self._asked >= REMEMBERED_SECONDS:
+                self._reason = await self._ask()
+                self._asked = self._clock.seconds()
+        return self._reason
+
+    async def _ask(self) -> str:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._database_answers()
+        except TimeoutError:
+            return "the database does not answer"
+        except Exception as error:  # noqa: BLE001 - whatever it is, it means not ready
+            return f"the database can't be used: {type(error).__name__}"
+        return ""

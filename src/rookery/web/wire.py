@@ -1,0 +1,88 @@
+"""The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole."""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from rookery.logs import Log
+
+HEAD_BYTES = 64 * 1024
+HEAD_SECONDS = 60.0
+
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-length: 46\r\n"
+    b"connection: close\r\n\r\n"
+    b"The request's headers are too large or many.\r\n"
+)
+
+
+class LimitedHttp(HttpToolsProtocol):
+    """A client that sends headers without end, or none, is cut off; the parser alone would wait."""
+
+    log: Log
+    _head_bytes = 0
+    _in_head = True
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        super().connection_made(transport)
+        self._be_patient()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._need_no_patience()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES and self._is_still_head(data):
+                self._refuse()
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        self._be_patient()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._need_no_patience()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self.log.warning("request_unreadable", client=self._peer())
+        super().send_400_response(msg)
+
+    def _is_still_head(self, data: bytes) -> bool:
+        """A large first piece may be a small head and much body."""
+        return b"\r\n\r\n" not in data[:HEAD_BYTES]
+
+    def _refuse(self) -> None:
+        self.log.warning("request_head_too_large", client=self._peer())
+        self.transport.write(_TOO_LARGE)
+        self.transport.close()
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.log.info("request_never_came", client=self._peer())
+            self.transport.close()
+
+    def _be_patient(self) -> None:
+        if self._patience is None:
+            self._patience = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _need_no_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _peer(self) -> str:
+        return self.client[0] if self.client else ""
+
+
+def protocol(log: Log) -> type[LimitedHttp]:
+    """uvicorn makes the connections, so the log comes along with the class."""
+    return type("RookeryHttp", (LimitedHttp,), {"log": log})

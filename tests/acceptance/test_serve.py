@@ -1,0 +1,79 @@
+"""`rookery serve` and `rookery up` as a person uses them."""
+
+import re
+import signal
+import urllib.parse
+import urllib.request
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import pytest
+
+from tests.served import served
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "the data"
+
+
+def test_a_deep_folder_with_spaces_is_good_enough(tmp_path: Path) -> None:
+    with served(tmp_path / ("deep folder " * 12) / "the data") as server:
+        assert server.get("/readyz") == (200, '{"ready":true}')
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_cleanly(data: Path, number: signal.Signals) -> None:
+    with served(data) as server:
+        server.until("ready")
+        assert server.stop(number) == 0
+        assert server.until("stopped")["failed_steps"] == []
+
+
+def test_nothing_blocks_the_loop_from_start_to_stop(data: Path) -> None:
+    with served(data) as server:
+        for path in ("/", "/login", "/healthz", "/readyz", "/metrics", "/openapi.json", "/none"):
+            server.get(path)
+        server.stop()
+        assert [one for one in server.events() if one["event"] == "loop_violation"] == []
+
+
+def test_up_makes_an_account_that_can_log_in(data: Path) -> None:
+    with served(data, "up") as server:
+        address = server.address
+        server.stop()
+        password = re.search(r"password (\S+)", server.said())
+    assert password is not None
+    with served(data, "up") as again:
+        assert log_in(again.address, "admin", password[1]) == again.address + "/"
+        again.stop()
+        said = again.said()
+    assert again.address in said
+    assert "password" not in said
+    assert address.startswith("http://127.0.0.1:")
+
+
+def test_up_can_reset_the_password(data: Path) -> None:
+    with served(data, "up") as first:
+        first.until("ready")
+        first.stop()
+    with served(data, "up", "--reset-password") as second:
+        address = second.address
+        # What was printed before the address is complete once the server is ready.
+        assert second.process.stdout is not None
+        printed = "".join(second.process.stdout.readline() for _ in range(3))
+        password = re.search(r"password (\S+)", printed)
+        assert password is not None
+        assert log_in(address, "admin", password[1]) == address + "/"
+
+
+def log_in(address: str, name: str, password: str) -> str:
+    """Where the browser is after it sent the form."""
+    cookies = urllib.request.HTTPCookieProcessor(CookieJar())
+    browser = urllib.request.build_opener(cookies)
+    form = browser.open(address + "/login").read().decode()
+    token = re.search(r'name="csrf_token" value="([^"]+)"', form)
+    assert token is not None
+    fields = {"username": name, "password": password, "csrf_token": token[1]}
+    sent = browser.open(address + "/login", urllib.parse.urlencode(fields).encode())
+    return str(sent.url)

@@ -1,0 +1,78 @@
+"""Fails every test whose code blocked the loop; tests/conftest.py makes these names known.
+
+A test that blocks the loop on purpose asks for `may_block_the_loop`; one that plants a violation
+takes it out of `violations`, and what it leaves there fails it.
+
+A long callback is only a suspicion at first: where a hypervisor stops the machine for a moment,
+that moment may be booked as CPU time of whatever was running. So the test runs once more, and
+fails when the same callback is long again.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from rookery.boundary import detect
+from rookery.boundary.detect import Violation
+
+_SUSPECTED = pytest.StashKey[frozenset[str]]()
+
+
+class Violations:
+    """What detection has found and nobody has taken out yet."""
+
+    def __init__(self) -> None:
+        self._found: list[Violation] = []
+
+    def add(self, violation: Violation) -> None:
+        self._found.append(violation)
+
+    def take(self) -> list[Violation]:
+        taken, self._found = self._found, []
+        return taken
+
+
+@pytest.fixture
+def may_block_the_loop() -> None:
+    """Asked for by tests that need a blocked loop: detection stays off."""
+
+
+@pytest.fixture(autouse=True)
+def violations(request: pytest.FixtureRequest) -> Iterator[Violations]:
+    """What the test's code did to the loop; must be empty in the end."""
+    found = Violations()
+    if may_block_the_loop.__name__ in request.fixturenames:
+        yield found
+        return
+    detection = detect.install(found.add)
+    yield found
+    detection.uninstall()
+    _judge(found.take(), request.node)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a test, and once more when it is suspected of a long callback."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    if _SUSPECTED in item.stash:
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _judge(left: list[Violation], test: pytest.Item) -> None:
+    before = test.stash.get(_SUSPECTED, frozenset())
+    proven = [one for one in left if one.kind != "long callback" or one.what in before]
+    if proven:
+        pytest.fail("the loop was blocked:\n" + "\n".join(map(_sentence, proven)), pytrace=False)
+    if left:
+        test.stash[_SUSPECTED] = frozenset(one.what for one in left)
+
+
+def _sentence(violation: Violation) -> str:
+    took = f", {violation.seconds * 1000:.0f} ms of CPU" if violation.seconds else ""
+    return f"{violation.kind}: {violation.what}{took}\n{violation.stack}"

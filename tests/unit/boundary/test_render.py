@@ -1,0 +1,32 @@
+"""The inventory as people read it."""
+
+from rookery.boundary.domains import Domain, Entry
+from rookery.boundary.meter import LoopTime
+from rookery.boundary.render import markdown_inventory, text_table
+
+ENTRIES = (
+    Entry("route", "GET /healthz", Domain.LOOP, "a constant"),
+    Entry("lifespan", "pool", Domain.THREAD, "opens | waits"),
+)
+
+
+def test_the_columns_of_the_text_are_aligned() -> None:
+    assert text_table(ENTRIES).splitlines() == [
+        "KIND      NAME          DOMAIN  WHY",
+        "route     GET /healthz  LOOP    a constant",
+        "lifespan  pool          THREAD  opens | waits",
+    ]
+
+
+def test_measured_loop_time_is_shown_where_there_is_some() -> None:
+    table = text_table(ENTRIES, {"GET /healthz": LoopTime(2, 0.0003, 0.0002)})
+    assert table.splitlines()[1].split() == [
+        *("route", "GET", "/healthz", "LOOP", "2", "150", "µs", "200", "µs", "a", "constant")
+    ]
+
+
+def test_the_markdown_has_no_figures_and_escapes_its_own_signs() -> None:
+    assert markdown_inventory(ENTRIES).splitlines()[2:] == [
+        "| route | `GET /healthz` | LOOP | a constant |",
+        r"| lifespan | `pool` | THREAD | opens \| waits |",
+    ]

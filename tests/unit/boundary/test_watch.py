@@ -1,0 +1,65 @@
+"""The watch knows how late the loop is, and shows what holds it."""
+
+import time
+from threading import Event, active_count
+
+import anyio
+import pytest
+
+from rookery.boundary.watch import Blockage, LoopWatch
+from tests.eventually import eventually
+
+pytestmark = pytest.mark.anyio
+
+
+def ignore(blockage: Blockage) -> None:
+    """Nobody wants to know in this test."""
+
+
+async def test_every_sign_of_life_is_counted() -> None:
+    async with LoopWatch(ignore, interval_seconds=0.001) as watch:
+        await eventually(lambda: watch.histogram().count >= 3)
+    assert watch.longest > 0
+
+
+@pytest.mark.usefixtures("may_block_the_loop")
+async def test_a_blocked_loop_is_reported_with_the_stack_of_what_blocks_it() -> None:
+    seen: list[Blockage] = []
+    found = Event()
+
+    def report(blockage: Blockage) -> None:
+        if "the_culprit" in blockage.stack:
+            seen.append(blockage)
+            found.set()
+
+    def the_culprit() -> None:
+        assert found.wait(60)
+
+    async with LoopWatch(report, interval_seconds=0.001, threshold_seconds=0.01) as watch:
+        the_culprit()
+        await eventually(lambda: watch.longest > 0.01)
+    assert seen[0].seconds >= 0.01
+
+
+@pytest.mark.usefixtures("may_block_the_loop")
+async def test_a_long_blockage_is_reported_again_after_twice_the_time() -> None:
+    seen: list[Blockage] = []
+    async with LoopWatch(seen.append, interval_seconds=0.001, threshold_seconds=0.005):
+        while len(seen) < 3:
+            time.sleep(0.001)  # noqa: ASYNC251 - the loop has to be blocked
+    assert seen[0].seconds < seen[1].seconds < seen[2].seconds
+
+
+async def test_a_loop_that_answers_is_not_reported() -> None:
+    seen: list[Blockage] = []
+    async with LoopWatch(seen.append, interval_seconds=0.001, threshold_seconds=60) as watch:
+        await eventually(lambda: watch.histogram().count >= 2)
+    assert seen == []
+
+
+async def test_the_watch_leaves_no_thread_behind() -> None:
+    await anyio.to_thread.run_sync(int)  # the pool's own thread may stay
+    before = active_count()
+    async with LoopWatch(ignore, interval_seconds=60):
+        pass
+    assert active_count() == before

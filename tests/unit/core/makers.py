@@ -1,0 +1,141 @@
+"""Standing characters of the core's tests: runs, machines and results with only what matters."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import settings
+
+from rookery.core.answers import Grant, TaskCall
+from rookery.core.engine import STANDARD, Catalogue
+from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.core.lifecycle import Actor
+from rookery.core.machine import Machine, rookery_abilities
+from rookery.core.plan import Book, Plan, Rules, Side, Wishes
+from rookery.core.results import Results
+from rookery.core.run import Run, Status, create
+from rookery.core.scheduling.assignment import Assignment
+from rookery.core.spsa import set_up
+from rookery.core.stats.sprt import Sprt
+from rookery.core.task import Task
+from rookery.core.timecontrol import TimeControl, parse
+from rookery.core.workingset import WorkingSet
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+QUICK = settings(max_examples=40, derandomize=True, deadline=None)
+
+OWNER = Actor("olga")
+BOSS = Actor("boris", approver=True)
+STRANGER = Actor("sven")
+
+ROOKERY = rookery_abilities(system="linux")
+STC = parse("10+0.1")
+
+
+def later(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def run_id(name: str) -> str:
+    return name.encode().hex().ljust(24, "0")[:24]
+
+
+def make_side(tag: str = "idea", **fields: Any) -> Side:
+    side = Side(tag, "0" * 40)
+    return replace(side, **fields)
+
+
+def make_plan(
+    *,
+    sides: tuple[Side, ...] | None = None,
+    games: int = 40_000,
+    tc: TimeControl = STC,
+    threads: int = 1,
+    rules: Rules | None = None,
+    wishes: Wishes | None = None,
+    book: Book | None = None,
+    priority: int = 0,
+    throughput: int = 100,
+    auto_purge: bool = False,
+    owner: str = OWNER.name,
+    engine: str = "Stockfish",
+) -> Plan:
+    return Plan(
+        sides=sides or (make_side("idea", engine=engine), make_side("master", engine=engine)),
+        games=games,
+        tc=tc,
+        owner=owner,
+        book=book or Book("UHO.epd"),
+        threads=threads,
+        rules=rules or Rules(),
+        wishes=wishes or Wishes(),
+        priority=priority,
+        throughput=throughput,
+        auto_purge=auto_purge,
+    )
+
+
+def make_run(
+    name: str = "a",
+    plan: Plan | None = None,
+    kind: Kind | None = None,
+    *,
+    approved: bool = True,
+    share: float = 100.0,
+    cores: int = 0,
+    catalogue: Catalogue = STANDARD,
+) -> Run:
+    run = create(run_id(name), plan or make_plan(), kind or Fixed(), catalogue, NOW)
+    tally = replace(run.tally, cores=cores, workers=int(cores > 0))
+    status = Status(approver=BOSS.name if approved else "")
+    return replace(run, status=status, share=share, tally=tally)
+
+
+def sprt(batch: int = 1, elo0: float = 0.0, elo1: float = 10.0) -> SprtTest:
+    return SprtTest(Sprt(elo0, elo1, batch_size=batch))
+
+
+def spsa(games: int = 1000, lines: str = "P1,100,0,200,10,0.002") -> SpsaTuning:
+    return SpsaTuning(set_up(lines, games))
+
+
+def make_machine(name: str = "m", cores: int = 4, **fields: Any) -> Machine:
+    key = f"{name.encode().hex().ljust(8, '0')[:8]}-1111-4222-8333-444444444444"
+    machine = Machine(user="wanda", key=key, cores=cores, memory=64_000)
+    return replace(machine, **fields)
+
+
+def restarted(machine: Machine) -> Machine:
+    """The same machine under a new process."""
+    return replace(machine, key=machine.key[:8] + "-9999-4222-8333-444444444444")
+
+
+def pairs(
+    ll: int = 0, ld: int = 0, even: int = 0, wd: int = 0, ww: int = 0, **more: int
+) -> Results:
+    """Whole pairs; even ones are two draws."""
+    return Results(
+        wins=2 * ww + wd,
+        losses=2 * ll + ld,
+        draws=ld + 2 * even + wd,
+        pentanomial=(ll, ld, even, wd, ww),
+        **more,
+    )
+
+
+def working_with(*runs: Run) -> WorkingSet:
+    working = WorkingSet()
+    for run in runs:
+        working.admit(run, (), NOW)
+    return working
+
+
+def grant(working: WorkingSet, machine: Machine, now: datetime = NOW) -> Task:
+    """The task a machine is given, which it must get."""
+    answer = Assignment(working).request(machine, now).answer
+    assert isinstance(answer, Grant), answer
+    return answer.task
+
+
+def call_of(task: Task) -> TaskCall:
+    return TaskCall(task.run, task.id, task.machine)

@@ -1,0 +1,156 @@
+"""Requests for tasks: refusals first, then a task with games nobody else plays."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from rookery.core.answers import Grant, Refusal, RefusalKind, Waiting
+from rookery.core.events import Action
+from rookery.core.machine import Machine
+from rookery.core.reception import Reception
+from rookery.core.scheduling.assignment import Assignment
+from rookery.core.scheduling.eligibility import Filter
+from rookery.core.scheduling.policy import Policy
+from tests.unit.core.makers import (
+    NOW,
+    call_of,
+    grant,
+    later,
+    make_machine,
+    make_plan,
+    make_run,
+    restarted,
+    sprt,
+    working_with,
+)
+
+
+def refusal(
+    assignment: Assignment, machine: Machine, seconds: float = 0, limit: int = 16
+) -> RefusalKind | None:
+    answer = assignment.request(machine, later(seconds), limit=limit).answer
+    return answer.kind if isinstance(answer, Refusal) else None
+
+
+def test_a_task_starts_where_the_one_before_ended() -> None:
+    working = working_with(make_run(kind=sprt(batch=16)))
+    tasks = [grant(working, make_machine(f"m{number}", cores=number + 1)) for number in range(9)]
+    assert [task.id for task in tasks] == list(range(9))
+    assert tasks[0].start == 0
+    for one, two in pairwise(tasks):
+        assert two.start == one.start + one.games
+
+
+def test_a_grant_moves_the_sums_of_its_run() -> None:
+    working = working_with(make_run())
+    task = grant(working, make_machine(cores=8))
+    tally = working.runs()[task.run].tally
+    assert (tally.workers, tally.cores, tally.committed, tally.total, tally.tasks) == (
+        1,
+        8,
+        task.games,
+        task.games,
+        1,
+    )
+
+
+def test_a_blocked_machine_hears_why() -> None:
+    working = working_with(make_run())
+    machine = make_machine()
+    working.roster.blocks[machine.short_name] = "please update your compiler"
+    answer = Assignment(working).request(machine, NOW).answer
+    assert answer == Refusal(
+        RefusalKind.BLOCKED, "this machine is blocked: please update your compiler"
+    )
+
+
+def test_a_second_process_of_a_name_is_refused_while_the_first_was_heard_lately() -> None:
+    assignment = Assignment(working_with(make_run()))
+    machine = make_machine()
+    assignment.request(machine, NOW)
+    again = restarted(machine)
+    assert refusal(assignment, again, 120) is RefusalKind.DUPLICATE
+    assert refusal(assignment, again, 121) is None
+
+
+def test_the_same_process_may_ask_again_at_once_and_its_old_task_is_stale() -> None:
+    working = working_with(make_run())
+    task = grant(working, make_machine())
+    outcome = Assignment(working).request(make_machine(), later(1))
+    assert isinstance(outcome.answer, Grant)
+    assert [event.action for event in outcome.changes.events] == [Action.FAILED_TASK]
+    assert working.task((task.run, task.id)) is None
+    assert working.runs()[task.run].tally.workers == 1
+
+
+def test_a_user_has_a_limited_number_of_machines_wherever_they_are() -> None:
+    assignment = Assignment(working_with(make_run()))
+    for number in range(2):
+        assignment.request(make_machine(f"m{number}", address=f"10.0.0.{number}"), NOW)
+    third = make_machine("m3", address="10.0.0.3")
+    assert refusal(assignment, third, limit=2) is RefusalKind.LIMIT
+    assert refusal(assignment, replace(third, user="walter"), limit=2) is None
+    assert refusal(assignment, make_machine("m1"), limit=2) is None, "its own task doesn't count"
+
+
+def test_the_limit_may_count_addresses_instead() -> None:
+    assignment = Assignment(working_with(make_run()), Policy(limit_by_address=True))
+    assignment.request(make_machine("m1", address="10.0.0.1"), NOW)
+    near = make_machine("m2", user="walter", address="10.0.0.1")
+    assert refusal(assignment, near, limit=1) is RefusalKind.LIMIT
+    assert refusal(assignment, replace(near, address="10.0.0.2"), limit=1) is None
+
+
+def test_the_place_of_an_ended_task_is_free_again() -> None:
+    working = working_with(make_run())
+    assignment = Assignment(working)
+    task = grant(working, make_machine("m1"))
+    assert refusal(assignment, make_machine("m2"), limit=1) is RefusalKind.LIMIT
+    Reception(working).fail(call_of(task), "", NOW)
+    assert refusal(assignment, make_machine("m2"), limit=1) is None
+
+
+def test_who_gets_nothing_hears_why() -> None:
+    runs = [make_run("a", make_plan(threads=8)), make_run("b", approved=False)]
+    answer = Assignment(working_with(*runs)).request(make_machine(cores=4), NOW).answer
+    assert isinstance(answer, Waiting)
+    assert {reason.filter: number for reason, number in answer.reasons} == {
+        Filter.THREADS: 1,
+        Filter.UNAPPROVED: 1,
+    }
+
+
+def test_the_last_games_go_to_one_machine_and_the_next_waits() -> None:
+    working = working_with(make_run(plan=make_plan(games=10)))
+    assert grant(working, make_machine("m1")).games == 10
+    answer = Assignment(working).request(make_machine("m2"), NOW).answer
+    assert isinstance(answer, Waiting)
+
+
+def test_cores_converge_to_the_ratio_of_the_shares() -> None:
+    plans = (make_plan(owner="x", games=10**6), make_plan(throughput=50, games=10**6))
+    working = working_with(*(make_run(f"r{n}", plan) for n, plan in enumerate(plans)))
+    assignment = Assignment(working)
+    assignment.refresh_shares()
+    for number in range(300):
+        grant(working, make_machine(f"m{number:03}", cores=4, user=f"u{number}"))
+        assignment.refresh_shares()
+    one, two = (run.tally.cores for run in working.runs().values())
+    assert one / two == pytest.approx(2, rel=0.05)
+
+
+def test_next_in_line_is_what_a_request_gives() -> None:
+    working = working_with(make_run("a"), make_run("b"), make_run("c", make_plan(threads=8)))
+    assignment = Assignment(working)
+    for number in range(20):
+        machine = make_machine(f"m{number % 3}", cores=2 + 6 * (number % 2))
+        expected = assignment.next_in_line(machine, later(number))
+        task = grant(working, machine, later(number))
+        assert expected
+        assert task.run == expected.id
+
+
+def test_nobody_is_next_in_line_who_would_be_refused() -> None:
+    working = working_with(make_run())
+    assert Assignment(working).next_in_line(make_machine(), NOW, limit=0) is None

@@ -1,0 +1,86 @@
+"""Task and batch sizes."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rookery.core.run import Run
+from rookery.core.scheduling.pace import Pace
+from rookery.core.scheduling.sizing import (
+    batch_for,
+    batch_pairs,
+    batch_pairs_by_time,
+    expected_game_seconds,
+    task_games,
+)
+from rookery.core.timecontrol import parse
+from tests.unit.core.makers import QUICK, make_plan, make_run, sprt
+
+
+def size(run: Run, cores: int, pace: Pace | None = None) -> int:
+    return task_games(run, cores, expected_game_seconds(run, pace or Pace()))
+
+
+def with_committed(run: Run, committed: int) -> Run:
+    return replace(run, tally=replace(run.tally, committed=committed))
+
+
+@pytest.mark.parametrize(("cores", "games"), [(1, 64), (8, 480)])
+def test_sizes_of_sequential_tests_are_the_contracts(cores: int, games: int) -> None:
+    assert size(make_run(kind=sprt(batch=16)), cores) == games
+
+
+def test_other_kinds_come_in_whole_pairs() -> None:
+    assert size(make_run(), 1) == 58
+
+
+def test_what_is_left_is_rounded_up_to_a_whole_batch() -> None:
+    run = with_committed(make_run(kind=sprt(batch=16)), 40_000 - 10)
+    assert size(run, 8) == 32
+
+
+@QUICK
+@given(st.integers(1, 128), st.integers(1, 50), st.integers(0, 39_999))
+def test_every_size_is_positive_and_whole(cores: int, batch: int, committed: int) -> None:
+    run = with_committed(make_run(kind=sprt(batch=batch)), committed)
+    games = size(run, cores)
+    assert games > 0
+    assert games % (2 * batch) == 0
+    assert games < run.remaining + 2 * batch
+
+
+def test_measured_time_replaces_the_guess_within_reason_on_the_clock() -> None:
+    run = make_run()
+    assert size(run, 1, Pace(games=100, seconds=60)) == 30
+    assert size(run, 1, Pace(games=5, seconds=60)) == 58
+    assert size(run, 1, Pace(games=100, seconds=0.001)) == 8 * 58 + 2
+
+
+def test_nothing_but_measuring_tells_the_length_of_games_at_fixed_depth() -> None:
+    run = make_run(plan=make_plan(tc=parse("D=5")))
+    assert size(run, 1) == 30
+    assert size(run, 1, Pace(games=100, seconds=1)) == 1800
+
+
+def test_batches_are_the_contracts_or_a_minute_of_a_median_machine() -> None:
+    assert [batch_pairs(ratio) for ratio in (1, 6, 0.1, 50)] == [16, 3, 160, 1]
+    assert batch_pairs_by_time(slots=8, game_seconds=3) == 80
+    assert batch_pairs_by_time(slots=1, game_seconds=300) == 1
+
+
+def test_only_where_official_workers_play_does_a_batch_last_long() -> None:
+    classic = make_run(plan=make_plan(tc=parse("1+0.01"))).demands
+    ours = make_run(plan=make_plan(tc=parse("1+0.01"), engine="Tiny")).demands
+    assert batch_for(classic, length_ratio=0.1, slots=1, game_seconds=3) == 160
+    assert batch_for(ours, length_ratio=0.1, slots=1, game_seconds=3) == 10
+    assert batch_for(ours, length_ratio=6, slots=8, game_seconds=3) == 3
+
+
+def test_a_pace_follows_the_games() -> None:
+    pace = Pace().after(games=40, seconds=100, slots=4)
+    assert pace.game_seconds(99) == pytest.approx(10)
+    for _ in range(100):
+        pace = pace.after(games=40, seconds=200, slots=4)
+    assert pace.game_seconds(99) == pytest.approx(20, rel=0.01)

@@ -1,0 +1,273 @@
+"""What workers say about their tasks is taken in once, in order, and answered."""
+
+from dataclasses import replace
+
+import pytest
+
+from rookery.core import faults
+from rookery.core.answers import Alive, StopAnswer
+from rookery.core.changes import NO_CHANGES
+from rookery.core.endings import end_task
+from rookery.core.events import Action
+from rookery.core.kinds import Report, SpsaTuning
+from rookery.core.kinds.spsa import ticket_of
+from rookery.core.reception import Reception
+from rookery.core.results import Results
+from rookery.core.run import Run
+from rookery.core.spsa import Batch
+from rookery.core.task import Task
+from rookery.core.workingset import WorkingSet
+from tests.unit.core.makers import (
+    NOW,
+    call_of,
+    grant,
+    later,
+    make_machine,
+    make_plan,
+    make_run,
+    pairs,
+    restarted,
+    sprt,
+    spsa,
+    working_with,
+)
+
+
+class Scene:
+    """One run, one machine at its task."""
+
+    def __init__(self, run: Run) -> None:
+        self.working: WorkingSet = working_with(run)
+        self.reception = Reception(self.working)
+        self.task: Task = grant(self.working, make_machine())
+        self.call = call_of(self.task)
+
+    @property
+    def run(self) -> Run:
+        return self.working.runs()[self.task.run]
+
+    def report(self, results: Results, seconds: float = 600) -> Alive:
+        return self.reception.update(self.call, Report(results), later(seconds)).answer
+
+
+def test_a_report_moves_the_sums() -> None:
+    scene = Scene(make_run())
+    assert scene.report(pairs(ww=2)).alive
+    assert scene.run.tally.results == pairs(ww=2)
+    assert scene.report(pairs(ww=2, even=1)).alive
+    assert scene.run.tally.results == pairs(ww=2, even=1)
+    assert scene.run.updated == later(600)
+
+
+def test_an_identical_report_changes_nothing() -> None:
+    scene = Scene(make_run(kind=sprt()))
+    scene.report(pairs(ww=2))
+    before = scene.run
+    outcome = scene.reception.update(scene.call, Report(pairs(ww=2)), later(700))
+    assert outcome.answer.alive
+    assert outcome.changes is NO_CHANGES
+    assert scene.run is before
+
+
+def test_a_late_report_is_ignored_and_the_task_lives_on() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(ww=2))
+    assert scene.report(pairs(ww=1)) == Alive(True)
+    assert scene.run.tally.results == pairs(ww=2)
+
+
+def test_a_refused_report_ends_the_task_and_counts_nothing() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(ww=2))
+    answer = scene.report(pairs(ll=3))
+    assert not answer.alive
+    assert answer.error == "results reported before have changed"
+    assert scene.run.tally.results == pairs(ww=2)
+    assert scene.run.tally.workers == 0
+
+
+def test_a_full_task_is_done_and_its_place_is_free() -> None:
+    scene = Scene(make_run())
+    assert not scene.report(pairs(even=scene.task.games // 2)).alive
+    assert scene.run.tally.committed == scene.run.tally.results.games == scene.task.games
+    assert scene.report(pairs(even=1)) == Alive(False, info="the task is not active any more")
+
+
+def test_the_last_game_finishes_the_run() -> None:
+    scene = Scene(make_run(plan=make_plan(games=100)))
+    outcome = scene.reception.update(scene.call, Report(pairs(even=50)), later(999))
+    assert not outcome.answer.alive
+    (run,) = outcome.changes.runs
+    assert run.status.finished
+    assert not scene.working.runs()
+    assert [event.action for event in outcome.changes.events] == [Action.FINISHED_RUN]
+    (row,) = outcome.changes.closings[0].rows()
+    assert outcome.changes.tasks == (row,), "its row goes with the run's, not in a later slice"
+    assert (row.active, row.results.games) == (False, 100)
+
+
+def test_ending_a_task_twice_ends_it_once() -> None:
+    scene = Scene(make_run())
+    assert end_task(scene.working, scene.task, NOW)
+    assert not end_task(scene.working, scene.task, NOW)
+    assert scene.run.tally.workers == 0
+
+
+def test_a_verdict_finishes_a_sequential_test() -> None:
+    scene = Scene(make_run(kind=sprt(elo0=0, elo1=50)))
+    assert not scene.report(pairs(ww=17)).alive
+    assert not scene.working.runs()
+
+
+def test_a_run_that_wants_a_purge_is_not_called_finished_before_it() -> None:
+    scene = Scene(make_run(plan=make_plan(games=100, auto_purge=True)))
+    changes = scene.reception.update(scene.call, Report(pairs(even=50)), later(999)).changes
+    assert changes.purges == (scene.task.run,)
+    assert not changes.events
+
+
+def test_crashes_are_told_when_the_task_ends() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(even=2, crashes=4))
+    changes = scene.reception.fail(scene.call, "engine died", later(700)).changes
+    assert [event.action for event in changes.events] == [
+        Action.CRASH_OR_TIME,
+        Action.FAILED_TASK,
+    ]
+
+
+def test_games_faster_than_possible_are_told_once_and_counted() -> None:
+    scene = Scene(make_run())
+    report = Report(pairs(even=10))
+    first = scene.reception.update(scene.call, report, later(1)).changes
+    assert [event.action for event in first.events] == [Action.TOO_FAST]
+    assert scene.run.tally.results.games == 20
+    second = scene.reception.update(scene.call, Report(pairs(even=12)), later(2)).changes
+    assert not second.events
+
+
+def test_a_beat_keeps_a_task_alive_and_changes_nothing_else() -> None:
+    scene = Scene(make_run())
+    assert scene.reception.beat(scene.call, later(300)).alive
+    assert not scene.reception.expire(later(600))
+    assert scene.reception.expire(later(661)).events[0].action is Action.DEAD_TASK
+    assert not scene.reception.beat(scene.call, later(662)).alive
+
+
+def test_a_dead_tasks_games_count_and_the_rest_is_played_by_others() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(even=3))
+    scene.reception.expire(later(5000))
+    assert scene.run.tally.committed == 6
+    assert grant(scene.working, make_machine("other"), later(5000)).start == scene.task.games
+
+
+def test_silence_counts_only_while_the_server_could_hear() -> None:
+    scene = Scene(make_run())
+    scene.working.hearing.recover(later(1000))
+    assert not scene.reception.expire(later(1360))
+    assert scene.reception.expire(later(1361))
+
+
+def test_a_mass_death_is_buried_in_parts() -> None:
+    working = working_with(make_run())
+    for number in range(5):
+        grant(working, make_machine(f"m{number}"))
+    reception = Reception(working)
+    assert [len(reception.expire(later(400), most=2).tasks) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_a_failed_task_is_over_and_the_machine_is_not_given_the_run_again() -> None:
+    scene = Scene(make_run())
+    outcome = scene.reception.fail(scene.call, "build failed", later(60))
+    assert outcome.changes.events[0].message == "build failed"
+    assert scene.reception.fail(scene.call, "again", later(61)).changes is NO_CHANGES
+    machine = scene.task.machine
+    assert scene.working.would_play(machine, later(90)) is None
+    assert scene.working.would_play(restarted(machine), later(90)) is not None
+    assert scene.working.would_play(machine, later(3700)) is not None
+
+
+def test_a_failure_after_games_is_not_held_against_the_machine() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(even=3))
+    scene.reception.fail(scene.call, "network", later(700))
+    assert scene.working.would_play(scene.task.machine, later(700)) is not None
+
+
+def test_a_call_about_anothers_task_is_refused() -> None:
+    scene = Scene(make_run())
+    thief = replace(scene.call, machine=replace(scene.task.machine, user="mallory"))
+    with pytest.raises(faults.ForeignTask):
+        scene.reception.beat(thief, NOW)
+    ghost = replace(scene.call, machine=restarted(scene.task.machine))
+    with pytest.raises(faults.ForeignTask):
+        scene.reception.update(ghost, Report(pairs(ww=1)), NOW)
+
+
+def test_a_trusted_reporter_stops_a_broken_run() -> None:
+    scene = Scene(make_run())
+    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, trusted=True)
+    assert outcome.answer is StopAnswer.STOPPED
+    assert outcome.changes.runs[0].status.failed
+    again = scene.reception.stop(scene.call, "wrong bench", NOW, trusted=True)
+    assert again.answer is StopAnswer.FINISHED
+
+
+def test_the_owner_of_a_run_is_trusted_with_it() -> None:
+    scene = Scene(make_run(plan=make_plan(owner="wanda")))
+    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, trusted=False)
+    assert outcome.answer is StopAnswer.STOPPED
+
+
+def test_one_machine_with_bad_memory_does_not_stop_a_run_but_two_that_agree_do() -> None:
+    scene = Scene(make_run())
+    first = scene.reception.stop(scene.call, "bench 123", NOW, trusted=False)
+    assert first.answer is StopAnswer.NOT_TRUSTED
+    assert "not authorized" in first.changes.events[0].message
+    assert scene.working.would_play(scene.task.machine, NOW) is None
+    other, third = (grant(scene.working, make_machine(name)) for name in ("other", "third"))
+    differs = scene.reception.stop(call_of(other), "bench 999", NOW, trusted=False)
+    assert differs.answer is StopAnswer.NOT_TRUSTED
+    agrees = scene.reception.stop(call_of(third), "bench 123", NOW, trusted=False)
+    assert agrees.answer is StopAnswer.STOPPED
+
+
+def test_a_tune_folds_a_batch_once_though_it_is_reported_twice() -> None:
+    scene = Scene(make_run(plan=make_plan(games=1000), kind=spsa()))
+    kind = scene.run.kind
+    assert isinstance(kind, SpsaTuning)
+    drawn = kind.perturbed(b"\x80")
+    assert scene.reception.issue(scene.call, ticket_of([drawn]), later(1)).answer.alive
+    report = Report(pairs(ww=4), (Batch(8, 8, 0, drawn.issued.signature),))
+    assert scene.reception.update(scene.call, report, later(600)).answer.alive
+    moved = scene.run.kind
+    assert moved != kind
+    outcome = scene.reception.update(scene.call, report, later(615))
+    assert outcome.answer.alive
+    assert outcome.changes is NO_CHANGES
+    assert scene.run.kind is moved
+
+
+def test_a_task_that_is_over_gets_no_ticket() -> None:
+    scene = Scene(make_run(kind=spsa()))
+    scene.reception.fail(scene.call, "", NOW)
+    assert not scene.reception.issue(scene.call, (), NOW).answer.alive
+
+
+def test_the_machine_is_kept_as_it_describes_itself_at_the_address_of_the_start() -> None:
+    scene = Scene(make_run())
+    machine = replace(scene.task.machine, nps=700_000.0, address="elsewhere")
+    call = replace(scene.call, machine=machine)
+    scene.reception.update(call, Report(pairs(even=1)), later(600))
+    (task,) = scene.working.tasks(scene.task.run)
+    assert (task.machine.nps, task.machine.address) == (700_000.0, "")
+
+
+def test_measured_game_time_sizes_the_next_task() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(even=2), 600)
+    scene.report(pairs(even=22), 640)
+    scene.reception.fail(scene.call, "", later(650))
+    next_task = grant(scene.working, scene.task.machine, later(700))
+    assert next_task.games > 2 * scene.task.games

@@ -1,0 +1,53 @@
+"""The working set takes up what is stored and knows what each machine would play."""
+
+from rookery.core.answers import StopAnswer
+from rookery.core.reception import Reception
+from rookery.core.scheduling.assignment import Assignment
+from rookery.core.workingset import WorkingSet
+from tests.unit.core.makers import call_of, grant, later, make_machine, make_run, working_with
+
+
+def refilled(working: WorkingSet, seconds: float) -> WorkingSet:
+    """The same runs and tasks in a server that was started anew."""
+    fresh = WorkingSet()
+    for run in working.runs().values():
+        fresh.admit(run, working.tasks(run.id), later(seconds))
+    return fresh
+
+
+def test_workers_at_play_are_recognised_after_a_restart() -> None:
+    before = working_with(make_run())
+    task = grant(before, make_machine())
+    working = refilled(before, 5000)
+    reception = Reception(working)
+    assert reception.beat(call_of(task), later(5001)).alive
+    assert not reception.expire(later(5300)), "every task has a fresh period of grace"
+    assert working.roster.active_of_user("wanda") == 1
+    assert working.roster.past(task.machine, later(5001)).last == task.run
+
+
+def test_the_next_task_after_a_restart_starts_where_the_last_one_ended() -> None:
+    before = working_with(make_run())
+    task = grant(before, make_machine())
+    assert grant(refilled(before, 10), make_machine("other")).start == task.games
+
+
+def test_a_complaint_about_a_task_that_is_over_stops_nothing() -> None:
+    working = working_with(make_run())
+    task = grant(working, make_machine())
+    reception = Reception(working)
+    reception.fail(call_of(task), "", later(1))
+    outcome = reception.stop(call_of(task), "wrong bench", later(2), trusted=True)
+    assert outcome.answer is StopAnswer.NOT_TRUSTED
+    assert not outcome.changes
+
+
+def test_asking_what_a_machine_would_play_changes_nothing() -> None:
+    working = working_with(make_run("a"), make_run("b"))
+    task = grant(working, make_machine())
+    for _ in range(3):
+        chosen = working.would_play(make_machine(), later(1))
+        assert chosen
+        assert chosen.id != task.run
+    assert Assignment(working).next_in_line(make_machine("new"), later(1)) is not None
+    assert working.task((task.run, task.id)) is task

@@ -1,0 +1,73 @@
+"""The query of calc_elo."""
+
+import json
+
+import pytest
+
+from rookery.protocol.encoding import encode
+from rookery.protocol.faults import BadParameter
+from rookery.protocol.user.elo import EloQuery, FixedElo, LiveElo, SprtBounds, elo_query
+
+PAIRS = {"LL": "10", "LD": "50", "DDWL": "120", "WD": "70", "WW": "14"}
+GAMES = {"W": "3", "D": "2", "L": "1"}
+
+
+def test_pairs_are_five_bins_worst_first() -> None:
+    assert elo_query(PAIRS) == EloQuery((10, 50, 120, 70, 14))
+
+
+def test_games_are_three_bins_worst_first() -> None:
+    assert elo_query(GAMES) == EloQuery((1, 2, 3))
+
+
+def test_pairs_are_preferred_when_all_are_there() -> None:
+    assert len(elo_query(PAIRS | GAMES).bins) == 5
+    assert len(elo_query({"LL": "1"} | GAMES).bins) == 3
+
+
+def test_bounds_are_normalised_unless_said_otherwise() -> None:
+    assert elo_query(PAIRS | {"elo0": "0", "elo1": "2"}).bounds == SprtBounds(0, 2, "normalized")
+    model = {"elo0": "-1.75", "elo1": "0.25", "elo_model": "BayesElo"}
+    assert elo_query(PAIRS | model).bounds == SprtBounds(-1.75, 0.25, "BayesElo")
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"W": "1.5"}, "W"),
+        ({"W": "-1"}, "W"),
+        ({"W": "x"}, "W"),
+        ({"W": "9" * 40}, "W"),
+        ({"W": "0", "D": "0", "L": "0"}, "L,D,W"),
+        ({"W": str(2**32)}, "L,D,W"),
+        ({"elo0": "0"}, "elo1"),
+        ({"elo1": "2"}, "elo0"),
+        ({"elo0": "0", "elo1": "0.4"}, "elo1"),
+        ({"elo0": "0", "elo1": "11"}, "elo1"),
+        ({"elo0": "nan", "elo1": "2"}, "elo0"),
+        ({"elo0": "1e999", "elo1": "2"}, "elo0"),
+        ({"elo0": "0", "elo1": "2", "elo_model": "Elo"}, "elo_model"),
+    ],
+)
+def test_a_violation_is_named(changes: dict[str, str], named: str) -> None:
+    with pytest.raises(BadParameter, match=f"^{named}: expected"):
+        elo_query(GAMES | changes)
+
+
+def test_a_missing_count_is_named() -> None:
+    with pytest.raises(BadParameter, match=r"^D: expected an integer"):
+        elo_query({"W": "1", "L": "1"})
+
+
+def test_pairs_count_two_games_each() -> None:
+    nothing = dict.fromkeys(PAIRS, "0")
+    assert elo_query(nothing | {"WW": str(2**31)}).bins[-1] == 2**31
+    with pytest.raises(BadParameter):
+        elo_query(nothing | {"WW": str(2**31 + 1)})
+
+
+def test_estimates_are_spelt_as_scripts_know_them() -> None:
+    fixed = FixedElo(elo=1.0, ci=(0.0, 2.0), los=0.9)
+    live = LiveElo(a=-2.9, b=2.9, elo=1.0, ci=(0.0, 2.0), los=0.9, llr=0.5)
+    assert json.loads(encode(fixed)) == {"elo": 1.0, "ci": [0.0, 2.0], "LOS": 0.9}
+    assert set(json.loads(encode(live))) == {"a", "b", "elo", "ci", "LOS", "LLR"}

@@ -1,0 +1,68 @@
+"""Everything in an app says where it runs, or the app does not start."""
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rookery.boundary.domains import Declaration, Domain, Entry, Undeclared, runs
+from rookery.web.inventory import SyncEndpoint, entries
+from rookery.web.steps import Step
+
+
+@runs(Domain.LOOP, "for the test")
+async def declared(_request: Request) -> Response:
+    return Response()
+
+
+async def undeclared(_request: Request) -> Response:
+    return Response()
+
+
+@runs(Domain.THREAD, "for the test")
+def plain(_request: Request) -> Response:
+    return Response()
+
+
+class Layer:
+    """A middleware that forgot to say where it runs."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
+
+
+async def on_error(_request: Request, _error: Exception) -> Response:
+    return Response()
+
+
+def test_routes_and_steps_are_listed_with_their_reasons() -> None:
+    app = Starlette(routes=[Mount("/a", routes=[Route("/b", declared, methods=["POST"])])])
+    step = Step("pool", Declaration(Domain.LOOP, "asyncpg lives there"))
+    assert entries(app, (step,)) == (
+        Entry("route", "POST /a/b", Domain.LOOP, "for the test"),
+        Entry("lifespan", "pool", Domain.LOOP, "asyncpg lives there"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("app", "name"),
+    [
+        (Starlette(routes=[Route("/x", undeclared)]), "route GET /x"),
+        (Starlette(middleware=[Middleware(Layer)]), "middleware Layer"),
+        (Starlette(exception_handlers={KeyError: on_error}), "error handler KeyError"),
+    ],
+)
+def test_an_undeclared_part_stops_the_start_and_is_named(app: Starlette, name: str) -> None:
+    with pytest.raises(Undeclared, match=name):
+        entries(app, ())
+
+
+def test_a_plain_function_is_no_endpoint() -> None:
+    with pytest.raises(SyncEndpoint, match="GET /x"):
+        entries(Starlette(routes=[Route("/x", plain)]), ())

@@ -1,0 +1,80 @@
+"""A real server process with in-memory twins: python -m tests.wire.app_under_test PORT [TROUBLE]"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from starlette.applications import Starlette
+
+from rookery.boundary.domains import Declaration, Domain
+from rookery.core.complaint import Complaint
+from rookery.logs import logger, start_logs
+from rookery.web.app import create_app
+from rookery.web.house import Basis, House
+from rookery.web.listening import Place
+from rookery.web.server import Site, loop_factory, serve
+from rookery.web.steps import Step
+from tests.wire.houses import make_house, make_user
+from tests.wire.slow_routes import slow_routes
+
+LOOP = Declaration(Domain.LOOP, "for the test")
+
+
+async def never() -> None:
+    logger().info("waiting_for_ever")
+    await anyio.sleep_forever()
+
+
+async def fail() -> None:
+    raise ValueError("no disk")
+
+
+async def block() -> None:
+    time.sleep(60)  # noqa: ASYNC251 - the worst that a stop can do
+
+
+STEPS = {
+    "": (),
+    "slow-start": (Step("slow", LOOP, start=never),),
+    "failing-start": (Step("failing", LOOP, start=fail),),
+    "failing-stop": (Step("failing", LOOP, stop=fail),),
+    "blocking-stop": (Step("blocking", LOOP, stop=block),),
+}
+
+
+async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
+    app = create_app(house, slow_routes())
+    await make_user(house)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Starlette, House]]:
+        async with app.router.lifespan_context(app):
+            yield app, house
+
+    return await serve(
+        Site(opened, lambda: house.stairs.failures),
+        Basis(house.threads, house.clock, house.log, house.lifecycle, house.streams),
+        Place("127.0.0.1", port),
+        say=lambda address: print(address, flush=True),
+        farewell=farewell,
+    )
+
+
+def main(port: int, trouble: str = "") -> int:
+    writer = start_logs(style="json")
+    house = make_house(log=logger(), steps=STEPS[trouble])
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(run(house, port, writer.stop))
+    except Complaint as complaint:
+        print(complaint, file=sys.stderr)
+        return complaint.exit_code
+    finally:
+        writer.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), *sys.argv[2:]))

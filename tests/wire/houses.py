@@ -1,0 +1,94 @@
+"""A house with in-memory twins, and a client that calls its app in this very process."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import httpx
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from rookery.boundary.bridge import Bridge, open_bridge
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock, SystemClock
+from rookery.logs import Log
+from rookery.service.passwords import Passwords
+from rookery.service.users import User
+from rookery.storage.memory import MemoryUsers
+from rookery.web.app import create_app
+from rookery.web.house import House
+from rookery.web.steps import Opened, Stairs, Step, opening
+from tests.unit.web.fakes import RecordedLog
+
+KEY = b"a key for tests only"
+PASSWORD = "correct horse battery"
+
+
+async def database_answers() -> None:
+    """The in-memory twins always do."""
+
+
+def make_house(
+    *, log: Log | None = None, clock: Clock | None = None, steps: Sequence[Step] = ()
+) -> House:
+    """A house whose only step of its own is the bridge."""
+    threads, log = Threads(), log or RecordedLog()
+    bridge: Opened[Bridge] = Opened("bridge")
+    crossing = opening(bridge, "bridge", "threads may call the loop", open_bridge)
+    return House(
+        users=MemoryUsers(),
+        threads=threads,
+        bridge=bridge,
+        stairs=Stairs((crossing, *steps), threads, log),
+        clock=clock or SystemClock(),
+        log=log,
+        secret_keys=lambda: (KEY,),
+        database_answers=database_answers,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A started app, and a browser for it."""
+
+    app: Starlette
+    house: House
+    browser: httpx.AsyncClient
+    log: RecordedLog
+
+    def visitor(self) -> httpx.AsyncClient:
+        """Another browser, with cookies of its own."""
+        return _browser(self.app)
+
+
+@asynccontextmanager
+async def open_site(house: House | None = None, *routes: BaseRoute) -> AsyncIterator[Site]:
+    log = RecordedLog()
+    house = replace(house or make_house(), log=log)
+    # In a thread, because it reads templates and style sheets and the tests watch the loop.
+    app = await house.threads.io(create_app, house, routes)
+    async with app.router.lifespan_context(app), _browser(app) as browser:
+        yield Site(app, house, browser, log)
+
+
+def _browser(app: Starlette) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, client=("192.0.2.7", 1234))
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost")
+
+
+async def make_user(house: House, name: str = "ada") -> User:
+    """A user with the password of this module."""
+    passwords = Passwords(house.threads, house.clock, KEY)
+    user = User(
+        name=name,
+        email=f"{name}@example.org",
+        password_hash=await passwords.hash(PASSWORD),
+        groups=frozenset(),
+        blocked=False,
+        pending=False,
+        machine_limit=16,
+        created=datetime(2030, 1, 1, tzinfo=UTC),
+    )
+    await house.users.add(user)
+    return user

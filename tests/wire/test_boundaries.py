@@ -1,0 +1,36 @@
+"""`rookery boundaries` and its page in the docs keep up with the code."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rookery.boundary.domains import Domain
+from rookery.boundary.render import text_table
+from rookery.cli import boundaries, mission_map
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "boundaries.md"
+
+
+def test_the_page_is_what_the_code_declares() -> None:
+    app, _house = boundaries.sketched()
+    assert PAGE.read_text() == boundaries.page(boundaries.inventory(app)), "run scripts/boundaries"
+
+
+def test_every_part_of_the_old_design_has_its_place() -> None:
+    app, _house = boundaries.sketched()
+    assert list(mission_map.disagreements(mission_map.shipped(), boundaries.inventory(app))) == []
+
+
+def test_the_table_shows_domains_and_measured_loop_time() -> None:
+    app, house = boundaries.sketched()
+    shown = text_table(boundaries.inventory(app), asyncio.run(boundaries.measure(app, house)))
+    (line,) = [line for line in shown.splitlines() if " GET /healthz " in line]
+    assert str(boundaries.CALLS) in line.split()
+    assert " µs " in line
+
+
+@pytest.mark.parametrize("domain", [Domain.LOOP, Domain.THREAD])
+def test_both_domains_are_in_use(domain: Domain) -> None:
+    app, _house = boundaries.sketched()
+    assert domain in {entry.domain for entry in boundaries.inventory(app)}
