@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -35,10 +36,11 @@ def main() -> int:
     chosen = arguments()
     notes = chosen.folder / f"seed-{chosen.seed}.jsonl"
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    done = [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+    done = read(notes)
     began = time.monotonic()
     campaign = Campaign(chosen.folder / f"data-{chosen.seed}")
     try:
+        assert not done or campaign.found >= done[-1]["found"], "rows are gone since last time"
         with notes.open("a") as file:
             for number in range(len(done), chosen.count):
                 done.append(note(campaign.play(plan(chosen.seed, number))))
@@ -53,7 +55,13 @@ def main() -> int:
     return 0
 
 
-def note(seen: Seen) -> dict[str, object]:
+def read(notes: Path) -> list[dict[str, Any]]:
+    """What was done before an interruption; a line cut short is done again."""
+    lines = notes.read_text().splitlines(keepends=True) if notes.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def note(seen: Seen) -> dict[str, Any]:
     return {
         "number": seen.round.number,
         "victim": seen.round.victim,
@@ -62,7 +70,7 @@ def note(seen: Seen) -> dict[str, object]:
     }
 
 
-def report(seed: int, done: list[dict[str, object]], seconds: float) -> None:
+def report(seed: int, done: list[dict[str, Any]], seconds: float) -> None:
     victims = collections.Counter(str(one["victim"]) for one in done)
     print(f"seed {seed}: {len(done)} kills, the last part in {seconds:.0f} s\n")
     print("| killed | times |\n|---|---|")

@@ -41,16 +41,16 @@ class Campaign:
     def __init__(self, data: Path) -> None:
         self._data = data
         self._owner = Owner(data, "write")
-        self._found = self._last_found()
+        self.found = self._last_found()
 
     def play(self, chosen: Round) -> Seen:
         """One kill; raises AssertionError when an acknowledged row is missing after it."""
         self._write_for(chosen.seconds)
         self._strike(chosen.victim)
         acknowledged = self._aftermath(chosen)
-        self._found = self._last_found()
-        assert self._found >= acknowledged, f"{chosen}: {acknowledged} lost, found {self._found}"
-        return Seen(chosen, acknowledged, self._found)
+        self.found = self._last_found()
+        assert self.found >= acknowledged, f"{chosen}: {acknowledged} lost, found {self.found}"
+        return Seen(chosen, acknowledged, self.found)
 
     def finish(self) -> None:
         assert self._owner.stop() == 0

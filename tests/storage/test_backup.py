@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rookery.boundary.offload import Threads
 from rookery.service.users import User
 from rookery.storage import migrations
 from rookery.storage.backup import (
@@ -26,13 +27,14 @@ from tests.storage.test_migrations import dump
 
 pytestmark = pytest.mark.anyio
 
-KNOWN = len(migrations.load())
+MIGRATIONS = migrations.load()
+KNOWN = len(MIGRATIONS)
 ANNA = User("anna", "a@example.org", "x", frozenset({"a"}), False, False, 4, datetime.now(UTC))
 
 
 @pytest.fixture
 def programs() -> Programs:
-    return Programs(binaries.find(), {})
+    return Programs(binaries.find(), {}, Threads())
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ async def test_a_backup_restores_into_an_empty_database(
     await restore(bare_database, saved, programs, known=KNOWN)
     async with pool_on(bare_database) as pool:
         assert await PostgresUsers(pool, queries).by_name("anna") == ANNA
-        assert await migrations.migrate(bare_database, queries, migrations.load()) == ()
+        assert await migrations.migrate(bare_database, queries, MIGRATIONS) == ()
 
 
 async def test_a_restored_database_backs_up_the_same(
@@ -75,7 +77,7 @@ async def test_a_restored_database_backs_up_the_same(
     async with pool_on(database) as pool:
         await pool.execute("UPDATE fence SET epoch = 2; UPDATE lease SET epoch = 2")
         await pool.execute("UPDATE lease SET expires_at = '-infinity'")
-    assert dump(bare_database) == dump(database)
+    assert await dump(bare_database) == await dump(database)
 
 
 async def test_a_database_that_is_not_empty_is_left_alone(
@@ -108,20 +110,20 @@ async def test_restoring_fences_off_whoever_wrote_before(
 async def test_a_damaged_backup_changes_nothing(
     saved: Path, database: Target, programs: Programs, share: float
 ) -> None:
-    before = dump(database)
-    cut(saved, share)
+    before = await dump(database)
+    await Threads().io(cut, saved, share)
     with pytest.raises(RestoreFailed, match="as it was"):
         await restore(database, saved, programs, known=KNOWN, force=True)
-    assert dump(database) == before
+    assert await dump(database) == before
 
 
 async def test_a_backup_from_a_newer_rookery_changes_nothing(
     saved: Path, database: Target, programs: Programs
 ) -> None:
-    before = dump(database)
+    before = await dump(database)
     with pytest.raises(RestoreFailed, match="newer Rookery"):
         await restore(database, saved, programs, known=KNOWN - 1, force=True)
-    assert dump(database) == before
+    assert await dump(database) == before
 
 
 async def test_a_backup_that_fails_leaves_no_file(
@@ -132,4 +134,4 @@ async def test_a_backup_that_fails_leaves_no_file(
     gone = Target("postgresql://rookery@/nowhere?host=/nowhere", {})
     with pytest.raises(BackupFailed, match="connection to server"):
         await backup(gone, tmp_path / "saved", programs)
-    assert names_in(tmp_path) == []
+    assert await Threads().io(names_in, tmp_path) == []

@@ -1,7 +1,6 @@
 """Migrations: each once, whole or not at all, and never over an unknown past or future."""
 
 import asyncio
-import subprocess
 
 import asyncpg
 import pytest
@@ -24,19 +23,21 @@ pytestmark = pytest.mark.anyio
 
 KNOWN = migrations.load()
 NEXT = Migration(len(KNOWN) + 1, "next", "CREATE TABLE later (n int)")
-SCHEMA = migrations.FOLDER.parent / "schema.sql"
+SCHEMA = (migrations.FOLDER.parent / "schema.sql").read_text()
 
 
 def applied(migration: Migration) -> Applied:
     return Applied(migration.number, migration.name, migration.checksum)
 
 
-def dump(target: Target) -> str:
+async def dump(target: Target) -> str:
     """Everything in a database but when it was migrated; the dump's own random key left out."""
     words = ["--exclude-table-data=schema_migrations", "--inserts", target.dsn]
-    command = [str(binaries.find() / "pg_dump"), *words]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return "\n".join(line for line in said.splitlines() if "restrict" not in line)
+    program = str(binaries.find() / "pg_dump")
+    process = await asyncio.create_subprocess_exec(program, *words, stdout=asyncio.subprocess.PIPE)
+    said, _ = await process.communicate()
+    assert process.returncode == 0
+    return "\n".join(line for line in said.decode().splitlines() if "restrict" not in line)
 
 
 def test_they_are_numbered_without_a_gap() -> None:
@@ -61,8 +62,8 @@ def test_a_changed_migration_is_refused() -> None:
 async def test_the_schema_file_equals_the_sum_of_the_migrations(
     bare_database: Target, database: Target
 ) -> None:
-    await statement(bare_database, SCHEMA.read_text())
-    assert dump(bare_database) == dump(database)
+    await statement(bare_database, SCHEMA)
+    assert await dump(bare_database) == await dump(database)
 
 
 async def test_a_migrated_database_is_left_alone(database: Target, queries: Queries) -> None:

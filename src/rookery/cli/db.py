@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TypeVar
 
+from rookery.boundary.offload import Threads
 from rookery.cli.options import add_settings, settings_of
 from rookery.settings import Settings
 from rookery.storage import access, backup, migrations
@@ -97,7 +98,7 @@ async def _bring_up_to_date(target: Target) -> None:
 
 
 def _programs() -> backup.Programs:
-    return backup.Programs(binaries.find(), os.environ)
+    return backup.Programs(binaries.find(), os.environ, Threads())
 
 
 async def _with_progress(what: str, work: Coroutine[None, None, T]) -> T:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import asyncpg
 
+from rookery.boundary.offload import Threads
 from rookery.storage.problems import Problem
 from rookery.storage.target import Target
 
@@ -36,9 +38,10 @@ class NotEmpty(Problem):
 class Programs:
     """PostgreSQL's client programs, run on the loop with a password that `ps` does not show."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], threads: Threads) -> None:
         self._folder = folder
         self._environment = environment
+        self.threads = threads
 
     async def run(self, target: Target, name: str, *arguments: str) -> str:
         """Runs to the end; gives an empty text, or what the program complained about."""
@@ -68,13 +71,11 @@ async def backup(target: Target, file: Path, programs: Programs) -> int:
     try:
         if words := await programs.run(target, "pg_dump", *options, f"--dbname={target.dsn}"):
             raise BackupFailed(reason=words)
-        size = draft.stat().st_size
-        _settle(draft, file)
+        return await programs.threads.io(_settle, draft, file)
     except OSError as error:
         raise BackupFailed(reason=f"{file}: {error.strerror}") from None
     finally:
-        draft.unlink(missing_ok=True)
-    return size
+        await programs.threads.io(draft.unlink, missing_ok=True)
 
 
 async def restore(
@@ -82,12 +83,15 @@ async def restore(
 ) -> None:
     """Replaces the database by a backup, in one transaction, up to schema number `known`."""
     await _check_place(target, force=force)
-    with tempfile.TemporaryDirectory(prefix="rookery-restore-") as folder:
+    folder = await programs.threads.io(tempfile.mkdtemp, prefix="rookery-restore-")
+    try:
         script = Path(folder) / "backup.sql"
         options = ("--no-owner", "--no-privileges", f"--file={script}", str(file))
         words = await programs.run(target, "pg_restore", *options)
         if not words:
             words = await programs.run(target, "psql", *_session(target, script, known))
+    finally:
+        await programs.threads.io(shutil.rmtree, folder)
     if words:
         raise RestoreFailed(reason=words)
 
@@ -122,10 +126,13 @@ def _complaint(words: str) -> str:
     return best.strip().rstrip(".")
 
 
-def _settle(draft: Path, file: Path) -> None:
+def _settle(draft: Path, file: Path) -> int:
+    """Moves a backup that is on disk to its place: its size."""
     descriptor = os.open(draft, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+        size = os.fstat(descriptor).st_size
     finally:
         os.close(descriptor)
     draft.replace(file)
+    return size

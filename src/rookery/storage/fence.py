@@ -39,7 +39,8 @@ class Fence:
     async def write(self) -> AsyncIterator[Connection]:
         """One write transaction: committed when the block ends well, else rolled back."""
         async with self.pool.acquire() as connection:
-            transaction = connection.transaction()
+            # Stricter levels answer a takeover with a serialisation error instead of no row.
+            transaction = connection.transaction(isolation="read_committed")
             await transaction.start()
             try:
                 await self._pass(connection)

@@ -89,9 +89,9 @@ def _drop(
     refusal: str,
 ) -> str:
     _open_fresh_folder(layout)
-    for place in places:
-        _give(place, account)
     try:
+        for place in places:
+            _give(place, account)
         os.setgroups([])
         os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
         os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)

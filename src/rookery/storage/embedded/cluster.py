@@ -2,18 +2,15 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from rookery.storage.embedded import sockets
+from rookery.storage.embedded import child, sockets
 from rookery.storage.embedded.layout import Layout
 from rookery.storage.embedded.problems import InitFailed, NoSpace, NotADatabase, OtherVersion
 
 MAJOR = "18"
 USER = "rookery"
-# Nothing of the surroundings (PGOPTIONS, LANG, TZ) may change how the server behaves.
-ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
 
 SETTINGS = """\
 # Written at every start; what you want otherwise goes into local.conf beside this file.
@@ -79,10 +76,10 @@ def check(layout: Layout) -> bool:
 def make(layout: Layout, binaries: Path, run: Callable[[list[str]], int]) -> None:
     """Makes the cluster beside its place and moves it there when it is whole and on disk."""
     shutil.rmtree(layout.unfinished, ignore_errors=True)
-    start = layout.log.stat().st_size if layout.log.exists() else 0
+    start = child.end_of(layout.log)
     command = [str(binaries / "initdb"), "--pgdata", str(layout.unfinished), *_options()]
     if run(command) != 0:
-        raise init_problem(layout, last_words(layout.log, start))
+        raise init_problem(layout, child.last_words(layout.log, start))
     (layout.unfinished / "pg_hba.conf").write_text(ACCESS, encoding="utf-8")
     _sync(layout.unfinished / "pg_hba.conf")
     layout.unfinished.rename(layout.cluster)
@@ -123,42 +120,6 @@ def init_problem(layout: Layout, words: str) -> InitFailed | NoSpace:
     if "No space left" in words:
         return NoSpace(path=layout.cluster)
     return InitFailed(path=layout.cluster, reason=words)
-
-
-def last_words(log: Path, start: int) -> str:
-    """The line of the log since `start` that says best why the program ended."""
-    with log.open("rb") as file:
-        file.seek(start)
-        lines = file.read()[-8192:].decode("utf-8", errors="replace").splitlines()
-    marks = ("No space left", "PANIC:", "FATAL:", "error:", "")
-    best = next((line for mark in marks for line in lines if mark in line and line.strip()), "")
-    for mark in ("PANIC:", "FATAL:", "error:"):
-        best = best.rpartition(mark)[2]
-    return best.strip().rstrip(".") or "it said nothing"
-
-
-def open_log(log: Path) -> int:
-    """A descriptor for a child's words; the log is turned over when it has grown."""
-    if log.exists() and log.stat().st_size > 1_000_000:
-        log.rename(log.with_suffix(".log.1"))
-    return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-
-
-def start_child(
-    command: list[str], log: Path, before_exec: Callable[[], None]
-) -> subprocess.Popen[bytes]:
-    words = open_log(log)
-    try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=words,
-            stderr=words,
-            env=ENVIRONMENT,
-            preexec_fn=before_exec,  # noqa: PLW1509 the supervisor has one thread
-        )
-    finally:
-        os.close(words)
 
 
 def _sync(path: Path) -> None:

@@ -40,7 +40,7 @@ class Ears:
 
     def listen(self, seconds: float) -> None:
         for descriptor, _ in self._poll.poll(seconds * 1000):
-            words = os.read(descriptor, 4096)
+            words = _read(descriptor)
             if descriptor == 0:
                 self._on_words(words)
 
@@ -52,6 +52,14 @@ class Ears:
 
     def _on_terminate(self, _number: int, _frame: FrameType | None) -> None:
         self.asked = True
+
+
+def _read(descriptor: int) -> bytes:
+    """What there is; nothing at the end of the file, which a dead owner's reset is as well."""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
 
 
 def _hear_only(_number: int, _frame: FrameType | None) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rookery.storage.embedded import cluster, kernel
+from rookery.storage.embedded import child, kernel
 from rookery.storage.embedded.layout import Layout
 
 STATUS_LINE = 7  # of postmaster.pid
@@ -14,11 +14,11 @@ STATUS_LINE = 7  # of postmaster.pid
 class Postmaster:
     def __init__(self, layout: Layout, binaries: Path) -> None:
         self._layout = layout
-        self._log_start = layout.log.stat().st_size if layout.log.exists() else 0
+        self._log_start = child.end_of(layout.log)
         command = [str(binaries / "postgres"), "-D", str(layout.cluster)]
         # SIGQUIT is PostgreSQL's immediate stop: certain and quick, the next start recovers.
         before_exec = kernel.dying_with_parent(signal.SIGQUIT)
-        self._process = cluster.start_child(command, layout.log, before_exec)
+        self._process = child.start(command, layout.log, before_exec)
         self.pid = self._process.pid
 
     def ended(self) -> int | None:
@@ -46,22 +46,9 @@ class Postmaster:
                 self._wait(listen, seconds)
 
     def last_words(self) -> str:
-        return cluster.last_words(self._layout.log, self._log_start)
+        return child.last_words(self._layout.log, self._log_start)
 
     def _wait(self, listen: Callable[[float], None], seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while self.ended() is None and (left := deadline - time.monotonic()) > 0:
             listen(left)
-
-
-def run_to_end(command: list[str], log: Path, pause: Callable[[float], None]) -> int:
-    """Runs a program such as initdb; it dies with us, and when we are told to stop."""
-    process = cluster.start_child(command, log, kernel.dying_with_parent(signal.SIGKILL))
-    try:
-        while process.poll() is None:
-            pause(1.0)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    return process.returncode

@@ -132,7 +132,7 @@ class EmbeddedServer:
         """Starts the supervisor, and again when it was killed, until the context ends."""
         failures = 0
         while not self._over():
-            was_ready = await self._live()
+            was_ready = await self._try_to_live()
             failures = 0 if was_ready else failures + 1
             if self._over():
                 break
@@ -155,6 +155,13 @@ class EmbeddedServer:
             self._log("database_supervisor_stuck", pid=process.pid)
             process.kill()
             await process.wait()
+
+    async def _try_to_live(self) -> bool:
+        try:
+            return await self._live()
+        except OSError as error:  # no process could be made
+            self._words = str(error)
+            return False
 
     async def _live(self) -> bool:
         """One life of a supervisor: whether its database became ready."""

@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from rookery.storage.embedded import account, cluster, folder, leftovers, sockets
+from rookery.storage.embedded import account, child, cluster, folder, leftovers, sockets
 from rookery.storage.embedded.ears import Ears, Stopped
 from rookery.storage.embedded.layout import Layout
-from rookery.storage.embedded.postmaster import Postmaster, run_to_end
+from rookery.storage.embedded.postmaster import Postmaster
 from rookery.storage.embedded.problems import (
     CrashLoop,
     EmbeddedProblem,
@@ -73,7 +73,7 @@ class Supervisor:
         if not cluster.check(self._layout):
             say("initialising", path=self._layout.cluster)
             log, pause = self._layout.log, self._ears.pause
-            cluster.make(self._layout, self._binaries, lambda line: run_to_end(line, log, pause))
+            cluster.make(self._layout, self._binaries, lambda line: child.run(line, log, pause))
         cluster.configure(self._layout, socket)
         sockets.record(self._layout, socket)
 
