@@ -45,9 +45,9 @@ def read(pids: set[int]) -> Reading:
 
 
 def own_mib(pid: int) -> float:
-    """Resident memory, with what is shared between processes counted once in all."""
+    """What the process itself has written to: pages of files and libraries do not count."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1024
 
 
 def family(server: int, data: Path) -> set[int]:
