@@ -28,7 +28,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 LIMIT_SECONDS = 0.1
-RENDER, HOLD, LAG = "/slow/render/40", "/slow/hold/0.5", "/bench/lag"
+RENDER, HOLD, LAG = "/slow/render/40", "/slow/hold/2", "/bench/lag"
+# Clients arrive one after the other over this time: what is measured is the work, not a stampede.
+ARRIVAL_SECONDS = 2.0
+WARM_UP = ARRIVAL_SECONDS + 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def serve() -> int:
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
-    from tests.wire.houses import make_house
+    from tests.wire.houses import in_memory_site, make_house
     from tests.wire.slow_routes import slow_routes
 
     from rookery.boundary.domains import Domain, runs
@@ -108,7 +111,8 @@ def serve() -> int:
     async def run() -> int:
         feeling = asyncio.create_task(feel_the_lag(lags))
         place = Place("127.0.0.1", 0)
-        code = await serve_app(app, house, place, say=lambda at: print(at, flush=True))
+        site, basis = in_memory_site(app, house)
+        code = await serve_app(site, basis, place, say=lambda at: print(at, flush=True))
         feeling.cancel()
         return code
 
@@ -122,15 +126,16 @@ async def load(url: str, path: str, clients: int, seconds: float) -> int:
     """The load process: how many answers the clients got in the time."""
     end = time.perf_counter() + seconds
 
-    async def client() -> int:
+    async def client(number: int) -> int:
         answers = 0
+        await asyncio.sleep(ARRIVAL_SECONDS * number / clients)
         async with connected(url) as connection:
             while time.perf_counter() < end:
                 await connection.get(path)
                 answers += 1
         return answers
 
-    return sum(await asyncio.gather(*(client() for _ in range(clients))))
+    return sum(await asyncio.gather(*map(client, range(clients))))
 
 
 async def feel_the_lag(lags: list[float]) -> None:
@@ -177,19 +182,19 @@ def child(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
 
 def measure(url: str, scenario: Scenario, seconds: float, tells_lag: bool) -> float:
     """One line of the table; the slowest answer of /healthz in seconds."""
-    arguments = ("load", url, scenario.path, str(scenario.clients), str(seconds + 1))
+    arguments = ("load", url, scenario.path, str(scenario.clients), str(seconds + WARM_UP))
     with child(*arguments) as loading:
-        time.sleep(0.7)  # let all clients connect
+        time.sleep(WARM_UP - 0.3)
         before = ask_lag(url) if tells_lag else Lag([0.0], 0.0)
         times, own = asyncio.run(probe(url, seconds))
         after = ask_lag(url) if tells_lag else before
         answers = int(loading.communicate()[0])
-    share = seconds / (seconds + 1)
+    share = seconds / (seconds + WARM_UP)
     cpu = (after.cpu_seconds - before.cpu_seconds) / max(1, answers * share or len(times))
     lag = three(after.lags) if tells_lag else "-"
     print(
         f"{scenario.name:<20}  {lag:>24}  {three(times):>24}  {three(own):>24}"
-        f"  {answers / (seconds + 1):>9.0f}  {cpu * 1000:>13.2f}",
+        f"  {answers / (seconds + WARM_UP):>9.0f}  {cpu * 1000:>13.2f}",
         flush=True,
     )
     return max(times)

@@ -3,21 +3,19 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import anyio
-from starlette.applications import Starlette
 
 from rookery.boundary.domains import Declaration, Domain
 from rookery.core.complaint import Complaint
 from rookery.logs import logger, start_logs
 from rookery.web.app import create_app
-from rookery.web.house import Basis, House
+from rookery.web.house import House
 from rookery.web.listening import Place
-from rookery.web.server import Site, loop_factory, serve
+from rookery.web.server import loop_factory, serve
 from rookery.web.steps import Step
-from tests.wire.houses import make_house, make_user
+from tests.wire.houses import in_memory_site, make_house, make_user
 from tests.wire.slow_routes import slow_routes
 
 LOOP = Declaration(Domain.LOOP, "for the test")
@@ -48,15 +46,10 @@ STEPS = {
 async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
     app = create_app(house, slow_routes())
     await make_user(house)
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[tuple[Starlette, House]]:
-        async with app.router.lifespan_context(app):
-            yield app, house
-
+    site, basis = in_memory_site(app, house)
     return await serve(
-        Site(opened, lambda: house.stairs.failures),
-        Basis(house.threads, house.clock, house.log, house.lifecycle, house.streams),
+        site,
+        basis,
         Place("127.0.0.1", port),
         say=lambda address: print(address, flush=True),
         farewell=farewell,

@@ -16,8 +16,9 @@ from rookery.logs import Log
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
 from rookery.storage.memory import MemoryUsers
+from rookery.web import server
 from rookery.web.app import create_app
-from rookery.web.house import House
+from rookery.web.house import Basis, House
 from rookery.web.steps import Opened, Stairs, Step, opening
 from tests.unit.web.fakes import RecordedLog
 
@@ -46,6 +47,18 @@ def make_house(
         secret_keys=lambda: (KEY,),
         database_answers=database_answers,
     )
+
+
+def in_memory_site(app: Starlette, house: House) -> tuple[server.Site, Basis]:
+    """What `serve` takes, for an app that stands on in-memory twins alone."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Starlette, House]]:
+        async with app.router.lifespan_context(app):
+            yield app, house
+
+    basis = Basis(house.threads, house.clock, house.log, house.lifecycle, house.streams)
+    return server.Site(opened, lambda: house.stairs.failures), basis
 
 
 @dataclass(frozen=True, slots=True)
