@@ -45,3 +45,17 @@ CREATE TABLE secrets (
     name text PRIMARY KEY,
     value bytea NOT NULL
 );
+
+-- Access tokens. Of each only the SHA-256 is kept: 256 random bits need no slow hash.
+CREATE TABLE tokens (
+    id text PRIMARY KEY,
+    digest bytea NOT NULL UNIQUE,
+    user_name text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+    scopes text[] NOT NULL,
+    note text NOT NULL,
+    created timestamptz NOT NULL,
+    expires timestamptz,
+    revoked timestamptz,
+    used timestamptz
+);
+CREATE INDEX tokens_by_user ON tokens (user_name);
