@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rookery.core.changes import Changes
+from rookery.core.changes import NO_CHANGES, Changes
 from rookery.core.events import Event
 from rookery.core.run import Run
 from rookery.core.task import Task
@@ -48,16 +48,43 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """A machine that gets no tasks, with the message it is given; None lifts the block."""
+
+    short_name: str
+    message: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When a task last gave a sign of life; written in bulk, for display alone."""
+
+    run: str
+    task: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Everything that one operation writes."""
 
-    changes: Changes
+    changes: Changes = NO_CHANGES
     samples: tuple[Sample, ...] = ()
     provenance: tuple[Provenance, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    seen: tuple[Seen, ...] = ()
 
 
 class Commits(Protocol):
     """The group commit. Each put has a sequence number; batches are committed in that order."""
+
+    def check_room(self) -> None:
+        """Raises QueueFull; else the very next put is taken, whatever its size.
+
+        There is no rollback in memory, so this is asked before anything is changed there.
+        """
+        ...
 
     def put(self, batch: Batch) -> int:
         """Joins the next commit; raises QueueFull beyond the bound of changes or of age."""
