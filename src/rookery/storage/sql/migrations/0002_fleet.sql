@@ -93,8 +93,8 @@ CREATE TABLE tasks (
     active boolean NOT NULL,
     bad boolean NOT NULL,
     too_fast boolean NOT NULL,
-    -- A keyed digest of the credentials the task was given out to.
-    seal bytea,
+    -- The last sign of life, written in bulk and for display alone.
+    seen timestamptz,
     PRIMARY KEY (run, id)
 ) WITH (fillfactor = 80);
 CREATE INDEX tasks_active ON tasks (run, id) WHERE active;
