@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 KNOWN = migrations.load()
 NEXT = Migration(len(KNOWN) + 1, "next", "CREATE TABLE later (n int)")
-SCHEMA = migrations.FOLDER.parent / "schema.sql"
+SCHEMA = (migrations.FOLDER.parent / "schema.sql").read_text()
 
 
 def applied(migration: Migration) -> Applied:
@@ -61,7 +61,7 @@ def test_a_changed_migration_is_refused() -> None:
 async def test_the_schema_file_equals_the_sum_of_the_migrations(
     bare_database: Target, database: Target
 ) -> None:
-    await statement(bare_database, SCHEMA.read_text())
+    await statement(bare_database, SCHEMA)
     assert dump(bare_database) == dump(database)
 
 

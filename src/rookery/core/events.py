@@ -29,6 +29,8 @@ class Action(enum.StrEnum):
     DEAD_TASK = "dead_task"
     CRASH_OR_TIME = "crash_or_time"
     TOO_FAST = "too_fast"
+    WORKER_LOG = "worker_log"
+    BLOCK_WORKER = "block_worker"
 
 
 @dataclass(frozen=True, slots=True)

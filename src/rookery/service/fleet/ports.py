@@ -62,10 +62,19 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A machine that is given no tasks, with the message it is told; None lifts the block."""
+    """A machine that gets no tasks, with the message it is given; None lifts the block."""
 
     short_name: str
     message: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When a task last gave a sign of life; written in bulk, for display alone."""
+
+    run: str
+    task: int
     at: datetime
 
 
@@ -76,23 +85,26 @@ class Batch:
     changes: Changes = NO_CHANGES
     samples: tuple[Sample, ...] = ()
     provenance: tuple[Provenance, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    seen: tuple[Seen, ...] = ()
     bad: tuple[BadTask, ...] = ()
     """Tasks as they were before a purge; what is left of them is among the changes."""
-    blocks: tuple[Block, ...] = ()
     recalled: tuple[Recalled, ...] = ()
 
 
 class Commits(Protocol):
     """The group commit. Each put has a sequence number; batches are committed in that order."""
 
-    def check(self) -> None:
-        """Raises what `put` would raise now. Ask before the working set is changed: as long as
-        nothing is awaited in between, the put that follows succeeds."""
+    def check_room(self) -> None:
+        """Raises QueueFull or StateLost; else the very next put is taken, whatever its size.
+
+        There is no rollback in memory, so this is asked before anything is changed there.
+        """
         ...
 
     def put(self, batch: Batch) -> int:
         """Joins the next commit; raises QueueFull beyond the bound of changes or of age, and
-        StateLost from a loss until the next snapshot."""
+        StateLost once a commit has failed."""
         ...
 
     async def committed(self, sequence: int) -> None:
@@ -139,8 +151,7 @@ class FleetReads(Protocol):
     """Reads of committed rows."""
 
     async def snapshot(self) -> Snapshot:
-        """Everything a primary starts from, and starts again from after a StateLost. Nothing that
-        was put before can still be committed afterwards."""
+        """Everything a primary starts from; to be read once the fence is taken."""
         ...
 
     async def run(self, run_id: str) -> Run | None: ...
@@ -151,10 +162,16 @@ class FleetReads(Protocol):
         """All tasks of a run, in the order of their numbers."""
         ...
 
-    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]: ...
+    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+        """A page of a list; what a tune's values were on the way is left out."""
+        ...
 
     async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
         """Tasks as they were before their results were struck out, in the order of the purges."""
+        ...
+
+    async def last_seen(self, run_id: str) -> dict[int, datetime]:
+        """When the tasks of a run gave a sign of life, by their numbers, as far as is known."""
         ...
 
     async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:

@@ -32,6 +32,7 @@ from rookery.service.fleet.ports import (
     Snapshot,
     StateLost,
 )
+from rookery.storage.fleet.kinds import without_trail
 from rookery.storage.fleet.logbook import documented
 from rookery.storage.fleet.thinning import period, place
 
@@ -50,6 +51,7 @@ class MemoryRows:
     provenance: list[Provenance] = field(default_factory=list)
     blocks: dict[str, str] = field(default_factory=dict)
     recalled: dict[str, Recalled] = field(default_factory=dict)
+    seen: dict[TaskKey, datetime] = field(default_factory=dict)
 
     def write(self, batch: Batch) -> None:
         changes = batch.changes
@@ -61,6 +63,7 @@ class MemoryRows:
         self.provenance += batch.provenance
         self.bad |= {(each.task.run, each.task.id): each for each in batch.bad}
         self.recalled |= {each.short_name: each for each in batch.recalled}
+        self.seen |= {(each.run, each.task): each.at for each in batch.seen}
         for block in batch.blocks:
             self.blocks.pop(block.short_name, None)
             if block.message is not None:
@@ -92,7 +95,7 @@ class MemoryCommits:
         rows: MemoryRows,
         *,
         most_changes: int = MOST_CHANGES,
-        lost: Callable[[], object] = lambda: None,
+        lost: Callable[[str], object] = lambda _reason: None,
     ) -> None:
         self._rows = rows
         self._most_changes = most_changes
@@ -101,30 +104,29 @@ class MemoryCommits:
         self._issued = 0
         self._committed = 0
         self._broken = False
-        self._losses: list[range] = []
         self._going = asyncio.Event()
         self._going.set()
 
-    def check(self) -> None:
+    def check_room(self) -> None:
         if self._broken:
             raise StateLost
         if len(self._queue) >= self._most_changes:
             raise QueueFull
 
     def put(self, batch: Batch) -> int:
-        self.check()
+        self.check_room()
         self._queue.append(batch)
         self._issued += 1
         return self._issued
 
     async def committed(self, sequence: int) -> None:
         assert sequence <= self._issued
-        while sequence > self._committed and not self._is_lost(sequence):
+        while sequence > self._committed:
+            if self._broken:
+                raise StateLost
             await asyncio.sleep(0)
             await self._going.wait()
             self._flush()
-        if self._is_lost(sequence):
-            raise StateLost
 
     def hold(self) -> None:
         """From now on nothing is committed."""
@@ -134,41 +136,28 @@ class MemoryCommits:
         self._flush()
         self._going.set()
 
-    def lose(self) -> None:
+    def lose(self, reason: str = "lost on purpose") -> None:
         """The commit under way fails: all that waits is lost."""
-        self._losses.append(range(self._committed + 1, self._issued + 1))
         self._queue.clear()
         self._broken = True
         self._going.set()
-        self._lost()
-
-    def resume(self) -> None:
-        """After a snapshot."""
-        if self._broken:
-            self._committed, self._broken = self._issued, False
-
-    def _is_lost(self, sequence: int) -> bool:
-        return any(sequence in each for each in self._losses)
+        self._lost(reason)
 
     def _flush(self) -> None:
-        if self._broken:
-            return
         for batch in self._queue:
             self._rows.write(batch)
         self._queue.clear()
-        self._committed = self._issued
+        if not self._broken:
+            self._committed = self._issued
 
 
 class MemoryReads:
     """Reads of what was committed."""
 
-    def __init__(self, rows: MemoryRows, commits: MemoryCommits | None = None) -> None:
+    def __init__(self, rows: MemoryRows) -> None:
         self._rows = rows
-        self._commits = commits
 
     async def snapshot(self) -> Snapshot:
-        if self._commits is not None:
-            self._commits.resume()
         rows = self._rows
         corrections = tuple(self._correct())
         open_runs = [run for run in rows.runs.values() if not run.status.finished]
@@ -206,7 +195,11 @@ class MemoryReads:
         found = [run for run in self._rows.runs.values() if is_listed(run, query)]
         found.sort(key=lambda run: (run.updated, run.id), reverse=True)
         first = (query.page - 1) * query.page_size
-        return tuple(found[first : first + query.page_size])
+        page = found[first : first + query.page_size]
+        return tuple(replace(run, kind=without_trail(run.kind)) for run in page)
+
+    async def last_seen(self, run_id: str) -> dict[int, datetime]:
+        return {task: at for (run, task), at in self._rows.seen.items() if run == run_id}
 
     async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
         found = [event for event in self._rows.events if before is None or event.at < before]
@@ -235,6 +228,25 @@ class MemoryReads:
 
     async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
         return tuple(each for each in self._rows.provenance if each.run == run_id)
+
+
+class MemoryStore:
+    """Rows that outlive their commits, as a database does."""
+
+    def __init__(self, rows: MemoryRows | None = None) -> None:
+        self.rows = rows or MemoryRows()
+        self.reads = MemoryReads(self.rows)
+        self.commits = MemoryCommits(self.rows)
+
+    async def take(self) -> MemoryCommits:
+        """Ends the commits given before; what they had not written is lost."""
+        self.commits.lose("another has taken the fence")
+        self.commits = MemoryCommits(self.rows)
+        return self.commits
+
+    async def close(self) -> None:
+        """Writes what was put and ends."""
+        self.commits.release()
 
 
 def plays(run: Run, engines: Collection[str]) -> bool:
