@@ -1,0 +1,62 @@
+"""What the JSON endpoints work with, and how what they are refused becomes an answer."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.core.faults import BadGames, FixedGames, NotApprover, NotYours, OwnRun, RunFault
+from rookery.protocol.faults import WireFault
+from rookery.service.bearers import Bearers
+from rookery.service.fleet.faults import Rebuilding, UnknownRun, UnknownTask
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.ports import FleetReads, QueueFull, StateLost
+from rookery.service.submission.identity import Chance
+from rookery.service.submission.surroundings import Surroundings
+from rookery.service.users import Users
+from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound, Unavailable
+
+NOT_ALLOWED = (NotYours, NotApprover, OwnRun)
+NOT_THERE = (UnknownRun, UnknownTask)
+NOT_SENSIBLE = (BadGames, FixedGames)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """One per app."""
+
+    fleet: Fleet
+    reads: FleetReads
+    users: Users
+    bearers: Bearers
+    threads: Threads
+    clock: Clock
+    chance: Chance
+    around: Surroundings = field(default_factory=Surroundings)
+    cross_approval: bool = False
+    """Whether an approver's own runs wait for another approver."""
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Errors of the rooms below as the faults that clients read."""
+    try:
+        yield
+    except WireFault as fault:
+        raise BadRequest(str(fault)) from None
+    except NOT_ALLOWED as fault:
+        raise Forbidden(_sentence(fault)) from None
+    except NOT_THERE as fault:
+        raise NotFound(_sentence(fault)) from None
+    except NOT_SENSIBLE as fault:
+        raise BadRequest(_sentence(fault)) from None
+    except RunFault as fault:
+        raise Conflict(_sentence(fault)) from None
+    except (Rebuilding, StateLost, QueueFull) as error:
+        raise Unavailable from error
+
+
+def _sentence(fault: RunFault) -> str:
+    text = str(fault)
+    return f"{text[:1].upper()}{text[1:]}."
