@@ -19,6 +19,7 @@ from rookery.storage.memory import MemoryUsers
 from rookery.web.app import create_app
 from rookery.web.house import House
 from rookery.web.steps import Opened, Stairs, Step, opening
+from tests.desks import Back, make_back
 from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"
@@ -30,17 +31,24 @@ async def database_answers() -> None:
 
 
 def make_house(
-    *, log: Log | None = None, clock: Clock | None = None, steps: Sequence[Step] = ()
+    *,
+    log: Log | None = None,
+    clock: Clock | None = None,
+    steps: Sequence[Step] = (),
+    users: MemoryUsers | None = None,
+    back: Back | None = None,
 ) -> House:
-    """A house whose only step of its own is the bridge."""
-    threads, log = Threads(), log or RecordedLog()
+    """A house whose own steps are the bridge and the fleet."""
+    threads, log, users = Threads(), log or RecordedLog(), users or MemoryUsers()
+    back = back or make_back(users=users, threads=threads, clock=clock, log=log)
     bridge: Opened[Bridge] = Opened("bridge")
     crossing = opening(bridge, "bridge", "threads may call the loop", open_bridge)
     return House(
-        users=MemoryUsers(),
+        users=users,
+        workers=back.desk,
         threads=threads,
         bridge=bridge,
-        stairs=Stairs((crossing, *steps), threads, log),
+        stairs=Stairs((crossing, back.step(), *steps), threads, log),
         clock=clock or SystemClock(),
         log=log,
         secret_keys=lambda: (KEY,),

@@ -13,6 +13,8 @@ from starlette.exceptions import HTTPException
 
 from rookery.boundary.gate import GateFull
 from rookery.boundary.offload import Overloaded
+from rookery.service.fleet.faults import Rebuilding
+from rookery.service.fleet.ports import QueueFull, StateLost
 
 
 class Fault(Exception):
@@ -94,6 +96,10 @@ class Unavailable(Fault):
     """The server can't answer right now; try again in a moment."""
 
 
+class NotPrimary(Unavailable):
+    """This server is not the primary. Try again in a moment."""
+
+
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     """The wire shape of every error to a program. Workers die without `duration`."""
 
@@ -117,6 +123,7 @@ class Shape:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+_BUSY = Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"})
 UNEXPECTED = Shape(500, "Something went wrong here", retry=True)
 
 TABLE: Mapping[type[Exception], Shape] = {
@@ -135,8 +142,11 @@ TABLE: Mapping[type[Exception], Shape] = {
     TooManyRequests: Shape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
     HeadersTooLarge: Shape(431, "Headers too large"),
     Unavailable: Shape(503, "Not available right now", retry=True, headers={"retry-after": "5"}),
-    Overloaded: Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"}),
-    GateFull: Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"}),
+    Overloaded: _BUSY,
+    GateFull: _BUSY,
+    Rebuilding: _BUSY,
+    StateLost: _BUSY,
+    QueueFull: _BUSY,
     Exception: UNEXPECTED,
 }
 

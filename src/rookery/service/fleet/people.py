@@ -141,6 +141,6 @@ class Commands(Views):
             def purged(tenure: Tenure, now: datetime) -> Done[Purged]:
                 present = tenure.working.runs().get(run_id, run)
                 result, changes = purging(tenure.working, present, tasks, now)
-                return Done(result, Batch(changes))
+                return Done(result, Batch(changes, bad=result.bad))
 
             return await self.answer(purged)

@@ -21,7 +21,7 @@ from rookery.core.workingset import WorkingSet
 from rookery.logs import Log
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.ports import Batch, Commits, FleetReads, QueueFull, Snapshot, StateLost
-from rookery.service.fleet.tenure import Act, Tenure
+from rookery.service.fleet.tenure import NOTHING, Act, Tenure
 
 A = TypeVar("A")
 Opened = Callable[[Tenure], object]
@@ -80,8 +80,8 @@ class Primary:
         return self._tenure is not None
 
     def check_room(self) -> None:
-        """Raises Rebuilding or QueueFull where a call could not be answered anyway."""
-        self.enter().check_room()
+        """Raises Rebuilding, StateLost or QueueFull where nothing could be answered anyway."""
+        self._check_room(self.enter())
 
     def enter(self) -> Tenure:
         """The present tenure; raises Rebuilding."""
@@ -92,7 +92,7 @@ class Primary:
     async def answer(self, act: Act[A]) -> A:
         """Do it in memory, write it down, and answer when all of it is committed."""
         tenure = self.enter()
-        tenure.check_room()
+        self._check_room(tenure)
         try:
             done = act(tenure, self.clock.now())
         except RunFault:
@@ -109,7 +109,7 @@ class Primary:
 
     def put(self, tenure: Tenure, batch: Batch) -> None:
         """Into the next commit."""
-        if not (batch.changes or batch.samples or batch.blocks or batch.seen):
+        if batch is NOTHING or not (batch.changes or batch.seen):
             return
         try:
             tenure.put(batch)
@@ -143,6 +143,13 @@ class Primary:
             self._log.warning("fleet_work_dropped", why=repr(error))
         except Exception as error:  # noqa: BLE001 - nobody waits for it, so it is written down
             self._log.error("fleet_work_failed", error=repr(error), exc_info=error)
+
+    def _check_room(self, tenure: Tenure) -> None:
+        try:
+            tenure.check_room()
+        except StateLost:
+            self._lose(tenure)
+            raise
 
     def _lose(self, tenure: Tenure) -> None:
         if self._tenure is tenure:

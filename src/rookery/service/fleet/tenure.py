@@ -29,6 +29,11 @@ class Tenure:
         self._put = 0
         self._committed = 0
 
+    def seals(self) -> set[str]:
+        """Of the credentials with which the active tasks were taken."""
+        runs = self.working.runs()
+        return {task.machine.seal for run_id in runs for task in self.working.tasks(run_id)}
+
     def check_room(self) -> None:
         """Raises QueueFull; to be asked before anything is changed."""
         self._commits.check_room()

@@ -15,7 +15,7 @@ from rookery.core.run import Run
 from rookery.core.spsa import Draw, Perturbation, Tune, packed_size
 from rookery.service.fleet.chance import Chance
 from rookery.service.fleet.faults import NoTune, UnknownRun, UnknownTask
-from rookery.service.fleet.ports import Batch, Provenance
+from rookery.service.fleet.ports import Batch, Provenance, Recalled
 from rookery.service.fleet.tenure import Done, Tenure
 from rookery.service.fleet.views import Views
 from rookery.service.remembered import Remembered
@@ -44,9 +44,7 @@ class WorkerCalls(Views):
 
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | Waiting | Refusal:
         """A task for this machine, if there is one; its user may have so many at a time."""
-        return await self.answer(
-            lambda tenure, now: _done(tenure.assignment.request(machine, now, limit=limit))
-        )
+        return await self.answer(lambda tenure, now: _assigned(tenure, machine, limit, now))
 
     async def beat(self, call: TaskCall) -> Alive:
         """A sign of life. That a task lives on was told when it was given out."""
@@ -150,6 +148,20 @@ class WorkerCalls(Views):
             for _ in range(min(slots, most))
         ]
         return Drawn(kind.tune, kind.perturbed_finally(draws), final=True)
+
+
+def _assigned(
+    tenure: Tenure, machine: Machine, limit: int, now: datetime
+) -> Done[Grant | Waiting | Refusal]:
+    last = tenure.working.roster.past(machine, now).last
+    outcome = tenure.assignment.request(machine, now, limit=limit)
+    answer = outcome.answer
+    if not isinstance(answer, Grant) or answer.run.id == last:
+        return _done(outcome)
+    seat = tenure.working.roster.seat(machine.short_name)
+    seen = tuple(seat.seen) if seat else ()
+    recalled = Recalled(machine.short_name, seen, answer.run.id)
+    return Done(answer, Batch(outcome.changes, recalled=(recalled,)))
 
 
 def _updated(

@@ -4,8 +4,8 @@ Each has columns that are fixed once it exists and columns that move with every 
 of both are those of the queries in sql/queries/fleet.sql.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from rookery.core.demands import Demands
 from rookery.core.machine import Machine
@@ -28,8 +28,14 @@ from rookery.storage.fleet.kinds import (
 )
 from rookery.storage.fleet.plans import plan_of, plan_text
 
-Row = Mapping[str, Any]
 Columns = tuple[object, ...]
+
+
+class Row(Protocol):
+    """What a query finds: columns by name."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
 
 _DEMANDS: Json[Demands] = Json(Demands)
 _MACHINE: Json[Machine] = Json(Machine)

@@ -134,4 +134,5 @@ def ticket_of(text: str | None, shapes: Mapping[str, Shape] = SHAPES) -> object 
     if text is None:
         return None
     ((name, body),) = _TICKET.value(text).items()
-    return shape_of(name, shapes).ticket.converted(body)
+    found: object = shape_of(name, shapes).ticket.converted(body)
+    return found

@@ -34,6 +34,7 @@ from rookery.service.fleet.ports import (
 )
 from rookery.storage.fleet.kinds import without_trail
 from rookery.storage.fleet.logbook import documented
+from rookery.storage.fleet.recovery import corrected
 from rookery.storage.fleet.thinning import period, place
 
 MOST_CHANGES = 20_000
@@ -176,8 +177,7 @@ class MemoryReads:
             counted = recounted(self._rows.of_run(run.id))
             if not run.status.finished and run.tally != counted:
                 yield Correction(run.id, run.tally, counted)
-                kind = run.kind.rejudged(counted.results)
-                self._rows.runs[run.id] = replace(run, tally=counted, kind=kind)
+                self._rows.runs[run.id] = corrected(run, counted)
 
     async def run(self, run_id: str) -> Run | None:
         return self._rows.runs.get(run_id)

@@ -145,6 +145,16 @@ CREATE TABLE tasks (
 ) WITH (fillfactor = 80);
 CREATE INDEX tasks_active ON tasks (run, id) WHERE active;
 
+-- Tasks as they are, also while their own rows lag behind the end of their run.
+CREATE VIEW present_tasks AS
+SELECT
+    tasks.run, tasks.id, start, games, machine, tasks.created, reported, tasks.wins, tasks.losses,
+    tasks.draws, tasks.crashes, tasks.time_losses, tasks.p0, tasks.p1, tasks.p2, tasks.p3, tasks.p4,
+    CASE WHEN active AND tasks.id >= closed_below THEN ticket END AS ticket,
+    active AND tasks.id >= closed_below AS active,
+    bad, too_fast, seen
+FROM tasks JOIN runs ON runs.id = tasks.run;
+
 -- What tasks had reported before a purge struck it out, in the order of the purges.
 CREATE TABLE bad_tasks (
     run text NOT NULL,
@@ -232,6 +242,18 @@ CREATE TABLE recalled_machines (
     seen text[] NOT NULL,
     last text NOT NULL
 );
+
+-- Games that workers uploaded, by task; the games themselves lie in blobs.
+CREATE TABLE pgns (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run text NOT NULL,
+    task integer NOT NULL,
+    blob text NOT NULL UNIQUE,
+    size bigint NOT NULL,
+    at timestamptz NOT NULL
+);
+CREATE INDEX pgns_of_task ON pgns (run, task, id);
+CREATE INDEX pgns_at ON pgns (at);
 
 -- Access tokens. Of each only the SHA-256 is kept: 256 random bits need no slow hash.
 CREATE TABLE tokens (
