@@ -1,10 +1,13 @@
-"""What the JSON API takes and gives, both ways: the server encodes these, the client decodes them."""
+"""What the JSON API takes and gives; the server encodes these, our client decodes them."""
 
+import enum
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from rookery.core.run import DisplayState
+from rookery.core.stats.flags import Flag
 from rookery.protocol.fields import Count, Paragraph, RunId
 from rookery.protocol.stats import Stats
 from rookery.protocol.user.elo import FixedElo, LiveElo
@@ -14,16 +17,30 @@ Number = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
 Page = Annotated[int, Meta(ge=1, le=10_000_000)]
 PageSize = Annotated[int, Meta(ge=1, le=200)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
-RunState = Literal["pending", "paused", "active", "finished", "failed"]
-ListedState = Literal["unfinished", "pending", "paused", "active", "finished"]
-Style = Literal["fishtest", "openbench"]
+
+
+class ListedState(enum.StrEnum):
+    """Which runs a list shows."""
+
+    UNFINISHED = "unfinished"
+    PENDING = "pending"
+    PAUSED = "paused"
+    ACTIVE = "active"
+    FINISHED = "finished"
+
+
+class HouseStyle(enum.StrEnum):
+    """In whose words a result is told."""
+
+    FISHTEST = "fishtest"
+    OPENBENCH = "openbench"
 
 
 class Made(Struct, frozen=True, kw_only=True):
     """A new run; warnings say what is legal but seldom meant."""
 
     id: RunId
-    state: RunState
+    state: DisplayState
     warnings: tuple[str, ...] = ()
 
 
@@ -32,9 +49,9 @@ class RunSummary(Struct, frozen=True, kw_only=True):
 
     id: RunId
     name: str
-    state: RunState
+    state: DisplayState
     deleted: bool
-    flag: Literal["none", "green", "yellow"]
+    flag: Flag
     kind: str
     owner: str
     approver: str

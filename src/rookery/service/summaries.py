@@ -1,6 +1,5 @@
 """The result of a run as people paste it: in fishtest's words, and in OpenBench's."""
 
-import enum
 from collections.abc import Iterator
 
 from rookery.core.kinds import SprtTest, SpsaTuning
@@ -10,13 +9,7 @@ from rookery.core.run import Run
 from rookery.core.stats.estimate import estimate_elo
 from rookery.core.stats.normalised import normalised_elo
 from rookery.core.timecontrol import Clock, TimeControl
-
-
-class HouseStyle(enum.StrEnum):
-    """Whose words."""
-
-    FISHTEST = "fishtest"
-    OPENBENCH = "openbench"
+from rookery.protocol.v1 import HouseStyle
 
 
 def summary(run: Run, style: HouseStyle) -> str:

@@ -9,13 +9,13 @@ from rookery.clock import Clock
 from rookery.core.faults import BadGames, FixedGames, NotApprover, NotYours, OwnRun, RunFault
 from rookery.protocol.faults import WireFault
 from rookery.service.bearers import Bearers
-from rookery.service.fleet.faults import Rebuilding, UnknownRun, UnknownTask
+from rookery.service.fleet.faults import UnknownRun, UnknownTask
 from rookery.service.fleet.fleet import Fleet
-from rookery.service.fleet.ports import FleetReads, QueueFull, StateLost
+from rookery.service.fleet.ports import FleetReads
 from rookery.service.submission.identity import Chance
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.users import Users
-from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound, Unavailable
+from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound
 
 NOT_ALLOWED = (NotYours, NotApprover, OwnRun)
 NOT_THERE = (UnknownRun, UnknownTask)
@@ -23,7 +23,7 @@ NOT_SENSIBLE = (BadGames, FixedGames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class ApiDesk:
     """One per app."""
 
     fleet: Fleet
@@ -53,8 +53,6 @@ def refusals() -> Iterator[None]:
         raise BadRequest(_sentence(fault)) from None
     except RunFault as fault:
         raise Conflict(_sentence(fault)) from None
-    except (Rebuilding, StateLost, QueueFull) as error:
-        raise Unavailable from error
 
 
 def _sentence(fault: RunFault) -> str:

@@ -1,4 +1,4 @@
-"""Elo estimates as answers carry them; each costs some hundred microseconds, so call in a thread."""
+"""Elo estimates as answers carry them; each costs some hundred microseconds: call in a thread."""
 
 from collections.abc import Sequence
 

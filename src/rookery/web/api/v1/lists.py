@@ -1,5 +1,7 @@
 """Tasks, workers, the log of actions and the users."""
 
+from collections.abc import Mapping
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -10,7 +12,7 @@ from rookery.protocol.fields import RunId
 from rookery.protocol.user.action_filter import All, Compare, Expression, Order
 from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import Desk, refusals
+from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import bearer_of, visitor_of
 from rookery.web.api.v1.runs import PAGING
@@ -22,7 +24,7 @@ from rookery.web.openapi import Operation, described
 class ListEndpoints:
     """What is to be seen of everything that is no run."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
 
     @described(
@@ -89,7 +91,7 @@ def _tasks_answer(found: tuple[Task, ...], page: int, size: int) -> Response:
     return json_answer(v1.TaskList(tasks=entries, page=page, more=len(found) > end))
 
 
-def _wanted(query: "queries.Mapping[str, str]") -> Expression:
+def _wanted(query: Mapping[str, str]) -> Expression:
     names = {"action": "action", "actor": "username", "run": "run_id"}
     queries.run_in(query)
     parts: list[Expression] = [

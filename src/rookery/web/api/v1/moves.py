@@ -13,7 +13,7 @@ from rookery.core.run import Run
 from rookery.protocol import v1
 from rookery.protocol.decoding import Reader
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import Desk, refusals
+from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1.callers import bearer_of
 from rookery.web.api.v1.runs import BY_ID
 from rookery.web.api.v1.views import purge_of, summary_of
@@ -30,7 +30,7 @@ CHANGED: dict[int, type | str] = {200: v1.RunSummary}
 class MoveEndpoints:
     """Who may do what is for the core to say; a token must be made for it besides."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
 
     @described(Operation("Let a run be played", CHANGED, path=BY_ID, bearer=True))

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TypeVar, get_args
+from enum import StrEnum
+from typing import TypeVar
 
-from rookery.protocol import v1
 from rookery.protocol.faults import BadName, BadParameter
 from rookery.protocol.user.queries import whole
 
@@ -13,7 +13,7 @@ MOST_PAGES = 10_000_000
 MOST_ROWS = 200
 ORDINARY_ROWS = 50
 LONGEST_NAME = 100
-T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 _ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 
 
@@ -24,16 +24,13 @@ def page_in(query: Mapping[str, str]) -> tuple[int, int]:
     return page, whole(given, "size", least=1, most=MOST_ROWS)
 
 
-def state_in(query: Mapping[str, str]) -> str:
-    return choice(query, "state", get_args(v1.ListedState))
-
-
-def choice(query: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+def choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
     """One of the words; the first where none is given."""
-    found = query.get(name, choices[0])
-    if found not in choices:
-        raise BadParameter(name=name, text=f"expected one of {', '.join(choices)}")
-    return found
+    words = list(choices)
+    found = query.get(name, words[0].value)
+    if found not in words:
+        raise BadParameter(name=name, text=f"expected one of {', '.join(words)}")
+    return choices(found)
 
 
 def name_in(query: Mapping[str, str], name: str) -> str:
@@ -60,4 +57,6 @@ def before_in(query: Mapping[str, str]) -> float | None:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     except (ValueError, OverflowError):
-        raise BadParameter(name="before", text="expected a time such as 2026-03-01T12:00Z") from None
+        raise BadParameter(
+            name="before", text="expected a time such as 2026-03-01T12:00Z"
+        ) from None

@@ -2,7 +2,7 @@
 
 from starlette.routing import BaseRoute, Route
 
-from rookery.web.api.desk import Desk
+from rookery.web.api.desk import ApiDesk
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
@@ -11,7 +11,7 @@ ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
 
 
-def v1_routes(desk: Desk) -> list[BaseRoute]:
+def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),

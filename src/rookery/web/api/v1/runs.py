@@ -4,16 +4,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.core.run import Run
+from rookery.core.run import DisplayState, Run
 from rookery.protocol import v1
 from rookery.protocol.fields import RunId
 from rookery.protocol.submission import SUBMISSION, SubmittedArgs
 from rookery.service.bearers import Bearer
 from rookery.service.fleet.ports import FinishedQuery
 from rookery.service.submission import created, remarks_on
-from rookery.service.summaries import HouseStyle, summary
+from rookery.service.summaries import summary
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import Desk, refusals
+from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import bearer_of, visitor_of
 from rookery.web.api.v1.views import details_of, summary_of
@@ -28,7 +28,7 @@ PAGING = {"page": v1.Page, "size": v1.PageSize}
 class RunEndpoints:
     """Each endpoint in the order of a run's life."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
 
     @described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
@@ -43,7 +43,7 @@ class RunEndpoints:
             run = await desk.threads.cpu(make, body, bearer) if large else make(body, bearer)
             approver = self._approver_of(bearer)
             await desk.fleet.submit(run, approver=approver)
-        state = "paused" if approver else "pending"
+        state = DisplayState.PAUSED if approver else DisplayState.PENDING
         return json_answer(v1.Made(id=run.id, state=state, warnings=remarks_on(run)), 201)
 
     @described(
@@ -58,9 +58,10 @@ class RunEndpoints:
         desk, query = self._desk, request.query_params
         await visitor_of(request, desk.bearers)
         with refusals():
-            state, owner = queries.state_in(query), queries.name_in(query, "owner")
+            state = queries.choice(query, "state", v1.ListedState)
+            owner = queries.name_in(query, "owner")
             page, size = queries.page_in(query)
-            if state == "finished":
+            if state is v1.ListedState.FINISHED:
                 wanted = FinishedQuery(page=page, page_size=size, owner=owner)
                 found = await desk.reads.finished(wanted)
                 more = len(found) == size
@@ -84,7 +85,7 @@ class RunEndpoints:
             "The result as people paste it",
             {200: "text/plain; charset=utf-8"},
             path=BY_ID,
-            query={"style": v1.Style},
+            query={"style": v1.HouseStyle},
         )
     )
     @runs(Domain.THREAD, "Elo is estimated in a thread")
@@ -92,8 +93,7 @@ class RunEndpoints:
         desk = self._desk
         await visitor_of(request, desk.bearers)
         with refusals():
-            words = tuple(HouseStyle)
-            style = HouseStyle(queries.choice(request.query_params, "style", words))
+            style = queries.choice(request.query_params, "style", v1.HouseStyle)
         run = await self._run(request)
         return PlainTextResponse(await desk.threads.cpu(summary, run, style))
 
@@ -116,12 +116,12 @@ class RunEndpoints:
         return run
 
 
-def _listed(found: tuple[Run, ...], state: str, owner: str) -> list[Run]:
+def _listed(found: tuple[Run, ...], state: v1.ListedState, owner: str) -> list[Run]:
     """Newest first."""
     chosen = [
         run
         for run in found
-        if state in ("unfinished", run.display) and owner in ("", run.plan.owner)
+        if state.value in ("unfinished", run.display.value) and owner in ("", run.plan.owner)
     ]
     return sorted(chosen, key=lambda run: run.id, reverse=True)
 

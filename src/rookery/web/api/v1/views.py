@@ -33,9 +33,9 @@ def summary_of(run: Run) -> v1.RunSummary:
     return v1.RunSummary(
         id=run.id,
         name=run_name(run),
-        state=run.display.value,
+        state=run.display,
         deleted=status.deleted,
-        flag=status.flag.value,
+        flag=status.flag,
         kind=kind.name,
         owner=plan.owner,
         approver=status.approver,
