@@ -72,7 +72,12 @@ def operation_of(endpoint: object) -> Operation | None:
 def _types_in(operations: Iterable[Operation]) -> list[type]:
     kinds: list[type] = [ErrorBody]
     for operation in operations:
-        given = (operation.body, *operation.answers.values())
+        given = (
+            operation.body,
+            *operation.answers.values(),
+            *operation.path.values(),
+            *operation.query.values(),
+        )
         kinds += [kind for kind in given if isinstance(kind, type)]
     return kinds
 

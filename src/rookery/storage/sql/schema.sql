@@ -268,3 +268,13 @@ CREATE TABLE tokens (
     used timestamptz
 );
 CREATE INDEX tokens_by_user ON tokens (user_name);
+
+-- Nets that were uploaded; the gzip streams lie in blobs. `size` is that of the stream.
+CREATE TABLE nets (
+    name text PRIMARY KEY,
+    blob text NOT NULL UNIQUE,
+    size bigint NOT NULL,
+    user_name text NOT NULL,
+    created timestamptz NOT NULL,
+    downloads bigint NOT NULL DEFAULT 0
+);
