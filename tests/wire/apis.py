@@ -15,20 +15,15 @@ from rookery.core.kinds import Report
 from rookery.core.machine import Machine
 from rookery.core.results import Results
 from rookery.core.task import Task
-from rookery.service.bearers import Bearers
-from rookery.service.blobs import Blobs
 from rookery.service.fleet.fleet import Fleet
-from rookery.service.nets import Downloads
 from rookery.service.tokens import ORDINARY, Scope, mint
 from rookery.service.users import User
-from rookery.storage.blobs import FolderBlobs, MemoryBlobs
 from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.memory import MemoryTokens, MemoryUsers
-from rookery.storage.nets import MemoryNets
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.user.routes import user_routes
 from rookery.web.api.v1.routes import v1_routes
-from rookery.web.streams import Streams
+from tests.api_desks import make_api_desk
 from tests.desks import Back, make_back
 from tests.unit.core.makers import make_machine
 from tests.unit.service.people import BORIS, OLGA, SVEN
@@ -94,28 +89,11 @@ async def open_api(
     users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
     tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
     back = make_back(users=users, threads=threads, clock=clock, log=log, store=store)
-    streams, nets = Streams(), MemoryNets()
-    desk = ApiDesk(
-        fleet=back.desk.fleet,
-        reads=store.reads,
-        users=users,
-        bearers=Bearers(tokens, users, clock),
-        pgns=back.pgns,
-        games=_folder(files, "games", clock),
-        nets=nets,
-        net_files=_folder(files, "nets", clock),
-        downloads=Downloads(nets),
-        streams=streams,
-        threads=threads,
-        clock=clock,
-        chance=secrets.token_bytes,
+    house = make_house(log=log, clock=clock, users=users, back=back)
+    desk = replace(
+        make_api_desk(back, house, tokens, files),
         cross_approval=cross_approval,
         nets_elsewhere=nets_elsewhere,
     )
-    house = replace(make_house(log=log, clock=clock, users=users, back=back), streams=streams)
     async with open_site(house, *v1_routes(desk), *user_routes(desk)) as site:
         yield Api(site.browser, desk, back, clock, tokens)
-
-
-def _folder(files: Path | None, name: str, clock: HandClock) -> Blobs:
-    return MemoryBlobs() if files is None else FolderBlobs(files / name, clock)

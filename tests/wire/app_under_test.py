@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import anyio
 from starlette.applications import Starlette
@@ -12,15 +13,23 @@ from starlette.applications import Starlette
 from rookery.boundary.domains import Declaration, Domain
 from rookery.core.complaint import Complaint
 from rookery.logs import logger, start_logs
+from rookery.service.tokens import ORDINARY, mint
+from rookery.storage.memory import MemoryTokens, MemoryUsers
+from rookery.web.api.user.routes import user_routes
+from rookery.web.api.v1.routes import v1_routes
 from rookery.web.app import create_app
 from rookery.web.house import Basis, House
 from rookery.web.listening import Place
 from rookery.web.server import Site, loop_factory, serve
 from rookery.web.steps import Step
+from tests.api_desks import make_api_desk
+from tests.desks import Back, make_back
 from tests.wire.houses import make_house, make_user
 from tests.wire.slow_routes import slow_routes
 
 LOOP = Declaration(Domain.LOOP, "for the test")
+KNOWN_TOKEN = mint("ada", ORDINARY, now=datetime(2020, 1, 1, tzinfo=UTC), chance=bytes)
+"""A token that tests of this process may show."""
 
 
 async def never() -> None:
@@ -45,9 +54,12 @@ STEPS = {
 }
 
 
-async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
-    app = create_app(house, slow_routes())
+async def run(house: House, back: Back, port: int, farewell: Callable[[], None]) -> int:
+    tokens = MemoryTokens(house.users)
+    desk = make_api_desk(back, house, tokens)
+    app = create_app(house, [*slow_routes(), *v1_routes(desk), *user_routes(desk)])
     await make_user(house)
+    await tokens.add(KNOWN_TOKEN.token)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[tuple[Starlette, House]]:
@@ -65,10 +77,12 @@ async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
 
 def main(port: int, trouble: str = "") -> int:
     writer = start_logs(style="json")
-    house = make_house(log=logger(), steps=STEPS[trouble])
+    users = MemoryUsers()
+    back = make_back(users=users, log=logger())
+    house = make_house(log=logger(), steps=STEPS[trouble], users=users, back=back)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(run(house, port, writer.stop))
+            return runner.run(run(house, back, port, writer.stop))
     except Complaint as complaint:
         print(complaint, file=sys.stderr)
         return complaint.exit_code
