@@ -19,6 +19,8 @@ from rookery.core.complaint import Complaint
 PREFIX = "ROOKERY_"
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
+# Read by the commands that call a server, not by the server.
+CLIENT_VARIABLES = frozenset({"ROOKERY_SERVER", "ROOKERY_TOKEN"})
 # Other tools' ways to ask for several processes; a primary is exactly one.
 PROCESS_COUNT_VARIABLES = ("WEB_CONCURRENCY", "UVICORN_WORKERS")
 
@@ -171,7 +173,7 @@ def _value(name: str, text: str, named: str) -> object:
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES
+    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES | CLIENT_VARIABLES
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
