@@ -109,9 +109,7 @@ class Commands(Views):
             else:
                 blocks[short_name] = text
             word = "unblocked" if text is None else "blocked"
-            event = Event(
-                Action.BLOCK_WORKER, now, actor.name, "", "", word, worker=short_name
-            )
+            event = Event(Action.BLOCK_WORKER, now, actor.name, "", "", word, worker=short_name)
             return Done(
                 None,
                 Batch(Changes(events=(event,)), blocks=(Block(short_name, text, now),)),

@@ -37,9 +37,7 @@ def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True
     return machine if info.rookery is UNSET else _extended(machine, info.rookery)
 
 
-def call_of(
-    request: requests.TaskCall, caller: Caller, *, mind_quota: bool = True
-) -> TaskCall:
+def call_of(request: requests.TaskCall, caller: Caller, *, mind_quota: bool = True) -> TaskCall:
     machine = machine_of(request.worker_info, caller, mind_quota=mind_quota)
     return TaskCall(request.run_id, request.task_id, machine)
 
