@@ -21,25 +21,43 @@ from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, LoopWatch
 from rookery.clock import SystemClock
+from rookery.core.scheduling.policy import Policy
 from rookery.logs import Log
+from rookery.service.blobs import Blobs
+from rookery.service.credentials import Credentials, NoTokens
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.jobs import Job, jobs_of, working_off
+from rookery.service.fleet.primary import Store
+from rookery.service.passwords import Passwords
+from rookery.service.pgns import Pgns, PgnStore
+from rookery.service.users import User, Users
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
+from rookery.storage.blobs import FolderBlobs, MemoryBlobs
+from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.store import open_fleet_store
+from rookery.storage.keyfile import key_in
 from rookery.storage.lease import Lease
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.migrations import Migration
+from rookery.storage.pgns import MemoryPgns, PostgresPgns
 from rookery.storage.pool import Pool, open_pool
 from rookery.storage.primacy import primacy
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
 from rookery.storage.users import PostgresUsers
+from rookery.web.api.worker.desk import Desk
 from rookery.web.app import create_app
 from rookery.web.hosts import hosts
-from rookery.web.house import Basis, House, PoolStats
+from rookery.web.house import Basis, House, PoolStats, always
 from rookery.web.proxies import proxies
 from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
 
 LOOPBACK = ("127.0.0.0/8", "::1")
+APPROVERS = "group:approvers"
+SEAL_KEY = "seal.key"
+CLEAN_UP_SECONDS = 3600.0
 
 Prepare = Callable[[House], Awaitable[None]]
 
@@ -59,13 +77,15 @@ class Ground:
     )
     pool: Opened[Pool] = field(default_factory=lambda: Opened("the pool"))
     key: Opened[bytes] = field(default_factory=lambda: Opened("the session key"))
+    seal_key: Opened[bytes] = field(default_factory=lambda: Opened("the seal key"))
     lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
+    desk: Opened[Desk] = field(default_factory=lambda: Opened("the desk"))
 
 
 def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -> Site:
     """The site of these settings, not opened yet; `prepare` runs before the first request."""
     ground = Ground()
-    stairs = Stairs(ground_steps(settings, ground, basis.log), basis.threads, basis.log)
+    stairs = Stairs(ground_steps(settings, ground, basis), basis.threads, basis.log)
     upstairs: list[Stairs] = []
 
     @asynccontextmanager
@@ -84,9 +104,9 @@ def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -
     return Site(opened, lambda: [name for one in (*upstairs, stairs) for name in one.failures])
 
 
-def ground_steps(settings: Settings, ground: Ground, log: Log) -> tuple[Step, ...]:
+def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step, ...]:
     """The ground floor, in the order in which it is entered."""
-    instance = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", basis.log
     return (
         opening(
             ground.target,
@@ -111,11 +131,23 @@ def ground_steps(settings: Settings, ground: Ground, log: Log) -> tuple[Step, ..
         Step(
             "session key", Declaration(Domain.LOOP, "awaits one query"), partial(_fetch_key, ground)
         ),
+        Step(
+            "seal key",
+            Declaration(Domain.THREAD, "reads or makes a file"),
+            lambda: ground.seal_key.put(key_in(settings.data / SEAL_KEY)),
+        ),
         opening(
             ground.lease,
             "lease",
             "awaits the takeover; a task renews it",
             lambda: _hold_lease(settings, ground, instance, log),
+        ),
+        opening(
+            ground.desk,
+            "fleet",
+            "reads every unfinished run into memory; a task commits what changes there",
+            lambda: open_desk(settings, ground, basis),
+            seconds=8.0,
         ),
     )
 
@@ -146,8 +178,96 @@ def _hold_lease(
     return primacy(lease, force=settings.database_url is None, log=log.info)
 
 
-def upper_steps(basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch]) -> tuple[Step, ...]:
-    """The upper floor: the crossings between the loop and threads."""
+@asynccontextmanager
+async def open_desk(settings: Settings, ground: Ground, basis: Basis) -> AsyncIterator[Desk]:
+    """The fleet on its rows, and what workers need besides."""
+    pool, queries, lease = ground.pool(), ground.queries(), ground.lease()
+    opened: list[Fleet] = []
+
+    def lost(reason: str) -> None:
+        for fleet in opened:
+            fleet.lost(reason)
+
+    async with open_fleet_store(pool, queries, lease, lost=lost, log=basis.log.info) as store:
+        desk = make_desk(
+            settings,
+            basis,
+            store,
+            Rows(PostgresUsers(pool, queries), PostgresPgns(pool, queries)),
+            blobs=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
+            key=ground.seal_key(),
+            is_primary=lease.is_held,
+        )
+        await desk.fleet.open()
+        opened.append(desk.fleet)
+        try:
+            yield desk
+        finally:
+            await desk.fleet.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that any process may write."""
+
+    users: Users
+    pgns: Pgns
+
+
+def make_desk(
+    settings: Settings,
+    basis: Basis,
+    store: Store,
+    rows: Rows,
+    *,
+    blobs: Blobs,
+    key: bytes,
+    is_primary: Callable[[], bool] = always,
+) -> Desk:
+    """A desk whose fleet is not opened yet."""
+    clock, threads = basis.clock, basis.threads
+    policy = Policy(limit_by_address=settings.limit_per_address)
+    fleet = Fleet(store, clock, basis.log, policy=policy)
+    passwords = Passwords(threads, clock, secrets.token_bytes(32))
+    credentials = Credentials(rows.users, passwords, NoTokens(), clock, key)
+    fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
+    return Desk(
+        fleet=fleet,
+        credentials=credentials,
+        pgns=PgnStore(fleet, rows.pgns, blobs, threads, clock),
+        gate=Gate("request_task", settings.task_semaphore_size),
+        threads=threads,
+        clock=clock,
+        is_primary=is_primary,
+        trusts=_trusts,
+        mind_github_quota=settings.mind_github_quota,
+    )
+
+
+async def _trusts(user: User) -> bool:
+    return APPROVERS in user.groups
+
+
+def job_step(basis: Basis, desk: Desk) -> Step:
+    """What the fleet does by itself, until the process begins to stop."""
+    jobs = (
+        *jobs_of(desk.fleet, desk.is_primary),
+        Job("games", CLEAN_UP_SECONDS, desk.pgns.clean_up),
+    )
+    place: Opened[None] = Opened("the jobs")
+    return opening(
+        place,
+        "fleet jobs",
+        "slices of a few milliseconds; files are removed in threads",
+        lambda: working_off(desk.fleet, jobs, basis.log),
+        before_drain=True,
+    )
+
+
+def upper_steps(
+    basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch], desk: Desk
+) -> tuple[Step, ...]:
+    """The upper floor: the crossings between the loop and threads, and the jobs."""
     return (
         Step(
             "threads",
@@ -161,6 +281,7 @@ def upper_steps(basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch]) 
             "answers a thread that asks four times a second",
             lambda: LoopWatch(partial(_tell_blockage, basis.log)),
         ),
+        job_step(basis, desk),
     )
 
 
@@ -172,7 +293,7 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
     """The house on an opened ground floor."""
     pool, queries = ground.pool(), ground.queries()
     return replace(
-        sketch(settings, basis),
+        sketch(settings, basis, ground.desk()),
         users=PostgresUsers(pool, queries),
         secret_keys=partial(_keys, ground.key()),
         ground_steps=climbed,
@@ -182,22 +303,32 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
     )
 
 
-def sketch(settings: Settings, basis: Basis) -> House:
+def sketch(settings: Settings, basis: Basis, desk: Desk | None = None) -> House:
     """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
+    users = MemoryUsers()
+    desk = desk or make_desk(
+        settings,
+        basis,
+        MemoryStore(),
+        Rows(users, MemoryPgns()),
+        blobs=MemoryBlobs(),
+        key=secrets.token_bytes(32),
+    )
     bridge: Opened[Bridge] = Opened("the bridge")
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(
-        users=MemoryUsers(),
+        users=users,
+        workers=desk,
         threads=basis.threads,
         bridge=bridge,
         watch=watch,
-        stairs=Stairs(upper_steps(basis, bridge, watch), basis.threads, basis.log),
-        ground_steps=ground_steps(settings, Ground(), basis.log),
+        stairs=Stairs(upper_steps(basis, bridge, watch, desk), basis.threads, basis.log),
+        ground_steps=ground_steps(settings, Ground(), basis),
         clock=basis.clock,
         log=basis.log,
         secret_keys=partial(_keys, secrets.token_bytes(32)),
         database_answers=_answer_at_once,
-        gates=(Gate("request_task", settings.task_semaphore_size),),
+        gates=(desk.gate,),
         lifecycle=basis.lifecycle,
         streams=basis.streams,
         base_url=settings.base_url,

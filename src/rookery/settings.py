@@ -112,6 +112,10 @@ class Settings:
     task_semaphore_size: int = 5
     log_format: str = "auto"
     log_level: str = "info"
+    cross_approval: bool = False
+    stop_run_cpu_hours: int = 100
+    limit_per_address: bool = False
+    mind_github_quota: bool = True
     access_log: bool = False
     detect_blocking: bool = False
 
@@ -142,6 +146,14 @@ SETTINGS: Mapping[str, Setting] = {
     "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),
     "threadpool_tokens": Setting(_whole(8, 2000), "threads for blocking work"),
     "task_semaphore_size": Setting(_whole(1, 100), "task requests that may wait for a thread"),
+    "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
+    "stop_run_cpu_hours": Setting(
+        _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
+    ),
+    "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
+    "mind_github_quota": Setting(
+        _switch, "0: machines near their GitHub limit get new runs all the same"
+    ),
     "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
     "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),
     "access_log": Setting(_switch, "1: log a line for each request"),

@@ -1,6 +1,6 @@
 """Games as workers upload them: gzip streams, several per task if need be."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -10,6 +10,10 @@ from rookery.clock import Clock
 from rookery.core.answers import TaskCall
 from rookery.service.blobs import Blobs
 from rookery.service.fleet.views import Views
+
+AT_A_TIME = 200
+ORPHAN_SECONDS = 86_400.0
+"""A blob this old without a row will not get one any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +70,22 @@ class PgnStore:
         await self._fleet.own_task(call)
         key = await self._threads.io(self._blobs.write, data)
         await self._rows.add(Pgn(call.run, call.task, key, len(data), self._clock.now()))
+
+    async def clean_up(self) -> None:
+        """Lets go what was kept long enough, and blobs that no row ever came to name."""
+        while expired := await self._rows.expired(self._clock.now(), AT_A_TIME):
+            keys = [pgn.blob for pgn in expired]
+            await self._rows.forget(keys)
+            await self._threads.io(self._remove, keys)
+        await self._sweep()
+
+    async def _sweep(self) -> None:
+        old = await self._threads.io(lambda: list(self._blobs.older_than(ORPHAN_SECONDS)))
+        for start in range(0, len(old), AT_A_TIME):
+            part = old[start : start + AT_A_TIME]
+            named = await self._rows.known(part)
+            await self._threads.io(self._remove, [key for key in part if key not in named])
+
+    def _remove(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._blobs.remove(key)

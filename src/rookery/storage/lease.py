@@ -123,12 +123,14 @@ class Lease:
             await self._renew()
 
     async def _renew(self) -> None:
-        asked = self._clock()
+        asked, epoch = self._clock(), self._epoch
         found = await self._pool.fetchval(
-            self._queries["lease_renew"], self._epoch, self._seconds, timeout=self._seconds / 2
+            self._queries["lease_renew"], epoch, self._seconds, timeout=self._seconds / 2
         )
+        if self._epoch != epoch:
+            return  # taken anew meanwhile, by this very process
         if found is None:
-            epoch, self._epoch = self._epoch, None
+            self._epoch = None
             raise FencedOff(epoch=epoch)
         self._valid_until = asked + self._seconds
 
@@ -136,6 +138,8 @@ class Lease:
         """Renews until another process has taken over; a database that is away is asked again."""
         while True:
             await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
+            if self._epoch is None:
+                continue
             try:
                 await self.renew()
             except AWAY as error:

@@ -151,7 +151,7 @@ async def attempt(job: Job, log: Log) -> None:
         await job.work()
     except (Rebuilding, StateLost, QueueFull, RunFault) as error:
         log.info("job_put_off", job=job.name, why=type(error).__name__)
-    except Exception as error:  # noqa: BLE001 - the other jobs must go on
+    except Exception as error:
         log.error("job_failed", job=job.name, error=repr(error), exc_info=error)
 
 

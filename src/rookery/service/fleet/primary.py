@@ -33,7 +33,8 @@ LONGEST_PAUSE_SECONDS = 2.0
 class Store(Protocol):
     """Where the fleet's rows are."""
 
-    reads: FleetReads
+    @property
+    def reads(self) -> FleetReads: ...
 
     async def take(self) -> Commits:
         """Ends the commits given before and takes the fence anew; raises while it can't."""
@@ -74,6 +75,12 @@ class Primary:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await self._store.close()
+
+    def lost(self, reason: str) -> None:
+        """Told by the store, also where nobody waits for a commit."""
+        if self._tenure is not None:
+            self._log.warning("fleet_commit_failed", reason=reason)
+            self._lose(self._tenure)
 
     @property
     def is_serving(self) -> bool:

@@ -29,6 +29,12 @@ R = TypeVar("R", bound=TaskRequest | Credentials)
 _TYPE = (b"content-type", b"application/json")
 
 
+async def send_json(send: Send, status: int, body: bytes, *more: tuple[bytes, bytes]) -> None:
+    headers = [_TYPE, (b"content-length", b"%d" % len(body)), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
 class NotAllowed(Exception):
     """The caller is known, and may not do this."""
 
@@ -61,14 +67,18 @@ class WorkerCall(Generic[R]):
         self.desk = desk
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status, body = await self.answer(scope, receive)
+        await send_json(send, status, body)
+
+    async def answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+        """Status and body; raises what is nobody's fault."""
         status, answer = await self._answered(scope, receive)
         seconds = self.desk.clock.seconds() - facts_of(scope).started
         body = encode_timed(answer, seconds=seconds)
+        # It may have waited for long, and memory says nothing about what happened since.
         if not self.desk.is_primary():
             raise NotPrimary
-        length = (b"content-length", b"%d" % len(body))
-        await send({"type": "http.response.start", "status": status, "headers": [_TYPE, length]})
-        await send({"type": "http.response.body", "body": body})
+        return status, body
 
     async def act(self, request: R, caller: Caller) -> Answer:
         """What the call is for."""
@@ -89,7 +99,8 @@ class WorkerCall(Generic[R]):
             raise WrongMethod
         if self.writes:
             self.desk.fleet.check_room()
-        request = await taken_in(receive, self._read, self.desk.threads)
+        most = self.reader.most_bytes
+        request = await taken_in(receive, self._read, self.desk.threads, most)
         verified = await self._verified(request, facts_of(scope).client)
         if isinstance(request, _Unreadable):
             raise request.fault

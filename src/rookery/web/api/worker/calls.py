@@ -191,4 +191,4 @@ LARGEST = {call.path: call.reader.most_bytes for call in CALLS}
 
 
 def worker_routes(desk: Desk) -> list[Route]:
-    return [Route(call.path, call(desk)) for call in CALLS]
+    return [Route(call.path, call(desk), methods=["POST"]) for call in CALLS]

@@ -9,7 +9,7 @@ from starlette.types import Message, Receive
 
 from rookery.boundary.offload import Threads
 from rookery.web.bodies import BODY_SECONDS, LARGE
-from rookery.web.faults import BodyTooSlow, Fault
+from rookery.web.faults import BodyTooLarge, BodyTooSlow, Fault
 from rookery.web.scope import body_in, has_more
 
 T = TypeVar("T")
@@ -22,43 +22,39 @@ class ClientLeft(Fault):
     """The connection was closed before the body was whole."""
 
 
-async def taken_in(receive: Receive, decode: Callable[[bytes], T], threads: Threads) -> T:
-    """What the body says; its size is limited further out."""
-    message = await _next(receive)
-    body = body_in(message)
-    if not has_more(message):
-        return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
-    return await _taken_in_pieces(bytearray(body), receive, decode, threads)
-
-
-async def _taken_in_pieces(
-    body: bytearray, receive: Receive, decode: Callable[[bytes], T], threads: Threads
+async def taken_in(
+    receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
 ) -> T:
-    more = True
+    """What the body says; raises BodyTooLarge beyond so many bytes."""
+    body, more = b"", True
     while more and len(body) <= LARGE:
         message = await _next(receive)
-        body += body_in(message)
+        body = body + body_in(message) if body else body_in(message)
         more = has_more(message)
     if more:
-        return await _spooled(body, receive, decode, threads)
-    whole = bytes(body)
-    return decode(whole) if len(whole) <= LARGE else await threads.cpu(decode, whole)
+        return await _spooled(body, receive, decode, threads, most)
+    if len(body) > most:
+        raise BodyTooLarge
+    return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
 
 
 async def _spooled(
-    body: bytearray, receive: Receive, decode: Callable[[bytes], T], threads: Threads
+    head: bytes, receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
 ) -> T:
     """However many large bodies arrive at a time, each takes a piece of memory until its turn."""
+    piece, size, more = bytearray(head), len(head), True
     file = await threads.io(tempfile.TemporaryFile)
     try:
-        more = True
         while more:
+            if size > most:
+                raise BodyTooLarge
             message = await _next(receive)
-            body += body_in(message)
+            piece += body_in(message)
+            size += len(body_in(message))
             more = has_more(message)
-            if len(body) >= PIECE or not more:
-                await threads.io(file.write, bytes(body))
-                body.clear()
+            if len(piece) >= PIECE or not more:
+                await threads.io(file.write, bytes(piece))
+                piece.clear()
         return await threads.cpu(_decoded, file, decode)
     finally:
         await threads.io(file.close)
