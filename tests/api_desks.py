@@ -3,34 +3,46 @@
 import secrets
 from pathlib import Path
 
+from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.nets import Downloads
 from rookery.service.tokens import Tokens
+from rookery.service.users import Users
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
+from rookery.storage.memory import MemoryTokens
 from rookery.storage.nets import MemoryNets
 from rookery.web.api.desk import ApiDesk
-from rookery.web.house import House
+from rookery.web.streams import Streams
 from tests.desks import Back
 
 
-def make_api_desk(back: Back, house: House, tokens: Tokens, files: Path | None = None) -> ApiDesk:
+def make_api_desk(
+    back: Back,
+    users: Users,
+    *,
+    threads: Threads,
+    clock: Clock,
+    streams: Streams,
+    tokens: Tokens | None = None,
+    files: Path | None = None,
+) -> ApiDesk:
     """Files lie in a folder where one is given, because only those are sent piece by piece."""
     nets = MemoryNets()
     return ApiDesk(
         fleet=back.desk.fleet,
         reads=back.store.reads,
-        users=house.users,
-        bearers=Bearers(tokens, house.users, house.clock),
+        users=users,
+        bearers=Bearers(tokens or MemoryTokens(users), users, clock),
         pgns=back.pgns,
-        games=_folder(files, "games", house.clock),
+        games=_folder(files, "games", clock),
         nets=nets,
-        net_files=_folder(files, "nets", house.clock),
+        net_files=_folder(files, "nets", clock),
         downloads=Downloads(nets),
-        streams=house.streams,
-        threads=house.threads,
-        clock=house.clock,
+        streams=streams,
+        threads=threads,
+        clock=clock,
         chance=secrets.token_bytes,
     )
 

@@ -116,6 +116,7 @@ class Settings:
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
     mind_github_quota: bool = True
+    nets_url: str | None = None
     access_log: bool = False
     detect_blocking: bool = False
 
@@ -153,6 +154,9 @@ SETTINGS: Mapping[str, Setting] = {
     "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
     "mind_github_quota": Setting(
         _switch, "0: machines near their GitHub limit get new runs all the same"
+    ),
+    "nets_url": Setting(
+        _address, "another server that gives nets, to which their readers are sent"
     ),
     "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
     "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),

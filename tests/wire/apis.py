@@ -21,9 +21,6 @@ from rookery.service.users import User
 from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.web.api.desk import ApiDesk
-from rookery.web.api.user.routes import user_routes
-from rookery.web.api.v1.routes import v1_routes
-from tests.api_desks import make_api_desk
 from tests.desks import Back, make_back
 from tests.unit.core.makers import make_machine
 from tests.unit.service.people import BORIS, OLGA, SVEN
@@ -89,11 +86,7 @@ async def open_api(
     users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
     tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
     back = make_back(users=users, threads=threads, clock=clock, log=log, store=store)
-    house = make_house(log=log, clock=clock, users=users, back=back)
-    desk = replace(
-        make_api_desk(back, house, tokens, files),
-        cross_approval=cross_approval,
-        nets_elsewhere=nets_elsewhere,
-    )
-    async with open_site(house, *v1_routes(desk), *user_routes(desk)) as site:
+    house = make_house(log=log, clock=clock, users=users, back=back, tokens=tokens, files=files)
+    desk = replace(house.api, cross_approval=cross_approval, nets_elsewhere=nets_elsewhere)
+    async with open_site(replace(house, api=desk)) as site:
         yield Api(site.browser, desk, back, clock, tokens)

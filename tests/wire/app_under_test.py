@@ -15,15 +15,11 @@ from rookery.core.complaint import Complaint
 from rookery.logs import logger, start_logs
 from rookery.service.tokens import ORDINARY, mint
 from rookery.storage.memory import MemoryTokens, MemoryUsers
-from rookery.web.api.user.routes import user_routes
-from rookery.web.api.v1.routes import v1_routes
 from rookery.web.app import create_app
 from rookery.web.house import Basis, House
 from rookery.web.listening import Place
 from rookery.web.server import Site, loop_factory, serve
 from rookery.web.steps import Step
-from tests.api_desks import make_api_desk
-from tests.desks import Back, make_back
 from tests.wire.houses import make_house, make_user
 from tests.wire.slow_routes import slow_routes
 
@@ -54,10 +50,8 @@ STEPS = {
 }
 
 
-async def run(house: House, back: Back, port: int, farewell: Callable[[], None]) -> int:
-    tokens = MemoryTokens(house.users)
-    desk = make_api_desk(back, house, tokens)
-    app = create_app(house, [*slow_routes(), *v1_routes(desk), *user_routes(desk)])
+async def run(house: House, tokens: MemoryTokens, port: int, farewell: Callable[[], None]) -> int:
+    app = create_app(house, slow_routes())
     await make_user(house)
     await tokens.add(KNOWN_TOKEN.token)
 
@@ -78,11 +72,11 @@ async def run(house: House, back: Back, port: int, farewell: Callable[[], None])
 def main(port: int, trouble: str = "") -> int:
     writer = start_logs(style="json")
     users = MemoryUsers()
-    back = make_back(users=users, log=logger())
-    house = make_house(log=logger(), steps=STEPS[trouble], users=users, back=back)
+    tokens = MemoryTokens(users)
+    house = make_house(log=logger(), steps=STEPS[trouble], users=users, tokens=tokens)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(run(house, back, port, writer.stop))
+            return runner.run(run(house, tokens, port, writer.stop))
     except Complaint as complaint:
         print(complaint, file=sys.stderr)
         return complaint.exit_code

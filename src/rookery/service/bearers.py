@@ -4,10 +4,6 @@ What was found is remembered for a few seconds, so that a script's calls cost on
 database, and a revoked token or a blocked user stops counting within that time.
 """
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +16,6 @@ from rookery.service.users import User, Users
 
 REMEMBERED_SECONDS = 5.0
 MOST_REMEMBERED = 20_000
-FLUSH_SECONDS = 60.0
 
 
 class TokenRefused(Exception):
@@ -105,24 +100,3 @@ class Bearers:
         token = await self._tokens.by_digest(digest)
         user = None if token is None else await self._users.by_name(token.user)
         return _Found(token, user)
-
-
-@asynccontextmanager
-async def flushing(bearers: Bearers, seconds: float = FLUSH_SECONDS) -> AsyncIterator[Bearers]:
-    """Writes the last uses down now and then, and once more at the end."""
-
-    async def flush_on_and_on() -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            # What can't be written now is lost: it is a date for people to look at.
-            with contextlib.suppress(OSError, TimeoutError):
-                await bearers.flush()
-
-    task = asyncio.create_task(flush_on_and_on())
-    try:
-        yield bearers
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        await bearers.flush()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from rookery.core.lifecycle import Actor
-from rookery.service.bearers import Bearers, OwnerRefused, TokenRefused, flushing
+from rookery.service.bearers import Bearers, OwnerRefused, TokenRefused
 from rookery.service.tokens import ORDINARY, Minted, Scope, mint
 from rookery.service.users import User
 from rookery.storage.memory import MemoryTokens, MemoryUsers
@@ -105,11 +105,3 @@ async def test_last_uses_are_written_in_bulk(place: Place) -> None:
     await place.bearers.flush()
     (after,) = await place.tokens.of("olga")
     assert (before.used, after.used) == (None, place.clock.now())
-
-
-async def test_what_was_used_is_written_down_at_the_end(place: Place) -> None:
-    minted = await place.give()
-    async with flushing(place.bearers):
-        await place.bearers.bearer(minted.secret)
-    (token,) = await place.tokens.of("olga")
-    assert token.used is not None
