@@ -1,5 +1,6 @@
 """`rookery user` and `rookery token`, as a person would call them, with a server or without."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -103,3 +104,15 @@ def test_the_commands_work_while_the_server_runs(data: Path) -> None:
         made = said("token", "create", "--user", "boris", data=data)
         assert made.stdout.splitlines()[-1].startswith("rk_")
         assert server.stop() == 0
+
+
+def test_a_net_is_taken_once_and_listed(data: Path, tmp_path: Path) -> None:
+    content = b"some weights"
+    file = tmp_path / f"nn-{hashlib.sha256(content).hexdigest()[:12]}.nnue"
+    file.write_bytes(content)
+    added = said("net", "add", str(file), "--user", "olga", data=data)
+    assert (added.returncode, added.stdout.startswith(f"Added {file.name}")) == (0, True)
+    assert file.name in said("net", "list", data=data).stdout
+    assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 3
+    assert said("net", "add", str(file), "--user", "nobody", data=data).returncode == 3
+    assert said("net", "add", str(tmp_path / "no"), "--user", "olga", data=data).returncode == 2

@@ -3,9 +3,8 @@
 import argparse
 from datetime import datetime, timedelta
 
-from rookery.cli.reaching import add_command
+from rookery.cli.reaching import Reached, add_command
 from rookery.cli.tables import table
-from rookery.service.accounts import Accounts
 from rookery.service.tokens import ORDINARY, Scope, Token
 
 LONGEST_DAYS = 3650
@@ -39,12 +38,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     revoking.add_argument("id", metavar="ID", help="as `rookery token list` shows it")
 
 
-async def _create(accounts: Accounts, parsed: argparse.Namespace) -> None:
+async def _create(reached: Reached, parsed: argparse.Namespace) -> None:
     scopes = frozenset(map(Scope, parsed.scope or ()))
     if parsed.worker:
         scopes |= {Scope.WORKER}
     lasting = None if parsed.days is None else timedelta(days=parsed.days)
-    minted = await accounts.create_token(
+    minted = await reached.accounts.create_token(
         parsed.user, scopes or ORDINARY, lasting=lasting, note=parsed.note
     )
     token = minted.token
@@ -52,14 +51,14 @@ async def _create(accounts: Accounts, parsed: argparse.Namespace) -> None:
     print(minted.secret)
 
 
-async def _list(accounts: Accounts, parsed: argparse.Namespace) -> None:
-    now = accounts.clock.now()
-    rows = [_row(token, now) for token in await accounts.tokens_of(parsed.user)]
+async def _list(reached: Reached, parsed: argparse.Namespace) -> None:
+    now = reached.accounts.clock.now()
+    rows = [_row(token, now) for token in await reached.accounts.tokens_of(parsed.user)]
     print(table(("id", "user", "for", "standing", "created", "last used", "note"), rows))
 
 
-async def _revoke(accounts: Accounts, parsed: argparse.Namespace) -> None:
-    await accounts.revoke(parsed.id)
+async def _revoke(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.revoke(parsed.id)
     print(f"Revoked {parsed.id}.")
 
 

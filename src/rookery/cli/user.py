@@ -4,10 +4,10 @@ import argparse
 import getpass
 import sys
 
-from rookery.cli.reaching import add_command
+from rookery.cli.reaching import Reached, add_command
 from rookery.cli.tables import table
 from rookery.core.complaint import Complaint
-from rookery.service.accounts import MACHINE_LIMIT, Accounts, NewUser
+from rookery.service.accounts import MACHINE_LIMIT, NewUser
 from rookery.service.groups import is_approver
 from rookery.service.users import User
 
@@ -46,31 +46,31 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add_password(setting)
 
 
-async def _add(accounts: Accounts, parsed: argparse.Namespace) -> None:
+async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
     new = NewUser(
         parsed.name, _password(parsed), parsed.email, parsed.approver, parsed.machine_limit
     )
-    user = await accounts.add(new)
+    user = await reached.accounts.add(new)
     print(f"Added {user.name}{', an approver' if is_approver(user) else ''}.")
 
 
-async def _list(accounts: Accounts, _parsed: argparse.Namespace) -> None:
-    rows = [_row(user) for user in await accounts.users.everyone()]
+async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
+    rows = [_row(user) for user in await reached.accounts.users.everyone()]
     print(table(("name", "standing", "machines", "since"), rows))
 
 
-async def _block(accounts: Accounts, parsed: argparse.Namespace) -> None:
-    await accounts.set_blocked(parsed.name, blocked=True)
+async def _block(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.set_blocked(parsed.name, blocked=True)
     print(f"Blocked {parsed.name}.")
 
 
-async def _unblock(accounts: Accounts, parsed: argparse.Namespace) -> None:
-    await accounts.set_blocked(parsed.name, blocked=False)
+async def _unblock(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.set_blocked(parsed.name, blocked=False)
     print(f"Unblocked {parsed.name}.")
 
 
-async def _passwd(accounts: Accounts, parsed: argparse.Namespace) -> None:
-    await accounts.set_password(parsed.name, _password(parsed))
+async def _passwd(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.set_password(parsed.name, _password(parsed))
     print(f"{parsed.name} has a new password.")
 
 

@@ -40,12 +40,21 @@ class ListEndpoints:
         await visitor_of(request, desk.bearers)
         with refusals():
             run_id, (page, size) = queries.run_in(query), queries.page_in(query)
+            first, end = (page - 1) * size, page * size
             if run_id:
-                await desk.fleet.known_run(run_id)
-                found = await desk.reads.tasks(run_id)
+                found, count = await self._tasks_of(run_id, first, end)
             else:
-                found = await tasks_at_play(desk.fleet)
-        return await desk.threads.cpu(_tasks_answer, found, page, size)
+                at_play = await tasks_at_play(desk.fleet)
+                found, count = at_play[first:end], len(at_play)
+        return await desk.threads.cpu(_tasks_answer, found, page, more=count > end)
+
+    async def _tasks_of(self, run_id: str, first: int, end: int) -> tuple[tuple[Task, ...], int]:
+        """A page of a run's tasks and how many it has. One by one, because a run may have a
+        hundred thousand and whoever asks for some must not make us load them all."""
+        fleet = self._desk.fleet
+        count = (await fleet.known_run(run_id)).tally.tasks
+        found = [await fleet.task(run_id, number) for number in range(first, min(end, count))]
+        return tuple(task for task in found if task is not None), count
 
     @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
     @runs(Domain.THREAD, "the list is made in a thread")
@@ -85,10 +94,8 @@ class ListEndpoints:
         return json_answer(v1.UserList(users=tuple(shown)))
 
 
-def _tasks_answer(found: tuple[Task, ...], page: int, size: int) -> Response:
-    first, end = (page - 1) * size, page * size
-    entries = tuple(map(task_of, found[first:end]))
-    return json_answer(v1.TaskList(tasks=entries, page=page, more=len(found) > end))
+def _tasks_answer(found: tuple[Task, ...], page: int, *, more: bool) -> Response:
+    return json_answer(v1.TaskList(tasks=tuple(map(task_of, found)), page=page, more=more))
 
 
 def _wanted(query: Mapping[str, str]) -> Expression:
