@@ -1,7 +1,9 @@
 """A real server with a real database, driven as scripts drive it."""
 
+import hashlib
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
@@ -76,3 +78,18 @@ def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
         assert b"error" not in answer
         with pytest.raises(ApiRefused, match="403"):
             Client.at(server.address, token).users()
+
+
+def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) -> None:
+    weights = bytes(range(256)) * 8000
+    file = tmp_path / f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue"
+    file.write_bytes(weights)
+    with served(data) as server:
+        assert server.until("ready")
+        assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 0
+        answer = httpx.get(f"{server.address}/api/nn/{file.name}")
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.content == weights
+        plain = HttpTransport(server.address).call("GET", f"/api/nn/{file.name}")
+        assert plain == weights
+        assert_unblocked(server)
