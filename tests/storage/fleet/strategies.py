@@ -1,7 +1,7 @@
 """Runs, tasks and actions of every shape that may have to be kept."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
@@ -18,14 +18,15 @@ from rookery.core.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdic
 from rookery.core.tally import Tally
 from rookery.core.task import Task
 from rookery.core.timecontrol import Clock, Depth, MoveTime, Nodes
-from rookery.protocol.user.action_filter import All, Among, Compare, Either, Order
+from rookery.protocol.user.action_filter import All, Among, Compare, Either, Order, Value
 from rookery.protocol.user.filter_parsing import NUMBER_FIELDS, TEXT_FIELDS
 from tests.unit.core.makers import NOW, make_run, run_id, spsa
 
+EPOCH = datetime.fromtimestamp(0, UTC)
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 counts = st.integers(0, 2**31 - 1)
 floats = st.floats(allow_nan=False, allow_infinity=False)
-moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+moments = st.integers(0, 4 * 10**15).map(lambda us: EPOCH + timedelta(microseconds=us))
 words = st.frozensets(texts, max_size=3)
 ids = st.binary(min_size=12, max_size=12).map(bytes.hex)
 
@@ -169,11 +170,13 @@ events = st.builds(
     st.just("") | names,
 )
 _TEXTS = names | st.sampled_from([*map(str, Action), run_id("a"), "1", "2", ""])
-_NUMBERS = {
+_NUMBERS: dict[str, st.SearchStrategy[Value]] = {
     "time": seconds.map(lambda second: NOW.timestamp() + second) | st.sampled_from([1e12, -1e12]),
     "task_id": st.integers(-1, 4),
 }
-_VALUES = {name: _NUMBERS.get(name, _TEXTS) for name in NUMBER_FIELDS | TEXT_FIELDS}
+_VALUES: dict[str, st.SearchStrategy[Value]] = {
+    name: _NUMBERS.get(name, _TEXTS) for name in NUMBER_FIELDS | TEXT_FIELDS
+}
 
 
 @st.composite
