@@ -23,13 +23,17 @@ from rookery.boundary.watch import Blockage, LoopWatch
 from rookery.clock import SystemClock
 from rookery.core.scheduling.policy import Policy
 from rookery.logs import Log
+from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
-from rookery.service.credentials import Credentials, NoTokens
+from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job, jobs_of, working_off
 from rookery.service.fleet.primary import Store
+from rookery.service.groups import is_approver
+from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
+from rookery.service.tokens import Tokens
 from rookery.service.users import User, Users
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
@@ -38,14 +42,17 @@ from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.fleet.store import open_fleet_store
 from rookery.storage.keyfile import key_in
 from rookery.storage.lease import Lease
-from rookery.storage.memory import MemoryUsers
+from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.storage.migrations import Migration
+from rookery.storage.nets import MemoryNets, PostgresNets
 from rookery.storage.pgns import MemoryPgns, PostgresPgns
 from rookery.storage.pool import Pool, open_pool
 from rookery.storage.primacy import primacy
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
+from rookery.storage.tokens import PostgresTokens
 from rookery.storage.users import PostgresUsers
+from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.desk import Desk
 from rookery.web.app import create_app
 from rookery.web.hosts import hosts
@@ -55,9 +62,9 @@ from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
 
 LOOPBACK = ("127.0.0.0/8", "::1")
-APPROVERS = "group:approvers"
 SEAL_KEY = "seal.key"
 CLEAN_UP_SECONDS = 3600.0
+NOTE_SECONDS = 60.0
 
 Prepare = Callable[[House], Awaitable[None]]
 
@@ -79,7 +86,7 @@ class Ground:
     key: Opened[bytes] = field(default_factory=lambda: Opened("the session key"))
     seal_key: Opened[bytes] = field(default_factory=lambda: Opened("the seal key"))
     lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
-    desk: Opened[Desk] = field(default_factory=lambda: Opened("the desk"))
+    desks: Opened["Desks"] = field(default_factory=lambda: Opened("the desks"))
 
 
 def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -> Site:
@@ -143,10 +150,10 @@ def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step
             lambda: _hold_lease(settings, ground, instance, log),
         ),
         opening(
-            ground.desk,
+            ground.desks,
             "fleet",
             "reads every unfinished run into memory; a task commits what changes there",
-            lambda: open_desk(settings, ground, basis),
+            lambda: open_desks(settings, ground, basis),
             seconds=8.0,
         ),
     )
@@ -179,8 +186,8 @@ def _hold_lease(
 
 
 @asynccontextmanager
-async def open_desk(settings: Settings, ground: Ground, basis: Basis) -> AsyncIterator[Desk]:
-    """The fleet on its rows, and what workers need besides."""
+async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncIterator["Desks"]:
+    """The fleet on its rows, and what workers and programs need besides."""
     pool, queries, lease = ground.pool(), ground.queries(), ground.lease()
     opened: list[Fleet] = []
 
@@ -189,52 +196,74 @@ async def open_desk(settings: Settings, ground: Ground, basis: Basis) -> AsyncIt
             fleet.lost(reason)
 
     async with open_fleet_store(pool, queries, lease, lost=lost, log=basis.log.info) as store:
-        desk = make_desk(
+        desks = make_desks(
             settings,
             basis,
             store,
-            Rows(PostgresUsers(pool, queries), PostgresPgns(pool, queries)),
-            blobs=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
+            Keeping(
+                PostgresUsers(pool, queries),
+                PostgresTokens(pool, queries),
+                PostgresPgns(pool, queries),
+                PostgresNets(pool, queries),
+                games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
+                net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
+            ),
             key=ground.seal_key(),
             is_primary=lease.is_held,
         )
-        await desk.fleet.open()
-        opened.append(desk.fleet)
+        await desks.fleet.open()
+        opened.append(desks.fleet)
         try:
-            yield desk
+            yield desks
         finally:
-            await desk.fleet.close()
+            await desks.fleet.close()
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows that any process may write."""
+class Keeping:
+    """Rows and files that any process may write."""
 
     users: Users
+    tokens: Tokens
     pgns: Pgns
+    nets: Nets
+    games: Blobs
+    net_files: Blobs
 
 
-def make_desk(
+@dataclass(frozen=True, slots=True)
+class Desks:
+    """Where the fleet is reached: by workers, and by people's programs."""
+
+    workers: Desk
+    api: ApiDesk
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.workers.fleet
+
+
+def make_desks(
     settings: Settings,
     basis: Basis,
     store: Store,
-    rows: Rows,
+    kept: Keeping,
     *,
-    blobs: Blobs,
     key: bytes,
     is_primary: Callable[[], bool] = always,
-) -> Desk:
-    """A desk whose fleet is not opened yet."""
+) -> Desks:
+    """Desks whose fleet is not opened yet."""
     clock, threads = basis.clock, basis.threads
     policy = Policy(limit_by_address=settings.limit_per_address)
     fleet = Fleet(store, clock, basis.log, policy=policy)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
-    credentials = Credentials(rows.users, passwords, NoTokens(), clock, key)
+    bearers = Bearers(kept.tokens, kept.users, clock)
+    credentials = Credentials(kept.users, passwords, bearers, clock, key)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
-    return Desk(
+    workers = Desk(
         fleet=fleet,
         credentials=credentials,
-        pgns=PgnStore(fleet, rows.pgns, blobs, threads, clock),
+        pgns=PgnStore(fleet, kept.pgns, kept.games, threads, clock),
         gate=Gate("request_task", settings.task_semaphore_size),
         threads=threads,
         clock=clock,
@@ -242,30 +271,51 @@ def make_desk(
         trusts=_trusts,
         mind_github_quota=settings.mind_github_quota,
     )
+    api = ApiDesk(
+        fleet=fleet,
+        reads=store.reads,
+        users=kept.users,
+        bearers=bearers,
+        pgns=kept.pgns,
+        games=kept.games,
+        nets=kept.nets,
+        net_files=kept.net_files,
+        downloads=Downloads(kept.nets),
+        streams=basis.streams,
+        threads=threads,
+        clock=clock,
+        chance=secrets.token_bytes,
+        cross_approval=settings.cross_approval,
+        nets_elsewhere=settings.nets_url or "",
+    )
+    return Desks(workers, api)
 
 
 async def _trusts(user: User) -> bool:
-    return APPROVERS in user.groups
+    return is_approver(user)
 
 
-def job_step(basis: Basis, desk: Desk) -> Step:
+def job_step(basis: Basis, desks: Desks) -> Step:
     """What the fleet does by itself, until the process begins to stop."""
+    workers, api = desks.workers, desks.api
     jobs = (
-        *jobs_of(desk.fleet, desk.is_primary),
-        Job("games", CLEAN_UP_SECONDS, desk.pgns.clean_up),
+        *jobs_of(desks.fleet, workers.is_primary),
+        Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
+        Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
+        Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
     )
     place: Opened[None] = Opened("the jobs")
     return opening(
         place,
         "fleet jobs",
         "slices of a few milliseconds; files are removed in threads",
-        lambda: working_off(desk.fleet, jobs, basis.log),
+        lambda: working_off(desks.fleet, jobs, basis.log),
         before_drain=True,
     )
 
 
 def upper_steps(
-    basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch], desk: Desk
+    basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch], desks: Desks
 ) -> tuple[Step, ...]:
     """The upper floor: the crossings between the loop and threads, and the jobs."""
     return (
@@ -281,7 +331,7 @@ def upper_steps(
             "answers a thread that asks four times a second",
             lambda: LoopWatch(partial(_tell_blockage, basis.log)),
         ),
-        job_step(basis, desk),
+        job_step(basis, desks),
     )
 
 
@@ -293,7 +343,7 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
     """The house on an opened ground floor."""
     pool, queries = ground.pool(), ground.queries()
     return replace(
-        sketch(settings, basis, ground.desk()),
+        sketch(settings, basis, ground.desks()),
         users=PostgresUsers(pool, queries),
         secret_keys=partial(_keys, ground.key()),
         ground_steps=climbed,
@@ -303,32 +353,29 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
     )
 
 
-def sketch(settings: Settings, basis: Basis, desk: Desk | None = None) -> House:
+def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> House:
     """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
     users = MemoryUsers()
-    desk = desk or make_desk(
-        settings,
-        basis,
-        MemoryStore(),
-        Rows(users, MemoryPgns()),
-        blobs=MemoryBlobs(),
-        key=secrets.token_bytes(32),
+    kept = Keeping(
+        users, MemoryTokens(users), MemoryPgns(), MemoryNets(), MemoryBlobs(), MemoryBlobs()
     )
+    desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
     bridge: Opened[Bridge] = Opened("the bridge")
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(
         users=users,
-        workers=desk,
+        workers=desks.workers,
+        api=desks.api,
         threads=basis.threads,
         bridge=bridge,
         watch=watch,
-        stairs=Stairs(upper_steps(basis, bridge, watch, desk), basis.threads, basis.log),
+        stairs=Stairs(upper_steps(basis, bridge, watch, desks), basis.threads, basis.log),
         ground_steps=ground_steps(settings, Ground(), basis),
         clock=basis.clock,
         log=basis.log,
         secret_keys=partial(_keys, secrets.token_bytes(32)),
         database_answers=_answer_at_once,
-        gates=(desk.gate,),
+        gates=(desks.workers.gate,),
         lifecycle=basis.lifecycle,
         streams=basis.streams,
         base_url=settings.base_url,

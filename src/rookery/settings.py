@@ -19,6 +19,8 @@ from rookery.core.complaint import Complaint
 PREFIX = "ROOKERY_"
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
+# Read by the commands that call a server, not by the server.
+CLIENT_VARIABLES = frozenset({"ROOKERY_SERVER", "ROOKERY_TOKEN"})
 # Other tools' ways to ask for several processes; a primary is exactly one.
 PROCESS_COUNT_VARIABLES = ("WEB_CONCURRENCY", "UVICORN_WORKERS")
 
@@ -112,6 +114,7 @@ class Settings:
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
     mind_github_quota: bool = True
+    nets_url: str | None = None
     log_format: str = "auto"
     log_level: str = "info"
     access_log: bool = False
@@ -152,6 +155,9 @@ SETTINGS: Mapping[str, Setting] = {
     "mind_github_quota": Setting(
         _switch, "0: machines near their GitHub limit get new runs all the same"
     ),
+    "nets_url": Setting(
+        _address, "another server that gives nets, to which their readers are sent"
+    ),
     "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
     "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),
     "access_log": Setting(_switch, "1: log a line for each request"),
@@ -183,7 +189,7 @@ def _value(name: str, text: str, named: str) -> object:
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES
+    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES | CLIENT_VARIABLES
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)

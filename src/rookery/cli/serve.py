@@ -19,6 +19,7 @@ SETTINGS = (
     "stop_run_cpu_hours",
     "limit_per_address",
     "mind_github_quota",
+    "nets_url",
     "log_format",
     "log_level",
     "access_log",

@@ -18,6 +18,8 @@ from rookery.web.answers import answer_to
 from rookery.web.api.description import openapi
 from rookery.web.api.metrics import metrics
 from rookery.web.api.probes import healthz, readyz
+from rookery.web.api.user.routes import user_routes
+from rookery.web.api.v1.routes import v1_routes
 from rookery.web.api.worker.calls import worker_routes
 from rookery.web.assets import read_assets
 from rookery.web.cookie import Seal
@@ -53,7 +55,13 @@ def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlett
     kit = make_kit(house)
     for_workers = worker_routes(house.workers)
     app = Starlette(
-        routes=[*for_workers, *routes(), *extra_routes],
+        routes=[
+            *for_workers,
+            *v1_routes(house.api),
+            *user_routes(house.api),
+            *routes(),
+            *extra_routes,
+        ],
         middleware=middleware(kit, for_workers),
         exception_handlers={HTTPException: on_refusal, Fault: on_refusal},
         lifespan=_lifespan(house),

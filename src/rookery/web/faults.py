@@ -44,6 +44,10 @@ class BadPath(BadRequest):
     """The address holds characters that are never part of one."""
 
 
+class Unauthorized(Fault):
+    """This needs a valid token: send `Authorization: Bearer ...`."""
+
+
 class Forbidden(Fault):
     """You may not do this."""
 
@@ -58,6 +62,10 @@ class NotFound(Fault):
 
 class MethodNotAllowed(Fault):
     """This address does not take that method."""
+
+
+class Conflict(Fault):
+    """What is there does not allow this now."""
 
 
 class BodyTooSlow(Fault):
@@ -122,9 +130,11 @@ TABLE: Mapping[type[Exception], Shape] = {
     BadRequest: Shape(400, "That request makes no sense"),
     # A renamed server must not make its fleet give up.
     BadHost: Shape(400, "Unknown host name", retry=True),
+    Unauthorized: Shape(401, "Who are you?", headers={"www-authenticate": "Bearer"}),
     Forbidden: Shape(403, "Not allowed"),
     NotFound: Shape(404, "Nothing here"),
     MethodNotAllowed: Shape(405, "Not this way"),
+    Conflict: Shape(409, "Not now"),
     BodyTooSlow: Shape(408, "Too slow", retry=True, headers={"connection": "close"}),
     BodyTooLarge: Shape(413, "Too large"),
     PathTooLong: Shape(414, "Address too long"),

@@ -12,6 +12,7 @@ from rookery.clock import Clock
 from rookery.logs import Log
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.users import Users
+from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.calls import LARGEST
 from rookery.web.api.worker.desk import Desk
 from rookery.web.hosts import Hosts, hosts
@@ -62,6 +63,7 @@ class House:
 
     users: Users
     workers: Desk
+    api: ApiDesk
     threads: Threads
     bridge: Opened[Bridge]
     stairs: Stairs

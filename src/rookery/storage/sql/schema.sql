@@ -254,3 +254,27 @@ CREATE TABLE pgns (
 );
 CREATE INDEX pgns_of_task ON pgns (run, task, id);
 CREATE INDEX pgns_at ON pgns (at);
+
+-- Access tokens. Of each only the SHA-256 is kept: 256 random bits need no slow hash.
+CREATE TABLE tokens (
+    id text PRIMARY KEY,
+    digest bytea NOT NULL UNIQUE,
+    user_name text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+    scopes text[] NOT NULL,
+    note text NOT NULL,
+    created timestamptz NOT NULL,
+    expires timestamptz,
+    revoked timestamptz,
+    used timestamptz
+);
+CREATE INDEX tokens_by_user ON tokens (user_name);
+
+-- Nets that were uploaded; the gzip streams lie in blobs. `size` is that of the stream.
+CREATE TABLE nets (
+    name text PRIMARY KEY,
+    blob text NOT NULL UNIQUE,
+    size bigint NOT NULL,
+    user_name text NOT NULL,
+    created timestamptz NOT NULL,
+    downloads bigint NOT NULL DEFAULT 0
+);
