@@ -110,13 +110,13 @@ class Settings:
     trusted_proxies: tuple[str, ...] = ()
     threadpool_tokens: int = 200
     task_semaphore_size: int = 5
-    log_format: str = "auto"
-    log_level: str = "info"
     cross_approval: bool = False
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
     mind_github_quota: bool = True
     nets_url: str | None = None
+    log_format: str = "auto"
+    log_level: str = "info"
     access_log: bool = False
     detect_blocking: bool = False
 

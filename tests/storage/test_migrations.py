@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 KNOWN = migrations.load()
 NEXT = Migration(len(KNOWN) + 1, "next", "CREATE TABLE later (n int)")
-SCHEMA = (migrations.FOLDER.parent / "schema.sql").read_text()
+SCHEMA = migrations.FOLDER.parent / "schema.sql"
 
 
 def applied(migration: Migration) -> Applied:
@@ -59,9 +59,9 @@ def test_a_changed_migration_is_refused() -> None:
 
 
 async def test_the_schema_file_equals_the_sum_of_the_migrations(
-    bare_database: Target, database: Target
+    bare_database: Target, database: Target, may_block_the_loop: None
 ) -> None:
-    await statement(bare_database, SCHEMA)
+    await statement(bare_database, SCHEMA.read_text())
     assert dump(bare_database) == dump(database)
 
 

@@ -24,6 +24,7 @@ from rookery.storage import faultpoints
 from rookery.storage.fleet.backlog import Backlog, Slice
 from rookery.storage.fleet.gathering import Gathered
 from rookery.storage.log import Log, quiet
+from rookery.storage.pool import COMMAND_SECONDS
 
 NO_SLICE = Slice()
 
@@ -117,11 +118,12 @@ class GroupCommit:
         self._idle = asyncio.Event()
         self._idle.set()
         self._is_lost = False
+        self._ending = False
         self._stats = CommitStats()
         self._task = asyncio.create_task(self._work(), name="group commit")
 
     def check_room(self) -> None:
-        if self._is_lost:
+        if self._ending:
             raise StateLost
         if self._waiting >= self._limits.changes:
             raise QueueFull
@@ -173,7 +175,10 @@ class GroupCommit:
             self._log("commits_not_flushed", waiting=self._waiting, backlog=len(self._backlog))
 
     async def end(self, reason: str) -> None:
-        """Takes nothing more; what is not committed by now is lost."""
+        """Takes nothing more and lets the round in flight end; all else that waits is lost."""
+        self._ending = True
+        self._wake.set()
+        await asyncio.wait([self._task], timeout=COMMAND_SECONDS)
         self._task.cancel()
         await asyncio.wait([self._task])
         self._lose(reason)
@@ -189,10 +194,10 @@ class GroupCommit:
         return next(each for each in self._rounds if sequence <= each.last)
 
     async def _work(self) -> None:
-        while not self._is_lost:
+        while not self._ending:
             await self._wake.wait()
             self._wake.clear()
-            while (self._rounds or self._backlog) and not self._is_lost:
+            while (self._rounds or self._backlog) and not self._ending:
                 await self._commit()
             self._idle.set()
 
@@ -232,7 +237,7 @@ class GroupCommit:
     def _lose(self, reason: str) -> None:
         if self._is_lost:
             return
-        self._is_lost = True
+        self._is_lost = self._ending = True
         self._log("state_lost", reason=reason, waiting=self._waiting)
         for round_ in self._rounds:
             round_.end(well=False)

@@ -150,7 +150,7 @@ CREATE VIEW present_tasks AS
 SELECT
     tasks.run, tasks.id, start, games, machine, tasks.created, reported, tasks.wins, tasks.losses,
     tasks.draws, tasks.crashes, tasks.time_losses, tasks.p0, tasks.p1, tasks.p2, tasks.p3, tasks.p4,
-    CASE WHEN active AND tasks.id >= closed_below THEN ticket END AS ticket,
+    CASE WHEN tasks.id >= closed_below OR NOT active THEN ticket END AS ticket,
     active AND tasks.id >= closed_below AS active,
     bad, too_fast, seen
 FROM tasks JOIN runs ON runs.id = tasks.run;
