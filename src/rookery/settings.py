@@ -19,6 +19,8 @@ from rookery.core.complaint import Complaint
 PREFIX = "ROOKERY_"
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
+# Read by the commands that call a server, not by the server.
+CLIENT_VARIABLES = frozenset({"ROOKERY_SERVER", "ROOKERY_TOKEN"})
 # Other tools' ways to ask for several processes; a primary is exactly one.
 PROCESS_COUNT_VARIABLES = ("WEB_CONCURRENCY", "UVICORN_WORKERS")
 
@@ -108,6 +110,11 @@ class Settings:
     trusted_proxies: tuple[str, ...] = ()
     threadpool_tokens: int = 200
     task_semaphore_size: int = 5
+    cross_approval: bool = False
+    stop_run_cpu_hours: int = 100
+    limit_per_address: bool = False
+    mind_github_quota: bool = True
+    nets_url: str | None = None
     log_format: str = "auto"
     log_level: str = "info"
     access_log: bool = False
@@ -140,6 +147,17 @@ SETTINGS: Mapping[str, Setting] = {
     "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),
     "threadpool_tokens": Setting(_whole(8, 2000), "threads for blocking work"),
     "task_semaphore_size": Setting(_whole(1, 100), "task requests that may wait for a thread"),
+    "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
+    "stop_run_cpu_hours": Setting(
+        _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
+    ),
+    "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
+    "mind_github_quota": Setting(
+        _switch, "0: machines near their GitHub limit get new runs all the same"
+    ),
+    "nets_url": Setting(
+        _address, "another server that gives nets, to which their readers are sent"
+    ),
     "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
     "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),
     "access_log": Setting(_switch, "1: log a line for each request"),
@@ -171,7 +189,7 @@ def _value(name: str, text: str, named: str) -> object:
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES
+    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES | CLIENT_VARIABLES
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)

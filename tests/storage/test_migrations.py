@@ -60,7 +60,7 @@ def test_a_changed_migration_is_refused() -> None:
 
 
 async def test_the_schema_file_equals_the_sum_of_the_migrations(
-    bare_database: Target, database: Target
+    bare_database: Target, database: Target, may_block_the_loop: None
 ) -> None:
     await statement(bare_database, SCHEMA)
     assert await dump(bare_database) == await dump(database)

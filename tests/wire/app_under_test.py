@@ -4,12 +4,15 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import anyio
 
 from rookery.boundary.domains import Declaration, Domain
 from rookery.core.complaint import Complaint
 from rookery.logs import logger, start_logs
+from rookery.service.tokens import ORDINARY, mint
+from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.web.app import create_app
 from rookery.web.house import House
 from rookery.web.listening import Place
@@ -19,6 +22,8 @@ from tests.wire.houses import in_memory_site, make_house, make_user
 from tests.wire.slow_routes import slow_routes
 
 LOOP = Declaration(Domain.LOOP, "for the test")
+KNOWN_TOKEN = mint("ada", ORDINARY, now=datetime(2020, 1, 1, tzinfo=UTC), chance=bytes)
+"""A token that tests of this process may show."""
 
 
 async def never() -> None:
@@ -43,9 +48,10 @@ STEPS = {
 }
 
 
-async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
+async def run(house: House, tokens: MemoryTokens, port: int, farewell: Callable[[], None]) -> int:
     app = create_app(house, slow_routes())
     await make_user(house)
+    await tokens.add(KNOWN_TOKEN.token)
     site, basis = in_memory_site(app, house)
     return await serve(
         site,
@@ -58,10 +64,12 @@ async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
 
 def main(port: int, trouble: str = "") -> int:
     writer = start_logs(style="json")
-    house = make_house(log=logger(), steps=STEPS[trouble])
+    users = MemoryUsers()
+    tokens = MemoryTokens(users)
+    house = make_house(log=logger(), steps=STEPS[trouble], users=users, tokens=tokens)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(run(house, port, writer.stop))
+            return runner.run(run(house, tokens, port, writer.stop))
     except Complaint as complaint:
         print(complaint, file=sys.stderr)
         return complaint.exit_code

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 from starlette.applications import Starlette
@@ -14,12 +15,16 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
 from rookery.logs import Log
 from rookery.service.passwords import Passwords
+from rookery.service.tokens import Tokens
 from rookery.service.users import User
 from rookery.storage.memory import MemoryUsers
 from rookery.web import server
 from rookery.web.app import create_app
 from rookery.web.house import Basis, House
 from rookery.web.steps import Opened, Stairs, Step, opening
+from rookery.web.streams import Streams
+from tests.api_desks import make_api_desk
+from tests.desks import Back, make_back
 from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"
@@ -31,19 +36,39 @@ async def database_answers() -> None:
 
 
 def make_house(
-    *, log: Log | None = None, clock: Clock | None = None, steps: Sequence[Step] = ()
+    *,
+    log: Log | None = None,
+    clock: Clock | None = None,
+    steps: Sequence[Step] = (),
+    users: MemoryUsers | None = None,
+    back: Back | None = None,
+    tokens: Tokens | None = None,
+    files: Path | None = None,
 ) -> House:
-    """A house whose only step of its own is the bridge."""
-    threads, log = Threads(), log or RecordedLog()
+    """A house whose own steps are the bridge and the fleet."""
+    threads, log, users = Threads(), log or RecordedLog(), users or MemoryUsers()
+    clock, streams = clock or SystemClock(), Streams()
+    back = back or make_back(users=users, threads=threads, clock=clock, log=log)
     bridge: Opened[Bridge] = Opened("bridge")
     crossing = opening(bridge, "bridge", "threads may call the loop", open_bridge)
     return House(
-        users=MemoryUsers(),
+        users=users,
+        workers=back.desk,
+        api=make_api_desk(
+            back,
+            users,
+            threads=threads,
+            clock=clock,
+            streams=streams,
+            tokens=tokens,
+            files=files,
+        ),
         threads=threads,
         bridge=bridge,
-        stairs=Stairs((crossing, *steps), threads, log),
-        clock=clock or SystemClock(),
+        stairs=Stairs((crossing, back.step(), *steps), threads, log),
+        clock=clock,
         log=log,
+        streams=streams,
         secret_keys=lambda: (KEY,),
         database_answers=database_answers,
     )

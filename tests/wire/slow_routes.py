@@ -106,6 +106,4 @@ def slow_routes() -> list[Route]:
         Route("/slow/inline", inline, methods=["GET"]),
         Route("/slow/fail", fail, methods=["GET"]),
         Route("/api/echo", echo, methods=["POST"]),
-        Route("/api/beat", echo, methods=["POST"]),
-        Route("/api/request_version", fail, methods=["POST"]),
     ]

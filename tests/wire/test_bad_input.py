@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from rookery.web.cookie import COOKIE
-from rookery.web.paths import WORKER_PATHS
 from tests.wire.houses import open_site
 from tests.wire.slow_routes import slow_routes
 
@@ -55,15 +54,6 @@ async def test_an_unknown_api_path_is_json_as_scripts_expect() -> None:
         assert error.detail == "Not Found"
 
 
-@pytest.mark.parametrize("path", sorted(WORKER_PATHS))
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-async def test_worker_paths_carry_a_duration_whatever_is_asked(path: str, method: str) -> None:
-    async with open_site(None, *slow_routes()) as site:
-        answer = await site.browser.request(method, path)
-        assert answer.status_code in {404, 405}
-        assert error_in(answer).duration >= 0
-
-
 async def test_a_wrong_method_names_the_right_ones() -> None:
     async with open_site() as site:
         answer = await site.browser.get("/logout")
@@ -78,15 +68,14 @@ async def test_a_wrong_post_is_not_taken_for_a_bad_form(path: str, status: int) 
         assert (await site.browser.post(path)).status_code == status
 
 
-@pytest.mark.parametrize("path", ["/api/echo", "/api/beat"])
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"\xff\xfe", b'{"name":"x"}\0', b'{"x":' + b"[" * 70_000]
 )
-async def test_malformed_json_is_told_so(path: str, body: bytes) -> None:
+async def test_malformed_json_is_told_so(body: bytes) -> None:
     async with open_site(None, *slow_routes()) as site:
-        answer = await site.browser.post(path, content=body)
+        answer = await site.browser.post("/api/echo", content=body)
         assert answer.status_code == 400
-        assert error_in(answer).error == f"{path}: The body is not valid JSON."
+        assert error_in(answer).error == "/api/echo: The body is not valid JSON."
         assert site.log.fields("request_refused")["why"] == "MalformedJson"
 
 
@@ -166,13 +155,6 @@ async def test_a_mistake_of_ours_is_named_but_not_shown() -> None:
         line = site.log.fields("request_failed")
         assert line["request"] == answer.headers["x-request-id"]
         assert isinstance(line["exc_info"], ZeroDivisionError)
-
-
-async def test_a_mistake_of_ours_makes_a_worker_try_again() -> None:
-    async with open_site(None, *slow_routes()) as site:
-        answer = await site.browser.post("/api/request_version", json={})
-        assert answer.status_code == 503
-        assert answer.headers["content-type"].startswith("text/plain")
 
 
 async def test_an_api_path_with_a_trailing_slash_is_not_redirected() -> None:

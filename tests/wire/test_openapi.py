@@ -6,7 +6,9 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server
 
 FEW = settings(
@@ -28,5 +30,40 @@ def test_the_server_keeps_to_its_description(server: Server, path: str) -> None:
         @given(found.ok().as_strategy())
         def answers_as_described(case: "schemathesis.Case[Any]") -> None:
             case.call_and_validate(timeout=30)
+
+        answers_as_described()
+
+
+V1 = (
+    "/api/v1/runs",
+    "/api/v1/runs/{run_id}",
+    "/api/v1/runs/{run_id}/summary.txt",
+    "/api/v1/runs/{run_id}/approve",
+    "/api/v1/runs/{run_id}/stop",
+    "/api/v1/runs/{run_id}/modify",
+    "/api/v1/runs/{run_id}/purge",
+    "/api/v1/runs/{run_id}/delete",
+    "/api/v1/runs/{run_id}/restore",
+    "/api/v1/tasks",
+    "/api/v1/workers",
+    "/api/v1/actions",
+    "/api/v1/users",
+)
+
+
+@pytest.mark.parametrize("path", V1)
+def test_the_json_api_keeps_to_its_description(server: Server, path: str) -> None:
+    document = schemathesis.openapi.from_url(f"{server.address}/openapi.json")
+    headers = {"Authorization": f"Bearer {KNOWN_TOKEN.secret}"}
+    for found in document.include(path=path).get_all_operations():
+        assert isinstance(found, Ok)
+
+        @FEW
+        @given(found.ok().as_strategy())
+        def answers_as_described(case: "schemathesis.Case[Any]") -> None:
+            # What has the right form may still be nonsense: odd games, an unknown commit.
+            case.call_and_validate(
+                timeout=30, headers=headers, excluded_checks=[positive_data_acceptance]
+            )
 
         answers_as_described()

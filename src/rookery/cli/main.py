@@ -27,6 +27,11 @@ class Command:
 COMMANDS = (
     Command("up", "rookery.cli.up", "start everything on this machine, with an account to log in"),
     Command("serve", "rookery.cli.serve", "start the server"),
+    Command("user", "rookery.cli.user", "add, list, block users or set a password"),
+    Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
+    Command("net", "rookery.cli.net", "add or list nets"),
+    Command("submit", "rookery.cli.submit", "create a run on a server"),
+    Command("runs", "rookery.cli.runs", "list, show, approve or stop runs on a server"),
     Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),
     Command("db", "rookery.cli.db", "migrate, back up, restore or open the database"),
     Command(

@@ -1,1 +1,7 @@
-"""The API client that the command line and scripts use."""
+"""The client of the JSON API, for the command line and for scripts; it needs the standard library
+and the wire formats alone."""
+
+from rookery.client.api import Client
+from rookery.client.problems import ApiRefused, ApiUnreachable, BadAnswer
+
+__all__ = ["ApiRefused", "ApiUnreachable", "BadAnswer", "Client"]

@@ -4,6 +4,7 @@ import enum
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from rookery.core.run import Run
 from rookery.core.task import Task
@@ -29,6 +30,8 @@ class Action(enum.StrEnum):
     DEAD_TASK = "dead_task"
     CRASH_OR_TIME = "crash_or_time"
     TOO_FAST = "too_fast"
+    WORKER_LOG = "worker_log"
+    BLOCK_WORKER = "block_worker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,12 @@ class Event:
 
 def run_name(run: Run) -> str:
     """A name people recognise that is still unique."""
-    digest = hashlib.md5(run.id.encode(), usedforsecurity=False).hexdigest()
-    return f"{run.plan.sides[0].tag[:23]}-{digest[:7]}"
+    return f"{run.plan.sides[0].tag[:23]}-{_mark(run.id)}"
+
+
+@lru_cache(maxsize=4096)
+def _mark(run_id: str) -> str:
+    return hashlib.md5(run_id.encode(), usedforsecurity=False).hexdigest()[:7]
 
 
 def about_run(action: Action, run: Run, actor: str, now: datetime, message: str = "") -> Event:

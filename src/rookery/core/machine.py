@@ -100,6 +100,8 @@ class Machine:
     focus: frozenset[str] = frozenset()
     details: str = field(default="", compare=False)
     """The worker's own words about itself, kept for display and never read here."""
+    seal: str = field(default="", compare=False, repr=False)
+    """A keyed digest of the credentials it came with, by which they are known after a restart."""
 
     short_name: str = field(init=False)
     """The same over restarts: it names the machine, the key names the process."""

@@ -35,11 +35,13 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """An opening book; `official` ones are those that official workers can fetch."""
+    """An opening book; `official` ones are those that official workers can fetch, `sri` is the
+    hash by which a worker checks its copy (contract 4.4)."""
 
     name: str
     depth: int = 8
     official: bool = True
+    sri: str = ""
 
     @property
     def variant(self) -> str:

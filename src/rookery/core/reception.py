@@ -67,10 +67,11 @@ class Reception:
         return Outcome(DONE, self._failed(task, message, now))
 
     def stop(
-        self, call: TaskCall, message: str, now: datetime, *, trusted: bool
+        self, call: TaskCall, message: str, now: datetime, *, trusted: bool, complaint: str = ""
     ) -> Outcome[StopAnswer]:
         """The worker holds the run itself to be broken. It is stopped on the word of a trusted
-        reporter, of its owner, or of several hosts; else the host alone is set aside."""
+        reporter, of its owner, or of several hosts; else the host alone is set aside. What hosts
+        agree on is the complaint, where the message holds more than that."""
         task = self._active(call)
         run = self._working.runs().get(call.run)
         if run is None:
@@ -78,7 +79,8 @@ class Reception:
         if task is None:
             return Outcome(StopAnswer.NOT_TRUSTED)
         reporter = call.machine.user
-        hosts = self._working.troubles.complain(run.id, message, call.machine.short_name)
+        host = call.machine.short_name
+        hosts = self._working.troubles.complain(run.id, complaint or message, host)
         if trusted or reporter == run.plan.owner or hosts >= self._policy.hosts_to_stop:
             moved = lifecycle.fail(run, now, message, reporter)
             return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))

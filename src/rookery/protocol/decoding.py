@@ -43,6 +43,10 @@ class Reader(Generic[T_co]):
         self._decoder = msgspec.json.Decoder(kind)
         self._most_bytes = most_bytes
 
+    @property
+    def most_bytes(self) -> int:
+        return self._most_bytes
+
     def read(self, body: bytes) -> T_co:
         """The typed value; raises WireFault."""
         if len(body) > self._most_bytes:

@@ -71,40 +71,46 @@ class Throttle:
             self._levels.popitem(last=False)
 
 
-class Login:
-    """The use case. One address may fail often, at one name only rarely."""
+class Attempts:
+    """Attempts at passwords. One address may fail often, at one name only rarely."""
 
-    def __init__(self, users: Users, passwords: Passwords, clock: Clock) -> None:
-        self._users = users
-        self._passwords = passwords
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._per_origin = Throttle(most=30, seconds=600)
         self._per_name = Throttle(most=6, seconds=300)
 
+    def charge(self, client: str, name: str) -> None:
+        origin, now = _origin(client), self._clock.seconds()
+        self._per_origin.charge(origin, now)
+        self._per_name.charge(f"{origin} {name}", now)
+
+    def refund(self, client: str, name: str) -> None:
+        origin, now = _origin(client), self._clock.seconds()
+        self._per_origin.refund(origin, now)
+        self._per_name.refund(f"{origin} {name}", now)
+
+
+class Login:
+    """The use case."""
+
+    def __init__(self, users: Users, passwords: Passwords, clock: Clock) -> None:
+        self._users = users
+        self._passwords = passwords
+        self._attempts = Attempts(clock)
+
     async def check(self, name: str, password: str, client: str) -> User:
         """The user, if everything is right; else one of the refusals above."""
-        origin = _origin(client)
-        self._charge(origin, name)
+        self._attempts.charge(client, name)
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
         right = await self._passwords.matches(name, hashed, password)
         if user is None or not right:
             raise WrongCredentials
-        self._refund(origin, name)
-        return _in_good_standing(user)
-
-    def _charge(self, origin: str, name: str) -> None:
-        now = self._clock.seconds()
-        self._per_origin.charge(origin, now)
-        self._per_name.charge(f"{origin} {name}", now)
-
-    def _refund(self, origin: str, name: str) -> None:
-        now = self._clock.seconds()
-        self._per_origin.refund(origin, now)
-        self._per_name.refund(f"{origin} {name}", now)
+        self._attempts.refund(client, name)
+        return in_good_standing(user)
 
 
-def _in_good_standing(user: User) -> User:
+def in_good_standing(user: User) -> User:
     if user.blocked:
         raise AccountBlocked
     if user.pending:

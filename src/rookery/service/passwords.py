@@ -1,6 +1,5 @@
 """Passwords: hashed slowly in a thread, checked once, and remembered briefly by a keyed digest."""
 
-import asyncio
 import base64
 import hmac
 
@@ -8,6 +7,7 @@ import argon2
 
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
+from rookery.service.joined import Joined
 from rookery.service.remembered import Remembered
 
 # About 30 ms on a core of 2020. Memory is per running check, of which there are two.
@@ -38,7 +38,7 @@ class Passwords:
         self._argon = argon2.PasswordHasher(
             time_cost=TIME_COST, memory_cost=MEMORY_KIB, parallelism=1
         )
-        self._running: dict[bytes, asyncio.Task[bool]] = {}
+        self._checks: Joined[bytes, bool] = Joined()
         self._verdicts: Remembered[bytes, bool] = Remembered(clock, MOST_REMEMBERED)
 
     async def hash(self, password: str) -> str:
@@ -56,17 +56,11 @@ class Passwords:
         known = self._verdicts.get(digest)
         if known is not None:
             return known
-        right = await asyncio.shield(self._check_once(digest, hashed, password))
+        right = await self._checks(
+            digest, lambda: self._threads.hash(self._verify, hashed, password)
+        )
         self._verdicts.put(digest, right, RIGHT_SECONDS if right else WRONG_SECONDS)
         return right
-
-    def _check_once(self, digest: bytes, hashed: str, password: str) -> "asyncio.Task[bool]":
-        running = self._running.get(digest)
-        if running is None:
-            check = self._threads.hash(self._verify, hashed, password)
-            running = self._running[digest] = asyncio.ensure_future(check)
-            running.add_done_callback(lambda _: self._running.pop(digest))
-        return running
 
     def _verify(self, hashed: str, password: str) -> bool:
         try:

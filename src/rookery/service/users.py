@@ -43,3 +43,7 @@ class Users(Protocol):
         """Replaces the user of that name; raises UnknownUser when there is none."""
 
     async def count(self) -> int: ...
+
+    async def everyone(self) -> tuple[User, ...]:
+        """All users, by name."""
+        ...

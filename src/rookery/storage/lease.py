@@ -66,6 +66,8 @@ class Lease:
         self._clock = clock
         self._epoch: int | None = None
         self._valid_until = 0.0
+        # A renewal that a takeover of our own overtook would look like another's takeover.
+        self._turn = asyncio.Lock()
 
     def is_held(self) -> bool:
         """Whether this process may still speak as primary; to be asked at each answer."""
@@ -85,7 +87,8 @@ class Lease:
         attempt = 0
         while self._clock() < deadline:
             try:
-                return await self._attempt(force=force, insist=attempt > 0)
+                async with self._turn:
+                    return await self._attempt(force=force, insist=attempt > 0)
             except asyncpg.LockNotAvailableError:
                 attempt += 1
         raise TakeoverBlocked(seconds=seconds)
@@ -116,12 +119,18 @@ class Lease:
 
     async def renew(self) -> None:
         """One heartbeat; raises FencedOff when another process is primary by now."""
-        asked = self._clock()
+        async with self._turn:
+            await self._renew()
+
+    async def _renew(self) -> None:
+        asked, epoch = self._clock(), self._epoch
         found = await self._pool.fetchval(
-            self._queries["lease_renew"], self._epoch, self._seconds, timeout=self._seconds / 2
+            self._queries["lease_renew"], epoch, self._seconds, timeout=self._seconds / 2
         )
+        if self._epoch != epoch:
+            return  # taken anew meanwhile, by this very process
         if found is None:
-            epoch, self._epoch = self._epoch, None
+            self._epoch = None
             raise FencedOff(epoch=epoch)
         self._valid_until = asked + self._seconds
 
@@ -129,6 +138,8 @@ class Lease:
         """Renews until another process has taken over; a database that is away is asked again."""
         while True:
             await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
+            if self._epoch is None:
+                continue
             try:
                 await self.renew()
             except AWAY as error:

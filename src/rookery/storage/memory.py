@@ -1,6 +1,11 @@
 """In-memory twins of the ports: the same behaviour without a database, for tests and trials."""
 
-from rookery.service.users import UnknownUser, User, UserExists
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from rookery.service.tokens import Token, UnknownToken
+from rookery.service.users import UnknownUser, User, UserExists, Users
 
 
 class MemoryUsers:
@@ -22,3 +27,36 @@ class MemoryUsers:
 
     async def count(self) -> int:
         return len(self._users)
+
+    async def everyone(self) -> tuple[User, ...]:
+        return tuple(self._users[name] for name in sorted(self._users))
+
+
+class MemoryTokens:
+    def __init__(self, users: Users) -> None:
+        self._users = users
+        self._tokens: dict[str, Token] = {}
+
+    async def by_digest(self, digest: bytes) -> Token | None:
+        return next((each for each in self._tokens.values() if each.digest == digest), None)
+
+    async def add(self, token: Token) -> None:
+        if await self._users.by_name(token.user) is None:
+            raise UnknownUser(token.user)
+        self._tokens[token.id] = token
+
+    async def of(self, user: str) -> tuple[Token, ...]:
+        found = [each for each in self._tokens.values() if user in ("", each.user)]
+        return tuple(sorted(found, key=lambda each: (each.created, each.id)))
+
+    async def revoke(self, token_id: str, now: datetime) -> None:
+        token = self._tokens.get(token_id)
+        if token is None:
+            raise UnknownToken(token_id)
+        self._tokens[token_id] = replace(token, revoked=token.revoked or now)
+
+    async def note_uses(self, uses: Mapping[str, datetime]) -> None:
+        for token_id in uses.keys() & self._tokens.keys():
+            token = self._tokens[token_id]
+            latest = max(uses[token_id], token.used or uses[token_id])
+            self._tokens[token_id] = replace(token, used=latest)

@@ -47,11 +47,12 @@ async def _take(lease: Lease, *, force: bool, patience: float, log: Log) -> None
 
 
 async def _beat(lease: Lease, log: Log) -> None:
-    try:
-        await lease.keep(log=log)
-    except FencedOff as fenced:
-        # From now on `is_held` says no, and every answer with it.
-        log("primacy_lost", reason=str(fenced))
+    while True:
+        try:
+            await lease.keep(log=log)
+        except FencedOff as fenced:
+            # `is_held` says no, and every answer with it, until the lease is taken anew.
+            log("primacy_lost", reason=str(fenced))
 
 
 async def _release(lease: Lease, log: Log) -> None:

@@ -30,6 +30,9 @@ class PostgresUsers:
         number: int = await self._pool.fetchval(self._queries["users_count"])
         return number
 
+    async def everyone(self) -> tuple[User, ...]:
+        return tuple(map(_user, await self._pool.fetch(self._queries["users_all"])))
+
     async def _store(self, query: str, user: User) -> bool:
         async with self._fence.write() as connection:
             found = await connection.fetchval(self._queries[query], *_columns(user))

@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from rookery.web.faults import UNEXPECTED, ErrorBody, NotFound, Shape, fault_in, shape_of, text_of
 from rookery.web.kit import Kit
-from rookery.web.paths import Audience
+from rookery.web.paths import VERSION_PATH, Audience
 from rookery.web.rendering import frame_of
 from rookery.web.scope import Facts, facts_of, method_of, path_of, session_of
 
@@ -33,7 +33,7 @@ async def answer_to(error: Exception, scope: Scope, kit: Kit) -> Response:
     _write_down(fault, shape, scope, facts, kit)
     if facts.audience is Audience.PERSON:
         return await _page(fault, shape, headers, scope, kit)
-    if facts.audience is Audience.WORKER and shape.retry:
+    if facts.audience is Audience.WORKER and (shape.retry or path_of(scope) == VERSION_PATH):
         return _try_again(text_of(fault), facts.request_id, shape)
     return _json(fault, shape, headers, scope, kit)
 

@@ -18,7 +18,9 @@ from rookery.web.answers import answer_to
 from rookery.web.api.description import openapi
 from rookery.web.api.metrics import metrics
 from rookery.web.api.probes import healthz, readyz
-from rookery.web.api.user.calc_elo import calc_elo
+from rookery.web.api.user.routes import user_routes
+from rookery.web.api.v1.routes import v1_routes
+from rookery.web.api.worker.calls import worker_routes
 from rookery.web.assets import read_assets
 from rookery.web.cookie import Seal
 from rookery.web.faults import Fault
@@ -36,6 +38,7 @@ from rookery.web.middleware.primary_guard import PrimaryGuard
 from rookery.web.middleware.request_state import RequestState
 from rookery.web.middleware.security_headers import SecurityHeaders
 from rookery.web.middleware.session import SessionCookie
+from rookery.web.middleware.short_path import ShortPath
 from rookery.web.middleware.shutdown_guard import ShutdownGuard
 from rookery.web.openapi import document
 from rookery.web.readiness import Readiness
@@ -50,9 +53,16 @@ from rookery.web.ui.pages.login import login, logout
 def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     """Opens nothing yet; refuses when a part does not say where it runs."""
     kit = make_kit(house)
+    for_workers = worker_routes(house.workers)
     app = Starlette(
-        routes=[*routes(), *extra_routes],
-        middleware=middleware(kit),
+        routes=[
+            *for_workers,
+            *v1_routes(house.api),
+            *user_routes(house.api),
+            *routes(),
+            *extra_routes,
+        ],
+        middleware=middleware(kit, for_workers),
         exception_handlers={HTTPException: on_refusal, Fault: on_refusal},
         lifespan=_lifespan(house),
     )
@@ -75,14 +85,15 @@ def routes() -> list[BaseRoute]:
         Route("/readyz", readyz, methods=["GET"]),
         Route("/metrics", metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
-        Route("/api/calc_elo", calc_elo, methods=["GET"]),
     ]
 
 
-def middleware(kit: Kit) -> list[Middleware]:
+def middleware(kit: Kit, for_workers: Sequence[Route]) -> list[Middleware]:
     """From the outside in; what is further out also sees the answers of what is further in."""
+    word = secrets.token_hex(3)
     return [
-        Middleware(RequestState, kit=kit, word=secrets.token_hex(3)),
+        Middleware(ShortPath, kit=kit, routes=for_workers, word=f"w{word}"),
+        Middleware(RequestState, kit=kit, word=word),
         Middleware(Measure, kit=kit),
         Middleware(SecurityHeaders),
         Middleware(Head),

@@ -13,6 +13,8 @@ from starlette.exceptions import HTTPException
 
 from rookery.boundary.gate import GateFull
 from rookery.boundary.offload import Overloaded
+from rookery.service.fleet.faults import Rebuilding
+from rookery.service.fleet.ports import QueueFull, StateLost
 
 
 class Fault(Exception):
@@ -42,6 +44,10 @@ class BadPath(BadRequest):
     """The address holds characters that are never part of one."""
 
 
+class Unauthorized(Fault):
+    """This needs a valid token: send `Authorization: Bearer ...`."""
+
+
 class Forbidden(Fault):
     """You may not do this."""
 
@@ -56,6 +62,10 @@ class NotFound(Fault):
 
 class MethodNotAllowed(Fault):
     """This address does not take that method."""
+
+
+class Conflict(Fault):
+    """What is there does not allow this now."""
 
 
 class BodyTooSlow(Fault):
@@ -86,6 +96,10 @@ class Unavailable(Fault):
     """The server can't answer right now; try again in a moment."""
 
 
+class NotPrimary(Unavailable):
+    """This server is not the primary. Try again in a moment."""
+
+
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     """The wire shape of every error to a program. Workers die without `duration`."""
 
@@ -109,15 +123,18 @@ class Shape:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+_BUSY = Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"})
 UNEXPECTED = Shape(500, "Something went wrong here", retry=True)
 
 TABLE: Mapping[type[Exception], Shape] = {
     BadRequest: Shape(400, "That request makes no sense"),
     # A renamed server must not make its fleet give up.
     BadHost: Shape(400, "Unknown host name", retry=True),
+    Unauthorized: Shape(401, "Who are you?", headers={"www-authenticate": "Bearer"}),
     Forbidden: Shape(403, "Not allowed"),
     NotFound: Shape(404, "Nothing here"),
     MethodNotAllowed: Shape(405, "Not this way"),
+    Conflict: Shape(409, "Not now"),
     BodyTooSlow: Shape(408, "Too slow", retry=True, headers={"connection": "close"}),
     BodyTooLarge: Shape(413, "Too large"),
     PathTooLong: Shape(414, "Address too long"),
@@ -125,8 +142,11 @@ TABLE: Mapping[type[Exception], Shape] = {
     TooManyRequests: Shape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
     HeadersTooLarge: Shape(431, "Headers too large"),
     Unavailable: Shape(503, "Not available right now", retry=True, headers={"retry-after": "5"}),
-    Overloaded: Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"}),
-    GateFull: Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"}),
+    Overloaded: _BUSY,
+    GateFull: _BUSY,
+    Rebuilding: _BUSY,
+    StateLost: _BUSY,
+    QueueFull: _BUSY,
     Exception: UNEXPECTED,
 }
 

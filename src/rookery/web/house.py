@@ -10,7 +10,11 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import LoopWatch
 from rookery.clock import Clock
 from rookery.logs import Log
+from rookery.service.fleet.fleet import Fleet
 from rookery.service.users import Users
+from rookery.web.api.desk import ApiDesk
+from rookery.web.api.worker.calls import LARGEST
+from rookery.web.api.worker.desk import Desk
 from rookery.web.hosts import Hosts, hosts
 from rookery.web.lifecycle import Lifecycle
 from rookery.web.proxies import Proxies
@@ -35,7 +39,7 @@ class Limits:
     headers: int = 100
     path_bytes: int = 8 * 1024
     body_bytes: int = 1024 * 1024
-    bodies: dict[str, int] = field(default_factory=dict)
+    bodies: dict[str, int] = field(default_factory=lambda: dict(LARGEST))
 
 
 def always() -> bool:
@@ -58,6 +62,8 @@ class House:
     """Everything the app needs, and nothing it opens itself."""
 
     users: Users
+    workers: Desk
+    api: ApiDesk
     threads: Threads
     bridge: Opened[Bridge]
     stairs: Stairs
@@ -78,3 +84,7 @@ class House:
     proxies: Proxies = field(default_factory=Proxies)
     limits: Limits = field(default_factory=Limits)
     access_log: bool = False
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.workers.fleet

@@ -14,6 +14,8 @@ F = TypeVar("F", bound=Callable[..., object])
 
 _MARK = "__rookery_operation__"
 _REFERENCE = "#/components/schemas/{name}"
+_BEARER = "token"
+_SECURITY = {_BEARER: {"type": "http", "scheme": "bearer"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Operation:
     body: type | None = None
     path: Mapping[str, type] = field(default_factory=dict)
     query: Mapping[str, type] = field(default_factory=dict)
+    bearer: bool = False
+    """Whether it answers 401 without a valid token."""
 
 
 def described(operation: Operation) -> Callable[[F], F]:
@@ -56,7 +60,7 @@ def document(routes: Iterable[BaseRoute]) -> bytes:
             "openapi": "3.1.0",
             "info": {"title": "Rookery", "version": __version__},
             "paths": paths,
-            "components": {"schemas": components},
+            "components": {"schemas": components, "securitySchemes": _SECURITY},
         }
     )
 
@@ -68,7 +72,12 @@ def operation_of(endpoint: object) -> Operation | None:
 def _types_in(operations: Iterable[Operation]) -> list[type]:
     kinds: list[type] = [ErrorBody]
     for operation in operations:
-        given = (operation.body, *operation.answers.values())
+        given = (
+            operation.body,
+            *operation.answers.values(),
+            *operation.path.values(),
+            *operation.query.values(),
+        )
         kinds += [kind for kind in given if isinstance(kind, type)]
     return kinds
 
@@ -89,6 +98,8 @@ def _entry(operation: Operation) -> dict[str, object]:
         entry["parameters"] = parameters
     if operation.body is not None:
         entry["requestBody"] = {"required": True, "content": _json_content(operation.body)}
+    if operation.bearer:
+        entry["security"] = [{_BEARER: []}]
     return entry
 
 

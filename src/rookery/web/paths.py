@@ -2,9 +2,11 @@
 
 import enum
 
+# A worker ends at an error here, whatever it is about.
+VERSION_PATH = "/api/request_version"
 WORKER_PATHS = frozenset(
     {
-        "/api/request_version",
+        VERSION_PATH,
         "/api/request_task",
         "/api/update_task",
         "/api/beat",

@@ -22,6 +22,8 @@ class Proxies:
     networks: tuple[Network, ...] = ()
 
     def trust(self, address: str) -> bool:
+        if not self.networks:
+            return False
         parsed = _address(address)
         return parsed is not None and any(parsed in network for network in self.networks)
 

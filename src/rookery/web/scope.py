@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from starlette.applications import Starlette
-from starlette.routing import Match
+from starlette.routing import Match, Route
 from starlette.types import Message, Scope
 
 from rookery.web.forms import Form
@@ -96,6 +96,10 @@ def leads_somewhere(scope: Scope) -> bool:
 def as_get(scope: Scope) -> Scope:
     """A copy in which the method is GET; the server goes on seeing its own."""
     return dict(scope, method="GET")
+
+
+def set_route(scope: Scope, route: Route) -> None:
+    scope["route"] = route
 
 
 def remember_route(outer: Scope, inner: Scope) -> None:

@@ -1,1 +1,1 @@
-"""The primary's use cases: runs change here, and nothing is told before its commit."""
+"""The primary's use cases: workers and people change runs; nothing is told before its commit."""

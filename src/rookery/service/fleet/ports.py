@@ -1,14 +1,18 @@
 """What the fleet needs of a store: one group commit, and reads of what was committed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rookery.core.changes import Changes
+from rookery.core.changes import NO_CHANGES, Changes
 from rookery.core.events import Event
+from rookery.core.purge import BadTask
 from rookery.core.run import Run
+from rookery.core.tally import Tally
 from rookery.core.task import Task
+from rookery.protocol.user.action_filter import Expression
+from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 
 
 class QueueFull(Exception):
@@ -48,19 +52,59 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a machine played before: kept so that it goes on with runs it knows."""
+
+    short_name: str
+    seen: tuple[str, ...]
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A machine that gets no tasks, with the message it is given; None lifts the block."""
+
+    short_name: str
+    message: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When a task last gave a sign of life; written in bulk, for display alone."""
+
+    run: str
+    task: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Everything that one operation writes."""
 
-    changes: Changes
+    changes: Changes = NO_CHANGES
     samples: tuple[Sample, ...] = ()
     provenance: tuple[Provenance, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    seen: tuple[Seen, ...] = ()
+    bad: tuple[BadTask, ...] = ()
+    """Tasks as they were before a purge; what is left of them is among the changes."""
+    recalled: tuple[Recalled, ...] = ()
 
 
 class Commits(Protocol):
     """The group commit. Each put has a sequence number; batches are committed in that order."""
 
+    def check_room(self) -> None:
+        """Raises QueueFull or StateLost; else the very next put is taken, whatever its size.
+
+        There is no rollback in memory, so this is asked before anything is changed there.
+        """
+        ...
+
     def put(self, batch: Batch) -> int:
-        """Joins the next commit; raises QueueFull beyond the bound of changes or of age."""
+        """Joins the next commit; raises QueueFull beyond the bound of changes or of age, and
+        StateLost once a commit has failed."""
         ...
 
     async def committed(self, sequence: int) -> None:
@@ -69,12 +113,12 @@ class Commits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """What a machine played before: kept so that it goes on with runs it knows."""
+class Correction:
+    """Sums of a run that were not what its tasks say; they are now."""
 
-    short_name: str
-    seen: tuple[str, ...]
-    last: str
+    run: str
+    stored: Tally
+    counted: Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +129,7 @@ class Snapshot:
     """Every unfinished run with its active tasks; sums are recomputed from all task rows."""
     blocks: dict[str, str]
     recalled: tuple[Recalled, ...]
+    corrections: tuple[Correction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +143,16 @@ class FinishedQuery:
     yellow_only: bool = False
     ltc_only: bool = False
     since: datetime | None = None
+    hidden: frozenset[str] = frozenset()
+    """Engines that the reader may not know of."""
 
 
 class FleetReads(Protocol):
     """Reads of committed rows."""
 
-    async def snapshot(self) -> Snapshot: ...
+    async def snapshot(self) -> Snapshot:
+        """Everything a primary starts from; to be read once the fence is taken."""
+        ...
 
     async def run(self, run_id: str) -> Run | None: ...
 
@@ -113,6 +162,36 @@ class FleetReads(Protocol):
         """All tasks of a run, in the order of their numbers."""
         ...
 
-    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]: ...
+    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+        """A page of a list; what a tune's values were on the way is left out."""
+        ...
 
-    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]: ...
+    async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
+        """Tasks as they were before their results were struck out, in the order of the purges."""
+        ...
+
+    async def last_seen(self, run_id: str) -> dict[int, datetime]:
+        """When the tasks of a run gave a sign of life, by their numbers, as far as is known."""
+        ...
+
+    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        """What happened to runs and tasks, newest first."""
+        ...
+
+    async def actions(
+        self,
+        wanted: Expression,
+        *,
+        limit: int = MOST_ACTIONS,
+        hidden: Collection[str] = (),
+    ) -> tuple[ActionDocument, ...]:
+        """The log as scripts read it, newest first, without the runs of hidden engines."""
+        ...
+
+    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+        """The points of a run's charts, in order."""
+        ...
+
+    async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
+        """How the batches of a run were played, in the order they came in."""
+        ...

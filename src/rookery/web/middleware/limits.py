@@ -24,6 +24,22 @@ from rookery.web.scope import (
 _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
 
 
+class HostCheck:
+    """Whether a request is meant for this server."""
+
+    def __init__(self, kit: Kit) -> None:
+        # Nearly every request names the same host.
+        self._allowed = lru_cache(maxsize=256)(kit.house.hosts.allow)
+
+    def check(self, scope: Scope) -> None:
+        """Raises BadHost."""
+        named = header_values(scope, b"host")
+        if not named and http_version_of(scope) == "1.0":
+            return
+        if len(named) != 1 or not self._allowed(named[0].decode("latin-1")):
+            raise BadHost
+
+
 @runs(Domain.LOOP, "compares a few lengths and one name")
 class RequestLimits:
     """Host, address, headers and body, in this order."""
@@ -31,26 +47,18 @@ class RequestLimits:
     def __init__(self, app: ASGIApp, kit: Kit) -> None:
         self.app = app
         self._limits = kit.house.limits
-        # Nearly every request names the same host.
-        self._host_allowed = lru_cache(maxsize=256)(kit.house.hosts.allow)
+        self._hosts = HostCheck(kit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_http(scope):
             await self.app(scope, receive, send)
             return
-        self._check_host(scope)
+        self._hosts.check(scope)
         _check_address(scope, self._limits)
         _check_headers(scope, self._limits)
         most = self._limits.bodies.get(path_of(scope), self._limits.body_bytes)
         _check_announced_length(scope, most)
         await self.app(scope, _counting(receive, most), send)
-
-    def _check_host(self, scope: Scope) -> None:
-        named = header_values(scope, b"host")
-        if not named and http_version_of(scope) == "1.0":
-            return
-        if len(named) != 1 or not self._host_allowed(named[0].decode("latin-1")):
-            raise BadHost
 
 
 def _check_address(scope: Scope, limits: Limits) -> None:

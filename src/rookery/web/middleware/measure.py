@@ -16,40 +16,21 @@ from rookery.web.scope import (
 )
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_BROKEN_OFF = 0
+BROKEN_OFF = 0
 
 
-@runs(Domain.LOOP, "two clock readings and a counter")
-class Measure:
-    """Also sees answers that other middleware gave."""
+class Account:
+    """What becomes of requests: counted by route, and a log line for each where wanted."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
-        self.app = app
+    def __init__(self, kit: Kit) -> None:
         self._house = kit.house
         self._traffic = kit.traffic
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_http(scope):
-            await self.app(scope, receive, send)
-            return
-        facts, status = facts_of(scope), _BROKEN_OFF
-
-        async def noting(message: Message) -> None:
-            nonlocal status
-            started = status_in(message)
-            if started is not None:
-                status = started
-                add_headers(message, [(b"x-request-id", facts.request_id.encode())])
-            await send(message)
-
+    def came(self) -> None:
         self._traffic.inside += 1
-        try:
-            await self.app(scope, receive, noting)
-        finally:
-            self._traffic.inside -= 1
-            self._note(scope, facts, status)
 
-    def _note(self, scope: Scope, facts: Facts, status: int) -> None:
+    def left(self, scope: Scope, facts: Facts, status: int) -> None:
+        self._traffic.inside -= 1
         seconds = self._house.clock.seconds() - facts.started
         method = method_of(scope)
         # Anybody can invent methods, but not counters.
@@ -65,3 +46,32 @@ class Measure:
                 client=facts.client,
                 request=facts.request_id,
             )
+
+
+@runs(Domain.LOOP, "two clock readings and a counter")
+class Measure:
+    """Also sees answers that other middleware gave."""
+
+    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+        self.app = app
+        self._account = Account(kit)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_http(scope):
+            await self.app(scope, receive, send)
+            return
+        facts, status = facts_of(scope), BROKEN_OFF
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            started = status_in(message)
+            if started is not None:
+                status = started
+                add_headers(message, [(b"x-request-id", facts.request_id.encode())])
+            await send(message)
+
+        self._account.came()
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            self._account.left(scope, facts, status)

@@ -1,5 +1,6 @@
 """Gives each request its identity: an id, its start, and who is at the other end."""
 
+from functools import lru_cache
 from itertools import count
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,37 +19,47 @@ from rookery.web.scope import (
 )
 
 
-@runs(Domain.LOOP, "a few fields per request")
-class RequestState:
+class Arrivals:
     """Ids are a word chosen at the start of the process and a running number."""
 
-    def __init__(self, app: ASGIApp, kit: Kit, word: str) -> None:
-        self.app = app
+    def __init__(self, kit: Kit, word: str) -> None:
         self._clock = kit.house.clock
-        self._proxies = kit.house.proxies
         self._word = word
         self._numbers = count(1)
+        # The same few proxies and thousands of clients call again and again.
+        self._trust = lru_cache(maxsize=4096)(kit.house.proxies.trust)
+        self._seen_through = lru_cache(maxsize=32_768)(kit.house.proxies.client)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if is_http(scope):
-            set_facts(scope, self._facts(scope))
-        await self.app(scope, receive, send)
-
-    def _facts(self, scope: Scope) -> Facts:
+    def facts(self, scope: Scope) -> Facts:
         peer = peer_of(scope)
-        through = self._proxies.trust(peer) if self._proxies.networks else False
+        through = self._trust(peer)
         return Facts(
             request_id=f"{self._word}-{next(self._numbers)}",
             started=self._clock.seconds(),
             client=self._client(scope, peer) if through else peer,
-            secure=self._is_secure(scope, through),
+            secure=_is_secure(scope, through),
             audience=audience_in(scope),
         )
 
     def _client(self, scope: Scope, peer: str) -> str:
-        lines = [value.decode("latin-1") for value in header_values(scope, b"x-forwarded-for")]
-        return self._proxies.client(peer, lines)
+        lines = header_values(scope, b"x-forwarded-for")
+        return self._seen_through(peer, tuple(line.decode("latin-1") for line in lines))
 
-    def _is_secure(self, scope: Scope, through_proxy: bool) -> bool:
-        forwarded = header(scope, b"x-forwarded-proto") if through_proxy else ""
-        return (forwarded or scheme_of(scope)).strip().lower() == "https"
+
+@runs(Domain.LOOP, "a few fields per request")
+class RequestState:
+    """Each request is met once, at the outermost."""
+
+    def __init__(self, app: ASGIApp, kit: Kit, word: str) -> None:
+        self.app = app
+        self._arrivals = Arrivals(kit, word)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if is_http(scope):
+            set_facts(scope, self._arrivals.facts(scope))
+        await self.app(scope, receive, send)
+
+
+def _is_secure(scope: Scope, through_proxy: bool) -> bool:
+    forwarded = header(scope, b"x-forwarded-proto") if through_proxy else ""
+    return (forwarded or scheme_of(scope)).strip().lower() == "https"

@@ -26,3 +26,9 @@ SELECT count(*) FROM users;
 -- name: users_changed
 -- Tells every process to forget what it remembers of a user.
 SELECT pg_notify('users', $1);
+
+-- name: users_all
+-- Everybody, by name.
+SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created
+FROM users
+ORDER BY name;

@@ -1,1 +1,1 @@
-"""The user API: what scripts of the fishtest community read, without authentication."""
+"""The eleven endpoints that scripts of fishtest read (contract 6); no one needs an account."""

@@ -1,0 +1,44 @@
+"""Flags of the commands that call a server: which one, and with whose token."""
+
+import argparse
+import os
+from pathlib import Path
+
+from rookery.client import Client
+from rookery.core.complaint import Complaint
+
+SERVER = "ROOKERY_SERVER"
+TOKEN = "ROOKERY_TOKEN"  # noqa: S105 - the name of a variable
+THIS_MACHINE = "http://127.0.0.1:8000"
+
+
+class NoToken(Complaint):
+    """A token file can't be read."""
+
+    exit_code = 2
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("server")
+    group.add_argument(
+        "--server", metavar="URL", help=f"where it is (default: {THIS_MACHINE}) [{SERVER}]"
+    )
+    # Not the token itself: everybody on a machine can read the words of a command.
+    group.add_argument(
+        "--token-file", type=Path, metavar="FILE", help=f"file with an access token [{TOKEN}]"
+    )
+    parser.add_argument("--json", action="store_true", help="answer in JSON, for scripts")
+
+
+def client_of(parsed: argparse.Namespace) -> Client:
+    server = parsed.server or os.environ.get(SERVER) or THIS_MACHINE
+    return Client.at(server, _token(parsed.token_file))
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get(TOKEN, "").strip()
+    try:
+        return file.read_text(encoding="utf-8").strip().splitlines()[-1]
+    except (OSError, UnicodeDecodeError, IndexError):
+        raise NoToken(f"There is no token in {file}.") from None

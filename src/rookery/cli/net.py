@@ -1,0 +1,44 @@
+"""`rookery net`: adds nets for engines to be built with, and lists them."""
+
+import argparse
+from pathlib import Path
+
+from rookery.boundary.offload import Threads
+from rookery.cli.reaching import Reached, add_command
+from rookery.cli.subcommands import Subcommands
+from rookery.cli.tables import table
+from rookery.service.nets import NetRefused, NetStore
+from rookery.service.users import UnknownUser
+from rookery.storage.blobs import FolderBlobs
+from rookery.storage.nets import PostgresNets
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("net", help="add or list nets")
+    commands = Subcommands(parser)
+    adding = add_command(commands, "add", "take a net in, named by its own hash", _add)
+    adding.add_argument("file", type=Path, metavar="FILE", help="such as nn-0123456789ab.nnue")
+    adding.add_argument("--user", required=True, metavar="NAME", help="who gives it")
+    add_command(commands, "list", "list all nets, newest first", _list)
+
+
+async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
+    if await reached.accounts.users.by_name(parsed.user) is None:
+        raise UnknownUser(parsed.user)
+    try:
+        data = parsed.file.read_bytes()
+    except OSError:
+        raise NetRefused(f"{parsed.file} can't be read.") from None
+    clock = reached.accounts.clock
+    folder = FolderBlobs(reached.settings.data / "blobs" / "nets", clock)
+    store = NetStore(PostgresNets(reached.pool, reached.queries), folder, Threads(), clock)
+    net = await store.take(parsed.file.name, data, parsed.user)
+    print(f"Added {net.name} ({len(data):,} bytes, {net.size:,} as it is sent).")
+
+
+async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
+    rows = [
+        (net.name, net.user, f"{net.created:%Y-%m-%d}", f"{net.size:,}", str(net.downloads))
+        for net in await PostgresNets(reached.pool, reached.queries).everything()
+    ]
+    print(table(("name", "given by", "on", "bytes sent", "downloads"), rows))

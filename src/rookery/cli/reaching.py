@@ -1,0 +1,69 @@
+"""Rows that any process may write, from a command: whether a server runs or not."""
+
+import argparse
+import asyncio
+import secrets
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from rookery.boundary.offload import Threads
+from rookery.cli.options import add_settings, settings_of
+from rookery.cli.subcommands import Subcommands
+from rookery.clock import SystemClock
+from rookery.service.accounts import Accounts
+from rookery.service.passwords import Passwords
+from rookery.settings import Settings
+from rookery.storage import access, migrations
+from rookery.storage.pool import Pool, open_pool
+from rookery.storage.queries import Queries
+from rookery.storage.tokens import PostgresTokens
+from rookery.storage.users import PostgresUsers
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a command works with."""
+
+    settings: Settings
+    pool: Pool
+    queries: Queries
+    accounts: Accounts
+
+
+Work = Callable[[Reached, argparse.Namespace], Coroutine[None, None, None]]
+
+
+def add_command(
+    commands: Subcommands, name: str, purpose: str, work: Work
+) -> argparse.ArgumentParser:
+    """A command that works on the database."""
+    parser = commands.add(name, purpose, lambda parsed: asyncio.run(_run(work, parsed)))
+    add_settings(parser, ("data", "database_url"))
+    return parser
+
+
+async def _run(work: Work, parsed: argparse.Namespace) -> int:
+    async with reach(settings_of(parsed)) as reached:
+        await work(reached, parsed)
+    return 0
+
+
+@asynccontextmanager
+async def reach(settings: Settings) -> AsyncIterator[Reached]:
+    """The database of a data folder or an external one; a new one is given its schema."""
+    queries, clock = Queries.load(), SystemClock()
+    async with access.reach(settings.data, settings.database_url, log=_tell) as target:
+        await migrations.migrate(target, queries, migrations.load())
+        async with open_pool(target, instance="command", size=2) as pool:
+            # Nothing is ever compared with what this key digests.
+            passwords = Passwords(Threads(), clock, secrets.token_bytes(32))
+            users, tokens = PostgresUsers(pool, queries), PostgresTokens(pool, queries)
+            accounts = Accounts(users, tokens, passwords, clock, secrets.token_bytes)
+            yield Reached(settings, pool, queries, accounts)
+
+
+def _tell(event: str, /, **fields: object) -> None:
+    if event == "database_initialising":
+        print(f"Making a database in {fields['path']}.", file=sys.stderr)

@@ -1,0 +1,109 @@
+"""`rookery user`: makes accounts and changes them, while a server runs or not."""
+
+import argparse
+import getpass
+import sys
+
+from rookery.cli.reaching import Reached, add_command
+from rookery.cli.subcommands import Subcommands
+from rookery.cli.tables import table
+from rookery.core.complaint import Complaint
+from rookery.service.accounts import MACHINE_LIMIT, NewUser
+from rookery.service.groups import is_approver
+from rookery.service.users import User
+
+MOST_MACHINES = 2**31 - 1
+
+
+class NoPassword(Complaint):
+    """A password is needed."""
+
+    exit_code = 2
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("user", help="add, list, block users or set a password")
+    commands = Subcommands(parser)
+    adding = add_command(commands, "add", "make an account that can be used at once", _add)
+    adding.add_argument("name", metavar="NAME")
+    _add_password(adding)
+    adding.add_argument("--email", default="", metavar="ADDRESS")
+    adding.add_argument("--approver", action="store_true", help="may approve runs of others")
+    adding.add_argument(
+        "--machine-limit",
+        type=_machines,
+        default=MACHINE_LIMIT,
+        metavar="N",
+        help=f"tasks at one time (default: {MACHINE_LIMIT})",
+    )
+    add_command(commands, "list", "list all users", _list)
+    for name, purpose, work in (
+        ("block", "let a user do nothing any more", _block),
+        ("unblock", "let a blocked user back in", _unblock),
+    ):
+        add_command(commands, name, purpose, work).add_argument("name", metavar="NAME")
+    setting = add_command(commands, "passwd", "give a user a new password", _passwd)
+    setting.add_argument("name", metavar="NAME")
+    _add_password(setting)
+
+
+async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
+    new = NewUser(
+        parsed.name, _password(parsed), parsed.email, parsed.approver, parsed.machine_limit
+    )
+    user = await reached.accounts.add(new)
+    print(f"Added {user.name}{', an approver' if is_approver(user) else ''}.")
+
+
+async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
+    rows = [_row(user) for user in await reached.accounts.users.everyone()]
+    print(table(("name", "standing", "machines", "since"), rows))
+
+
+async def _block(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.set_blocked(parsed.name, blocked=True)
+    print(f"Blocked {parsed.name}.")
+
+
+async def _unblock(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.set_blocked(parsed.name, blocked=False)
+    print(f"Unblocked {parsed.name}.")
+
+
+async def _passwd(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.set_password(parsed.name, _password(parsed))
+    print(f"{parsed.name} has a new password.")
+
+
+def _row(user: User) -> tuple[str, ...]:
+    standing = "approver" if is_approver(user) else "user"
+    if user.blocked:
+        standing = "blocked"
+    elif user.pending:
+        standing = "pending"
+    return user.name, standing, str(user.machine_limit), f"{user.created:%Y-%m-%d}"
+
+
+def _add_password(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--password-stdin",
+        action="store_true",
+        help="read the password from the first line of standard input instead of asking for it",
+    )
+
+
+def _password(parsed: argparse.Namespace) -> str:
+    if parsed.password_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise NoPassword("Nobody is there to ask for a password; give --password-stdin.")
+    first = getpass.getpass("Password: ")
+    if getpass.getpass("The same again: ") != first:
+        raise NoPassword("The two passwords differ.")
+    return first
+
+
+def _machines(text: str) -> int:
+    if not text.isdecimal() or int(text[:12]) > MOST_MACHINES:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {MOST_MACHINES}")
+    return int(text)

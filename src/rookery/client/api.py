@@ -1,0 +1,89 @@
+"""The JSON API as methods: typed values in and out."""
+
+import urllib.parse
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from rookery.client.problems import BadAnswer
+from rookery.client.transport import HttpTransport, Transport
+from rookery.protocol import v1
+
+T = TypeVar("T")
+ROOT = "/api/v1"
+
+
+class Client:
+    """Calls one server; each method is one call, and blocks until it is answered."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @classmethod
+    def at(cls, server: str, token: str = "") -> "Client":
+        return cls(HttpTransport(server, token))
+
+    def submit(self, args: Mapping[str, object]) -> v1.Made:
+        """Create a run; `args` by the names that runs have."""
+        return self._post(f"{ROOT}/runs", args, v1.Made)
+
+    def runs(
+        self,
+        *,
+        state: v1.ListedState = v1.ListedState.UNFINISHED,
+        owner: str = "",
+        page: int = 1,
+        size: int = 50,
+    ) -> v1.RunList:
+        query = {"state": state.value, "page": page, "size": size}
+        if owner:
+            query["owner"] = owner
+        return self._get(f"{ROOT}/runs?{urllib.parse.urlencode(query)}", v1.RunList)
+
+    def run(self, run_id: str) -> v1.RunDetails:
+        return self._get(_place(run_id), v1.RunDetails)
+
+    def summary(self, run_id: str, style: v1.HouseStyle = v1.HouseStyle.FISHTEST) -> str:
+        path = f"{_place(run_id)}/summary.txt?style={style}"
+        return self._transport.call("GET", path).decode("utf-8", "replace")
+
+    def approve(self, run_id: str) -> v1.RunSummary:
+        return self._post(f"{_place(run_id)}/approve", {}, v1.RunSummary)
+
+    def stop(self, run_id: str, message: str = "") -> v1.RunSummary:
+        return self._post(f"{_place(run_id)}/stop", {"message": message}, v1.RunSummary)
+
+    def modify(self, run_id: str, wish: v1.ModifyBody) -> v1.RunSummary:
+        return self._post(f"{_place(run_id)}/modify", wish, v1.RunSummary)
+
+    def purge(self, run_id: str) -> v1.PurgeAnswer:
+        return self._post(f"{_place(run_id)}/purge", {}, v1.PurgeAnswer)
+
+    def delete(self, run_id: str) -> v1.RunSummary:
+        return self._post(f"{_place(run_id)}/delete", {}, v1.RunSummary)
+
+    def restore(self, run_id: str) -> v1.RunSummary:
+        return self._post(f"{_place(run_id)}/restore", {}, v1.RunSummary)
+
+    def workers(self) -> v1.WorkerList:
+        return self._get(f"{ROOT}/workers", v1.WorkerList)
+
+    def users(self) -> v1.UserList:
+        return self._get(f"{ROOT}/users", v1.UserList)
+
+    def _get(self, path: str, kind: type[T]) -> T:
+        return self._decoded(self._transport.call("GET", path), kind)
+
+    def _post(self, path: str, body: object, kind: type[T]) -> T:
+        return self._decoded(self._transport.call("POST", path, msgspec.json.encode(body)), kind)
+
+    def _decoded(self, body: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise BadAnswer(self._transport.server) from None
+
+
+def _place(run_id: str) -> str:
+    return f"{ROOT}/runs/{urllib.parse.quote(run_id, safe='')}"

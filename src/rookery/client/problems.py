@@ -1,0 +1,25 @@
+"""What can go wrong between us and a server, as sentences."""
+
+from rookery.core.complaint import Complaint
+
+
+class ApiRefused(Complaint):
+    """The server answered, and the answer is no."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status = status
+        super().__init__(f"The server refuses ({status}): {text}")
+
+
+class ApiUnreachable(Complaint):
+    """Nobody answers at that address."""
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(f"No server answers at {server}: {reason}.")
+
+
+class BadAnswer(Complaint):
+    """What answers does not speak this API."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"What answers at {server} is not a Rookery server of this version.")

@@ -1,0 +1,93 @@
+"""One HTTP call: a method, a path and bytes in, bytes out, or a problem that names the server."""
+
+import http.client
+import socket
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Protocol
+
+import msgspec
+
+from rookery import __version__
+from rookery.client.problems import ApiRefused, ApiUnreachable
+
+SECONDS = 30.0
+LARGEST_ANSWER = 64 * 2**20
+LONGEST_TEXT = 500
+
+
+class Transport(Protocol):
+    """How calls travel; a test has its own."""
+
+    server: str
+
+    def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """The answer's body; raises ApiRefused or ApiUnreachable."""
+        ...
+
+
+class ErrorAnswer(msgspec.Struct):
+    """What every refusal carries."""
+
+    error: str
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A token goes to the server it was meant for, and nowhere else."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+class HttpTransport:
+    """Over HTTP or HTTPS, with the token of whoever calls."""
+
+    def __init__(self, server: str, token: str = "", seconds: float = SECONDS) -> None:
+        self.server = server.rstrip("/")
+        self._token = token
+        self._seconds = seconds
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        try:
+            request = self._request(method, path, body)
+            with self._opener.open(request, timeout=self._seconds) as answer:
+                received: bytes = answer.read(LARGEST_ANSWER)
+                return received
+        except urllib.error.HTTPError as refused:
+            with refused:
+                raise ApiRefused(refused.code, _text(refused)) from None
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise ApiUnreachable(self.server, _reason(error)) from None
+
+    def _request(self, method: str, path: str, body: bytes | None) -> urllib.request.Request:
+        if urllib.parse.urlsplit(self.server).scheme not in ("http", "https"):
+            raise ValueError("its address does not begin with http:// or https://")
+        headers = {"User-Agent": f"rookery/{__version__}", "Accept": "*/*"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        return urllib.request.Request(  # noqa: S310 - the scheme was looked at above
+            self.server + path, data=body, headers=headers, method=method
+        )
+
+
+def _text(refused: urllib.error.HTTPError) -> str:
+    """The server's own words, without the path that we know."""
+    try:
+        words = msgspec.json.decode(refused.read(LARGEST_ANSWER), type=ErrorAnswer).error
+    except (msgspec.MsgspecError, UnicodeDecodeError, OSError):
+        return str(refused.reason)
+    head, _, tail = words.partition(": ")
+    return (tail if head.startswith("/") and tail else words)[:LONGEST_TEXT]
+
+
+def _reason(error: Exception) -> str:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, socket.timeout | TimeoutError):
+        return "it takes too long"
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    return str(cause) or type(cause).__name__

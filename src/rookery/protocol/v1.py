@@ -1,0 +1,206 @@
+"""What the JSON API takes and gives; the server encodes these, our client decodes them."""
+
+import enum
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from rookery.core.run import DisplayState
+from rookery.core.stats.flags import Flag
+from rookery.protocol.fields import Count, Paragraph, RunId
+from rookery.protocol.stats import Stats
+from rookery.protocol.user.elo import FixedElo, LiveElo
+from rookery.protocol.user.runs import ArgsDocument
+
+Number = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
+Page = Annotated[int, Meta(ge=1, le=10_000_000)]
+PageSize = Annotated[int, Meta(ge=1, le=200)]
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class ListedState(enum.StrEnum):
+    """Which runs a list shows."""
+
+    UNFINISHED = "unfinished"
+    PENDING = "pending"
+    PAUSED = "paused"
+    ACTIVE = "active"
+    FINISHED = "finished"
+
+
+class HouseStyle(enum.StrEnum):
+    """In whose words a result is told."""
+
+    FISHTEST = "fishtest"
+    OPENBENCH = "openbench"
+
+
+class Made(Struct, frozen=True, kw_only=True):
+    """A new run; warnings say what is legal but seldom meant."""
+
+    id: RunId
+    state: DisplayState
+    warnings: tuple[str, ...] = ()
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """A run as lists show it; `llr` is there for sequential tests."""
+
+    id: RunId
+    name: str
+    state: DisplayState
+    deleted: bool
+    flag: Flag
+    kind: str
+    owner: str
+    approver: str
+    created: datetime
+    updated: datetime
+    new_tag: str
+    base_tag: str
+    tc: str
+    threads: int
+    priority: int
+    throughput: int
+    num_games: int
+    workers: int
+    cores: int
+    results: Stats
+    llr: float | UnsetType = UNSET
+    info: str = ""
+
+
+class RunDetails(RunSummary, frozen=True, kw_only=True):
+    """All about a run but its tasks; `elo` is there once games were played, but not for tunes."""
+
+    failures: int
+    committed_games: int
+    total_games: int
+    tasks: int
+    nps: float
+    games_per_minute: float
+    needs: tuple[str, ...]
+    args: ArgsDocument
+    elo: FixedElo | UnsetType = UNSET
+    live_elo: LiveElo | UnsetType = UNSET
+    rescheduled_from: str | UnsetType = UNSET
+
+
+class RunList(Struct, frozen=True, kw_only=True):
+    """A page of runs, newest first."""
+
+    runs: tuple[RunSummary, ...]
+    page: int
+    more: bool
+
+
+class ModifyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to change; what is left out stays as it is."""
+
+    num_games: Count | UnsetType = UNSET
+    priority: Number | UnsetType = UNSET
+    throughput: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
+    auto_purge: bool | UnsetType = UNSET
+    info: Paragraph | UnsetType = UNSET
+
+
+class StopBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a run is stopped, if anybody wants to know."""
+
+    message: Annotated[str, Meta(max_length=5000)] = ""
+
+
+class PurgeAnswer(Struct, frozen=True, kw_only=True):
+    """What a purge took out."""
+
+    run: RunSummary
+    tasks: int
+    games: int
+    workers: tuple[str, ...]
+
+
+class TaskEntry(Struct, frozen=True, kw_only=True):
+    """A task as lists show it."""
+
+    run: RunId
+    id: int
+    worker: str
+    user: str
+    active: bool
+    bad: bool
+    start: int
+    num_games: int
+    created: datetime
+    reported: datetime
+    results: Stats
+
+
+class TaskList(Struct, frozen=True, kw_only=True):
+    """A page of tasks, in the order of their numbers."""
+
+    tasks: tuple[TaskEntry, ...]
+    page: int
+    more: bool
+
+
+class WorkerEntry(Struct, frozen=True, kw_only=True):
+    """A machine at play, without its address and its key; or one that is blocked."""
+
+    name: str
+    user: str
+    blocked: bool = False
+    message: str = ""
+    cores: int = 0
+    memory: int = 0
+    arch: str = ""
+    compiler: str = ""
+    nps: float = 0.0
+    country: str = "?"
+    modified: bool = False
+    run: str | UnsetType = UNSET
+    task: int | UnsetType = UNSET
+    reported: datetime | UnsetType = UNSET
+
+
+class WorkerList(Struct, frozen=True, kw_only=True):
+    """All machines at play and all that are blocked, by name."""
+
+    workers: tuple[WorkerEntry, ...]
+
+
+class ActionEntry(Struct, frozen=True, kw_only=True):
+    """A line of the log."""
+
+    id: str
+    time: datetime
+    action: str
+    actor: str
+    run: str | UnsetType = UNSET
+    run_name: str | UnsetType = UNSET
+    task: int | UnsetType = UNSET
+    worker: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+
+
+class ActionList(Struct, frozen=True, kw_only=True):
+    """The latest actions, newest first."""
+
+    actions: tuple[ActionEntry, ...]
+
+
+class UserEntry(Struct, frozen=True, kw_only=True):
+    """What users may know of one another; the rest is there for approvers only."""
+
+    name: str
+    approver: bool
+    created: datetime
+    blocked: bool | UnsetType = UNSET
+    pending: bool | UnsetType = UNSET
+    machine_limit: int | UnsetType = UNSET
+
+
+class UserList(Struct, frozen=True, kw_only=True):
+    """Everybody, by name."""
+
+    users: tuple[UserEntry, ...]

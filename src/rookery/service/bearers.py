@@ -1,0 +1,102 @@
+"""Bearers: who shows a token, and what it lets them do.
+
+What was found is remembered for a few seconds, so that a script's calls cost one look at the
+database, and a revoked token or a blocked user stops counting within that time.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.clock import Clock
+from rookery.core.lifecycle import Actor
+from rookery.service.groups import is_approver
+from rookery.service.remembered import Remembered
+from rookery.service.tokens import LONGEST, PREFIX, WORKER_PREFIX, Scope, Token, Tokens, digest_of
+from rookery.service.users import User, Users
+
+REMEMBERED_SECONDS = 5.0
+MOST_REMEMBERED = 20_000
+
+
+class TokenRefused(Exception):
+    """This token is not known here, or it was revoked or has expired."""
+
+    def __str__(self) -> str:
+        return super().__str__() or (self.__doc__ or "").strip()
+
+
+class OwnerRefused(TokenRefused):
+    """The owner of this token is blocked or still waits for approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Somebody with a valid token."""
+
+    user: User
+    scopes: frozenset[Scope]
+
+    @property
+    def actor(self) -> Actor:
+        """An approver is one only with a token that was made for approving."""
+        may_approve = is_approver(self.user) and Scope.APPROVE in self.scopes
+        return Actor(self.user.name, approver=may_approve)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A look at the database: a token with its owner, or nothing."""
+
+    token: Token | None = None
+    user: User | None = None
+
+
+class Bearers:
+    """One per process; the event loop alone writes here."""
+
+    def __init__(self, tokens: Tokens, users: Users, clock: Clock) -> None:
+        self._tokens = tokens
+        self._users = users
+        self._clock = clock
+        self._found: Remembered[bytes, _Found] = Remembered(clock, MOST_REMEMBERED)
+        self._uses: dict[str, datetime] = {}
+
+    async def bearer(self, secret: str) -> Bearer:
+        """Who shows this token; raises TokenRefused."""
+        found = await self._look(secret)
+        token, user = found.token, found.user
+        if token is None or user is None or not token.is_valid(self._clock.now()):
+            raise TokenRefused
+        if user.blocked or user.pending:
+            raise OwnerRefused
+        self._uses[token.id] = self._clock.now()
+        return Bearer(user, token.scopes)
+
+    async def owner(self, secret: str) -> str | None:
+        """Whose worker token this is; None when it counts for no worker."""
+        try:
+            bearer = await self.bearer(secret)
+        except TokenRefused:
+            return None
+        return bearer.user.name if Scope.WORKER in bearer.scopes else None
+
+    async def flush(self) -> None:
+        """Write down when tokens were last used: once a minute is enough for people to see."""
+        uses, self._uses = self._uses, {}
+        if uses:
+            await self._tokens.note_uses(uses)
+
+    async def _look(self, secret: str) -> _Found:
+        if len(secret) > LONGEST or not secret.startswith((PREFIX, WORKER_PREFIX)):
+            return _Found()
+        digest = digest_of(secret)
+        found = self._found.get(digest)
+        if found is None:
+            found = await self._look_up(digest)
+            self._found.put(digest, found, REMEMBERED_SECONDS)
+        return found
+
+    async def _look_up(self, digest: bytes) -> _Found:
+        token = await self._tokens.by_digest(digest)
+        user = None if token is None else await self._users.by_name(token.user)
+        return _Found(token, user)

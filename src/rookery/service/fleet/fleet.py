@@ -1,0 +1,36 @@
+"""The fleet: the one door through which runs, tasks and blocks change; one per primary."""
+
+import asyncio
+
+from rookery.clock import Clock
+from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
+from rookery.logs import Log
+from rookery.service.fleet.chance import Chance, SystemChance
+from rookery.service.fleet.people import Commands
+from rookery.service.fleet.primary import Store
+from rookery.service.fleet.views import STILL, Pulse
+from rookery.service.fleet.workers import MOST_RUNS_REMEMBERED, WorkerCalls
+from rookery.service.remembered import Remembered
+
+
+class Fleet(WorkerCalls, Commands):
+    """What workers call, what people command and what both may see, in three modules."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        log: Log,
+        *,
+        policy: Policy = STANDARD_POLICY,
+        chance: Chance | None = None,
+    ) -> None:
+        super().__init__(store, clock, log, policy)
+        self._chance = chance or SystemChance()
+        self._ended = Remembered(clock, MOST_RUNS_REMEMBERED)
+        self._one_at_a_time = asyncio.Lock()
+        self.pulses: dict[str, Pulse] = {}
+
+    def pulse(self, run_id: str) -> Pulse:
+        """How fast a run moves; known a minute after it began."""
+        return self.pulses.get(run_id, STILL)

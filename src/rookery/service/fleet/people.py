@@ -1,0 +1,144 @@
+"""What people do to runs and machines, carried out by the primary one after the other.
+
+A run that is not in memory is read from its row. What was read must still hold when it is changed,
+so that these commands wait for one another; workers touch runs in memory only.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from rookery.core import command, lifecycle, modification
+from rookery.core.changes import Changes
+from rookery.core.events import Action, Event, about_run
+from rookery.core.faults import NotApprover
+from rookery.core.lifecycle import Actor, Moved
+from rookery.core.modification import Modification
+from rookery.core.purge import Purged
+from rookery.core.run import Run, Status
+from rookery.core.task import Task
+from rookery.core.workingset import WorkingSet
+from rookery.service.fleet.ports import Batch, Block
+from rookery.service.fleet.tenure import Done, Tenure
+from rookery.service.fleet.views import Views
+
+Decide = Callable[[Run, datetime], Moved]
+Purging = Callable[[WorkingSet, Run, Sequence[Task], datetime], tuple[Purged, Changes]]
+
+LONGEST_BLOCK_MESSAGE = 500
+
+
+class Commands(Views):
+    """Who may do what is for the core to say; here it is done."""
+
+    _one_at_a_time: asyncio.Lock
+
+    async def submit(self, run: Run, *, approver: str = "") -> None:
+        """Take up a new run, approved at once where an approver is named."""
+
+        def submitted(tenure: Tenure, now: datetime) -> Done[None]:
+            taken = replace(run, status=Status(approver=approver)) if approver else run
+            changes = command.submit(tenure.working, taken, now)
+            if approver:
+                event = about_run(Action.APPROVE_RUN, taken, approver, now, "approved")
+                changes += Changes(events=(event,))
+            return Done(None, Batch(changes))
+
+        await self.answer(submitted)
+
+    async def approve(self, run_id: str, actor: Actor) -> Run:
+        """Let a run be played; a run that may be already stays as it is."""
+
+        def approved(run: Run, now: datetime) -> Moved:
+            if run.status.approved and actor.approver and not run.status.finished:
+                return Moved(run)
+            return lifecycle.approve(run, actor, now)
+
+        return await self._carry_out(run_id, approved)
+
+    async def withdraw(self, run_id: str, actor: Actor) -> Run:
+        return await self._carry_out(run_id, lambda run, now: lifecycle.withdraw(run, actor, now))
+
+    async def stop(self, run_id: str, actor: Actor, message: str = "") -> Run:
+        return await self._carry_out(
+            run_id, lambda run, now: lifecycle.stop(run, actor, now, message)
+        )
+
+    async def modify(self, run_id: str, actor: Actor, wanted: Modification) -> Run:
+        return await self._carry_out(
+            run_id, lambda run, now: modification.modify(run, wanted, actor, now)
+        )
+
+    async def delete(self, run_id: str, actor: Actor) -> Run:
+        return await self._carry_out(run_id, lambda run, now: lifecycle.delete(run, actor, now))
+
+    async def restore(self, run_id: str, actor: Actor) -> Run:
+        return await self._carry_out(run_id, lambda run, now: lifecycle.restore(run, actor, now))
+
+    async def reopen(self, run_id: str, actor: Actor) -> Run:
+        """Play on: a run stopped by hand, or one that an error stopped."""
+
+        def again(run: Run, now: datetime) -> Moved:
+            act = lifecycle.restart if run.status.failed else lifecycle.reopen
+            return act(run, actor, now)
+
+        return await self._carry_out(run_id, again)
+
+    async def purge(self, run_id: str, actor: Actor) -> Purged:
+        """Take out results that can't be trusted; the run plays on if it is undecided then."""
+        return await self._purged(
+            run_id,
+            lambda working, run, tasks, now: command.purge_by_hand(working, run, tasks, actor, now),
+        )
+
+    async def purge_after_end(self, run_id: str) -> None:
+        """The purge that a run asked for when it was submitted."""
+        await self._purged(run_id, command.purge_after_end)
+
+    async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
+        """Give a machine no more tasks, for its owner's or an approver's reasons; None ends it."""
+        if not actor.approver and not short_name.startswith(f"{actor.name}-"):
+            raise NotApprover
+
+        def blocked(tenure: Tenure, now: datetime) -> Done[None]:
+            text = None if message is None else message[:LONGEST_BLOCK_MESSAGE]
+            blocks = tenure.working.roster.blocks
+            if text is None:
+                blocks.pop(short_name, None)
+            else:
+                blocks[short_name] = text
+            word = "unblocked" if text is None else "blocked"
+            event = Event(Action.BLOCK_WORKER, now, actor.name, "", "", word, worker=short_name)
+            return Done(
+                None,
+                Batch(Changes(events=(event,)), blocks=(Block(short_name, text, now),)),
+            )
+
+        await self.answer(blocked)
+
+    async def _carry_out(self, run_id: str, decide: Decide) -> Run:
+        async with self._one_at_a_time:
+            found = await self.known_run(run_id)
+
+            def moved(tenure: Tenure, now: datetime) -> Done[Run]:
+                # It may have gone on while its row was read, or have ended.
+                run = tenure.working.runs().get(run_id, found)
+                move = decide(run, now)
+                if move.run is run and not move.events:
+                    return Done(run)
+                return Done(move.run, Batch(command.settle(tenure.working, move, now)))
+
+            return await self.answer(moved)
+
+    async def _purged(self, run_id: str, purging: Purging) -> Purged:
+        async with self._one_at_a_time:
+            run = await self.known_run(run_id)
+            tasks = await self._store.reads.tasks(run_id)
+
+            def purged(tenure: Tenure, now: datetime) -> Done[Purged]:
+                present = tenure.working.runs().get(run_id, run)
+                result, changes = purging(tenure.working, present, tasks, now)
+                return Done(result, Batch(changes, bad=result.bad))
+
+            return await self.answer(purged)

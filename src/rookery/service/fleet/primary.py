@@ -1,0 +1,200 @@
+"""Being the one who changes the working set: acts in memory, answers after the commit.
+
+    opened --> serving --a commit fails--> rebuilding --rows read anew--> serving
+
+Theory of operation. An act changes memory at once and hands over its rows; its answer leaves when
+everything put so far is committed, because it may depend on any of it. So nobody is ever told what
+might not be true. When a commit fails or its outcome is unknown, all who wait are told to try
+again, memory is thrown away, the fence is taken anew, and what the rows say is the truth.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from rookery.clock import Clock
+from rookery.core.endings import finish_decided
+from rookery.core.faults import RunFault
+from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
+from rookery.core.workingset import WorkingSet
+from rookery.logs import Log
+from rookery.service.fleet.faults import Rebuilding
+from rookery.service.fleet.ports import Batch, Commits, FleetReads, QueueFull, Snapshot, StateLost
+from rookery.service.fleet.tenure import NOTHING, Act, Tenure
+
+A = TypeVar("A")
+Opened = Callable[[Tenure], object]
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
+
+
+class Store(Protocol):
+    """Where the fleet's rows are."""
+
+    @property
+    def reads(self) -> FleetReads: ...
+
+    async def take(self) -> Commits:
+        """Ends the commits given before and takes the fence anew; raises while it can't."""
+        ...
+
+    async def close(self) -> None:
+        """Writes what was put and ends."""
+        ...
+
+
+class Primary:
+    """One per process; the event loop alone uses it."""
+
+    def __init__(
+        self, store: Store, clock: Clock, log: Log, policy: Policy = STANDARD_POLICY
+    ) -> None:
+        self.clock = clock
+        self._store = store
+        self._log = log
+        self._policy = policy
+        self._tenure: Tenure | None = None
+        self._on_open: list[Opened] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def on_open(self, act: Opened) -> None:
+        """Called with each new tenure, before anybody else sees it."""
+        self._on_open.append(act)
+
+    async def open(self) -> None:
+        """The first tenure; raises when there can be none."""
+        self._tenure = await self._begun()
+
+    async def close(self) -> None:
+        """Waits for what was put, and ends."""
+        self._tenure = None
+        for task in tuple(self._tasks):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await self._store.close()
+
+    def lost(self, reason: str) -> None:
+        """Told by the store, also where nobody waits for a commit."""
+        if self._tenure is not None:
+            self._log.warning("fleet_commit_failed", reason=reason)
+            self._lose(self._tenure)
+
+    @property
+    def is_serving(self) -> bool:
+        return self._tenure is not None
+
+    def check_room(self) -> None:
+        """Raises Rebuilding, StateLost or QueueFull where nothing could be answered anyway."""
+        self._check_room(self.enter())
+
+    def enter(self) -> Tenure:
+        """The present tenure; raises Rebuilding."""
+        if self._tenure is None:
+            raise Rebuilding
+        return self._tenure
+
+    async def answer(self, act: Act[A]) -> A:
+        """Do it in memory, write it down, and answer when all of it is committed."""
+        tenure = self.enter()
+        self._check_room(tenure)
+        try:
+            done = act(tenure, self.clock.now())
+        except RunFault:
+            # What is refused depends on the state as much as what is granted.
+            await self.settle(tenure)
+            raise
+        except BaseException:
+            # Nobody knows how far it came, and memory can't be rolled back.
+            self._lose(tenure)
+            raise
+        self.put(tenure, done.batch)
+        await self.settle(tenure)
+        return done.answer
+
+    def put(self, tenure: Tenure, batch: Batch) -> None:
+        """Into the next commit."""
+        if batch is NOTHING or not (batch.changes or batch.seen):
+            return
+        try:
+            tenure.put(batch)
+        except (StateLost, QueueFull):
+            self._lose(tenure)
+            raise StateLost from None
+        for run_id in batch.changes.purges:
+            self.spawn(self.purge_after_end(run_id))
+
+    async def settle(self, tenure: Tenure) -> None:
+        """Wait until nothing in memory is ahead of the rows."""
+        try:
+            await tenure.settled()
+        except StateLost:
+            self._lose(tenure)
+            raise
+
+    async def purge_after_end(self, run_id: str) -> None:
+        """What a run asked for at its end; those who know how override it."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Something that goes on after its caller was answered."""
+        task = asyncio.ensure_future(self._logged(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _logged(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except (StateLost, Rebuilding, QueueFull, RunFault) as error:
+            self._log.warning("fleet_work_dropped", why=repr(error))
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, so it is written down
+            self._log.error("fleet_work_failed", error=repr(error), exc_info=error)
+
+    def _check_room(self, tenure: Tenure) -> None:
+        try:
+            tenure.check_room()
+        except StateLost:
+            self._lose(tenure)
+            raise
+
+    def _lose(self, tenure: Tenure) -> None:
+        if self._tenure is tenure:
+            self._tenure = None
+            self._log.warning("fleet_state_lost")
+            self.spawn(self._rebuild())
+
+    async def _rebuild(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                self._tenure = await self._begun()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may do
+                self._log.warning("fleet_not_rebuilt", why=repr(error))
+            else:
+                self._log.info("fleet_rebuilt", runs=len(self._tenure.working.runs()))
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _begun(self) -> Tenure:
+        commits = await self._store.take()
+        tenure = Tenure(WorkingSet(), commits, self._policy)
+        await self._fill(tenure, await self._store.reads.snapshot())
+        for act in self._on_open:
+            act(tenure)
+        return tenure
+
+    async def _fill(self, tenure: Tenure, found: Snapshot) -> None:
+        working, now = tenure.working, self.clock.now()
+        for run, tasks in found.runs:
+            working.admit(run, tasks, now)
+            tenure.sampling.start(run)
+            await asyncio.sleep(0)
+        working.roster.blocks.update(found.blocks)
+        for past in found.recalled:
+            working.roster.recall(past.short_name, past.seen, past.last)
+        working.hearing.recover(now)
+        for run in [run for run in working.runs().values() if run.decided]:
+            self.put(tenure, Batch(finish_decided(working, run, now)))
+        tenure.assignment.refresh_shares()

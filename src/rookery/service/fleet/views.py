@@ -1,0 +1,75 @@
+"""Looking at the fleet: memory first, then rows; nothing is shown before it is committed."""
+
+from dataclasses import dataclass
+
+from rookery.core.answers import TaskCall
+from rookery.core.faults import ForeignTask
+from rookery.core.run import Run
+from rookery.core.scheduling.diagnosis import Diagnosis, diagnose
+from rookery.core.scheduling.fleet import Fleet as FleetView
+from rookery.core.task import Task
+from rookery.service.fleet.faults import UnknownRun, UnknownTask
+from rookery.service.fleet.primary import Primary
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """How fast a run moves, as worked out once a minute."""
+
+    nps: float = 0.0
+    games_per_minute: float = 0.0
+
+
+STILL = Pulse()
+
+
+class Views(Primary):
+    """Reads that obey the same rule as answers do."""
+
+    async def run(self, run_id: str) -> Run | None:
+        tenure = self.enter()
+        found = tenure.working.runs().get(run_id)
+        await self.settle(tenure)
+        return found or await self._store.reads.run(run_id)
+
+    async def known_run(self, run_id: str) -> Run:
+        """Raises UnknownRun."""
+        run = await self.run(run_id)
+        if run is None:
+            raise UnknownRun(run=run_id)
+        return run
+
+    async def active(self) -> tuple[Run, ...]:
+        """All unfinished runs."""
+        tenure = self.enter()
+        found = tuple(tenure.working.runs().values())
+        await self.settle(tenure)
+        return found
+
+    async def task(self, run_id: str, task_id: int) -> Task | None:
+        tenure = self.enter()
+        found = tenure.working.task((run_id, task_id))
+        await self.settle(tenure)
+        return found or await self._store.reads.task(run_id, task_id)
+
+    async def own_task(self, call: TaskCall) -> Task:
+        """The caller's task, active or not; raises UnknownRun, UnknownTask or ForeignTask."""
+        task = await self.task(call.run, call.task)
+        if task is None:
+            await self.known_run(call.run)
+            raise UnknownTask(run=call.run, task=call.task)
+        if (task.machine.key, task.machine.user) != (call.machine.key, call.machine.user):
+            raise ForeignTask
+        return task
+
+    async def diagnosis(self, run_id: str) -> Diagnosis:
+        """Why a run is not moving, or that it is."""
+        run, now = await self.known_run(run_id), self.clock.now()
+        return diagnose(run, FleetView(self.enter().working, now), now)
+
+    async def blocks(self) -> dict[str, str]:
+        """Blocked machines by short name, with the message each is given."""
+        tenure = self.enter()
+        found = dict(tenure.working.roster.blocks)
+        await self.settle(tenure)
+        return found

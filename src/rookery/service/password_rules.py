@@ -1,0 +1,78 @@
+"""Which passwords are good enough: long enough, and not what a guesser tries first.
+
+The judge is zxcvbn, where it is installed: a score of 3 of 4 is wanted. Without it a plain rule
+stands in: eight different characters, or sixteen characters of which five differ, and neither the
+user's own name nor a run such as `abcdefgh` or `12345678`.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+
+from rookery.core.complaint import Complaint
+from rookery.service.passwords import LONGEST_PASSWORD
+
+LEAST_CHARACTERS = 8
+LEAST_SCORE = 3
+JUDGED_CHARACTERS = 72
+"""zxcvbn's cost grows with the length, and what is longer is strong anyway."""
+RUNS = ("abcdefghijklmnopqrstuvwxyz", "01234567890", "qwertyuiopasdfghjklzxcvbnm")
+COMMON = ("password", "letmein", "iloveyou", "welcome", "football", "stockfish", "rookery")
+LONG, LONG_KINDS = 16, 5
+
+Judge = Callable[[str, Sequence[str]], int]
+"""From 0, guessed at once, to 4; the words are what a guesser knows of the user."""
+
+
+class WeakPassword(Complaint):
+    """The password is too easy to guess: use a longer one, such as four random words."""
+
+    exit_code = 2
+
+    def __init__(self) -> None:
+        super().__init__(" ".join((self.__doc__ or "").split()))
+
+
+class BadLength(Complaint):
+    """A password has {least} to {most} characters."""
+
+    exit_code = 2
+
+    def __init__(self) -> None:
+        sentence = (self.__doc__ or "").format(least=LEAST_CHARACTERS, most=LONGEST_PASSWORD)
+        super().__init__(sentence)
+
+
+def check_password(password: str, about: Sequence[str], judge: Judge | None = None) -> None:
+    """Raises WeakPassword or BadLength; `about` are the user's name and e-mail address."""
+    if not LEAST_CHARACTERS <= len(password) <= LONGEST_PASSWORD:
+        raise BadLength
+    if (judge or best_judge())(password[:JUDGED_CHARACTERS], about) < LEAST_SCORE:
+        raise WeakPassword
+
+
+def best_judge() -> Judge:
+    """zxcvbn, or the plain rule."""
+    try:
+        zxcvbn = importlib.import_module("zxcvbn").zxcvbn
+    except ModuleNotFoundError:
+        return plain_score
+    return lambda password, about: int(zxcvbn(password, list(about))["score"])
+
+
+def plain_score(password: str, about: Sequence[str]) -> int:
+    """4 for what passes the plain rule, 0 for the rest."""
+    rest = password.lower()
+    for word in (*about, *COMMON, *RUNS, *(run[::-1] for run in RUNS)):
+        rest = _without(rest, word.lower())
+    kinds = len(set(rest))
+    good = kinds >= LEAST_CHARACTERS or (len(rest) >= LONG and kinds >= LONG_KINDS)
+    return 4 if good else 0
+
+
+def _without(text: str, word: str) -> str:
+    """The text with every piece of at least four characters of the word cut down to one."""
+    for size in range(len(word), 3, -1):
+        for start in range(len(word) - size + 1):
+            piece = word[start : start + size]
+            text = text.replace(piece, piece[0])
+    return text

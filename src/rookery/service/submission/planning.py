@@ -1,0 +1,113 @@
+"""The plan and the kind of a submission (contract 7.2 and 14.2)."""
+
+from dataclasses import replace
+
+from msgspec import UNSET, UnsetType
+
+from rookery.core.archfilter import BadArchFilter, check, matches
+from rookery.core.kinds import Kind
+from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Wishes
+from rookery.core.scheduling.throughput import length_ratio
+from rookery.protocol.run_args import DrawRule, ResignRule
+from rookery.protocol.submission import SubmittedArgs
+from rookery.service.submission import words
+from rookery.service.submission.architectures import KNOWN_ARCHITECTURES
+from rookery.service.submission.faults import refuse, require
+from rookery.service.submission.kinds import games_of, kind_of, reference_nps
+from rookery.service.submission.sides import sides_of
+from rookery.service.submission.surroundings import Surroundings
+
+LONG_RATIO = 4.0
+"""Games this many times as long as those of a short test make a long one."""
+LONG_PREFIX = "LTC: "
+LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
+MOST_PRIORITY = 1000
+
+
+def planned(
+    args: SubmittedArgs, owner: str, around: Surroundings | None = None
+) -> tuple[Plan, Kind]:
+    """All that the submitter chose, as the core knows it; raises WireFault."""
+    around = around or Surroundings()
+    tc = words.time_control("tc", args.tc)
+    if args.master_repo is not UNSET:
+        words.repository("master_repo", args.master_repo)
+    plan = Plan(
+        sides=sides_of(args, tc, around.catalogue),
+        games=games_of(args),
+        tc=tc,
+        owner=owner,
+        book=_book(args),
+        threads=args.threads,
+        rules=_rules(args),
+        wishes=_wishes(args),
+        priority=_priority(args),
+        throughput=_throughput(args),
+        auto_purge=args.auto_purge,
+    )
+    return replace(plan, info=_info(args, plan, around)), kind_of(args, plan, around)
+
+
+def _book(args: SubmittedArgs) -> Book:
+    return Book(
+        words.book("book", args.book),
+        words.book_depth("book_depth", args.book_depth),
+        sri=words.book_sri("book_sri", args.book_sri),
+    )
+
+
+def _rules(args: SubmittedArgs) -> Rules:
+    return Rules(
+        adjudicated=args.adjudication,
+        resign=_resign(args.resign),
+        draw=_draw(args.draw),
+        syzygy_men=args.syzygy_men or 0,
+        variant=args.variant or "",
+        scaled=args.scaling != "off",
+        time_margin_ms=None if args.time_margin_ms is UNSET else args.time_margin_ms,
+        strict_pvs=args.strict_pv is True,
+        pgn_detail=args.pgn_detail or "",
+    )
+
+
+def _resign(rule: ResignRule | UnsetType) -> Resign | None:
+    return None if rule is UNSET else Resign(rule.score, rule.moves, rule.two_sided)
+
+
+def _draw(rule: DrawRule | UnsetType) -> Draw | None:
+    return None if rule is UNSET else Draw(rule.from_move, rule.moves, rule.score)
+
+
+def _wishes(args: SubmittedArgs) -> Wishes:
+    pattern = args.arch_filter
+    if pattern:
+        try:
+            check(pattern)
+        except BadArchFilter as fault:
+            refuse("arch_filter", str(fault))
+        some = any(matches(pattern, arch) for arch in KNOWN_ARCHITECTURES)
+        require(some, "arch_filter", "no known architecture matches it")
+    return Wishes(pattern, "" if args.compiler is UNSET else args.compiler)
+
+
+def _throughput(args: SubmittedArgs) -> int:
+    found = words.whole("throughput", args.throughput)
+    good = LEAST_THROUGHPUT <= found <= MOST_THROUGHPUT
+    require(good, "throughput", f"expected {LEAST_THROUGHPUT} to {MOST_THROUGHPUT}")
+    return found
+
+
+def _priority(args: SubmittedArgs) -> int:
+    found = words.whole("priority", args.priority)
+    require(
+        abs(found) <= MOST_PRIORITY, "priority", f"expected -{MOST_PRIORITY} to {MOST_PRIORITY}"
+    )
+    return found
+
+
+def _info(args: SubmittedArgs, plan: Plan, around: Surroundings) -> str:
+    """The submitter's words, else those of the commit; long sequential tests say so."""
+    text = args.info.strip() or words.without_bench(args.msg_new)
+    ratio = length_ratio(plan.tc, plan.threads, reference_nps(plan, around))
+    long = args.sprt is not UNSET and ratio > LONG_RATIO
+    return LONG_PREFIX + text if long and not text.startswith("LTC") else text

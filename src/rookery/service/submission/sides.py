@@ -1,0 +1,107 @@
+"""The two sides of a submission: new and base, each with what it plays by."""
+
+import re
+
+from msgspec import UNSET, UnsetType
+
+from rookery.core.engine import STOCKFISH, Catalogue
+from rookery.core.plan import Side
+from rookery.core.timecontrol import TimeControl
+from rookery.protocol.submission import SubmittedArgs
+from rookery.service.submission import words
+from rookery.service.submission.faults import require
+
+LONGEST_MESSAGE_LINE = 1000
+
+
+def sides_of(args: SubmittedArgs, tc: TimeControl, catalogue: Catalogue) -> tuple[Side, Side]:
+    """New and base, in this order."""
+    return _new(args, tc, catalogue), _base(args, catalogue)
+
+
+def _new(args: SubmittedArgs, tc: TimeControl, catalogue: Catalogue) -> Side:
+    own = tc if args.new_tc is UNSET else words.time_control("new_tc", args.new_tc)
+    engine = _engine("new_engine", args.new_engine, catalogue)
+    return Side(
+        tag=_tag("new_tag", args.new_tag),
+        commit=words.commit("resolved_new", args.resolved_new),
+        message=_first_line(args.msg_new),
+        signature=words.signature("new_signature", args.new_signature, args.msg_new),
+        options=words.options("new_options", args.new_options),
+        uci=_uci("new_uci", args.new_uci),
+        nets=_nets("new_nets", args.new_nets, engine, catalogue),
+        repository=_repository("new_repo", args.new_repo, args),
+        engine=engine,
+        tc=None if own == tc else own,
+        threads=_threads(args.new_threads, args),
+    )
+
+
+def _base(args: SubmittedArgs, catalogue: Catalogue) -> Side:
+    engine = _engine("base_engine", args.base_engine, catalogue)
+    return Side(
+        tag=_tag("base_tag", args.base_tag),
+        commit=words.commit("resolved_base", args.resolved_base),
+        message=_first_line(args.msg_base),
+        signature=_base_signature(args),
+        options=words.options("base_options", args.base_options),
+        uci=_uci("base_uci", args.base_uci),
+        nets=_nets("base_nets", args.base_nets, engine, catalogue),
+        repository=_repository("base_repo", args.base_repo, args),
+        engine=engine,
+        threads=_threads(args.base_threads, args),
+    )
+
+
+def _base_signature(args: SubmittedArgs) -> str:
+    """Both sides of a tune are one program, whatever was given for the second."""
+    if args.spsa is not UNSET:
+        return words.signature("new_signature", args.new_signature, args.msg_new)
+    return words.signature("base_signature", args.base_signature, args.msg_base)
+
+
+def _tag(field: str, text: str) -> str:
+    tag = text.strip()
+    require(bool(tag) and tag.isprintable(), field, "expected the name of a branch or commit")
+    return tag
+
+
+def _first_line(message: str) -> str:
+    return next(iter(message.strip().splitlines()), "")[:LONGEST_MESSAGE_LINE]
+
+
+def _engine(field: str, name: str | UnsetType, catalogue: Catalogue) -> str:
+    if name is UNSET:
+        return STOCKFISH.name
+    known = ", ".join(sorted(catalogue.engines))
+    require(name in catalogue.engines, field, f"expected an engine known here: {known}")
+    return name
+
+
+def _uci(field: str, options: dict[str, str] | UnsetType) -> tuple[tuple[str, str], ...]:
+    """Spaces are welcome; a line break would be another command to the engine."""
+    if options is UNSET:
+        return ()
+    for name, value in options.items():
+        good = bool(name.strip()) and name.isprintable() and value.isprintable()
+        require(good, field, "expected option names and values without control characters")
+    return tuple(options.items())
+
+
+def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue) -> tuple[str, ...]:
+    require(len(names) == len(set(names)), field, "a net is named twice")
+    pattern = catalogue.record(engine).net_pattern or r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
+    for name in names:
+        good = re.fullmatch(pattern, name) is not None
+        require(good, field, f"{name[:40]!r} is not the name of a net")
+    return names
+
+
+def _repository(field: str, own: str | UnsetType, args: SubmittedArgs) -> str:
+    if own is UNSET or not own:
+        return words.repository("tests_repo", args.tests_repo)
+    return words.repository(field, own)
+
+
+def _threads(own: int | UnsetType, args: SubmittedArgs) -> int | None:
+    return None if own is UNSET or own == args.threads else own

@@ -1,0 +1,17 @@
+"""What a new run finds: the engines known here, and how fast the machines seen so far are."""
+
+from dataclasses import dataclass
+
+from rookery.core.engine import STANDARD, Catalogue
+from rookery.core.run import STOCKFISH_NPS
+
+ORDINARY_CORES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The medians stand for the machine that will most likely play."""
+
+    catalogue: Catalogue = STANDARD
+    median_nps: float = STOCKFISH_NPS
+    median_cores: int = ORDINARY_CORES

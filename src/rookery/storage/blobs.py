@@ -1,0 +1,106 @@
+"""Blobs in a folder: each a file that is whole and safe before anybody hears of it."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from rookery.clock import Clock
+from rookery.service.blobs import UnknownBlob
+from rookery.storage import faultpoints
+
+KEY_BYTES = 16
+SPREAD = 2
+"""Files are spread over folders named by the first characters of their keys."""
+UNFINISHED = ".part"
+
+
+class FolderBlobs:
+    """Everything here blocks, as the port says."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+
+    def write(self, data: bytes) -> str:
+        key = secrets.token_hex(KEY_BYTES)
+        place = self._place(key)
+        self._make(place.parent)
+        unfinished = place.with_suffix(UNFINISHED)
+        with unfinished.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        faultpoints.reached("blob_before_rename")
+        unfinished.rename(place)
+        _sync(place.parent)
+        faultpoints.reached("blob_after_rename")
+        return key
+
+    def read(self, key: str) -> bytes:
+        return self.path(key).read_bytes()
+
+    def path(self, key: str) -> Path:
+        place = self._place(key)
+        if not place.is_file():
+            raise UnknownBlob
+        return place
+
+    def remove(self, key: str) -> None:
+        self._place(key).unlink(missing_ok=True)
+
+    def older_than(self, seconds: float) -> Iterator[str]:
+        """Also those that were never finished: removing one of these removes what is there."""
+        before = self._clock.now().timestamp() - seconds
+        for place in self._folder.glob("*/*"):
+            if place.stat().st_mtime < before:
+                if place.suffix == UNFINISHED:
+                    place.unlink(missing_ok=True)
+                else:
+                    yield place.name
+
+    def _place(self, key: str) -> Path:
+        if len(key) != 2 * KEY_BYTES or not key.isalnum():
+            raise UnknownBlob
+        return self._folder / key[:SPREAD] / key
+
+    def _make(self, folder: Path) -> None:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    """A name is safe only once its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class MemoryBlobs:
+    """The same in memory."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def write(self, data: bytes) -> str:
+        key = secrets.token_hex(KEY_BYTES)
+        self._kept[key] = data
+        return key
+
+    def read(self, key: str) -> bytes:
+        if key not in self._kept:
+            raise UnknownBlob
+        return self._kept[key]
+
+    def path(self, key: str) -> Path:
+        raise UnknownBlob(key)
+
+    def remove(self, key: str) -> None:
+        self._kept.pop(key, None)
+
+    def older_than(self, seconds: float) -> Iterator[str]:
+        del seconds
+        return iter(tuple(self._kept))

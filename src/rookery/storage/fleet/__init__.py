@@ -1,0 +1,1 @@
+"""The fleet's rows: how runs and tasks are kept, committed together and read again."""

@@ -1,0 +1,210 @@
+"""Runs and tasks as rows, and rows as runs and tasks again, exactly.
+
+Each has columns that are fixed once it exists and columns that move with every result; the orders
+of both are those of the queries in sql/queries/fleet.sql.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from rookery.core.demands import Demands
+from rookery.core.machine import Machine
+from rookery.core.purge import BadTask
+from rookery.core.results import Results
+from rookery.core.run import Run, Status
+from rookery.core.stats.flags import Flag
+from rookery.core.stats.residuals import Colour
+from rookery.core.tally import Tally
+from rookery.core.task import Task
+from rookery.core.timecontrol import base_seconds
+from rookery.storage.fleet.json import Json, clean
+from rookery.storage.fleet.kinds import (
+    Parts,
+    put_together,
+    shape_of,
+    taken_apart,
+    ticket_of,
+    ticket_text,
+)
+from rookery.storage.fleet.plans import plan_of, plan_text
+
+Columns = tuple[object, ...]
+
+
+class Row(Protocol):
+    """What a query finds: columns by name."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
+
+_DEMANDS: Json[Demands] = Json(Demands)
+_MACHINE: Json[Machine] = Json(Machine)
+
+
+def fixed_run(run: Run) -> Columns:
+    """What a run was made as; it changes only when somebody modifies the run."""
+    parts = taken_apart(run.kind)
+    return (
+        run.id,
+        run.created,
+        clean(run.plan.owner),
+        sorted({clean(side.engine) for side in run.plan.sides}),
+        base_seconds(run.plan.tc),
+        plan_text(run.plan),
+        _DEMANDS.text(run.demands),
+        parts.name,
+        shape_of(parts.name).rules.text(parts.rules),
+        run.reference_nps,
+        run.rescheduled_from,
+    )
+
+
+def moving_run(run: Run, sequence: int, closed_below: int) -> Columns:
+    """Where a run stands, after its id."""
+    parts = taken_apart(run.kind)
+    status, tally = run.status, run.tally
+    return (
+        run.id,
+        run.updated,
+        sequence,
+        shape_of(parts.name).standing.text(parts.standing),
+        clean(status.approver),
+        status.finished,
+        status.failed,
+        status.deleted,
+        status.failures,
+        status.flag.value,
+        tally.workers,
+        tally.cores,
+        tally.committed,
+        tally.total,
+        tally.tasks,
+        *counts(tally.results),
+        closed_below,
+    )
+
+
+def history_of(run: Run) -> tuple[str, ...]:
+    """The trail of a run's kind, entry by entry."""
+    parts = taken_apart(run.kind)
+    entry = shape_of(parts.name).entry
+    return tuple(map(entry.text, parts.trail))
+
+
+def run_of(row: Row, history: Iterable[str] = ()) -> Run:
+    shape = shape_of(row["kind"])
+    parts = Parts(
+        row["kind"],
+        shape.rules.value(row["rules"]),
+        shape.standing.value(row["standing"]),
+        tuple(map(shape.entry.value, history)),
+    )
+    return Run(
+        id=row["id"],
+        plan=plan_of(row["plan"]),
+        kind=put_together(parts),
+        demands=_DEMANDS.value(row["demands"]),
+        created=row["created"],
+        updated=row["updated"],
+        status=_status(row),
+        tally=_tally(row),
+        reference_nps=row["reference_nps"],
+        rescheduled_from=row["rescheduled_from"],
+    )
+
+
+def _status(row: Row) -> Status:
+    return Status(
+        approver=row["approver"],
+        finished=row["finished"],
+        failed=row["failed"],
+        deleted=row["deleted"],
+        failures=row["failures"],
+        flag=Flag(row["flag"]),
+    )
+
+
+def _tally(row: Row) -> Tally:
+    return Tally(
+        workers=row["workers"],
+        cores=row["cores"],
+        committed=row["committed"],
+        total=row["total"],
+        tasks=row["tasks"],
+        results=results_of(row),
+    )
+
+
+def fixed_task(task: Task) -> Columns:
+    """What a task was given out as; the machine may describe itself anew."""
+    return (
+        task.run,
+        task.id,
+        task.start,
+        task.games,
+        _MACHINE.text(task.machine),
+        task.created,
+    )
+
+
+def moving_task(task: Task) -> Columns:
+    """What became of a task, after its key."""
+    return (
+        task.run,
+        task.id,
+        task.reported,
+        *counts(task.results),
+        ticket_text(task.ticket),
+        task.active,
+        task.bad,
+        task.too_fast,
+    )
+
+
+def task_of(row: Row) -> Task:
+    return Task(
+        run=row["run"],
+        id=row["id"],
+        start=row["start"],
+        games=row["games"],
+        machine=_MACHINE.value(row["machine"]),
+        created=row["created"],
+        reported=row["reported"],
+        results=results_of(row),
+        ticket=ticket_of(row["ticket"]),
+        active=row["active"],
+        bad=row["bad"],
+        too_fast=row["too_fast"],
+    )
+
+
+def bad_task(each: BadTask) -> Columns:
+    """What was struck out, and why; the rest is in the row of the task."""
+    task = each.task
+    return (task.run, task.id, *counts(task.results), each.residual, each.colour.value)
+
+
+def bad_task_of(row: Row) -> BadTask:
+    return BadTask(task_of(row), row["residual"], Colour(row["colour"]))
+
+
+def counts(results: Results) -> tuple[int, ...]:
+    return (
+        results.wins,
+        results.losses,
+        results.draws,
+        results.crashes,
+        results.time_losses,
+        *results.pentanomial,
+    )
+
+
+def results_of(row: Row) -> Results:
+    return Results(
+        row["wins"],
+        row["losses"],
+        row["draws"],
+        row["crashes"],
+        row["time_losses"],
+        (row["p0"], row["p1"], row["p2"], row["p3"], row["p4"]),
+    )

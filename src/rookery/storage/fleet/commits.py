@@ -1,0 +1,248 @@
+"""The group commit: many changes, one transaction, one fsync, and then all who wait are told.
+
+    put --> gathering --the writer is free--> in flight --COMMIT--> committed
+                 \\--------any failure----------/ \\--> lost, for good
+
+Theory of operation. Whoever changed the working set puts the rows, which join the round that is
+gathering. One task writes: it takes the oldest round as soon as the last one ended, so that rounds
+grow with the load by themselves. There is no second attempt. When a round fails or nobody knows
+whether it was committed, all that waits is lost with it and nothing more is taken: the owner drops
+what it has in memory, takes the fence anew and with it a new group commit, and reads the rows.
+
+A waiter that is cancelled leaves; what it put is committed without it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rookery.boundary.histogram import Histogram
+from rookery.service.fleet.ports import Batch, QueueFull, StateLost
+from rookery.storage import faultpoints
+from rookery.storage.fleet.backlog import Backlog, Slice
+from rookery.storage.fleet.gathering import Gathered
+from rookery.storage.log import Log, quiet
+from rookery.storage.pool import COMMAND_SECONDS
+
+NO_SLICE = Slice()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait, and how much goes at once."""
+
+    changes: int = 20_000
+    """Changes that wait for their commit before no more are taken."""
+    seconds: float = 2.0
+    """How long the oldest of them may wait before no more are taken."""
+    round_changes: int = 1_000
+    """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
+    slice_rows: int = 500
+    """Rows of the backlog that go with one transaction."""
+
+
+STANDARD_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStats:
+    """What the group commit has done so far, and what waits now."""
+
+    rounds: int = 0
+    changes: int = 0
+    largest: int = 0
+    seconds: Histogram = field(default_factory=Histogram)
+    waiting: int = 0
+    backlog: int = 0
+    lost: bool = False
+
+
+class Writes(Protocol):
+    """What puts a round into rows: all of it or nothing."""
+
+    async def write(self, gathered: Gathered, following: Slice, sequence: int) -> None: ...
+
+
+class Hears(Protocol):
+    """Who is told about what was committed."""
+
+    def add(self, sequence: int, runs: Iterable[str]) -> None: ...
+
+
+@dataclass(slots=True)
+class Round:
+    """Changes that are committed together, and those who wait for it."""
+
+    since: float
+    last: int = 0
+    gathered: Gathered = field(default_factory=Gathered)
+    followed_by: list[Batch] = field(default_factory=list)
+    """What has rows for the backlog; they may not be written before the run that ended."""
+    waiters: list["asyncio.Future[bool]"] = field(default_factory=list)
+
+    def end(self, *, well: bool) -> None:
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_result(well)
+
+
+class GroupCommit:
+    """One per tenure: see the module's text. Used on the loop alone."""
+
+    def __init__(
+        self,
+        writer: Writes,
+        notices: Hears,
+        *,
+        sequence: int = 0,
+        limits: Limits = STANDARD_LIMITS,
+        lost: Callable[[str], object] = lambda _reason: None,
+        log: Log = quiet,
+    ) -> None:
+        self._writer = writer
+        self._notices = notices
+        self._limits = limits
+        self._lost = lost
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._issued = sequence
+        self._committed = sequence
+        self._waiting = 0
+        self._rounds: deque[Round] = deque()
+        """Oldest first; the first one is in flight while the writer writes."""
+        self._in_flight = False
+        self._backlog = Backlog()
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._is_lost = False
+        self._ending = False
+        self._stats = CommitStats()
+        self._task = asyncio.create_task(self._work(), name="group commit")
+
+    def check_room(self) -> None:
+        if self._ending:
+            raise StateLost
+        if self._waiting >= self._limits.changes:
+            raise QueueFull
+        if self._rounds and self._loop.time() - self._rounds[0].since > self._limits.seconds:
+            raise QueueFull
+
+    def put(self, batch: Batch) -> int:
+        self.check_room()
+        self._issued += 1
+        gathering = self._gathering()
+        before = gathering.gathered.changes
+        gathering.gathered.add(batch)
+        gathering.last = self._issued
+        self._waiting += gathering.gathered.changes - before
+        if batch.changes.closings or batch.seen or batch.recalled:
+            gathering.followed_by.append(batch)
+        self._idle.clear()
+        self._wake.set()
+        return self._issued
+
+    async def committed(self, sequence: int) -> None:
+        if sequence <= self._committed:
+            return
+        if self._is_lost:
+            raise StateLost
+        assert sequence <= self._issued
+        waiter: asyncio.Future[bool] = self._loop.create_future()
+        self._round_of(sequence).waiters.append(waiter)
+        if not await waiter:
+            raise StateLost
+
+    def stats(self) -> CommitStats:
+        done = self._stats
+        return CommitStats(
+            done.rounds,
+            done.changes,
+            done.largest,
+            done.seconds,
+            self._waiting,
+            len(self._backlog),
+            self._is_lost,
+        )
+
+    async def flush(self, seconds: float) -> None:
+        """Waits until all that was put is written, but not for longer than that."""
+        try:
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        except TimeoutError:
+            self._log("commits_not_flushed", waiting=self._waiting, backlog=len(self._backlog))
+
+    async def end(self, reason: str) -> None:
+        """Takes nothing more and lets the round in flight end; all else that waits is lost."""
+        self._ending = True
+        self._wake.set()
+        await asyncio.wait([self._task], timeout=COMMAND_SECONDS)
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        self._lose(reason)
+
+    def _gathering(self) -> Round:
+        """The round that takes what is put now: the last one, unless it is in flight or full."""
+        taken = len(self._rounds) - self._in_flight
+        if not taken or self._rounds[-1].gathered.changes >= self._limits.round_changes:
+            self._rounds.append(Round(self._loop.time()))
+        return self._rounds[-1]
+
+    def _round_of(self, sequence: int) -> Round:
+        return next(each for each in self._rounds if sequence <= each.last)
+
+    async def _work(self) -> None:
+        while not self._ending:
+            await self._wake.wait()
+            self._wake.clear()
+            while (self._rounds or self._backlog) and not self._ending:
+                await self._commit()
+            self._idle.set()
+
+    async def _commit(self) -> None:
+        started = self._loop.time()
+        self._in_flight = bool(self._rounds)
+        round_ = self._rounds[0] if self._rounds else Round(started, self._committed)
+        faultpoints.reached("round_taken")
+        try:
+            following = self._backlog.take(self._limits.slice_rows)
+            await self._writer.write(round_.gathered, following, round_.last)
+        except Exception as error:  # noqa: BLE001 whatever it was, the outcome is not to be trusted
+            self._lose(repr(error))
+        else:
+            self._end_well(round_, self._loop.time() - started)
+
+    def _end_well(self, round_: Round, seconds: float) -> None:
+        size = round_.gathered.changes
+        if self._in_flight:
+            self._rounds.popleft()
+        self._in_flight = False
+        self._committed = round_.last
+        self._waiting -= size
+        for batch in round_.followed_by:
+            self._backlog.add(batch)
+        done = self._stats
+        self._stats = CommitStats(
+            done.rounds + 1,
+            done.changes + size,
+            max(done.largest, size),
+            done.seconds.with_one(seconds),
+        )
+        round_.end(well=True)
+        if size:
+            self._notices.add(round_.last, round_.gathered.touched())
+
+    def _lose(self, reason: str) -> None:
+        if self._is_lost:
+            return
+        self._is_lost = self._ending = True
+        self._log("state_lost", reason=reason, waiting=self._waiting)
+        for round_ in self._rounds:
+            round_.end(well=False)
+        self._rounds.clear()
+        self._backlog = Backlog()
+        self._waiting = 0
+        self._idle.set()
+        self._lost(reason)

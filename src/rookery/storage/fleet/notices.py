@@ -1,0 +1,60 @@
+"""Tells every process after a commit which runs have changed: coalesced, at most four times a
+second. Who misses one catches up by the sequence number."""
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from rookery.storage.log import Log, quiet
+from rookery.storage.pool import AWAY, Pool
+from rookery.storage.queries import Queries
+
+CHANNEL = "fleet"
+PAUSE_SECONDS = 0.25
+MOST_NAMED = 250
+"""A notice holds 8,000 bytes at most; beyond this many runs it names none and means any."""
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """What listeners are sent; without `runs`, any may have changed."""
+
+    sequence: int
+    runs: tuple[str, ...] | None = None
+
+
+class Notices:
+    """Collects what was committed, and sends it from a task of its own."""
+
+    def __init__(self, pool: Pool, queries: Queries, *, log: Log = quiet) -> None:
+        self._pool = pool
+        self._queries = queries
+        self._log = log
+        self._runs: set[str] = set()
+        self._sequence = 0
+        self._due = asyncio.Event()
+
+    def add(self, sequence: int, runs: Iterable[str]) -> None:
+        self._sequence = max(self._sequence, sequence)
+        self._runs.update(runs)
+        self._due.set()
+
+    async def send(self) -> None:
+        """Sends without end, with a pause after each notice."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            await self._tell(self._taken())
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _taken(self) -> Notice:
+        runs, self._runs = self._runs, set()
+        named = tuple(sorted(runs)) if len(runs) <= MOST_NAMED else None
+        return Notice(self._sequence, named)
+
+    async def _tell(self, notice: Notice) -> None:
+        try:
+            text = msgspec.json.encode(notice).decode()
+            await self._pool.execute(self._queries["commits_tell"], text)
+        except AWAY as error:
+            self._log("notice_not_sent", sequence=notice.sequence, reason=repr(error))

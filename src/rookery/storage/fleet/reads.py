@@ -1,0 +1,170 @@
+"""Reads of the fleet's committed rows; long lists are turned into values a few at a time, so that
+the loop goes on in between."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import asyncpg
+
+from rookery.core.events import Action, Event
+from rookery.core.purge import BadTask
+from rookery.core.run import Run
+from rookery.core.tally import Tally
+from rookery.core.task import Task
+from rookery.protocol.user.action_filter import Expression
+from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
+from rookery.service.fleet.ports import (
+    Correction,
+    FinishedQuery,
+    Provenance,
+    Sample,
+    Snapshot,
+)
+from rookery.storage.fleet import selection
+from rookery.storage.fleet.codecs import bad_task_of, results_of, run_of, task_of
+from rookery.storage.fleet.logbook import document_of, event_of
+from rookery.storage.fleet.records import provenance_of, recalled_of, sample_of
+from rookery.storage.fleet.recovery import Recovery, corrected
+from rookery.storage.pool import Pool
+from rookery.storage.queries import Queries
+
+V = TypeVar("V")
+
+ROWS_AT_ONCE = 200
+FILTER_SECONDS = 3.0
+"""A stranger's filter may ask for what no index helps to find; it gets no longer than this."""
+KNOWN_ACTIONS = [action.value for action in Action]
+
+
+class PostgresReads:
+    """Used by the primary, which puts rows right at a snapshot, and by others, which do not."""
+
+    def __init__(self, pool: Pool, queries: Queries, recovery: Recovery | None = None) -> None:
+        self._pool = pool
+        self._queries = queries
+        self.recovery = recovery
+
+    async def snapshot(self) -> Snapshot:
+        if self.recovery is not None:
+            await self.recovery.close_rest()
+        runs = await self._unfinished()
+        tasks = await self._active()
+        runs, corrections = await self._checked(runs, tasks)
+        blocks = await self._fetch("blocks_all")
+        recalled = await self._fetch("recalled_all")
+        return Snapshot(
+            tuple((run, tuple(tasks[run.id])) for run in runs),
+            {row["short_name"]: row["message"] for row in blocks},
+            await _decoded(recalled, recalled_of),
+            corrections,
+        )
+
+    async def run(self, run_id: str) -> Run | None:
+        row = await self._pool.fetchrow(self._queries["runs_one"], run_id)
+        if row is None:
+            return None
+        return run_of(row, (await self._histories([run_id]))[run_id])
+
+    async def task(self, run_id: str, task_id: int) -> Task | None:
+        row = await self._pool.fetchrow(self._queries["tasks_one"], run_id, task_id)
+        return None if row is None else task_of(row)
+
+    async def tasks(self, run_id: str) -> tuple[Task, ...]:
+        return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
+
+    async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
+        return await _decoded(await self._fetch("bad_tasks_of_run", run_id), bad_task_of)
+
+    async def last_seen(self, run_id: str) -> dict[int, datetime]:
+        rows = await self._fetch("tasks_last_seen", run_id)
+        return {row["id"]: row["seen"] for row in rows}
+
+    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+        chosen = selection.finished(self._queries["runs_finished"], query)
+        return await _decoded(await self._pool.fetch(chosen.sql, *chosen.values), run_of)
+
+    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        rows = await self._fetch("actions_latest", KNOWN_ACTIONS, before, limit)
+        return await _decoded(rows, event_of)
+
+    async def actions(
+        self,
+        wanted: Expression,
+        *,
+        limit: int = MOST_ACTIONS,
+        hidden: Collection[str] = (),
+    ) -> tuple[ActionDocument, ...]:
+        chosen = selection.actions(self._queries["actions_filtered"], wanted, limit, hidden)
+        rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
+        return await _decoded(rows, document_of)
+
+    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+        return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
+
+    async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
+        return await _decoded(await self._fetch("provenance_of_run", run_id), provenance_of)
+
+    async def _unfinished(self) -> tuple[Run, ...]:
+        rows = await self._fetch("runs_unfinished")
+        histories = await self._histories([row["id"] for row in rows])
+        return await _decoded(rows, lambda row: run_of(row, histories[row["id"]]))
+
+    async def _active(self) -> dict[str, list[Task]]:
+        tasks: dict[str, list[Task]] = defaultdict(list)
+        for task in await _decoded(await self._fetch("tasks_active"), task_of):
+            tasks[task.run].append(task)
+        return tasks
+
+    async def _histories(self, runs: Collection[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for row in await self._fetch("run_history_of", list(runs)):
+            found[row["run"]].append(row["entry"])
+        return found
+
+    async def _checked(
+        self, runs: Iterable[Run], tasks: dict[str, list[Task]]
+    ) -> tuple[tuple[Run, ...], tuple[Correction, ...]]:
+        """The runs with sums that agree with their tasks, and where they did not."""
+        sums = {row["run"]: row for row in await self._fetch("tasks_sums")}
+        wrong: list[tuple[Run, Correction]] = []
+        right: list[Run] = []
+        for run in runs:
+            counted = _tally(sums.get(run.id), tasks[run.id])
+            if counted == run.tally:
+                right.append(run)
+                continue
+            right.append(corrected(run, counted))
+            wrong.append((right[-1], Correction(run.id, run.tally, counted)))
+        if wrong and self.recovery is not None:
+            sequence = await self._pool.fetchval(self._queries["commits_sequence"])
+            await self.recovery.correct(wrong, sequence)
+        return tuple(right), tuple(correction for _, correction in wrong)
+
+    async def _fetch(self, query: str, *values: object) -> list[asyncpg.Record]:
+        return await self._pool.fetch(self._queries[query], *values)
+
+
+def _tally(row: asyncpg.Record | None, active: Sequence[Task]) -> Tally:
+    if row is None:
+        return Tally()
+    return Tally(
+        workers=len(active),
+        cores=sum(task.machine.cores for task in active),
+        committed=row["committed"],
+        total=row["total"],
+        tasks=row["tasks"],
+        results=results_of(row),
+    )
+
+
+async def _decoded(
+    rows: Sequence[asyncpg.Record], decode: Callable[[asyncpg.Record], V]
+) -> tuple[V, ...]:
+    values: list[V] = []
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        values += map(decode, rows[start : start + ROWS_AT_ONCE])
+        await asyncio.sleep(0)
+    return tuple(values)

@@ -1,0 +1,55 @@
+"""Points of charts, provenance and machines as rows, and back."""
+
+from rookery.service.fleet.ports import Block, Provenance, Recalled, Sample
+from rookery.storage.fleet.codecs import Columns, Row
+from rookery.storage.fleet.json import clean
+from rookery.storage.fleet.thinning import place
+
+
+def sample_columns(sample: Sample) -> Columns:
+    return (
+        sample.run,
+        place(sample),
+        sample.at,
+        sample.games,
+        *sample.pentanomial,
+        sample.llr,
+        sample.cores,
+    )
+
+
+def sample_of(row: Row) -> Sample:
+    pentanomial = (row["p0"], row["p1"], row["p2"], row["p3"], row["p4"])
+    return Sample(row["run"], row["at"], row["games"], pentanomial, row["llr"], row["cores"])
+
+
+def provenance_columns(each: Provenance) -> Columns:
+    return (
+        each.run,
+        each.task,
+        each.at,
+        each.games,
+        clean(each.runner),
+        clean(each.version),
+        clean(each.new_hash),
+        clean(each.base_hash),
+        each.factor,
+        each.latency_ms,
+    )
+
+
+def provenance_of(row: Row) -> Provenance:
+    return Provenance(**{name: row[name] for name in Provenance.__dataclass_fields__})
+
+
+def block_columns(block: Block) -> Columns:
+    assert block.message is not None
+    return clean(block.short_name), clean(block.message), block.at
+
+
+def recalled_columns(each: Recalled) -> Columns:
+    return clean(each.short_name), " ".join(each.seen), each.last
+
+
+def recalled_of(row: Row) -> Recalled:
+    return Recalled(row["short_name"], tuple(row["seen"]), row["last"])

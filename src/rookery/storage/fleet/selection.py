@@ -1,0 +1,142 @@
+"""Conditions for the WHERE of a list. Nothing that was asked for gets into the text of a query:
+fields are looked up, values are numbered parameters."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rookery.protocol.user.action_filter import All, Among, Compare, Either, Expression, Order
+from rookery.service.fleet.ports import FinishedQuery
+from rookery.storage.fleet.json import clean
+
+PLACE = "/* conditions */ true"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A query with its conditions in place, and the values of its parameters."""
+
+    sql: str
+    values: tuple[object, ...]
+
+
+class Parameters:
+    """Numbers the values; made for one query and thrown away."""
+
+    def __init__(self, *values: object) -> None:
+        self._values = list(values)
+
+    def add(self, value: object, cast: str) -> str:
+        self._values.append(value)
+        return f"${len(self._values)}::{cast}"
+
+    def into(self, query: str, conditions: str) -> Selection:
+        return Selection(query.replace(PLACE, f"({conditions})"), tuple(self._values))
+
+
+def finished(query: str, wanted: FinishedQuery) -> Selection:
+    """The page of finished runs that a list asks for."""
+    given = Parameters(wanted.page_size, (wanted.page - 1) * wanted.page_size)
+    conditions = ["true"]
+    if wanted.owner:
+        conditions.append(f"owner = {given.add(clean(wanted.owner), 'text')}")
+    if wanted.green_only:
+        conditions.append("flag = 'green'")
+    if wanted.yellow_only:
+        conditions.append("flag = 'yellow'")
+    if wanted.ltc_only:
+        # Spelled like the index; protocol.user.finished.LTC_SECONDS is the same number.
+        conditions.append("tc_base >= 40")
+    if wanted.since is not None:
+        conditions.append(f"listed >= {given.add(wanted.since, 'timestamptz')}")
+    if wanted.hidden:
+        conditions.append(f"NOT engines && {given.add(sorted(wanted.hidden), 'text[]')}")
+    return given.into(query, " AND ".join(conditions))
+
+
+def actions(query: str, wanted: Expression, limit: int, hidden: Collection[str]) -> Selection:
+    """The lines of the log that a filter asks for."""
+    given = Parameters(limit)
+    conditions = _condition(wanted, given)
+    if hidden:
+        engines = given.add(sorted(hidden), "text[]")
+        of_hidden = f"SELECT FROM runs WHERE runs.id = run_id AND engines && {engines}"
+        conditions += f" AND NOT EXISTS ({of_hidden})"
+    return given.into(query, conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of the log as SQL sees it; `ordered` is how it is compared by size."""
+
+    column: str
+    cast: str
+    value: Callable[[str | int | float], object]
+    ordered: str
+
+
+def _text(value: str | float) -> str:
+    return clean(str(value))
+
+
+def _moment(seconds: str | float) -> datetime:
+    """Times that no calendar knows are moved to its ends."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    if float(seconds) <= first.timestamp():
+        return first
+    if float(seconds) >= last.timestamp():
+        return last
+    return datetime.fromtimestamp(float(seconds), UTC)
+
+
+def _text_field(column: str) -> Field:
+    # By code points, as everybody else compares texts, whatever the language of the database.
+    return Field(column, "text", _text, f'{column} COLLATE "C"')
+
+
+FIELDS = {
+    "_id": _text_field("id::text"),
+    "time": Field("at", "timestamptz", _moment, "at"),
+    "action": _text_field("action"),
+    "username": _text_field("username"),
+    "worker": _text_field("worker"),
+    "run_id": _text_field("run_id"),
+    "run": _text_field("run"),
+    "task_id": Field("task_id", "integer", int, "task_id"),
+    "message": _text_field("message"),
+    "nn": _text_field("nn"),
+    "user": _text_field("subject"),
+}
+
+# Where a field is absent, only "is not" holds; SQL's own comparison with null would hold nowhere.
+_OPERATORS = {
+    Order.EQUAL: "=",
+    Order.UNEQUAL: "IS DISTINCT FROM",
+    Order.ABOVE: ">",
+    Order.AT_LEAST: ">=",
+    Order.BELOW: "<",
+    Order.AT_MOST: "<=",
+}
+
+
+def _condition(wanted: Expression, given: Parameters) -> str:
+    match wanted:
+        case All(parts):
+            return _joined(" AND ", "true", parts, given)
+        case Either(parts):
+            return _joined(" OR ", "false", parts, given)
+        case Among(name, values, negated):
+            field = FIELDS[name]
+            found = given.add([field.value(value) for value in values], f"{field.cast}[]")
+            among = f"{field.column} = ANY({found})"
+            return f"({among}) IS NOT TRUE" if negated else f"({among})"
+        case Compare(name, order, value):
+            field = FIELDS[name]
+            column = field.column if order in (Order.EQUAL, Order.UNEQUAL) else field.ordered
+            found = given.add(field.value(value), field.cast)
+            return f"({column} {_OPERATORS[order]} {found})"
+
+
+def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Parameters) -> str:
+    conditions = [_condition(part, given) for part in parts]
+    return f"({word.join([alone, *conditions])})"

@@ -1,0 +1,58 @@
+"""Nets in PostgreSQL, and their twin in memory. Any process may write them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rookery.service.nets import Net, NetExists
+from rookery.storage.fence import Fence
+from rookery.storage.pool import Pool
+from rookery.storage.queries import Queries
+
+
+class PostgresNets:
+    def __init__(self, pool: Pool, queries: Queries) -> None:
+        self._pool = pool
+        self._queries = queries
+        self._fence = Fence(pool, queries)
+
+    async def by_name(self, name: str) -> Net | None:
+        row = await self._pool.fetchrow(self._queries["nets_by_name"], name)
+        return None if row is None else Net(**row)
+
+    async def add(self, net: Net) -> None:
+        columns = (net.name, net.blob, net.size, net.user, net.created, net.downloads)
+        async with self._fence.write() as connection:
+            added = await connection.fetchval(self._queries["nets_add"], *columns)
+        if added is None:
+            raise NetExists(net.name)
+
+    async def everything(self) -> tuple[Net, ...]:
+        return tuple(Net(**row) for row in await self._pool.fetch(self._queries["nets_all"]))
+
+    async def note_downloads(self, counts: Mapping[str, int]) -> None:
+        query = self._queries["nets_note_downloads"]
+        async with self._fence.write() as connection:
+            await connection.execute(query, list(counts), list(counts.values()))
+
+
+class MemoryNets:
+    def __init__(self) -> None:
+        self._nets: dict[str, Net] = {}
+
+    async def by_name(self, name: str) -> Net | None:
+        return self._nets.get(name)
+
+    async def add(self, net: Net) -> None:
+        if net.name in self._nets:
+            raise NetExists(net.name)
+        self._nets[net.name] = net
+
+    async def everything(self) -> tuple[Net, ...]:
+        return tuple(
+            sorted(self._nets.values(), key=lambda net: (-net.created.timestamp(), net.name))
+        )
+
+    async def note_downloads(self, counts: Mapping[str, int]) -> None:
+        for name in counts.keys() & self._nets.keys():
+            net = self._nets[name]
+            self._nets[name] = replace(net, downloads=net.downloads + counts[name])

@@ -1,0 +1,297 @@
+-- name: runs_put
+-- A run that is new, or whose fixed part may have changed.
+INSERT INTO runs (
+    id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
+    rescheduled_from, updated, sequence, standing, approver, finished, failed, deleted,
+    failures, flag, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
+    time_losses, p0, p1, p2, p3, p4, closed_below
+) VALUES (
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+    $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36
+)
+ON CONFLICT (id) DO UPDATE SET
+    owner = excluded.owner, engines = excluded.engines, tc_base = excluded.tc_base,
+    plan = excluded.plan, demands = excluded.demands, kind = excluded.kind,
+    rules = excluded.rules, reference_nps = excluded.reference_nps,
+    rescheduled_from = excluded.rescheduled_from, updated = excluded.updated,
+    sequence = excluded.sequence, standing = excluded.standing, approver = excluded.approver,
+    finished = excluded.finished, failed = excluded.failed, deleted = excluded.deleted,
+    failures = excluded.failures, flag = excluded.flag, workers = excluded.workers,
+    cores = excluded.cores, committed = excluded.committed, total = excluded.total,
+    tasks = excluded.tasks, wins = excluded.wins, losses = excluded.losses,
+    draws = excluded.draws, crashes = excluded.crashes, time_losses = excluded.time_losses,
+    p0 = excluded.p0, p1 = excluded.p1, p2 = excluded.p2, p3 = excluded.p3, p4 = excluded.p4,
+    closed_below = greatest(runs.closed_below, excluded.closed_below);
+
+-- name: runs_move
+-- Where runs stand whose fixed part is stored already.
+UPDATE runs SET
+    updated = m.updated, sequence = m.sequence, standing = m.standing::jsonb,
+    approver = m.approver, finished = m.finished, failed = m.failed, deleted = m.deleted,
+    failures = m.failures, flag = m.flag, workers = m.workers, cores = m.cores,
+    committed = m.committed, total = m.total, tasks = m.tasks, wins = m.wins, losses = m.losses,
+    draws = m.draws, crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1,
+    p2 = m.p2, p3 = m.p3, p4 = m.p4, closed_below = greatest(runs.closed_below, m.closed_below)
+FROM unnest(
+    $1::text[], $2::timestamptz[], $3::bigint[], $4::text[], $5::text[], $6::boolean[],
+    $7::boolean[], $8::boolean[], $9::integer[], $10::text[], $11::integer[], $12::integer[],
+    $13::bigint[], $14::bigint[], $15::integer[], $16::bigint[], $17::bigint[], $18::bigint[],
+    $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
+    $25::bigint[], $26::integer[]
+) AS m (
+    id, updated, sequence, standing, approver, finished, failed, deleted, failures, flag,
+    workers, cores, committed, total, tasks, wins, losses, draws, crashes, time_losses, p0, p1,
+    p2, p3, p4, closed_below
+)
+WHERE runs.id = m.id;
+
+-- name: tasks_put
+-- Tasks that are new, or whose machine describes itself anew.
+INSERT INTO tasks (
+    run, id, start, games, machine, created, reported, wins, losses, draws, crashes,
+    time_losses, p0, p1, p2, p3, p4, ticket, active, bad, too_fast
+)
+SELECT
+    run, id, start, games, machine::jsonb, created, reported, wins, losses, draws, crashes,
+    time_losses, p0, p1, p2, p3, p4, ticket::jsonb, active, bad, too_fast
+FROM unnest(
+    $1::text[], $2::integer[], $3::bigint[], $4::integer[], $5::text[], $6::timestamptz[],
+    $7::timestamptz[], $8::integer[], $9::integer[], $10::integer[], $11::integer[],
+    $12::integer[], $13::integer[], $14::integer[], $15::integer[], $16::integer[],
+    $17::integer[], $18::text[], $19::boolean[], $20::boolean[], $21::boolean[]
+) AS t (
+    run, id, start, games, machine, created, reported, wins, losses, draws, crashes,
+    time_losses, p0, p1, p2, p3, p4, ticket, active, bad, too_fast
+)
+ON CONFLICT (run, id) DO UPDATE SET
+    machine = excluded.machine, reported = excluded.reported, wins = excluded.wins,
+    losses = excluded.losses, draws = excluded.draws, crashes = excluded.crashes,
+    time_losses = excluded.time_losses, p0 = excluded.p0, p1 = excluded.p1, p2 = excluded.p2,
+    p3 = excluded.p3, p4 = excluded.p4, ticket = excluded.ticket, active = excluded.active,
+    bad = excluded.bad, too_fast = excluded.too_fast;
+
+-- name: tasks_move
+-- What became of tasks whose fixed part is stored already.
+UPDATE tasks SET
+    reported = m.reported, wins = m.wins, losses = m.losses, draws = m.draws,
+    crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1, p2 = m.p2,
+    p3 = m.p3, p4 = m.p4, ticket = m.ticket::jsonb, active = m.active, bad = m.bad,
+    too_fast = m.too_fast
+FROM unnest(
+    $1::text[], $2::integer[], $3::timestamptz[], $4::integer[], $5::integer[], $6::integer[],
+    $7::integer[], $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::integer[],
+    $13::integer[], $14::text[], $15::boolean[], $16::boolean[], $17::boolean[]
+) AS m (
+    run, id, reported, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, ticket,
+    active, bad, too_fast
+)
+WHERE tasks.run = m.run AND tasks.id = m.id;
+
+-- name: bad_tasks_put
+-- What a purge strikes out of a task.
+INSERT INTO bad_tasks (
+    run, task, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, residual, colour
+) VALUES (
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
+)
+ON CONFLICT (run, task) DO NOTHING;
+
+-- name: actions_add
+-- Lines of the log, in order.
+INSERT INTO actions (
+    at, action, username, worker, run_id, run, task_id, message
+)
+SELECT
+    at, action, username, worker, run_id, run, task_id, message
+FROM unnest(
+    $1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
+    $7::integer[], $8::text[]
+) WITH ORDINALITY AS a (
+    at, action, username, worker, run_id, run, task_id, message, place
+)
+ORDER BY place;
+
+-- name: samples_put
+-- Points of charts, each taking its place.
+INSERT INTO samples (
+    run, place, at, games, p0, p1, p2, p3, p4, llr, cores
+)
+SELECT
+    run, place, at, games, p0, p1, p2, p3, p4, llr, cores
+FROM unnest(
+    $1::text[], $2::integer[], $3::timestamptz[], $4::integer[], $5::integer[], $6::integer[],
+    $7::integer[], $8::integer[], $9::integer[], $10::float8[], $11::integer[]
+) AS s (
+    run, place, at, games, p0, p1, p2, p3, p4, llr, cores
+)
+ON CONFLICT (run, place) DO UPDATE SET
+    at = excluded.at, games = excluded.games, p0 = excluded.p0, p1 = excluded.p1,
+    p2 = excluded.p2, p3 = excluded.p3, p4 = excluded.p4, llr = excluded.llr,
+    cores = excluded.cores;
+
+-- name: samples_thin
+-- Leaves the points of a run that lie on its present period.
+DELETE FROM samples WHERE run = $1 AND place % $2 <> 0;
+
+-- name: provenance_add
+-- How batches of games were played, in order.
+INSERT INTO provenance (
+    run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms
+)
+SELECT
+    run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms
+FROM unnest(
+    $1::text[], $2::integer[], $3::timestamptz[], $4::integer[], $5::text[], $6::text[],
+    $7::text[], $8::text[], $9::float8[], $10::float8[]
+) WITH ORDINALITY AS p (
+    run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms, place
+)
+ORDER BY place;
+
+-- name: run_history_put
+-- An entry of a run's trail.
+INSERT INTO run_history (run, place, entry) VALUES ($1, $2, $3)
+ON CONFLICT (run, place) DO UPDATE SET entry = excluded.entry;
+
+-- name: blocks_put
+-- Blocks a machine, or gives its block another message.
+INSERT INTO blocked_machines (short_name, message, at) VALUES ($1, $2, $3)
+ON CONFLICT (short_name) DO UPDATE SET message = excluded.message, at = excluded.at;
+
+-- name: blocks_lift
+-- Lets machines play again.
+DELETE FROM blocked_machines WHERE short_name = ANY($1::text[]);
+
+-- name: recalled_put
+-- What machines have played; run ids hold no blanks, so that one text carries a list of them.
+INSERT INTO recalled_machines (short_name, seen, last)
+SELECT short_name, string_to_array(seen, ' '), last
+FROM unnest($1::text[], $2::text[], $3::text[]) AS r (short_name, seen, last)
+ON CONFLICT (short_name) DO UPDATE SET seen = excluded.seen, last = excluded.last;
+
+-- name: tasks_seen
+-- The last signs of life of tasks.
+UPDATE tasks SET seen = s.at
+FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS s (run, id, at)
+WHERE tasks.run = s.run AND tasks.id = s.id;
+
+-- name: tasks_close
+-- Tasks that ended with their run.
+UPDATE tasks SET active = false, ticket = NULL
+FROM unnest($1::text[], $2::integer[]) AS c (run, id)
+WHERE tasks.run = c.run AND tasks.id = c.id AND tasks.active;
+
+-- name: commits_count
+-- Numbers a group commit; listeners catch up by it.
+UPDATE commits SET sequence = $1 WHERE sequence <= $1;
+
+-- name: commits_sequence
+-- The number of the last group commit.
+SELECT sequence FROM commits;
+
+-- name: commits_tell
+-- Wakes all who listen; only after the commit, since a transaction that notifies commits alone.
+SELECT pg_notify('fleet', $1);
+
+-- name: tasks_close_rest
+-- Brings up to date the rows of tasks that ended with their run, where a crash kept them behind.
+UPDATE tasks SET active = false, ticket = NULL
+WHERE (run, id) IN (
+    SELECT tasks.run, tasks.id
+    FROM tasks JOIN runs ON runs.id = tasks.run
+    WHERE tasks.active AND tasks.id < runs.closed_below
+    LIMIT $1
+);
+
+-- name: runs_unfinished
+-- Every run that is not over, in the order of creation.
+SELECT * FROM runs WHERE NOT finished ORDER BY id;
+
+-- name: runs_one
+-- A run by its id.
+SELECT * FROM runs WHERE id = $1;
+
+-- name: runs_finished
+-- A page of the runs that are over, newest first; the code puts its conditions in.
+SELECT * FROM runs
+WHERE listed IS NOT NULL AND /* conditions */ true
+ORDER BY listed DESC, id DESC
+LIMIT $1 OFFSET $2;
+
+-- name: run_history_of
+-- What led where these runs stand.
+SELECT run, entry FROM run_history WHERE run = ANY($1::text[]) ORDER BY run, place;
+
+-- name: tasks_active
+-- All tasks that are being played.
+SELECT present_tasks.*
+FROM present_tasks JOIN runs ON runs.id = run
+WHERE active AND NOT finished
+ORDER BY run, id;
+
+-- name: tasks_sums
+-- What the tasks of each unfinished run add up to.
+SELECT
+    run, count(*)::integer AS tasks, sum(games) AS total,
+    sum(CASE WHEN active THEN games ELSE t.wins + t.losses + t.draws END) AS committed,
+    sum(t.wins) AS wins, sum(t.losses) AS losses, sum(t.draws) AS draws,
+    sum(t.crashes) AS crashes, sum(t.time_losses) AS time_losses,
+    sum(t.p0) AS p0, sum(t.p1) AS p1, sum(t.p2) AS p2, sum(t.p3) AS p3, sum(t.p4) AS p4
+FROM present_tasks AS t JOIN runs ON runs.id = run
+WHERE NOT finished
+GROUP BY run;
+
+-- name: tasks_one
+-- A task by its key.
+SELECT * FROM present_tasks WHERE run = $1 AND id = $2;
+
+-- name: tasks_of_run
+-- All tasks of a run.
+SELECT * FROM present_tasks WHERE run = $1 ORDER BY id;
+
+-- name: tasks_last_seen
+-- When tasks of a run gave a sign of life.
+SELECT id, seen FROM tasks WHERE run = $1 AND seen IS NOT NULL;
+
+-- name: bad_tasks_of_run
+-- Tasks as they were before a purge, in the order of the purges.
+SELECT
+    t.run, t.id, t.start, t.games, t.machine, t.created, t.reported, t.ticket, t.active,
+    false AS bad, t.too_fast, b.wins, b.losses, b.draws, b.crashes, b.time_losses,
+    b.p0, b.p1, b.p2, b.p3, b.p4, b.residual, b.colour
+FROM bad_tasks AS b JOIN present_tasks AS t ON t.run = b.run AND t.id = b.task
+WHERE b.run = $1
+ORDER BY b.position;
+
+-- name: samples_of_run
+-- The points of a run's charts.
+SELECT * FROM samples WHERE run = $1 ORDER BY place;
+
+-- name: provenance_of_run
+-- How the batches of a run were played.
+SELECT run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms
+FROM provenance
+WHERE run = $1
+ORDER BY id;
+
+-- name: blocks_all
+-- All machines that are given no tasks.
+SELECT short_name, message FROM blocked_machines;
+
+-- name: recalled_all
+-- What all machines have played.
+SELECT short_name, seen, last FROM recalled_machines;
+
+-- name: actions_latest
+-- What happened to runs and tasks, newest first.
+SELECT * FROM actions
+WHERE action = ANY($1::text[]) AND at < coalesce($2, 'infinity'::timestamptz)
+ORDER BY at DESC, id DESC
+LIMIT $3;
+
+-- name: actions_filtered
+-- The lines of the log that a filter asks for, newest first; the code puts its conditions in.
+SELECT * FROM actions
+WHERE /* conditions */ true
+ORDER BY at DESC, id DESC
+LIMIT $1;

@@ -1,0 +1,22 @@
+-- name: nets_by_name
+-- One net by its exact name.
+SELECT name, blob, size, user_name AS user, created, downloads FROM nets WHERE name = $1;
+
+-- name: nets_all
+-- All nets, newest first.
+SELECT name, blob, size, user_name AS user, created, downloads
+FROM nets
+ORDER BY created DESC, name;
+
+-- name: nets_add
+-- A new net; nothing when there is one of that name.
+INSERT INTO nets (name, blob, size, user_name, created, downloads)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (name) DO NOTHING
+RETURNING name;
+
+-- name: nets_note_downloads
+-- Counts downloads, in bulk.
+UPDATE nets SET downloads = downloads + noted.count
+FROM unnest($1::text[], $2::bigint[]) AS noted (name, count)
+WHERE nets.name = noted.name;

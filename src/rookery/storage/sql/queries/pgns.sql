@@ -1,0 +1,33 @@
+-- name: pgns_add
+-- Notes games that lie in a blob by now.
+INSERT INTO pgns (run, task, blob, size, at) VALUES ($1, $2, $3, $4, $5);
+
+-- name: pgns_of_task
+-- The uploads of one task, in the order they came in.
+SELECT run, task, blob, size, at FROM pgns WHERE run = $1 AND task = $2 ORDER BY id;
+
+-- name: pgns_of_run
+-- The uploads of a run, task by task.
+SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY task, id;
+
+-- name: pgns_known
+-- Those of the blobs that a row names.
+SELECT blob FROM pgns WHERE blob = ANY ($1::text[]);
+
+-- name: pgns_expired
+-- Uploads past their time: a day after a run's end, ten for long games or deleted runs, else fifty.
+SELECT pgns.run, pgns.task, pgns.blob, pgns.size, pgns.at
+FROM pgns
+LEFT JOIN runs ON runs.id = pgns.run
+WHERE pgns.at < $1 - CASE
+    WHEN runs.id IS NULL OR runs.deleted THEN interval '10 days'
+    WHEN runs.finished AND runs.tc_base >= 20 THEN interval '10 days'
+    WHEN runs.finished THEN interval '1 day'
+    ELSE interval '50 days'
+END
+ORDER BY pgns.at
+LIMIT $2;
+
+-- name: pgns_forget
+-- Lets the rows of these blobs go.
+DELETE FROM pgns WHERE blob = ANY ($1::text[]);

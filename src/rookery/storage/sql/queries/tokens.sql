@@ -1,0 +1,32 @@
+-- name: tokens_by_digest
+-- One token by the SHA-256 of its secret.
+SELECT id, digest, user_name AS user, scopes, note, created, expires, revoked, used
+FROM tokens
+WHERE digest = $1;
+
+-- name: tokens_of
+-- The tokens of one user, or of everybody for an empty name; oldest first.
+SELECT id, digest, user_name AS user, scopes, note, created, expires, revoked, used
+FROM tokens
+WHERE $1 = '' OR user_name = $1
+ORDER BY created, id;
+
+-- name: tokens_add
+-- A new token; nothing when there is no such user.
+INSERT INTO tokens (id, digest, user_name, scopes, note, created, expires, revoked, used)
+SELECT $1, $2, name, $4, $5, $6, $7, $8, $9 FROM users WHERE name = $3
+RETURNING id;
+
+-- name: tokens_revoke
+-- Ends a token for good; the first time counts.
+UPDATE tokens SET revoked = coalesce(revoked, $2) WHERE id = $1 RETURNING id;
+
+-- name: tokens_note_uses
+-- When tokens were last used, in bulk.
+UPDATE tokens SET used = greatest(tokens.used, seen.used)
+FROM unnest($1::text[], $2::timestamptz[]) AS seen (id, used)
+WHERE tokens.id = seen.id;
+
+-- name: tokens_changed
+-- Tells every process to forget what it remembers of a token.
+SELECT pg_notify('tokens', $1);

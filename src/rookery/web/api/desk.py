@@ -1,0 +1,79 @@
+"""What the JSON endpoints work with, and how what they are refused becomes an answer."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.core.faults import BadGames, FixedGames, NotApprover, NotYours, OwnRun, RunFault
+from rookery.protocol.faults import WireFault
+from rookery.protocol.user.quota import QuotaDocument
+from rookery.service.bearers import Bearers
+from rookery.service.blobs import Blobs
+from rookery.service.fleet.faults import UnknownRun, UnknownTask
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.ports import FleetReads
+from rookery.service.nets import Downloads, Nets
+from rookery.service.pgns import Pgns
+from rookery.service.submission.identity import Chance
+from rookery.service.submission.surroundings import Surroundings
+from rookery.service.users import Users
+from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound
+from rookery.web.streams import Streams
+
+NOT_ALLOWED = (NotYours, NotApprover, OwnRun)
+NOT_THERE = (UnknownRun, UnknownTask)
+NOT_SENSIBLE = (BadGames, FixedGames)
+
+
+def unknown_quota() -> QuotaDocument:
+    """What is known of GitHub's quota before anybody has asked GitHub for anything."""
+    return QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiDesk:
+    """One per app."""
+
+    fleet: Fleet
+    reads: FleetReads
+    users: Users
+    bearers: Bearers
+    pgns: Pgns
+    games: Blobs
+    nets: Nets
+    net_files: Blobs
+    downloads: Downloads
+    streams: Streams
+    threads: Threads
+    clock: Clock
+    chance: Chance
+    around: Surroundings = field(default_factory=Surroundings)
+    cross_approval: bool = False
+    """Whether an approver's own runs wait for another approver."""
+    nets_elsewhere: str = ""
+    """The address of another server that gives nets, instead of this one."""
+    quota: Callable[[], QuotaDocument] = unknown_quota
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Errors of the rooms below as the faults that clients read."""
+    try:
+        yield
+    except WireFault as fault:
+        raise BadRequest(str(fault)) from None
+    except NOT_ALLOWED as fault:
+        raise Forbidden(_sentence(fault)) from None
+    except NOT_THERE as fault:
+        raise NotFound(_sentence(fault)) from None
+    except NOT_SENSIBLE as fault:
+        raise BadRequest(_sentence(fault)) from None
+    except RunFault as fault:
+        raise Conflict(_sentence(fault)) from None
+
+
+def _sentence(fault: RunFault) -> str:
+    text = str(fault)
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,137 @@
+"""Runs, tasks and Elo as documents, and the log of actions."""
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.core.purge import BadTask
+from rookery.core.run import Run
+from rookery.core.task import Task
+from rookery.protocol.encoding import encode
+from rookery.protocol.faults import WireFault
+from rookery.protocol.user.elo import elo_query
+from rookery.protocol.user.filter_parsing import action_filter
+from rookery.protocol.user.finished import PAGE_SIZE, FinishedQuery, finished_query
+from rookery.protocol.user.names import task_name
+from rookery.protocol.user.runs import RunDocument, listed, single
+from rookery.service.fleet import ports
+from rookery.service.fleet.views import STILL, Pulse
+from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.documents import run_document, task_document
+from rookery.web.api.elo import elo_of_query, live_elo_of
+from rookery.web.bodies import read_body
+from rookery.web.faults import NotFound
+
+OPEN_TO_ALL = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-headers": "content-type",
+}
+JSON = "application/json"
+
+
+class DocumentEndpoints:
+    """Documents are put together and encoded in threads; what they show is awaited before."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @runs(Domain.LOOP, "a few numbers")
+    async def rate_limit(self, _request: Request) -> Response:
+        return _answer(self._desk.quota())
+
+    @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
+    async def active_runs(self, _request: Request) -> Response:
+        desk = self._desk
+        found = await desk.fleet.active()
+        pulses = [desk.fleet.pulse(run.id) for run in found]
+        return await desk.threads.cpu(_listed_answer, found, pulses)
+
+    @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
+    async def finished_runs(self, request: Request) -> Response:
+        desk = self._desk
+        with refusals():
+            query = finished_query(request.query_params)
+        found = await desk.reads.finished(_rows(query))
+        return await desk.threads.cpu(_listed_answer, found, [STILL] * len(found))
+
+    @runs(Domain.LOOP, "awaits one query; a filter is small")
+    async def actions(self, request: Request) -> Response:
+        body = await read_body(request.receive)
+        try:
+            wanted = action_filter(body)
+        except WireFault:
+            return _answer((), OPEN_TO_ALL)
+        return _answer(await self._desk.reads.actions(wanted), OPEN_TO_ALL)
+
+    @runs(Domain.THREAD, "the document is made in a thread")
+    async def get_run(self, request: Request) -> Response:
+        run, pulse = await self._run(request)
+        return await self._desk.threads.cpu(
+            lambda: _answer(single(run_document(run, pulse)), OPEN_TO_ALL)
+        )
+
+    @runs(Domain.THREAD, "the document is made in a thread")
+    async def get_task(self, request: Request) -> Response:
+        run, _ = await self._run(request)
+        with refusals():
+            name = task_name(request.path_params["task_id"])
+        task, bad = await self._task(run.id, name.number, bad=name.bad)
+        return await self._desk.threads.cpu(lambda: _answer(task_document(task, bad)))
+
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def get_elo(self, request: Request) -> Response:
+        run, pulse = await self._run(request)
+        return await self._desk.threads.cpu(_elo_answer, run, pulse)
+
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def calc_elo(self, request: Request) -> Response:
+        with refusals():
+            query = elo_query(request.query_params)
+        return await self._desk.threads.cpu(lambda: _answer(elo_of_query(query)))
+
+    async def _run(self, request: Request) -> tuple[Run, Pulse]:
+        run = await self._desk.fleet.run(request.path_params["run_id"])
+        if run is None:
+            raise NotFound("There is no such run.")
+        return run, self._desk.fleet.pulse(run.id)
+
+    async def _task(self, run_id: str, number: int, *, bad: bool) -> tuple[Task, BadTask | None]:
+        """A task by its number, or the n-th of those that were thrown out."""
+        if bad:
+            thrown_out = await self._desk.reads.bad_tasks(run_id)
+            if number < len(thrown_out):
+                return thrown_out[number].task, thrown_out[number]
+        elif task := await self._desk.fleet.task(run_id, number):
+            return task, None
+        raise NotFound("There is no such task.")
+
+
+def _rows(query: FinishedQuery) -> ports.FinishedQuery:
+    return ports.FinishedQuery(
+        page=query.page,
+        page_size=PAGE_SIZE,
+        owner=query.username or "",
+        green_only=query.success_only,
+        yellow_only=query.yellow_only,
+        ltc_only=query.ltc_only,
+        since=query.since,
+    )
+
+
+def _listed_answer(found: Sequence[Run], pulses: Sequence[Pulse]) -> Response:
+    return _answer(listed(map(run_document, found, pulses)))
+
+
+def _elo_answer(run: Run, pulse: Pulse) -> Response:
+    elo = live_elo_of(run)
+    if elo is None:
+        return Response(b"{}", media_type=JSON, headers=OPEN_TO_ALL)
+    document: RunDocument = single(run_document(run, pulse), elo)
+    return _answer(document, OPEN_TO_ALL)
+
+
+def _answer(value: object, headers: dict[str, str] | None = None) -> Response:
+    """Without nulls, and with numbers that JSON lacks made the nearest it has."""
+    return Response(encode(value), headers=headers, media_type=JSON)

@@ -1,0 +1,39 @@
+"""Who calls: the bearer of a token, who must be let do what the endpoint does."""
+
+from starlette.requests import Request
+
+from rookery.service.bearers import Bearer, Bearers, OwnerRefused, TokenRefused
+from rookery.service.tokens import Scope
+from rookery.web.faults import Forbidden, Unauthorized
+from rookery.web.scope import header
+
+SCHEME = "bearer "
+
+
+async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
+    """Whoever calls, with a token for one of these; raises Unauthorized or Forbidden."""
+    bearer = await visitor_of(request, bearers)
+    if bearer is None:
+        raise Unauthorized
+    if not bearer.scopes.intersection(scopes):
+        raise Forbidden(f"This token is not made for this; it takes one for {_either(scopes)}.")
+    return bearer
+
+
+async def visitor_of(request: Request, bearers: Bearers) -> Bearer | None:
+    """Whoever calls, if they show a token; a bad one is refused even where none is needed."""
+    shown = header(request.scope, b"authorization")
+    if not shown:
+        return None
+    if not shown.lower().startswith(SCHEME):
+        raise Unauthorized
+    try:
+        return await bearers.bearer(shown[len(SCHEME) :].strip())
+    except OwnerRefused as refused:
+        raise Forbidden(str(refused)) from None
+    except TokenRefused as refused:
+        raise Unauthorized(str(refused)) from None
+
+
+def _either(scopes: tuple[Scope, ...]) -> str:
+    return " or ".join(scopes)

@@ -1,0 +1,112 @@
+"""Tasks, workers, the log of actions and the users."""
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.core.task import Task
+from rookery.protocol import v1
+from rookery.protocol.fields import RunId
+from rookery.protocol.user.action_filter import All, Compare, Expression, Order
+from rookery.service.fleet.at_play import tasks_at_play
+from rookery.service.tokens import Scope
+from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.v1 import queries
+from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1.runs import PAGING
+from rookery.web.api.v1.views import action_of, task_of, user_of, workers_of
+from rookery.web.bodies import json_answer
+from rookery.web.openapi import Operation, described
+
+
+class ListEndpoints:
+    """What is to be seen of everything that is no run."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation(
+            "The tasks of a run, or those at play in all runs",
+            {200: v1.TaskList},
+            query={"run": RunId, **PAGING},
+        )
+    )
+    @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
+    async def tasks(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        await visitor_of(request, desk.bearers)
+        with refusals():
+            run_id, (page, size) = queries.run_in(query), queries.page_in(query)
+            first, end = (page - 1) * size, page * size
+            if run_id:
+                found, count = await self._tasks_of(run_id, first, end)
+            else:
+                at_play = await tasks_at_play(desk.fleet)
+                found, count = at_play[first:end], len(at_play)
+        return await desk.threads.cpu(_tasks_answer, found, page, more=count > end)
+
+    async def _tasks_of(self, run_id: str, first: int, end: int) -> tuple[tuple[Task, ...], int]:
+        """A page of a run's tasks and how many it has. One by one, because a run may have a
+        hundred thousand and whoever asks for some must not make us load them all."""
+        fleet = self._desk.fleet
+        count = (await fleet.known_run(run_id)).tally.tasks
+        found = [await fleet.task(run_id, number) for number in range(first, min(end, count))]
+        return tuple(task for task in found if task is not None), count
+
+    @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
+    @runs(Domain.THREAD, "the list is made in a thread")
+    async def workers(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await visitor_of(request, desk.bearers)
+        with refusals():
+            tasks, blocks = await tasks_at_play(desk.fleet), await desk.fleet.blocks()
+        reader = bearer.actor if bearer else None
+        return await desk.threads.cpu(
+            lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
+        )
+
+    @described(
+        Operation(
+            "The log of actions, newest first",
+            {200: v1.ActionList},
+            query={"action": v1.Name, "actor": v1.Name, "run": RunId, "before": str, **PAGING},
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def actions(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        await visitor_of(request, desk.bearers)
+        with refusals():
+            _, size = queries.page_in(query)
+            found = await desk.reads.actions(_wanted(query), limit=size)
+        return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
+
+    @described(Operation("Everybody with an account", {200: v1.UserList}, bearer=True))
+    @runs(Domain.LOOP, "awaits one query")
+    async def users(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.READ, Scope.ADMIN)
+        boss = bearer.actor.approver
+        shown = (user_of(user, to_approver=boss) for user in await desk.users.everyone())
+        return json_answer(v1.UserList(users=tuple(shown)))
+
+
+def _tasks_answer(found: tuple[Task, ...], page: int, *, more: bool) -> Response:
+    return json_answer(v1.TaskList(tasks=tuple(map(task_of, found)), page=page, more=more))
+
+
+def _wanted(query: Mapping[str, str]) -> Expression:
+    names = {"action": "action", "actor": "username", "run": "run_id"}
+    queries.run_in(query)
+    parts: list[Expression] = [
+        Compare(field, Order.EQUAL, queries.name_in(query, name))
+        for name, field in names.items()
+        if query.get(name)
+    ]
+    before = queries.before_in(query)
+    if before is not None:
+        parts.append(Compare("time", Order.BELOW, before))
+    return All(tuple(parts))

@@ -1,0 +1,62 @@
+"""Query strings of the JSON API as typed values; raises WireFault."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from rookery.protocol.faults import BadName, BadParameter
+from rookery.protocol.user.queries import whole
+
+MOST_PAGES = 10_000_000
+MOST_ROWS = 200
+ORDINARY_ROWS = 50
+LONGEST_NAME = 100
+E = TypeVar("E", bound=StrEnum)
+_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
+
+
+def page_in(query: Mapping[str, str]) -> tuple[int, int]:
+    """`page` and `size`, the first page of ordinary length where they are left out."""
+    given = {"page": "1", "size": str(ORDINARY_ROWS), **query}
+    page = whole(given, "page", least=1, most=MOST_PAGES)
+    return page, whole(given, "size", least=1, most=MOST_ROWS)
+
+
+def choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
+    """One of the words; the first where none is given."""
+    words = list(choices)
+    found = query.get(name, words[0].value)
+    if found not in words:
+        raise BadParameter(name=name, text=f"expected one of {', '.join(words)}")
+    return choices(found)
+
+
+def name_in(query: Mapping[str, str], name: str) -> str:
+    found = query.get(name, "")
+    if len(found) > LONGEST_NAME or not found.isprintable():
+        raise BadParameter(name=name, text="expected a name")
+    return found
+
+
+def run_in(query: Mapping[str, str]) -> str:
+    """The id of a run, or an empty text."""
+    found = query.get("run", "")
+    if found and not _ID.fullmatch(found):
+        raise BadName(name=found[:100], form="24 hex digits")
+    return found
+
+
+def before_in(query: Mapping[str, str]) -> float | None:
+    """A moment in ISO 8601 as UNIX seconds."""
+    text = query.get("before")
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise BadParameter(
+            name="before", text="expected a time such as 2026-03-01T12:00Z"
+        ) from None

@@ -1,0 +1,31 @@
+"""The addresses of the JSON API."""
+
+from starlette.routing import BaseRoute, Route
+
+from rookery.web.api.desk import ApiDesk
+from rookery.web.api.v1.lists import ListEndpoints
+from rookery.web.api.v1.moves import MoveEndpoints
+from rookery.web.api.v1.runs import RunEndpoints
+
+ROOT = "/api/v1"
+ONE = f"{ROOT}/runs/{{run_id}}"
+
+
+def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
+    found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
+    return [
+        Route(f"{ROOT}/runs", found.create, methods=["POST"]),
+        Route(f"{ROOT}/runs", found.listing, methods=["GET"]),
+        Route(ONE, found.one, methods=["GET"]),
+        Route(f"{ONE}/summary.txt", found.summary, methods=["GET"]),
+        Route(f"{ONE}/approve", moves.approve, methods=["POST"]),
+        Route(f"{ONE}/stop", moves.stop, methods=["POST"]),
+        Route(f"{ONE}/modify", moves.modify, methods=["POST"]),
+        Route(f"{ONE}/purge", moves.purge, methods=["POST"]),
+        Route(f"{ONE}/delete", moves.delete, methods=["POST"]),
+        Route(f"{ONE}/restore", moves.restore, methods=["POST"]),
+        Route(f"{ROOT}/tasks", lists.tasks, methods=["GET"]),
+        Route(f"{ROOT}/workers", lists.workers, methods=["GET"]),
+        Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
+        Route(f"{ROOT}/users", lists.users, methods=["GET"]),
+    ]

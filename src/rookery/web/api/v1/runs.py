@@ -1,0 +1,142 @@
+"""Runs: created, listed, looked at, summed up."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.core.run import DisplayState, Run
+from rookery.protocol import v1
+from rookery.protocol.fields import RunId
+from rookery.protocol.submission import SUBMISSION, SubmittedArgs
+from rookery.service.bearers import Bearer
+from rookery.service.fleet.ports import FinishedQuery
+from rookery.service.submission import created, remarks_on
+from rookery.service.summaries import summary
+from rookery.service.tokens import Scope
+from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.v1 import queries
+from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1.views import details_of, summary_of
+from rookery.web.bodies import json_answer, read_body
+from rookery.web.faults import NotFound
+from rookery.web.openapi import Operation, described
+
+BY_ID = {"run_id": RunId}
+LARGE_SUBMISSION = 4 * 1024
+"""Some dozens of tuned parameters: about a millisecond."""
+PAGING = {"page": v1.Page, "size": v1.PageSize}
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A run that nobody has taken up yet, and what its author should hear."""
+
+    run: Run
+    warnings: tuple[str, ...]
+
+
+class RunEndpoints:
+    """Each endpoint in the order of a run's life."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
+    @runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
+    async def create(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        body = await read_body(request.receive)
+        with refusals():
+            large, make = len(body) > LARGE_SUBMISSION, self._made
+            made = await desk.threads.cpu(make, body, bearer) if large else make(body, bearer)
+            run, approver = made.run, self._approver_of(bearer)
+            await desk.fleet.submit(run, approver=approver)
+        state = DisplayState.PAUSED if approver else DisplayState.PENDING
+        return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
+
+    @described(
+        Operation(
+            "List runs, unfinished ones unless asked otherwise",
+            {200: v1.RunList},
+            query={"state": v1.ListedState, "owner": v1.Name, **PAGING},
+        )
+    )
+    @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
+    async def listing(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        await visitor_of(request, desk.bearers)
+        with refusals():
+            state = queries.choice(query, "state", v1.ListedState)
+            owner = queries.name_in(query, "owner")
+            page, size = queries.page_in(query)
+            if state is v1.ListedState.FINISHED:
+                wanted = FinishedQuery(page=page, page_size=size, owner=owner)
+                found = await desk.reads.finished(wanted)
+                more = len(found) == size
+            else:
+                listed = _listed(await desk.fleet.active(), state, owner)
+                first = (page - 1) * size
+                found, more = tuple(listed[first : first + size]), len(listed) > first + size
+        return await desk.threads.cpu(_list_answer, found, page, more=more)
+
+    @described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def one(self, request: Request) -> Response:
+        desk = self._desk
+        await visitor_of(request, desk.bearers)
+        run = await self._run(request)
+        pulse = desk.fleet.pulse(run.id)
+        return await desk.threads.cpu(lambda: json_answer(details_of(run, pulse)))
+
+    @described(
+        Operation(
+            "The result as people paste it",
+            {200: "text/plain; charset=utf-8"},
+            path=BY_ID,
+            query={"style": v1.HouseStyle},
+        )
+    )
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def summary(self, request: Request) -> Response:
+        desk = self._desk
+        await visitor_of(request, desk.bearers)
+        with refusals():
+            style = queries.choice(request.query_params, "style", v1.HouseStyle)
+        run = await self._run(request)
+        return PlainTextResponse(await desk.threads.cpu(summary, run, style))
+
+    def _made(self, body: bytes, bearer: Bearer) -> "_Made":
+        desk, args = self._desk, SUBMISSION.read(body)
+        now, owner = desk.clock.now(), bearer.user.name
+        run = created(args, owner, desk.around, now=now, chance=desk.chance)
+        return _Made(run, remarks_on(run))
+
+    def _approver_of(self, bearer: Bearer) -> str:
+        """An approver's own run is approved at once, unless another one has to look at it."""
+        own = bearer.actor.approver and not self._desk.cross_approval
+        return bearer.user.name if own else ""
+
+    async def _run(self, request: Request) -> Run:
+        """Deleted runs are hidden from lists, not from those who know their id."""
+        with refusals():
+            run = await self._desk.fleet.run(request.path_params["run_id"])
+        if run is None:
+            raise NotFound
+        return run
+
+
+def _listed(found: tuple[Run, ...], state: v1.ListedState, owner: str) -> list[Run]:
+    """Newest first."""
+    chosen = [
+        run
+        for run in found
+        if state.value in ("unfinished", run.display.value) and owner in ("", run.plan.owner)
+    ]
+    return sorted(chosen, key=lambda run: run.id, reverse=True)
+
+
+def _list_answer(found: tuple[Run, ...], page: int, *, more: bool) -> Response:
+    return json_answer(v1.RunList(runs=tuple(map(summary_of, found)), page=page, more=more))

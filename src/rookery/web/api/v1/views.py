@@ -1,0 +1,168 @@
+"""Runs, tasks, machines, actions and users as the JSON API shows them.
+
+None of it holds an e-mail address, a network address or a worker's key.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict, replace
+
+from rookery.core.events import run_name
+from rookery.core.kinds import SprtTest, SpsaTuning
+from rookery.core.lifecycle import Actor
+from rookery.core.purge import Purged
+from rookery.core.run import Run
+from rookery.core.task import Task
+from rookery.protocol import v1
+from rookery.protocol.encoding import finite
+from rookery.protocol.stats import stats_of
+from rookery.protocol.user.actions import ActionDocument
+from rookery.protocol.user.elo import FixedElo
+from rookery.service.fleet.views import Pulse
+from rookery.service.groups import is_approver
+from rookery.service.users import User
+from rookery.web.api.documents import args_document
+from rookery.web.api.elo import fixed_elo, live_elo_of
+
+
+def summary_of(run: Run) -> v1.RunSummary:
+    plan, status, tally = run.plan, run.status, run.tally
+    kind = run.kind
+    return v1.RunSummary(
+        id=run.id,
+        name=run_name(run),
+        state=run.display,
+        deleted=status.deleted,
+        flag=status.flag,
+        kind=kind.name,
+        owner=plan.owner,
+        approver=status.approver,
+        created=run.created,
+        updated=run.updated,
+        new_tag=plan.sides[0].tag,
+        base_tag=plan.sides[1].tag,
+        tc=str(plan.tc),
+        threads=plan.threads,
+        priority=plan.priority,
+        throughput=plan.throughput,
+        num_games=plan.games,
+        workers=tally.workers,
+        cores=tally.cores,
+        results=stats_of(tally.results),
+        llr=finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
+        info=plan.info,
+    )
+
+
+def details_of(run: Run, pulse: Pulse) -> v1.RunDetails:
+    """Costs some statistics: to be called in a thread."""
+    tally = run.tally
+    return v1.RunDetails(
+        **asdict(summary_of(run)),
+        failures=run.status.failures,
+        committed_games=tally.committed,
+        total_games=tally.total,
+        tasks=tally.tasks,
+        nps=finite(pulse.nps),
+        games_per_minute=finite(pulse.games_per_minute),
+        needs=tuple(map(str, run.demands.needs)),
+        args=args_document(run),
+        elo=_elo(run),
+        live_elo=live_elo_of(run) or UNSET,
+        rescheduled_from=run.rescheduled_from or UNSET,
+    )
+
+
+def _elo(run: Run) -> FixedElo | UnsetType:
+    results = run.tally.results
+    if isinstance(run.kind, SpsaTuning) or not results.games:
+        return UNSET
+    return fixed_elo(results.pentanomial)
+
+
+def purge_of(purged: Purged) -> v1.PurgeAnswer:
+    bad = [each.task for each in purged.bad]
+    return v1.PurgeAnswer(
+        run=summary_of(purged.run),
+        tasks=len(bad),
+        games=sum(task.results.games for task in bad),
+        workers=tuple(sorted({task.machine.long_name for task in bad})),
+    )
+
+
+def task_of(task: Task) -> v1.TaskEntry:
+    return v1.TaskEntry(
+        run=task.run,
+        id=task.id,
+        worker=task.machine.long_name,
+        user=task.machine.user,
+        active=task.active,
+        bad=task.bad,
+        start=task.start,
+        num_games=task.games,
+        created=task.created,
+        reported=task.reported,
+        results=stats_of(task.results),
+    )
+
+
+def workers_of(
+    tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
+) -> Iterator[v1.WorkerEntry]:
+    """Machines at play and machines that are blocked; why, only their owner and approvers read."""
+    at_play = {task.machine.short_name: task for task in tasks}
+    for name in sorted({*at_play, *blocks}):
+        entry = _at_play(at_play[name]) if name in at_play else _away(name)
+        if name in blocks:
+            told = reader is not None and (reader.approver or reader.name == entry.user)
+            entry = replace(entry, blocked=True, message=blocks[name] if told else "")
+        yield entry
+
+
+def _away(name: str) -> v1.WorkerEntry:
+    return v1.WorkerEntry(name=name, user=name.partition("-")[0])
+
+
+def _at_play(task: Task) -> v1.WorkerEntry:
+    machine = task.machine
+    return v1.WorkerEntry(
+        name=machine.short_name,
+        user=machine.user,
+        cores=machine.cores,
+        memory=machine.memory,
+        arch=machine.arch,
+        compiler=machine.compiler,
+        nps=finite(machine.nps),
+        country=machine.country,
+        modified=machine.modified,
+        run=task.run,
+        task=task.id,
+        reported=task.reported,
+    )
+
+
+def action_of(action: ActionDocument) -> v1.ActionEntry:
+    return v1.ActionEntry(
+        id=action.id,
+        time=datetime.fromtimestamp(action.time, UTC),
+        action=action.action,
+        actor=action.username,
+        run=action.run_id,
+        run_name=action.run,
+        task=action.task_id,
+        worker=action.worker,
+        message=action.message,
+    )
+
+
+def user_of(user: User, *, to_approver: bool) -> v1.UserEntry:
+    return v1.UserEntry(
+        name=user.name,
+        approver=is_approver(user),
+        created=user.created,
+        blocked=user.blocked if to_approver else UNSET,
+        pending=user.pending if to_approver else UNSET,
+        machine_limit=user.machine_limit if to_approver else UNSET,
+    )

@@ -1,0 +1,138 @@
+"""What all calls of workers have in common: who calls is checked before what is said.
+
+The order is the contract's (3.0.3): the body is JSON, it names a user, the credentials are right,
+the rest of it has the right form, the run and the task exist and are the caller's. An answer is
+one JSON object with a `duration`; what is nobody's fault is raised and becomes a text that is no
+JSON, which a worker takes for a lost connection and tries again.
+"""
+
+from typing import ClassVar, Generic, TypeVar
+
+from starlette.types import Receive, Scope, Send
+
+from rookery.core.faults import RunFault
+from rookery.protocol.decoding import Reader
+from rookery.protocol.encoding import encode_timed
+from rookery.protocol.faults import WireFault
+from rookery.protocol.worker.answers import Answer
+from rookery.protocol.worker.requests import CREDENTIALS, Credentials, TaskRequest
+from rookery.service.credentials import Verified
+from rookery.service.login import LoginRefused, Throttled
+from rookery.web.api.worker.callers import Caller, caller_in
+from rookery.web.api.worker.desk import Desk
+from rookery.web.api.worker.intake import taken_in
+from rookery.web.faults import NotPrimary, TooManyRequests
+from rookery.web.scope import facts_of, method_of
+
+R = TypeVar("R", bound=TaskRequest | Credentials)
+
+_TYPE = (b"content-type", b"application/json")
+
+
+async def send_json(send: Send, status: int, body: bytes, *more: tuple[bytes, bytes]) -> None:
+    headers = [_TYPE, (b"content-length", b"%d" % len(body)), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class NotAllowed(Exception):
+    """The caller is known, and may not do this."""
+
+
+class WrongMethod(Exception):
+    """this address takes POST only"""
+
+    def __str__(self) -> str:
+        return self.__doc__ or ""
+
+
+STATUS: dict[type[Exception], int] = {
+    WireFault: 400,
+    RunFault: 400,
+    LoginRefused: 401,
+    NotAllowed: 401,
+    WrongMethod: 405,
+}
+_REFUSALS = tuple(STATUS)
+
+
+class WorkerCall(Generic[R]):
+    """An endpoint, as a bare ASGI app. Each says what it reads, does and answers."""
+
+    path: ClassVar[str]
+    writes: ClassVar[bool] = True  # and so is refused early while too much waits to be written
+    reader: Reader[R]
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status, body = await self.answer(scope, receive)
+        await send_json(send, status, body)
+
+    async def answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+        """Status and body; raises what is nobody's fault."""
+        status, answer = await self._answered(scope, receive)
+        seconds = self.desk.clock.seconds() - facts_of(scope).started
+        body = encode_timed(answer, seconds=seconds)
+        # It may have waited for long, and memory says nothing about what happened since.
+        if not self.desk.is_primary():
+            raise NotPrimary
+        return status, body
+
+    async def act(self, request: R, caller: Caller) -> Answer:
+        """What the call is for."""
+        raise NotImplementedError
+
+    def refused(self, error: Exception, why: str) -> Answer:
+        """How a refusal looks."""
+        del error
+        return Answer(error=why)
+
+    async def check(self, name: str, password: str, client: str) -> Verified:
+        """Asks whoever must be asked about credentials that are not known yet."""
+        return await self.desk.credentials.check(name, password, client)
+
+    async def heard(self, scope: Scope, receive: Receive) -> Answer:
+        """The whole call."""
+        if method_of(scope) != "POST":
+            raise WrongMethod
+        if self.writes:
+            self.desk.fleet.check_room()
+        most = self.reader.most_bytes
+        request = await taken_in(receive, self._read, self.desk.threads, most)
+        verified = await self._verified(request, facts_of(scope).client)
+        if isinstance(request, _Unreadable):
+            raise request.fault
+        return await self.act(request, caller_in(scope, verified))
+
+    async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, Answer]:
+        try:
+            return 200, await self.heard(scope, receive)
+        except Throttled as error:
+            raise TooManyRequests from error
+        except _REFUSALS as error:
+            status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+            return status, self.refused(error, f"{self.path}: {error}")
+
+    def _read(self, body: bytes) -> "R | _Unreadable":
+        try:
+            return self.reader.read(body)
+        except WireFault as fault:
+            return _Unreadable(CREDENTIALS.read(body), fault)
+
+    async def _verified(self, request: "R | _Unreadable", client: str) -> Verified:
+        said = request.credentials if isinstance(request, _Unreadable) else request
+        name, password = said.worker_info.username, said.password
+        known = self.desk.credentials.known(name, password)
+        return known or await self.check(name, password, client)
+
+
+class _Unreadable:
+    """A body of which only the credentials can be read, and what is wrong with the rest."""
+
+    __slots__ = ("credentials", "fault")
+
+    def __init__(self, credentials: Credentials, fault: WireFault) -> None:
+        self.credentials = credentials
+        self.fault = fault

@@ -1,0 +1,194 @@
+"""The nine calls."""
+
+from typing import Any, ClassVar
+
+from msgspec import UNSET
+from starlette.routing import Route
+from starlette.types import Receive, Scope
+
+from rookery import __version__
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.gate import GateFull
+from rookery.core.answers import StopAnswer, TaskCall
+from rookery.protocol.worker import requests
+from rookery.protocol.worker.answers import (
+    OFFICIAL_VERSION,
+    Answer,
+    EndAnswer,
+    House,
+    VersionAnswer,
+    task_refused,
+    update_refused,
+    waiting,
+)
+from rookery.service.credentials import Verified
+from rookery.service.fleet.ports import QueueFull
+from rookery.service.login import LoginRefused
+from rookery.web.api.worker import incoming, outgoing
+from rookery.web.api.worker.call import NotAllowed, WorkerCall
+from rookery.web.api.worker.callers import Caller
+from rookery.web.api.worker.complaints import complaint_in
+from rookery.web.api.worker.desk import Desk
+
+FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs")
+BUSY = waiting("the server is busy; try again later")
+_NOT_STOPPED = {
+    StopAnswer.FINISHED: "the run is finished already",
+    StopAnswer.NOT_TRUSTED: "noted; a run is stopped when other machines find the same",
+}
+
+
+@runs(Domain.LOOP, "credentials from memory; unknown ones are hashed in a thread")
+class RequestVersion(WorkerCall[requests.Credentials]):
+    """A worker ends at any error here, so that only its credentials may be called wrong."""
+
+    path: ClassVar[str] = "/api/request_version"
+    writes: ClassVar[bool] = False
+    reader = requests.REQUEST_VERSION
+    greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=House(__version__, FEATURES))
+
+    async def act(self, request: requests.Credentials, caller: Caller) -> Answer:
+        del request, caller
+        return self.greeting
+
+    def refused(self, error: Exception, why: str) -> Answer:
+        if isinstance(error, LoginRefused):
+            return VersionAnswer(error=why)
+        return VersionAnswer(version=OFFICIAL_VERSION, info=why)
+
+
+@runs(Domain.LOOP, "chooses from an index in memory; waits for the commit")
+class RequestTask(WorkerCall[requests.TaskRequest]):
+    """Whoever must wait for a thread or for the database passes a small gate first."""
+
+    path: ClassVar[str] = "/api/request_task"
+    reader = requests.REQUEST_TASK
+
+    async def heard(self, scope: Scope, receive: Receive) -> Answer:
+        try:
+            return await super().heard(scope, receive)
+        except (QueueFull, GateFull):
+            return BUSY
+
+    async def check(self, name: str, password: str, client: str) -> Verified:
+        with self.desk.gate.enter():
+            return await super().check(name, password, client)
+
+    async def act(self, request: requests.TaskRequest, caller: Caller) -> Answer:
+        machine = incoming.machine_of(
+            request.worker_info, caller, mind_quota=self.desk.mind_github_quota
+        )
+        limit = caller.verified.user.machine_limit
+        return outgoing.task_answer(await self.desk.fleet.request_task(machine, limit=limit))
+
+    def refused(self, error: Exception, why: str) -> Answer:
+        return task_refused(why)
+
+
+@runs(Domain.LOOP, "folds the results into memory; waits for the commit")
+class UpdateTask(WorkerCall[requests.UpdateTask]):
+    path: ClassVar[str] = "/api/update_task"
+    reader = requests.UPDATE_TASK
+
+    async def act(self, request: requests.UpdateTask, caller: Caller) -> Answer:
+        call = incoming.call_of(request, caller, mind_quota=self.desk.mind_github_quota)
+        provenance = incoming.provenance_of(request, self.desk.clock.now())
+        report = incoming.report_of(request)
+        return outgoing.alive_answer(await self.desk.fleet.update_task(call, report, provenance))
+
+    def refused(self, error: Exception, why: str) -> Answer:
+        return update_refused(why)
+
+
+@runs(Domain.LOOP, "notes a time in memory; a living task's answer waits for nothing")
+class Beat(WorkerCall[requests.TaskCall]):
+    path: ClassVar[str] = "/api/beat"
+    writes: ClassVar[bool] = False
+    reader = requests.BEAT
+
+    async def act(self, request: requests.TaskCall, caller: Caller) -> Answer:
+        del caller
+        return outgoing.alive_answer(await self.desk.fleet.beat(incoming.sign_of_life(request)))
+
+
+@runs(Domain.LOOP, "draws values for a batch; waits for the commit")
+class RequestSpsa(WorkerCall[requests.RequestSpsa]):
+    path: ClassVar[str] = "/api/request_spsa"
+    reader = requests.REQUEST_SPSA
+
+    async def act(self, request: requests.RequestSpsa, caller: Caller) -> Answer:
+        call = incoming.call_of(request, caller)
+        slots = 0 if request.rookery is UNSET else request.rookery.slots
+        return outgoing.spsa_answer(await self.desk.fleet.request_spsa(call, slots=slots))
+
+
+@runs(Domain.LOOP, "ends a task in memory; waits for the commit")
+class FailedTask(WorkerCall[requests.FailedTask]):
+    path: ClassVar[str] = "/api/failed_task"
+    reader = requests.FAILED_TASK
+
+    async def act(self, request: requests.FailedTask, caller: Caller) -> Answer:
+        call = incoming.call_of(request, caller)
+        return outgoing.end_answer(await self.desk.fleet.fail_task(call, request.message))
+
+
+@runs(Domain.LOOP, "ends a run or a task in memory; waits for the commit")
+class StopRun(WorkerCall[requests.FailedTask]):
+    path: ClassVar[str] = "/api/stop_run"
+    reader = requests.STOP_RUN
+
+    async def act(self, request: requests.FailedTask, caller: Caller) -> Answer:
+        bench = 0 if request.rookery is UNSET else request.rookery.bench
+        answer = await self.desk.fleet.stop_run(
+            incoming.call_of(request, caller),
+            request.message,
+            trusted=await self.desk.trusts(caller.verified.user),
+            complaint=complaint_in(request.message, bench),
+        )
+        if answer is not StopAnswer.STOPPED:
+            raise NotAllowed(_NOT_STOPPED[answer])
+        return EndAnswer()
+
+
+@runs(Domain.THREAD, "spools, decodes and stores games in threads")
+class UploadPgn(WorkerCall[requests.UploadPgn]):
+    path: ClassVar[str] = "/api/upload_pgn"
+    writes: ClassVar[bool] = False
+    reader = requests.UPLOAD_PGN
+
+    async def act(self, request: requests.UploadPgn, caller: Caller) -> Answer:
+        await self.desk.pgns.upload(incoming.call_of(request, caller), request.pgn)
+        return EndAnswer()
+
+
+@runs(Domain.LOOP, "writes a line of the log; waits for the commit")
+class WorkerLog(WorkerCall[requests.WorkerLog]):
+    path: ClassVar[str] = "/api/worker_log"
+    reader = requests.WORKER_LOG
+
+    async def act(self, request: requests.WorkerLog, caller: Caller) -> Answer:
+        machine = incoming.machine_of(request.worker_info, caller)
+        call = None
+        if request.run_id is not UNSET and request.task_id is not UNSET:
+            call = TaskCall(request.run_id, request.task_id, machine)
+        await self.desk.fleet.note(machine, request.message, call)
+        return EndAnswer()
+
+
+CALLS: tuple[type[WorkerCall[Any]], ...] = (
+    RequestVersion,
+    RequestTask,
+    UpdateTask,
+    Beat,
+    RequestSpsa,
+    FailedTask,
+    StopRun,
+    UploadPgn,
+    WorkerLog,
+)
+LARGEST = {call.path: call.reader.most_bytes for call in CALLS}
+"""How long the body of each may be."""
+
+
+def worker_routes(desk: Desk) -> list[Route]:
+    return [Route(call.path, call(desk), methods=["POST"]) for call in CALLS]

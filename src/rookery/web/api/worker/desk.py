@@ -1,0 +1,27 @@
+"""What the worker routes need, put together by the composition root."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from rookery.boundary.gate import Gate
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.service.credentials import Credentials
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.pgns import PgnStore
+from rookery.service.users import User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Where workers are served; one per app."""
+
+    fleet: Fleet
+    credentials: Credentials
+    pgns: PgnStore
+    gate: Gate
+    threads: Threads
+    clock: Clock
+    is_primary: Callable[[], bool]
+    trusts: Callable[[User], Awaitable[bool]]  # whose word alone stops a run
+    mind_github_quota: bool = True

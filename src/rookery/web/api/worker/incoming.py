@@ -1,0 +1,98 @@
+"""From the wire to the core: machines, calls about tasks, reports, and how games were played."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from msgspec import UNSET, UnsetType
+
+from rookery.core.answers import TaskCall
+from rookery.core.kinds import Report
+from rookery.core.machine import Machine, rookery_abilities
+from rookery.core.spsa import Batch
+from rookery.protocol.encoding import encode
+from rookery.protocol.worker import machine as wire
+from rookery.protocol.worker import requests
+from rookery.service.fleet.ports import Provenance
+from rookery.web.api.worker.callers import Caller
+
+
+def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True) -> Machine:
+    """The machine as it describes itself, at the address it calls from."""
+    machine = Machine(
+        user=info.username,
+        key=info.unique_key,
+        cores=info.concurrency,
+        memory=info.max_memory,
+        min_threads=info.min_threads,
+        arch=info.worker_arch,
+        compiler=info.compiler,
+        nps=info.nps,
+        near_api_limit=mind_quota and info.near_github_api_limit,
+        modified=info.modified,
+        address=caller.address,
+        country=caller.country,
+        details=encode(info).decode(),
+        seal=caller.verified.seal,
+    )
+    return machine if info.rookery is UNSET else _extended(machine, info.rookery)
+
+
+def call_of(request: requests.TaskCall, caller: Caller, *, mind_quota: bool = True) -> TaskCall:
+    machine = machine_of(request.worker_info, caller, mind_quota=mind_quota)
+    return TaskCall(request.run_id, request.task_id, machine)
+
+
+def sign_of_life(request: requests.TaskCall) -> TaskCall:
+    """A call of which only the sender counts, so that nothing else of it is worked out."""
+    info = request.worker_info
+    machine = Machine(info.username, info.unique_key, info.concurrency, info.max_memory)
+    return TaskCall(request.run_id, request.task_id, machine)
+
+
+def report_of(request: requests.UpdateTask) -> Report:
+    return Report(request.stats.results(), _batches(request.spsa))
+
+
+def provenance_of(request: requests.UpdateTask, now: datetime) -> Provenance | None:
+    """How the last games were played, which a worker of ours tells."""
+    said = request.rookery
+    if said is UNSET:
+        return None
+    return Provenance(
+        run=request.run_id,
+        task=request.task_id,
+        at=now,
+        games=request.stats.results().games,
+        runner=said.runner,
+        version=said.runner_version,
+        new_hash=said.new_hash,
+        base_hash=said.base_hash,
+        factor=said.factor,
+        latency_ms=said.latency_ms,
+    )
+
+
+def _extended(machine: Machine, extra: wire.Abilities) -> Machine:
+    """What a worker of ours says besides."""
+    abilities = rookery_abilities(
+        system=extra.os,
+        cpu_flags=extra.flags,
+        tools=extra.tools,
+        syzygy_men=extra.syzygy_men,
+    )
+    return replace(
+        machine,
+        host=extra.host,
+        noisy=extra.noisy,
+        abilities=abilities,
+        only=frozenset(extra.only),
+        focus=frozenset(extra.focus),
+    )
+
+
+def _batches(spsa: requests.SpsaResult | UnsetType) -> tuple[Batch, ...] | None:
+    """One perturbation of an official worker, or those of all slots of ours."""
+    if spsa is UNSET:
+        return None
+    parts: tuple[requests.SlotResult, ...] = spsa.slots or (spsa,)
+    return tuple(Batch(part.num_games, part.wins, part.losses, part.sig) for part in parts)

@@ -1,0 +1,76 @@
+"""The body of a call: small ones in memory, large ones through a file, decoded in a thread."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from typing import IO, TypeVar
+
+from starlette.types import Message, Receive
+
+from rookery.boundary.offload import Threads
+from rookery.web.bodies import BODY_SECONDS, LARGE
+from rookery.web.faults import BodyTooLarge, BodyTooSlow, Fault
+from rookery.web.scope import body_in, has_more
+
+T = TypeVar("T")
+
+PIECE = 1024 * 1024
+"""A large body is written to its file in pieces of about this size."""
+
+
+class ClientLeft(Fault):
+    """The connection was closed before the body was whole."""
+
+
+async def taken_in(
+    receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
+) -> T:
+    """What the body says; raises BodyTooLarge beyond so many bytes."""
+    body, more = b"", True
+    while more and len(body) <= LARGE:
+        message = await _next(receive)
+        body = body + body_in(message) if body else body_in(message)
+        more = has_more(message)
+    if more:
+        return await _spooled(body, receive, decode, threads, most)
+    if len(body) > most:
+        raise BodyTooLarge
+    return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
+
+
+async def _spooled(
+    head: bytes, receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
+) -> T:
+    """However many large bodies arrive at a time, each takes a piece of memory until its turn."""
+    piece, size, more = bytearray(head), len(head), True
+    file = await threads.io(tempfile.TemporaryFile)
+    try:
+        while more:
+            if size > most:
+                raise BodyTooLarge
+            message = await _next(receive)
+            piece += body_in(message)
+            size += len(body_in(message))
+            more = has_more(message)
+            if len(piece) >= PIECE or not more:
+                await threads.io(file.write, bytes(piece))
+                piece.clear()
+        return await threads.cpu(_decoded, file, decode)
+    finally:
+        await threads.io(file.close)
+
+
+def _decoded(file: IO[bytes], decode: Callable[[bytes], T]) -> T:
+    file.seek(0)
+    return decode(file.read())
+
+
+async def _next(receive: Receive) -> Message:
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            message = await receive()
+    except TimeoutError:
+        raise BodyTooSlow from None
+    if message["type"] == "http.disconnect":
+        raise ClientLeft
+    return message

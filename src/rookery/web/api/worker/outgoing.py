@@ -1,0 +1,185 @@
+"""From the core to the wire: what a worker is given to play, and why it gets nothing.
+
+Only keys that mean something are sent, and none with null: a worker asks which keys are there.
+"""
+
+from collections import Counter
+from typing import TypeVar, cast
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict, replace
+
+from rookery.core.answers import Alive, Grant, Refusal, Waiting
+from rookery.core.engine import STOCKFISH
+from rookery.core.kinds import SprtTest, SpsaTuning
+from rookery.core.plan import Draw, Resign
+from rookery.core.run import STOCKFISH_NPS, Run
+from rookery.protocol.encoding import finite
+from rookery.protocol.run_args import (
+    DrawRule,
+    HouseArgs,
+    PgnDetail,
+    ResignRule,
+    SprtTask,
+    SpsaMark,
+    TaskArgs,
+    Variant,
+)
+from rookery.protocol.stats import stats_of
+from rookery.protocol.worker.answers import (
+    AliveAnswer,
+    EndAnswer,
+    GrantedRun,
+    MyTask,
+    SpsaAnswer,
+    TaskAnswer,
+    spsa_slots,
+    spsa_values,
+    task_refused,
+    update_refused,
+    waiting,
+)
+from rookery.service.fleet.workers import Drawn
+
+V = TypeVar("V")
+
+MOST_REASONS = 3
+
+
+def task_answer(answer: Grant | Waiting | Refusal) -> TaskAnswer:
+    """request_task."""
+    if isinstance(answer, Refusal):
+        return task_refused(answer.why)
+    if isinstance(answer, Waiting):
+        return waiting(_reasons(answer) or UNSET)
+    run, task = answer.run, answer.task
+    mine = MyTask(num_games=task.games, start=task.start, stats=stats_of(task.results))
+    granted = GrantedRun(id=run.id, args=args_of(run), my_task=mine)
+    return TaskAnswer(run=granted, task_id=task.id)
+
+
+def alive_answer(answer: Alive) -> AliveAnswer:
+    """beat and update_task."""
+    if answer.error:
+        return update_refused(answer.error)
+    return AliveAnswer(task_alive=answer.alive, info=answer.info or UNSET)
+
+
+def end_answer(answer: Alive) -> EndAnswer:
+    """failed_task: nothing to say, unless the task had ended before."""
+    return EndAnswer(task_alive=False, info=answer.info) if answer.info else EndAnswer()
+
+
+def spsa_answer(answer: Drawn | Alive) -> SpsaAnswer:
+    """request_spsa."""
+    if isinstance(answer, Alive):
+        return SpsaAnswer(task_alive=answer.alive, info=answer.info or UNSET)
+    if answer.final:
+        return spsa_slots(answer.tune, answer.perturbations)
+    return spsa_values(answer.tune, answer.perturbations[0])
+
+
+def args_of(run: Run) -> TaskArgs:
+    """A run as far as a worker needs it."""
+    official, ours = _official(run), _ours(run)
+    return official if ours == NOTHING_OF_OURS else replace(official, **asdict(ours))
+
+
+def _official(run: Run) -> TaskArgs:
+    """What every worker reads: new and base engine are the first two sides."""
+    plan = run.plan
+    new, base = plan.sides[0], plan.sides[1]
+    return TaskArgs(
+        num_games=plan.games,
+        tc=str(plan.side_tc(base)),
+        new_tc=str(plan.side_tc(new)),
+        threads=plan.threads,
+        new_tag=new.tag,
+        base_tag=base.tag,
+        resolved_new=new.commit,
+        resolved_base=base.commit,
+        msg_new=new.message,
+        msg_base=base.message,
+        tests_repo=new.repository,
+        new_signature=new.signature,
+        base_signature=base.signature,
+        new_options=new.options,
+        base_options=base.options,
+        new_nets=new.nets,
+        base_nets=base.nets,
+        book=plan.book.name,
+        book_depth=str(plan.book.depth),
+        book_sri=plan.book.sri or UNSET,
+        adjudication=plan.rules.adjudicated,
+        sprt=_sprt(run),
+        spsa=SpsaMark() if isinstance(run.kind, SpsaTuning) else UNSET,
+        username=plan.owner,
+        info=plan.info,
+    )
+
+
+def _ours(run: Run) -> HouseArgs:
+    """What only our worker knows; nothing where an official one could play the run."""
+    plan, rules = run.plan, run.plan.rules
+    new, base = plan.sides[0], plan.sides[1]
+    apart = new.repository != base.repository
+    return HouseArgs(
+        new_engine=_if(new.engine != STOCKFISH.name, new.engine),
+        base_engine=_if(base.engine != STOCKFISH.name, base.engine),
+        new_repo=_if(apart, new.repository),
+        base_repo=_if(apart, base.repository),
+        new_threads=UNSET if new.threads is None else new.threads,
+        base_threads=UNSET if base.threads is None else base.threads,
+        new_uci=dict(new.uci) or UNSET,
+        base_uci=dict(base.uci) or UNSET,
+        resign=_resign(rules.resign),
+        draw=_draw(rules.draw),
+        syzygy_men=rules.syzygy_men or UNSET,
+        scaling=UNSET if rules.scaled else "off",
+        reference_nps=_if(run.reference_nps != STOCKFISH_NPS, finite(run.reference_nps)),
+        pgn_detail=_if(bool(rules.pgn_detail), cast("PgnDetail", rules.pgn_detail)),
+        time_margin_ms=UNSET if rules.time_margin_ms is None else rules.time_margin_ms,
+        variant=_if(bool(rules.variant), cast("Variant", rules.variant)),
+        strict_pv=rules.strict_pvs or UNSET,
+    )
+
+
+def _sprt(run: Run) -> SprtTask | UnsetType:
+    kind = run.kind
+    if not isinstance(kind, SprtTest):
+        return UNSET
+    spec = kind.spec
+    return SprtTask(
+        batch_size=spec.batch_size,
+        elo0=spec.elo0,
+        elo1=spec.elo1,
+        alpha=spec.alpha,
+        beta=spec.beta,
+        elo_model=spec.model.value,
+        state=kind.state.verdict.value,
+        llr=finite(kind.state.llr),
+    )
+
+
+def _resign(rule: Resign | None) -> ResignRule | UnsetType:
+    return ResignRule(rule.score, rule.moves, rule.two_sided) if rule else UNSET
+
+
+def _draw(rule: Draw | None) -> DrawRule | UnsetType:
+    return DrawRule(rule.from_move, rule.moves, rule.score) if rule else UNSET
+
+
+def _if(wanted: bool, value: V) -> V | UnsetType:
+    return value if wanted else UNSET
+
+
+def _reasons(answer: Waiting) -> str:
+    """Why there is nothing to do, for the person who looks at the worker's screen."""
+    counts: Counter[str] = Counter()
+    for reason, number in answer.reasons:
+        counts[reason.sentence] += number
+    said = [f"{sentence} ({number})" for sentence, number in counts.most_common(MOST_REASONS)]
+    return f"no task: {'; '.join(said)}" if said else ""
+
+
+NOTHING_OF_OURS = HouseArgs()

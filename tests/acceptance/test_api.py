@@ -1,0 +1,95 @@
+"""A real server with a real database, driven as scripts drive it."""
+
+import hashlib
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from rookery.client import ApiRefused, Client
+from rookery.client.transport import HttpTransport
+from rookery.core.run import DisplayState
+from rookery.protocol import v1
+from tests.commands import add_user, said
+from tests.served import Served, served
+from tests.unit.service.submission.samples import SPRT, body
+
+
+def token_of(user: str, data: Path, *words: str) -> str:
+    return said("token", "create", "--user", user, *words, data=data).stdout.splitlines()[-1]
+
+
+def assert_unblocked(server: Served) -> None:
+    blocked = [each for each in server.events() if each["event"] == "loop_violation"]
+    assert blocked == []
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder in which Boris, who may approve, and Olga have accounts."""
+    folder = tmp_path / "data"
+    add_user("boris", folder, "--approver", "--machine-limit", "1000000")
+    add_user("olga", folder)
+    return folder
+
+
+def test_a_run_lives_through_a_kill(data: Path) -> None:
+    token = token_of("boris", data)
+    with served(data) as server:
+        client = Client.at(server.address, token)
+        made = client.submit(body(sprt=SPRT))
+        assert client.approve(made.id).state is DisplayState.PAUSED
+        before = client.run(made.id)
+        server.kill()
+    with served(data) as server:
+        again = Client.at(server.address, token)
+        # Shares are worked out again after a start.
+        after = again.run(made.id)
+        assert msgspec.structs.replace(after, args=before.args) == before
+        assert [run.id for run in again.runs().runs] == [made.id]
+        assert again.stop(made.id).state is DisplayState.FINISHED
+        finished = again.runs(state=v1.ListedState.FINISHED)
+        assert [run.id for run in finished.runs] == [made.id]
+        status, listed = server.get("/api/finished_runs?page=1")
+        assert (status, made.id in listed) == (200, True)
+        assert_unblocked(server)
+
+
+def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) -> None:
+    with served(data) as server:
+        assert server.until("ready")
+        token = token_of("olga", data)
+        made = Client.at(server.address, token).submit(body())
+        assert made.state is DisplayState.PENDING
+        with pytest.raises(ApiRefused, match="403"):
+            Client.at(server.address, token).approve(made.id)
+        assert_unblocked(server)
+
+
+def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
+    token = token_of("olga", data, "--worker")
+    with served(data) as server:
+        call = {"password": token, "worker_info": {"username": "olga"}}
+        answer = HttpTransport(server.address).call(
+            "POST", "/api/request_version", msgspec.json.encode(call)
+        )
+        assert b'"version":325' in answer
+        assert b"error" not in answer
+        with pytest.raises(ApiRefused, match="403"):
+            Client.at(server.address, token).users()
+
+
+def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) -> None:
+    weights = bytes(range(256)) * 8000
+    file = tmp_path / f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue"
+    file.write_bytes(weights)
+    with served(data) as server:
+        assert server.until("ready")
+        assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 0
+        answer = httpx.get(f"{server.address}/api/nn/{file.name}")
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.content == weights
+        plain = HttpTransport(server.address).call("GET", f"/api/nn/{file.name}")
+        assert plain == weights
+        assert_unblocked(server)

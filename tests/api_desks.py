@@ -1,0 +1,51 @@
+"""A desk for people's programs on in-memory twins."""
+
+import secrets
+from pathlib import Path
+
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.service.bearers import Bearers
+from rookery.service.blobs import Blobs
+from rookery.service.nets import Downloads
+from rookery.service.tokens import Tokens
+from rookery.service.users import Users
+from rookery.storage.blobs import FolderBlobs, MemoryBlobs
+from rookery.storage.memory import MemoryTokens
+from rookery.storage.nets import MemoryNets
+from rookery.web.api.desk import ApiDesk
+from rookery.web.streams import Streams
+from tests.desks import Back
+
+
+def make_api_desk(
+    back: Back,
+    users: Users,
+    *,
+    threads: Threads,
+    clock: Clock,
+    streams: Streams,
+    tokens: Tokens | None = None,
+    files: Path | None = None,
+) -> ApiDesk:
+    """Files lie in a folder where one is given, because only those are sent piece by piece."""
+    nets = MemoryNets()
+    return ApiDesk(
+        fleet=back.desk.fleet,
+        reads=back.store.reads,
+        users=users,
+        bearers=Bearers(tokens or MemoryTokens(users), users, clock),
+        pgns=back.pgns,
+        games=_folder(files, "games", clock),
+        nets=nets,
+        net_files=_folder(files, "nets", clock),
+        downloads=Downloads(nets),
+        streams=streams,
+        threads=threads,
+        clock=clock,
+        chance=secrets.token_bytes,
+    )
+
+
+def _folder(files: Path | None, name: str, clock: Clock) -> Blobs:
+    return MemoryBlobs() if files is None else FolderBlobs(files / name, clock)

@@ -1,0 +1,85 @@
+"""A desk for workers on in-memory twins, and the step that opens its fleet."""
+
+from dataclasses import dataclass, field
+
+from rookery.boundary.domains import Declaration, Domain
+from rookery.boundary.gate import Gate
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock, SystemClock
+from rookery.logs import Log
+from rookery.service.credentials import Credentials, NoTokens, WorkerTokens
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.passwords import Passwords
+from rookery.service.pgns import PgnStore
+from rookery.service.users import User, Users
+from rookery.storage.blobs import MemoryBlobs
+from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.memory import MemoryUsers
+from rookery.storage.pgns import MemoryPgns
+from rookery.web.api.worker.desk import Desk
+from rookery.web.steps import Step
+from tests.unit.web.fakes import RecordedLog
+
+KEY = b"a key for tests only"
+
+
+@dataclass(slots=True)
+class Standing:
+    """What a test may change about a desk while it is used."""
+
+    primary: bool = True
+    trusted: set[str] = field(default_factory=set)
+
+    def is_primary(self) -> bool:
+        return self.primary
+
+    async def trusts(self, user: User) -> bool:
+        return user.name in self.trusted
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """What lies behind a desk, for a test to look at."""
+
+    desk: Desk
+    store: MemoryStore
+    pgns: MemoryPgns
+    blobs: MemoryBlobs
+    standing: Standing
+
+    def step(self) -> Step:
+        why = Declaration(Domain.LOOP, "reads the twins")
+        return Step("fleet", why, self.desk.fleet.open, self.desk.fleet.close)
+
+
+def make_back(
+    *,
+    users: Users | None = None,
+    tokens: WorkerTokens | None = None,
+    threads: Threads | None = None,
+    clock: Clock | None = None,
+    log: Log | None = None,
+    store: MemoryStore | None = None,
+) -> Back:
+    clock, threads, store = clock or SystemClock(), threads or Threads(), store or MemoryStore()
+    fleet = Fleet(store, clock, log or RecordedLog())
+    pgns, blobs, standing = MemoryPgns(), MemoryBlobs(), Standing()
+    credentials = Credentials(
+        users or MemoryUsers(),
+        Passwords(threads, clock, KEY),
+        tokens or NoTokens(),
+        clock,
+        KEY,
+    )
+    fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
+    desk = Desk(
+        fleet=fleet,
+        credentials=credentials,
+        pgns=PgnStore(fleet, pgns, blobs, threads, clock),
+        gate=Gate("request_task", 5),
+        threads=threads,
+        clock=clock,
+        is_primary=standing.is_primary,
+        trusts=standing.trusts,
+    )
+    return Back(desk, store, pgns, blobs, standing)

@@ -1,0 +1,1 @@
+"""The fleet's rows, in PostgreSQL and in memory."""

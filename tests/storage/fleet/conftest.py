@@ -1,0 +1,28 @@
+"""One contract, held by PostgreSQL and by its twin in memory alike."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.store import FleetStore
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from tests.storage.fleet.scenes import Store, opened
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def store(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[Store]:
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    async with opened(database, queries) as found:
+        yield found
+
+
+@pytest.fixture
+async def postgres_store(database: Target, queries: Queries) -> AsyncIterator[FleetStore]:
+    async with opened(database, queries) as found:
+        yield found

@@ -1,0 +1,197 @@
+"""Runs, tasks and actions of every shape that may have to be kept."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from rookery.core.engine import Tool
+from rookery.core.events import Action, Event
+from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.core.machine import Abilities, Machine
+from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
+from rookery.core.results import Results
+from rookery.core.run import Run, Status
+from rookery.core.spsa import Issued, Sample
+from rookery.core.stats.flags import Flag
+from rookery.core.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
+from rookery.core.tally import Tally
+from rookery.core.task import Task
+from rookery.core.timecontrol import Clock, Depth, MoveTime, Nodes
+from rookery.protocol.user.action_filter import All, Among, Compare, Either, Order, Value
+from rookery.protocol.user.filter_parsing import NUMBER_FIELDS, TEXT_FIELDS
+from tests.unit.core.makers import NOW, make_run, run_id, spsa
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+counts = st.integers(0, 2**31 - 1)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+moments = st.integers(0, 4 * 10**15).map(lambda us: EPOCH + timedelta(microseconds=us))
+words = st.frozensets(texts, max_size=3)
+ids = st.binary(min_size=12, max_size=12).map(bytes.hex)
+
+times = st.one_of(
+    st.builds(Clock, floats, floats, st.none() | counts),
+    st.builds(Nodes, counts),
+    st.builds(Depth, counts),
+    st.builds(MoveTime, floats),
+)
+sides = st.builds(
+    Side,
+    tag=texts,
+    commit=texts,
+    message=texts,
+    options=texts,
+    uci=st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
+    nets=st.lists(texts, max_size=2).map(tuple),
+    tc=st.none() | times,
+    threads=st.none() | counts,
+)
+rules = st.builds(
+    Rules,
+    resign=st.none() | st.builds(Resign, counts, counts, st.booleans()),
+    draw=st.none() | st.builds(Draw, counts, counts, counts),
+    time_margin_ms=st.none() | counts,
+)
+plans = st.builds(
+    Plan,
+    sides=st.lists(sides, min_size=1, max_size=3).map(tuple),
+    games=counts,
+    tc=times,
+    owner=texts,
+    book=st.builds(Book, texts, counts, st.booleans()),
+    rules=rules,
+    wishes=st.builds(Wishes, texts, texts, st.booleans()),
+    priority=st.integers(-(2**31), 2**31),
+    info=texts,
+)
+overshoots = st.builds(Overshoot, counts, counts, floats, floats, floats, floats, floats, floats)
+sprts = st.builds(
+    SprtTest,
+    st.builds(
+        Sprt,
+        st.floats(-900, 0),
+        st.floats(1, 900),
+        st.sampled_from(EloModel),
+        batch_size=st.integers(1, 9),
+    ),
+    st.builds(
+        SprtState,
+        floats,
+        st.sampled_from(Verdict),
+        st.none() | overshoots,
+        counts,
+        st.none() | counts,
+    ),
+)
+samples = st.tuples(st.builds(Sample, floats, floats, floats))
+
+
+@st.composite
+def tunes(draw: st.DrawFn) -> SpsaTuning:
+    tune = spsa().tune
+    thetas, history = draw(st.tuples(floats)), draw(st.lists(samples, max_size=4))
+    return SpsaTuning(replace(tune, thetas=thetas, iteration=7, history=tuple(history)))
+
+
+kinds: st.SearchStrategy[Kind] = st.one_of(st.just(Fixed()), sprts, tunes())
+results = st.builds(Results, counts, counts, counts, counts, counts, st.tuples(*[counts] * 5))
+statuses = st.builds(
+    Status, texts, st.booleans(), st.booleans(), st.booleans(), counts, st.sampled_from(Flag)
+)
+tallies = st.builds(Tally, counts, counts, counts, counts, counts, results)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    return replace(
+        make_run("a"),
+        plan=draw(plans),
+        kind=draw(kinds),
+        created=draw(moments),
+        updated=draw(moments),
+        status=draw(statuses),
+        tally=draw(tallies),
+        reference_nps=draw(floats),
+        rescheduled_from=draw(st.just("") | ids),
+    )
+
+
+machines = st.builds(
+    Machine,
+    user=texts,
+    key=texts,
+    cores=counts,
+    memory=counts,
+    nps=floats,
+    address=texts,
+    abilities=st.builds(
+        Abilities,
+        rookery=st.booleans(),
+        cpu_flags=words,
+        tools=st.lists(st.builds(Tool, texts, st.tuples(counts)), max_size=2).map(tuple),
+        teams=words,
+    ),
+    only=words,
+    details=texts,
+    seal=texts,
+)
+tickets = st.none() | st.lists(
+    st.builds(Issued, counts, st.binary(max_size=4), st.booleans()), max_size=3
+).map(tuple)
+tasks = st.builds(
+    Task,
+    run=st.just(make_run("a").id),
+    id=st.integers(0, 3),
+    start=counts,
+    games=counts,
+    machine=machines,
+    created=moments,
+    reported=moments,
+    results=results,
+    ticket=tickets,
+    active=st.booleans(),
+    bad=st.booleans(),
+    too_fast=st.booleans(),
+)
+
+# The log, with few different values, so that filters find something.
+names = st.sampled_from(["ann", "bob", "Änne", "zoë", "Ann"])
+seconds = st.integers(0, 5)
+events = st.builds(
+    Event,
+    st.sampled_from(Action),
+    seconds.map(lambda second: NOW.replace(second=second)),
+    names,
+    st.sampled_from(["", run_id("a"), run_id("b")]),
+    names,
+    st.just("") | names,
+    st.none() | st.integers(0, 3),
+    st.just("") | names,
+)
+_TEXTS = names | st.sampled_from([*map(str, Action), run_id("a"), "1", "2", ""])
+_NUMBERS: dict[str, st.SearchStrategy[Value]] = {
+    "time": seconds.map(lambda second: NOW.timestamp() + second) | st.sampled_from([1e12, -1e12]),
+    "task_id": st.integers(-1, 4),
+}
+_VALUES: dict[str, st.SearchStrategy[Value]] = {
+    name: _NUMBERS.get(name, _TEXTS) for name in NUMBER_FIELDS | TEXT_FIELDS
+}
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Compare | Among:
+    field = draw(st.sampled_from(sorted(_VALUES)))
+    if draw(st.booleans()):
+        return Compare(field, draw(st.sampled_from(Order)), draw(_VALUES[field]))
+    values = draw(st.lists(_VALUES[field], min_size=1, max_size=3))
+    return Among(field, tuple(values), draw(st.booleans()))
+
+
+filters = st.recursive(
+    comparisons(),
+    lambda parts: st.lists(parts, max_size=3).flatmap(
+        lambda some: st.sampled_from([All(tuple(some)), Either(tuple(some))])
+    ),
+    max_leaves=6,
+)

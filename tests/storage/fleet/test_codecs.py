@@ -1,0 +1,88 @@
+"""Whatever a run or a task is, it comes out of its rows as it went in."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rookery.core.kinds import Fixed
+from rookery.core.run import Run
+from rookery.core.task import Task
+from rookery.storage.fleet.kinds import (
+    UnknownKind,
+    UnknownTicket,
+    taken_apart,
+    ticket_of,
+    ticket_text,
+)
+from rookery.storage.fleet.store import FleetStore
+from tests.storage.fleet.scenes import changed, kept, make_task
+from tests.storage.fleet.strategies import runs, tasks
+from tests.unit.core.makers import make_run
+
+pytestmark = pytest.mark.anyio
+
+AGAINST_ROWS = settings(
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@AGAINST_ROWS
+@given(runs())
+async def test_a_run_comes_back_as_it_was(postgres_store: FleetStore, run: Run) -> None:
+    await postgres_store.reads._pool.execute("TRUNCATE runs CASCADE")
+    await kept(postgres_store, changed(run))
+    assert await postgres_store.reads.run(run.id) == run
+
+
+@AGAINST_ROWS
+@given(st.lists(tasks, min_size=1, max_size=6))
+async def test_a_task_comes_back_as_it_was(postgres_store: FleetStore, some: list[Task]) -> None:
+    """Whether it is new, was written before, or comes more than once."""
+    commits = await postgres_store.take()
+    await postgres_store.reads._pool.execute("TRUNCATE runs CASCADE")
+    commits.put(changed(make_run("a")))
+    last = {task.id: task for task in some}
+    for task in some:
+        first = replace(last[task.id], results=task.results, ticket=task.ticket)
+        sequence = commits.put(changed(replace(first, run=make_run("a").id)))
+        if task.active:
+            await commits.committed(sequence)
+    await commits.committed(commits.put(changed(*last.values())))
+    found = await postgres_store.reads.tasks(make_run("a").id)
+    assert {task.id: task for task in found} == last
+    assert all(task.machine.details == last[task.id].machine.details for task in found)
+
+
+def test_a_kind_that_nobody_knows_is_named() -> None:
+    with pytest.raises(UnknownKind, match="fixed"):
+        taken_apart(Fixed(), shapes={})
+
+
+async def test_a_row_of_an_unknown_kind_is_named(postgres_store: FleetStore) -> None:
+    await kept(postgres_store, changed(make_run("a")))
+    await postgres_store.reads._pool.execute("UPDATE runs SET kind = 'gauntlet'")
+    with pytest.raises(UnknownKind, match="gauntlet"):
+        await postgres_store.reads.run(make_run("a").id)
+
+
+def test_a_ticket_that_nobody_knows_is_named() -> None:
+    with pytest.raises(UnknownTicket, match="something"):
+        ticket_text("something")
+    with pytest.raises(UnknownKind, match="gauntlet"):
+        ticket_of('{"gauntlet": 1}')
+
+
+async def test_texts_that_postgres_refuses_are_replaced(postgres_store: FleetStore) -> None:
+    run = make_run("a")
+    machine = replace(make_task(run).machine, compiler="a\0b", details="c\ud800", host="\\u0000")
+    named = replace(run, plan=replace(run.plan, info="x\0", owner="\0"))
+    await kept(postgres_store, changed(named, replace(make_task(run), machine=machine)))
+    found = await postgres_store.reads.task(run.id, 0)
+    assert found is not None
+    assert (found.machine.compiler, found.machine.details) == ("a\ufffdb", "c?")
+    assert found.machine.host == "\\u0000"

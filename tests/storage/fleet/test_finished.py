@@ -1,0 +1,86 @@
+"""Lists of finished runs."""
+
+from dataclasses import replace
+
+import pytest
+
+from rookery.core.run import Run
+from rookery.core.spsa import Sample
+from rookery.core.stats.flags import Flag
+from rookery.core.timecontrol import parse
+from rookery.service.fleet.ports import FinishedQuery
+from tests.storage.fleet.scenes import Store, changed, finished, kept
+from tests.unit.core.makers import later, make_plan, make_run, spsa
+
+pytestmark = pytest.mark.anyio
+
+
+async def names(store: Store, query: FinishedQuery) -> list[str]:
+    """The runs of a page by the first letter of their names."""
+    return [bytes.fromhex(run.id)[:1].decode() for run in await store.reads.finished(query)]
+
+
+@pytest.fixture
+def runs() -> tuple[Run, ...]:
+    long = make_run("c", make_plan(tc=parse("60+0.6")))
+    other = make_run("d", make_plan(owner="otto", engine="Tiny"))
+    return (
+        finished("a", 1, flag=Flag.GREEN),
+        finished("b", 5, flag=Flag.YELLOW),
+        finished("c", 3, run=long),
+        finished("d", 4, run=other),
+        finished("e", 9, deleted=True),
+        make_run("f"),
+    )
+
+
+async def test_they_come_newest_first_without_deleted_and_running_ones(
+    store: Store, runs: tuple[Run, ...]
+) -> None:
+    await kept(store, changed(*runs))
+    assert await names(store, FinishedQuery()) == ["b", "d", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (FinishedQuery(page_size=3), ["b", "d", "c"]),
+        (FinishedQuery(page=2, page_size=3), ["a"]),
+        (FinishedQuery(page=3, page_size=3), []),
+        (FinishedQuery(owner="otto"), ["d"]),
+        (FinishedQuery(owner="otto' OR true --"), []),
+        (FinishedQuery(owner="\0"), []),
+        (FinishedQuery(green_only=True), ["a"]),
+        (FinishedQuery(yellow_only=True), ["b"]),
+        (FinishedQuery(green_only=True, yellow_only=True), []),
+        (FinishedQuery(ltc_only=True), ["c"]),
+        (FinishedQuery(since=later(4)), ["b", "d"]),
+        (FinishedQuery(hidden=frozenset({"Tiny", "x"})), ["b", "c", "a"]),
+    ],
+)
+async def test_they_can_be_chosen(
+    store: Store, runs: tuple[Run, ...], query: FinishedQuery, expected: list[str]
+) -> None:
+    await kept(store, changed(*runs))
+    assert await names(store, query) == expected
+
+
+async def test_a_run_that_is_opened_again_leaves_the_list(store: Store) -> None:
+    commits = await store.take()
+    await commits.committed(commits.put(changed(finished("a"))))
+    assert await names(store, FinishedQuery()) == ["a"]
+    await commits.committed(commits.put(changed(make_run("a"))))
+    assert await names(store, FinishedQuery()) == []
+
+
+async def test_the_history_of_a_tune_is_in_the_run_and_not_in_lists(store: Store) -> None:
+    tuning = spsa()
+    moved = replace(tuning, tune=replace(tuning.tune, history=(_sample(1.0), _sample(2.5))))
+    run = finished("a", run=make_run("a", kind=moved))
+    await kept(store, changed(run))
+    assert await store.reads.run(run.id) == run
+    assert await store.reads.finished(FinishedQuery()) == (replace(run, kind=tuning),)
+
+
+def _sample(theta: float) -> tuple[Sample, ...]:
+    return (Sample(theta, 0.1, 0.2),)

@@ -1,0 +1,85 @@
+"""The log of actions: in order, and filtered as the filter language says."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rookery.core.changes import Changes
+from rookery.core.events import Action, Event
+from rookery.protocol.user.action_filter import All, Compare, Expression, Order, matches
+from rookery.service.fleet.ports import Batch
+from rookery.storage.fleet.logbook import documented
+from rookery.storage.fleet.store import FleetStore
+from tests.storage.fleet.scenes import Store, changed, kept
+from tests.storage.fleet.strategies import events, filters
+from tests.unit.core.makers import NOW, later, make_plan, make_run
+
+pytestmark = pytest.mark.anyio
+
+EVERYTHING = All(())
+FAILED = Event(Action.FAILED_TASK, NOW, "ann", make_run("a").id, "a-1", "no disk", 3, "ann-4cores")
+DELETED = Event(Action.DELETE_RUN, later(1), "bob", make_run("b").id, "b-1")
+STOPPED = Event(Action.STOP_RUN, later(1), "bob", make_run("b").id, "b-1", "")
+
+
+def logged(*events: Event) -> Batch:
+    return Batch(Changes(events=events))
+
+
+async def test_events_come_newest_first(store: Store) -> None:
+    await kept(store, logged(DELETED, FAILED), logged(STOPPED))
+    assert list(await store.reads.events(10)) == [STOPPED, DELETED, FAILED]
+    assert list(await store.reads.events(1)) == [STOPPED]
+    assert list(await store.reads.events(10, before=later(1))) == [FAILED]
+
+
+async def test_a_line_has_the_fields_of_its_action(store: Store) -> None:
+    await kept(store, logged(FAILED, DELETED, STOPPED))
+    stopped, deleted, failed = await store.reads.actions(EVERYTHING)
+    assert failed == documented(1, FAILED)
+    assert deleted == documented(2, DELETED)
+    assert stopped == documented(3, STOPPED)
+
+
+async def test_at_most_so_many_lines_are_given(store: Store) -> None:
+    await kept(store, logged(*[FAILED] * 5))
+    assert [action.id for action in await store.reads.actions(EVERYTHING, limit=2)] == ["5", "4"]
+
+
+async def test_actions_on_hidden_engines_are_left_out(store: Store) -> None:
+    secret = make_run("b", make_plan(engine="Tiny"))
+    await kept(store, changed(make_run("a"), secret), logged(FAILED, DELETED))
+    found = await store.reads.actions(EVERYTHING, hidden={"Tiny"})
+    assert [action.run_id for action in found] == [make_run("a").id]
+
+
+@pytest.mark.parametrize("text", ["'; DROP TABLE actions; --", "\0", "$1", "\ud800"])
+async def test_a_hostile_value_finds_nothing_and_harms_nothing(store: Store, text: str) -> None:
+    await kept(store, logged(FAILED))
+    assert await store.reads.actions(Compare("username", Order.EQUAL, text)) == ()
+    assert len(await store.reads.actions(Compare("message", Order.UNEQUAL, text))) == 1
+
+
+async def test_texts_that_postgres_refuses_do_not_make_a_commit_fail(store: Store) -> None:
+    await kept(store, logged(replace(FAILED, message="a\0b\ud800c", actor="x\0")))
+    assert len(await store.reads.actions(EVERYTHING)) == 1
+
+
+@settings(
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(events, min_size=5, max_size=8), filters)
+async def test_sql_chooses_what_the_filter_means(
+    postgres_store: FleetStore, some: list[Event], wanted: Expression
+) -> None:
+    first = len(await postgres_store.reads.actions(EVERYTHING, limit=10_000))
+    await kept(postgres_store, logged(*some))
+    log = [documented(first + number, event) for number, event in enumerate(some, 1)]
+    found = await postgres_store.reads.actions(wanted, limit=10_000)
+    mine = {action for action in found if int(action.id) > first}
+    assert mine == {action for action in log if matches(wanted, action)}

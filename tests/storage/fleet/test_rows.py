@@ -1,0 +1,191 @@
+"""What is committed is what is read: one contract for PostgreSQL and its twin in memory."""
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from rookery.core.changes import Changes, Closing
+from rookery.core.purge import BadTask
+from rookery.core.results import NOTHING
+from rookery.core.stats.residuals import Colour
+from rookery.core.tally import recounted
+from rookery.service.fleet.ports import Batch, Block, Provenance, Recalled, Seen
+from tests.storage.fleet.scenes import (
+    UNKNOWN,
+    Store,
+    changed,
+    finished,
+    kept,
+    make_sample,
+    make_task,
+    played,
+)
+from tests.unit.core.makers import NOW, later, make_run, pairs
+
+pytestmark = pytest.mark.anyio
+
+RUN = make_run("a")
+TASK = make_task(RUN)
+
+
+async def test_what_nobody_wrote_is_not_there(store: Store) -> None:
+    await store.take()
+    assert await store.reads.run(UNKNOWN) is None
+    assert await store.reads.task(UNKNOWN, 0) is None
+    assert await store.reads.tasks(UNKNOWN) == ()
+    assert (await store.reads.snapshot()).runs == ()
+
+
+async def test_of_a_row_that_changes_often_the_last_value_stays(store: Store) -> None:
+    later_task = replace(TASK, results=pairs(ww=3), reported=later(5))
+    await kept(
+        store,
+        changed(played(RUN, TASK), TASK),
+        changed(replace(TASK, results=pairs(ww=1))),
+        changed(replace(TASK, results=pairs(ww=2))),
+        changed(played(RUN, later_task), later_task),
+    )
+    assert await store.reads.task(RUN.id, 0) == later_task
+    assert await store.reads.run(RUN.id) == played(RUN, later_task)
+
+
+async def test_later_commits_change_what_earlier_ones_wrote(store: Store) -> None:
+    commits = await store.take()
+    for wins in range(3):
+        task = replace(TASK, results=pairs(ww=wins))
+        await commits.committed(commits.put(changed(played(RUN, task), task)))
+        assert await store.reads.task(RUN.id, 0) == task
+        assert await store.reads.run(RUN.id) == played(RUN, task)
+
+
+async def test_a_modified_plan_is_kept(store: Store) -> None:
+    commits = await store.take()
+    commits.put(changed(RUN))
+    longer = replace(RUN, plan=replace(RUN.plan, games=90_000))
+    await commits.committed(commits.put(changed(longer)))
+    assert await store.reads.run(RUN.id) == longer
+
+
+async def test_a_machine_that_describes_itself_anew_is_kept(store: Store) -> None:
+    commits = await store.take()
+    await commits.committed(commits.put(changed(RUN, TASK)))
+    again = replace(TASK, machine=replace(TASK.machine, nps=5e5, details="moved", seal="s"))
+    await commits.committed(commits.put(changed(again)))
+    found = await store.reads.task(RUN.id, 0)
+    assert found == again
+    assert found.machine.details == "moved"
+    assert found.machine.seal == "s"
+
+
+async def test_tasks_come_in_the_order_of_their_numbers(store: Store) -> None:
+    tasks = [make_task(RUN, number) for number in (2, 0, 1)]
+    await kept(store, changed(RUN, *tasks))
+    assert [task.id for task in await store.reads.tasks(RUN.id)] == [0, 1, 2]
+
+
+async def test_a_snapshot_has_unfinished_runs_with_their_active_tasks(store: Store) -> None:
+    over = replace(make_task(RUN, 1), active=False, results=pairs(ww=5))
+    run = played(RUN, TASK, over)
+    await kept(store, changed(run, TASK, over), changed(finished("b")))
+    found = await store.reads.snapshot()
+    assert found.runs == ((run, (TASK,)),)
+    assert found.corrections == ()
+
+
+async def test_wrong_sums_are_put_right_and_told(store: Store) -> None:
+    task = replace(TASK, results=pairs(ww=5))
+    wrong = replace(RUN, tally=replace(RUN.tally, committed=3))
+    await kept(store, changed(wrong, task))
+    found = await store.reads.snapshot()
+    right = played(RUN, task)
+    assert found.runs == ((right, (task,)),)
+    assert [(each.run, each.stored, each.counted) for each in found.corrections] == [
+        (RUN.id, wrong.tally, right.tally)
+    ]
+    assert await store.reads.run(RUN.id) == right
+    assert (await store.reads.snapshot()).corrections == ()
+
+
+async def test_the_tasks_of_a_run_that_ends_end_with_it(store: Store) -> None:
+    other = make_task(RUN, 1)
+    commits = await store.take()
+    commits.put(changed(played(RUN, TASK, other), TASK, other))
+    closing = Closing(RUN.id, NOW, (TASK, other))
+    over = replace(finished("a", run=RUN), tally=recounted(closing.rows()))
+    await commits.committed(commits.put(Batch(Changes(runs=(over,), closings=(closing,)))))
+    assert await store.reads.tasks(RUN.id) == (TASK.closed(), other.closed())
+    assert await store.reads.task(RUN.id, 1) == other.closed()
+
+
+async def test_a_run_that_opens_again_in_the_same_commit_has_its_old_tasks_closed(
+    store: Store,
+) -> None:
+    commits = await store.take()
+    await commits.committed(commits.put(changed(played(RUN, TASK), TASK)))
+    closing = Closing(RUN.id, NOW, (TASK,))
+    over = replace(finished("a", run=RUN), tally=recounted(closing.rows()))
+    new = make_task(RUN, 1)
+    again = played(RUN, TASK.closed(), new)
+    commits.put(Batch(Changes(runs=(over,), closings=(closing,))))
+    await commits.committed(commits.put(changed(again, new)))
+    assert await store.reads.tasks(RUN.id) == (TASK.closed(), new)
+    assert (await store.reads.snapshot()).runs == ((again, (new,)),)
+
+
+async def test_what_a_purge_struck_out_is_remembered_in_order(store: Store) -> None:
+    tasks = [replace(make_task(RUN, n), active=False, results=pairs(ww=n + 1)) for n in range(3)]
+    bad = tuple(BadTask(task, 10.0 * task.id, Colour.RED) for task in tasks[::-1])
+    struck = Changes(tasks=tuple(each.struck for each in bad))
+    await kept(store, changed(RUN, *tasks), Batch(struck, bad=bad))
+    assert await store.reads.bad_tasks(RUN.id) == bad
+    assert [task.results for task in await store.reads.tasks(RUN.id)] == [NOTHING] * 3
+
+
+async def test_blocks_are_put_changed_and_lifted(store: Store) -> None:
+    given = [Block("a", "why", NOW), Block("b", "no", NOW), Block("c", None, NOW)]
+    then = [Block("a", "why else", NOW), Block("b", None, NOW)]
+    await kept(store, Batch(blocks=tuple(given)), Batch(blocks=tuple(then)))
+    assert (await store.reads.snapshot()).blocks == {"a": "why else"}
+
+
+async def test_what_machines_played_is_remembered(store: Store) -> None:
+    first, second = Recalled("m", (RUN.id,), RUN.id), Recalled("n", (), "")
+    again = Recalled("m", (UNKNOWN, RUN.id), UNKNOWN)
+    await kept(store, Batch(recalled=(first, second)), Batch(recalled=(again,)))
+    await store.close()
+    assert set((await store.reads.snapshot()).recalled) == {again, second}
+
+
+async def test_signs_of_life_are_kept(store: Store) -> None:
+    await kept(store, changed(RUN, TASK, make_task(RUN, 1)), Batch(seen=(Seen(RUN.id, 0, NOW),)))
+    await store.close()
+    assert await store.reads.last_seen(RUN.id) == {0: NOW}
+
+
+async def test_provenance_is_kept_in_the_order_it_came(store: Store) -> None:
+    first = Provenance(RUN.id, 0, NOW, 8, "fastchess", "1.5", "n", "b", 1.25, 40.5)
+    second = replace(first, games=16, at=NOW - timedelta(seconds=1))
+    await kept(store, Batch(Changes(runs=(RUN,)), provenance=(first, second)))
+    assert await store.reads.provenance(RUN.id) == (first, second)
+
+
+async def test_a_chart_keeps_a_few_hundred_points_however_long_the_run(store: Store) -> None:
+    commits = await store.take()
+    sequence = commits.put(changed(RUN))
+    for games in range(2, 20_000, 14):
+        sequence = commits.put(Batch(samples=(make_sample(RUN, games),)))
+        if games % 400 == 2:
+            await commits.committed(sequence)
+    await commits.committed(sequence)
+    found = [sample.games for sample in await store.reads.samples(RUN.id)]
+    assert 128 <= len(found) <= 256
+    assert found == sorted(found)
+    assert found[-1] == 19_994
+    assert max(b - a for a, b in pairwise(found)) < 600
+
+
+async def test_a_point_of_a_chart_comes_back_as_it_was(store: Store) -> None:
+    await kept(store, Batch(Changes(runs=(RUN,)), samples=(make_sample(RUN, 32),)))
+    assert await store.reads.samples(RUN.id) == (make_sample(RUN, 32),)

@@ -1,0 +1,169 @@
+"""The store in PostgreSQL: tenures, closings that a crash interrupted, and what listeners hear."""
+
+import asyncio
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from rookery.core.changes import Changes, Closing
+from rookery.core.tally import recounted
+from rookery.service.fleet.ports import Batch, StateLost
+from rookery.storage.fence import FencedOff
+from rookery.storage.fleet.backlog import Slice
+from rookery.storage.fleet.commits import Limits
+from rookery.storage.fleet.gathering import Gathered
+from rookery.storage.fleet.store import FleetStore
+from rookery.storage.fleet.writing import RowsMissing, Writer
+from rookery.storage.lease import Lease
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from tests.database import pool_on
+from tests.storage.fleet.scenes import changed, finished, make_task, opened, played
+from tests.unit.core.makers import NOW, make_run, pairs
+
+pytestmark = pytest.mark.anyio
+
+RUN = make_run("a")
+SLOWLY = Limits(slice_rows=1)
+TASKS = tuple(make_task(RUN, number) for number in range(20))
+
+
+def ended() -> Batch:
+    """The run and all its tasks end."""
+    closing = Closing(RUN.id, NOW, TASKS)
+    over = replace(finished("a", run=RUN), tally=recounted(closing.rows()))
+    return Batch(Changes(runs=(over,), closings=(closing,)))
+
+
+async def active_rows(target: Target) -> int:
+    """Task rows that say they are active, whatever their run says."""
+    connection = await asyncpg.connect(**target.connect_args)
+    found: int = await connection.fetchval("SELECT count(*) FROM tasks WHERE active")
+    await connection.close()
+    return found
+
+
+async def crashed(store: FleetStore, *batches: Batch) -> None:
+    """All of it committed, and the writer ended before the rows of the tasks followed."""
+    commits = await store.take()
+    for batch in (changed(played(RUN, *TASKS), *TASKS), *batches):
+        await commits.committed(commits.put(batch))
+    await commits.end("a crash")
+
+
+async def test_a_run_that_ended_has_no_active_task_before_their_rows_are_written(
+    database: Target, queries: Queries
+) -> None:
+    async with opened(database, queries, SLOWLY) as store:
+        await crashed(store, ended())
+        assert await active_rows(database) > 0
+        assert not any(task.active for task in await store.reads.tasks(RUN.id))
+
+
+async def test_interrupted_closings_are_completed_by_the_next_snapshot(
+    database: Target, queries: Queries
+) -> None:
+    async with opened(database, queries, SLOWLY) as store:
+        await crashed(store, ended())
+        await store.take()
+        assert await active_rows(database) > 0
+        assert (await store.reads.snapshot()).runs == ()
+        assert await active_rows(database) == 0
+
+
+async def test_old_tasks_of_a_run_that_was_opened_again_stay_closed_after_a_crash(
+    database: Target, queries: Queries
+) -> None:
+    new = make_task(RUN, 20)
+    again = played(RUN, *(task.closed() for task in TASKS), new)
+    async with opened(database, queries, SLOWLY) as store:
+        await crashed(store, ended(), changed(again, new))
+        await store.take()
+        found = await store.reads.snapshot()
+        assert found.runs == ((again, (new,)),)
+        assert found.corrections == ()
+        assert await active_rows(database) == 1
+
+
+async def test_closing_writes_what_was_put(database: Target, queries: Queries) -> None:
+    async with opened(database, queries, Limits(slice_rows=3)) as store:
+        commits = await store.take()
+        commits.put(changed(played(RUN, *TASKS), *TASKS))
+        commits.put(ended())
+    assert await active_rows(database) == 0
+
+
+async def test_a_new_tenure_ends_the_old_one(postgres_store: FleetStore) -> None:
+    old = await postgres_store.take()
+    await old.committed(old.put(changed(RUN)))
+    new = await postgres_store.take()
+    with pytest.raises(StateLost):
+        old.put(changed(RUN))
+    await new.committed(new.put(changed(RUN, TASKS[0])))
+
+
+async def test_sequence_numbers_go_on_over_tenures(postgres_store: FleetStore) -> None:
+    first = await postgres_store.take()
+    last = first.put(changed(RUN))
+    await first.committed(last)
+    assert (await postgres_store.take()).put(changed(RUN)) == last + 1
+
+
+async def test_a_primary_of_the_past_loses_its_state(database: Target, queries: Queries) -> None:
+    async with opened(database, queries) as store, pool_on(database, "other") as pool:
+        commits = await store.take()
+        await Lease(pool, queries, instance="other", address="").take(force=True)
+        with pytest.raises(StateLost):
+            await commits.committed(commits.put(changed(RUN)))
+        assert await store.reads.run(RUN.id) is None
+
+
+async def test_rows_that_vanished_are_not_taken_for_written(
+    database: Target, queries: Queries
+) -> None:
+    async with pool_on(database) as pool:
+        lease = Lease(pool, queries, instance="test", address="")
+        writer = Writer(await lease.take(), queries)
+        gathered = Gathered()
+        gathered.add(changed(RUN, TASKS[0]))
+        await writer.write(gathered, Slice(), 1)
+        await pool.execute("TRUNCATE runs CASCADE")
+        with pytest.raises(RowsMissing):
+            await writer.write(gathered, Slice(), 2)
+
+
+async def test_a_fenced_writer_says_so(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        lease = Lease(pool, queries, instance="test", address="")
+        writer = Writer(await lease.take(), queries)
+        await lease.take()
+        with pytest.raises(FencedOff):
+            await writer.write(Gathered(), Slice(), 1)
+
+
+async def test_listeners_hear_of_many_commits_in_few_notices(
+    postgres_store: FleetStore, database: Target
+) -> None:
+    heard: list[object] = []
+    listener = await asyncpg.connect(**database.connect_args)
+    await listener.add_listener("fleet", lambda *said: heard.append(said[-1]))
+    commits = await postgres_store.take()
+    for number in range(30):
+        task = replace(TASKS[0], results=pairs(ww=number))
+        await commits.committed(commits.put(changed(played(RUN, task), task)))
+    await asyncio.sleep(0.6)
+    assert heard[-1] == f'{{"sequence":30,"runs":["{RUN.id}"]}}'
+    assert len(heard) < 10
+    await listener.close()
+
+
+async def test_a_heartbeat_survives_that_the_fence_is_taken_anew(
+    database: Target, queries: Queries
+) -> None:
+    async with pool_on(database) as pool:
+        lease = Lease(pool, queries, instance="test", address="")
+        await lease.take()
+        for _ in range(10):
+            await asyncio.gather(lease.take(), lease.renew(), lease.take(), lease.renew())
+        assert lease.is_held()

@@ -1,0 +1,21 @@
+"""Points of charts: how far apart they lie."""
+
+import pytest
+
+from rookery.storage.fleet.thinning import MOST_PLACES, period, place
+from tests.storage.fleet.scenes import make_sample
+from tests.unit.core.makers import make_run
+
+
+@pytest.mark.parametrize("games", [0, 2, 2047, 2048, 100_000, 3_200_000])
+def test_there_are_never_more_places_than_fit(games: int) -> None:
+    assert games // period(games) < MOST_PLACES
+
+
+def test_a_longer_run_keeps_every_other_place() -> None:
+    assert period(2047) == 8
+    assert period(2048) == 16
+
+
+def test_points_of_one_period_share_a_place() -> None:
+    assert [place(make_sample(make_run(), games)) for games in (8, 14, 16)] == [8, 8, 16]

@@ -1,0 +1,99 @@
+"""`rookery user` and `rookery token`, as a person would call them, with a server or without."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.commands import add_user, said
+from tests.faults.processes import processes_of
+from tests.served import served
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which Olga has an account."""
+    folder = tmp_path_factory.mktemp("accounts") / "data"
+    assert add_user("olga", folder).returncode == 0
+    return folder
+
+
+def test_a_token_is_alone_on_the_last_line(data: Path) -> None:
+    made = said("token", "create", "--user", "olga", data=data)
+    assert made.returncode == 0
+    assert made.stdout.splitlines()[-1].startswith("rk_")
+    assert processes_of(data) == {}
+
+
+def test_a_worker_token_is_for_workers(data: Path) -> None:
+    made = said("token", "create", "--user", "olga", "--worker", data=data)
+    assert made.stdout.splitlines()[-1].startswith("rkw_")
+    refused = said("token", "create", "--user", "olga", "--worker", "--scope=read", data=data)
+    assert refused.returncode == 2
+
+
+def test_a_token_can_be_listed_and_revoked(data: Path) -> None:
+    made = said("token", "create", "--user", "olga", "--note", "nightly", "--days=3", data=data)
+    identity, secret = made.stdout.split()[1], made.stdout.splitlines()[-1]
+    assert said("token", "revoke", identity, data=data).returncode == 0
+    listed = said("token", "list", "--user", "olga", data=data).stdout
+    (line,) = [line for line in listed.splitlines() if line.startswith(identity)]
+    assert "revoked" in line
+    assert "nightly" in line
+    assert secret not in listed
+
+
+def test_who_is_unknown_is_said(data: Path) -> None:
+    for words in (("token", "create", "--user", "nobody"), ("user", "block", "nobody")):
+        refused = said(*words, data=data)
+        assert (refused.returncode, refused.stderr) == (
+            3,
+            "rookery: There is no user named nobody.\n",
+        )
+    unknown = said("token", "revoke", "ffffff", data=data)
+    assert unknown.stderr == "rookery: There is no token ffffff.\n"
+
+
+def test_a_name_is_taken_once(data: Path) -> None:
+    again = add_user("olga", data)
+    assert again.returncode == 3
+    assert again.stderr == "rookery: There is already a user named olga.\n"
+
+
+def test_a_weak_password_is_refused(data: Path) -> None:
+    weak = said("user", "add", "sven", "--password-stdin", data=data, typed="password\n")
+    assert (weak.returncode, "too easy to guess" in weak.stderr) == (2, True)
+
+
+def test_without_a_person_a_password_must_be_given(data: Path) -> None:
+    silent = said("user", "passwd", "olga", data=data)
+    assert (silent.returncode, "--password-stdin" in silent.stderr) == (2, True)
+
+
+def test_users_are_blocked_and_let_in_again(data: Path) -> None:
+    assert said("user", "block", "olga", data=data).stdout == "Blocked olga.\n"
+    assert "blocked" in said("user", "list", data=data).stdout
+    assert said("user", "unblock", "olga", data=data).stdout == "Unblocked olga.\n"
+    assert "blocked" not in said("user", "list", data=data).stdout
+
+
+def test_the_commands_work_while_the_server_runs(data: Path) -> None:
+    with served(data) as server:
+        assert server.until("ready")
+        added = add_user("boris", data, "--approver", "--machine-limit", "1000000")
+        assert added.stdout == "Added boris, an approver.\n"
+        made = said("token", "create", "--user", "boris", data=data)
+        assert made.stdout.splitlines()[-1].startswith("rk_")
+        assert server.stop() == 0
+
+
+def test_a_net_is_taken_once_and_listed(data: Path, tmp_path: Path) -> None:
+    content = b"some weights"
+    file = tmp_path / f"nn-{hashlib.sha256(content).hexdigest()[:12]}.nnue"
+    file.write_bytes(content)
+    added = said("net", "add", str(file), "--user", "olga", data=data)
+    assert (added.returncode, added.stdout.startswith(f"Added {file.name}")) == (0, True)
+    assert file.name in said("net", "list", data=data).stdout
+    assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 3
+    assert said("net", "add", str(file), "--user", "nobody", data=data).returncode == 3
+    assert said("net", "add", str(tmp_path / "no"), "--user", "olga", data=data).returncode == 2

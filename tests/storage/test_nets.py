@@ -1,0 +1,55 @@
+"""Nets: one contract, held by PostgreSQL and by its twin in memory alike."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rookery.service.nets import Net, NetExists, Nets
+from rookery.storage.nets import MemoryNets, PostgresNets
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from tests.database import pool_on
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NET = Net("nn-0123456789ab.nnue", "a blob", 60_000_000, "olga", NOW)
+OLDER = replace(NET, name="nn-000000000000.nnue", blob="b", created=NOW - timedelta(days=1))
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def nets(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[Nets]:
+    if request.param == "memory":
+        yield MemoryNets()
+        return
+    async with pool_on(database) as pool:
+        yield PostgresNets(pool, queries)
+
+
+async def test_an_added_net_comes_back_as_it_was(nets: Nets) -> None:
+    await nets.add(NET)
+    assert await nets.by_name(NET.name) == NET
+    assert await nets.by_name("nn-ffffffffffff.nnue") is None
+
+
+async def test_a_name_can_be_taken_only_once(nets: Nets) -> None:
+    await nets.add(NET)
+    with pytest.raises(NetExists, match=NET.name):
+        await nets.add(replace(NET, blob="other"))
+
+
+async def test_nets_are_listed_newest_first(nets: Nets) -> None:
+    await nets.add(OLDER)
+    await nets.add(NET)
+    assert await nets.everything() == (NET, OLDER)
+
+
+async def test_downloads_add_up(nets: Nets) -> None:
+    await nets.add(NET)
+    await nets.note_downloads({NET.name: 3, "nn-ffffffffffff.nnue": 1})
+    await nets.note_downloads({NET.name: 2})
+    assert await nets.by_name(NET.name) == replace(NET, downloads=5)

@@ -1,0 +1,1 @@
+"""The fleet's use cases on in-memory twins."""

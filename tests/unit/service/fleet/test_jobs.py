@@ -1,0 +1,124 @@
+"""What the fleet does by itself, and that silence counts only while it could hear."""
+
+import pytest
+
+from rookery.core.answers import GO_ON
+from rookery.service.fleet.jobs import Chores, Job, Listening, attempt
+from tests.unit.core.makers import make_machine, pairs, run_id
+from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
+
+pytestmark = pytest.mark.anyio
+
+
+async def listen_for(stage: Stage, listening: Listening, seconds: float) -> None:
+    """The ticks of so many seconds."""
+    for _ in range(int(seconds // 5)):
+        stage.clock.move(seconds=5)
+        await listening()
+
+
+async def test_a_task_dies_of_six_minutes_of_silence(stage: Stage) -> None:
+    await stage.submit()
+    task = await stage.granted()
+    await stage.fleet.update_task(call_of(task), report(pairs(even=2)))
+    stage.clock.move(seconds=361)
+    await Chores(stage.fleet).bury_the_dead()
+    stored = stage.stored()
+    assert (stored.tally.workers, stored.tally.committed) == (0, 4)
+    assert not (await stage.fleet.beat(call_of(task))).alive
+    assert (await stage.granted(make_machine("n"))).start == task.games
+
+
+async def test_a_beat_keeps_a_task_alive(stage: Stage) -> None:
+    await stage.submit()
+    task = await stage.granted()
+    for _ in range(5):
+        stage.clock.move(seconds=120)
+        assert await stage.fleet.beat(call_of(task)) == GO_ON
+        await Chores(stage.fleet).bury_the_dead()
+    assert stage.stored().tally.workers == 1
+
+
+async def test_nobody_dies_while_the_loop_stood_still(stage: Stage) -> None:
+    await stage.submit()
+    task = await stage.granted()
+    listening = Listening(stage.fleet, lambda: True)
+    stage.clock.move(hours=2)
+    await listening()
+    await Chores(stage.fleet).bury_the_dead()
+    assert await stage.fleet.beat(call_of(task)) == GO_ON
+
+
+async def test_nobody_dies_while_another_process_may_be_primary(stage: Stage) -> None:
+    await stage.submit()
+    task = await stage.granted()
+    await listen_for(stage, Listening(stage.fleet, lambda: False), 1000)
+    await Chores(stage.fleet).bury_the_dead()
+    assert await stage.fleet.beat(call_of(task)) == GO_ON
+
+
+async def test_silence_counts_again_once_the_server_hears(stage: Stage) -> None:
+    await stage.submit()
+    task = await stage.granted()
+    await listen_for(stage, Listening(stage.fleet, lambda: False), 1000)
+    await listen_for(stage, Listening(stage.fleet, lambda: True), 400)
+    await Chores(stage.fleet).bury_the_dead()
+    assert not (await stage.fleet.beat(call_of(task))).alive
+
+
+async def test_after_a_restart_every_task_has_a_fresh_period_of_grace(stage: Stage) -> None:
+    await stage.submit()
+    task = await stage.granted()
+    async with on_stage(stage.store) as again:
+        again.clock.move(seconds=300)
+        await Chores(again.fleet).bury_the_dead()
+        assert await again.fleet.beat(call_of(task)) == GO_ON
+        assert await again.fleet.update_task(call_of(task), report(pairs(even=1))) == GO_ON
+        assert (await again.granted(make_machine("n"))).start == task.games
+
+
+async def test_speeds_are_worked_out_for_all_runs(stage: Stage) -> None:
+    await stage.submit()
+    await stage.granted(make_machine(nps=628_000.0))
+    await Chores(stage.fleet).measure_speeds()
+    pulse = stage.fleet.pulse(run_id("a"))
+    assert pulse.nps == 4 * 628_000
+    assert pulse.games_per_minute > 0
+
+
+async def test_shares_follow_what_runs_ask_for(stage: Stage) -> None:
+    await stage.submit()
+    await Chores(stage.fleet).refresh_shares()
+    assert stage.fleet.enter().working.runs()[run_id("a")].share != 0
+
+
+async def test_signs_of_life_are_written_in_bulk(stage: Stage) -> None:
+    await stage.submit()
+    task = await stage.granted()
+    stage.clock.move(seconds=30)
+    await stage.fleet.beat(call_of(task))
+    await Chores(stage.fleet).write_last_seen()
+    assert await stage.store.reads.last_seen(task.run) == {0: stage.clock.now()}
+
+
+async def test_machines_that_never_came_back_are_forgotten(stage: Stage) -> None:
+    machine = make_machine()
+    await stage.fleet.request_task(machine, limit=1)
+    stage.clock.move(days=8)
+    await Chores(stage.fleet).forget_machines()
+    assert stage.fleet.enter().working.roster.seat(machine.short_name) is None
+
+
+async def test_a_job_that_fails_is_written_down(stage: Stage) -> None:
+    async def broken() -> None:
+        raise ZeroDivisionError
+
+    await attempt(Job("broken", 1, broken), stage.log)
+    assert stage.log.fields("job_failed")["job"] == "broken"
+
+
+async def test_a_job_is_put_off_while_there_is_no_working_set(stage: Stage) -> None:
+    stage.fleet.lost("on purpose")
+    await attempt(Job("dead tasks", 60, Chores(stage.fleet).bury_the_dead), stage.log)
+    assert stage.log.fields("job_put_off")["why"] == "Rebuilding"
+    await stage.rebuilt()

@@ -1,0 +1,28 @@
+"""Standing persons of the service's tests, and chance that is none."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from rookery.service.groups import APPROVERS
+from rookery.service.tokens import Chance
+from rookery.service.users import User
+
+OLGA = User(
+    name="olga",
+    email="olga@example.org",
+    password_hash="$argon2id$not-a-hash",
+    groups=frozenset(),
+    blocked=False,
+    pending=False,
+    machine_limit=16,
+    created=datetime(2026, 1, 1, tzinfo=UTC),
+)
+BORIS = replace(OLGA, name="boris", email="boris@example.org", groups=frozenset({APPROVERS}))
+SVEN = replace(OLGA, name="sven", email="sven@example.org")
+
+
+def counting() -> Chance:
+    """Different bytes at each call, the same in each test."""
+    numbers: Iterator[int] = iter(range(1, 256))
+    return lambda size: bytes([next(numbers)]) * size

@@ -1,0 +1,42 @@
+"""Submissions with only what matters to a test changed."""
+
+import json
+
+from rookery.core.kinds import Kind
+from rookery.core.plan import Plan
+from rookery.protocol.submission import SUBMISSION, SubmittedArgs
+from rookery.service.submission import planned
+
+SRI = "k" * 64
+SPRT = {"elo0": 0.0, "elo1": 2.0}
+PLAIN: dict[str, object] = {
+    "new_tag": "idea",
+    "base_tag": "master",
+    "num_games": 1000,
+    "tc": "10+0.1",
+    "book": "UHO.epd",
+    "book_sri": SRI,
+    "resolved_new": "a" * 40,
+    "resolved_base": "b" * 40,
+    "new_signature": "2050811",
+    "base_signature": "2050812",
+    "tests_repo": "https://github.com/olga/Stockfish",
+}
+
+
+def body(**changes: object) -> dict[str, object]:
+    """A submission in JSON's terms; None takes a field out."""
+    given = {**PLAIN, **changes}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def submitted(**changes: object) -> SubmittedArgs:
+    return SUBMISSION.read(json.dumps(body(**changes)).encode())
+
+
+def plan_of(**changes: object) -> Plan:
+    return planned(submitted(**changes), "olga")[0]
+
+
+def kind_of(**changes: object) -> Kind:
+    return planned(submitted(**changes), "olga")[1]

@@ -1,0 +1,92 @@
+"""The JSON APIs on in-memory twins, with standing persons who each hold a token."""
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+
+from rookery.boundary.offload import Threads
+from rookery.core.answers import Grant, TaskCall
+from rookery.core.kinds import Report
+from rookery.core.machine import Machine
+from rookery.core.results import Results
+from rookery.core.task import Task
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.tokens import ORDINARY, Scope, mint
+from rookery.service.users import User
+from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.memory import MemoryTokens, MemoryUsers
+from rookery.web.api.desk import ApiDesk
+from tests.desks import Back, make_back
+from tests.unit.core.makers import make_machine
+from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.unit.service.submission.samples import SPRT, body
+from tests.unit.web.fakes import HandClock, RecordedLog
+from tests.wire.houses import make_house, open_site
+
+WANDA = "wanda"
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A started app as scripts see it."""
+
+    visitor: httpx.AsyncClient
+    desk: ApiDesk
+    back: Back
+    clock: HandClock
+    tokens: MemoryTokens
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.desk.fleet
+
+    async def token(self, user: User, scopes: frozenset[Scope] = ORDINARY) -> str:
+        minted = mint(user.name, scopes, now=self.clock.now(), chance=secrets.token_bytes)
+        await self.tokens.add(minted.token)
+        return minted.secret
+
+    async def headers(self, user: User) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {await self.token(user)}"}
+
+    async def post(self, path: str, user: User, content: Json | None = None) -> httpx.Response:
+        return await self.visitor.post(
+            path, json=content or {}, headers=dict(await self.headers(user))
+        )
+
+    async def get(self, path: str, user: User | None = None) -> httpx.Response:
+        headers = dict(await self.headers(user)) if user else {}
+        return await self.visitor.get(path, headers=headers)
+
+    async def submitted(self, user: User = BORIS, **changes: object) -> str:
+        """The id of a new run."""
+        answer = await self.post("/api/v1/runs", user, body(**{"sprt": SPRT, **changes}))
+        assert answer.status_code == 201, answer.text
+        return str(json.loads(answer.content)["id"])
+
+    async def granted(self, machine: Machine | None = None) -> Task:
+        answer = await self.fleet.request_task(machine or make_machine(), limit=100)
+        assert isinstance(answer, Grant), answer
+        return answer.task
+
+    async def played(self, task: Task, results: Results) -> None:
+        call = TaskCall(task.run, task.id, task.machine)
+        await self.fleet.update_task(call, Report(results), None)
+
+
+@asynccontextmanager
+async def open_api(
+    *, cross_approval: bool = False, files: Path | None = None, nets_elsewhere: str = ""
+) -> AsyncIterator[Api]:
+    users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
+    tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
+    back = make_back(users=users, threads=threads, clock=clock, log=log, store=store)
+    house = make_house(log=log, clock=clock, users=users, back=back, tokens=tokens, files=files)
+    desk = replace(house.api, cross_approval=cross_approval, nets_elsewhere=nets_elsewhere)
+    async with open_site(replace(house, api=desk)) as site:
+        yield Api(site.browser, desk, back, clock, tokens)

@@ -1,0 +1,129 @@
+"""Our client and its commands, against a real server process on twins."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rookery.cli import main as frame
+from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
+from rookery.core.run import DisplayState
+from rookery.protocol import v1
+from tests.unit.service.submission.samples import SPRT, body
+from tests.wire.app_under_test import KNOWN_TOKEN
+from tests.wire.processes import Server
+
+
+@pytest.fixture
+def client(server: Server) -> Client:
+    return Client.at(server.address, KNOWN_TOKEN.secret)
+
+
+@pytest.fixture
+def surroundings(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a person has put into the environment."""
+    monkeypatch.setenv("ROOKERY_SERVER", server.address)
+    monkeypatch.setenv("ROOKERY_TOKEN", KNOWN_TOKEN.secret)
+
+
+def test_a_run_is_submitted_listed_and_stopped(client: Client) -> None:
+    made = client.submit(body(sprt=SPRT))
+    assert made.state is DisplayState.PENDING
+    assert made.id in [run.id for run in client.runs(owner="ada").runs]
+    assert client.run(made.id).args.tc == "10+0.1"
+    assert client.summary(made.id, v1.HouseStyle.OPENBENCH).startswith("SPRT  | ")
+    changed = client.modify(made.id, v1.ModifyBody(priority=-2))
+    assert changed.priority == -2
+    assert client.stop(made.id, "enough").state is DisplayState.FINISHED
+    assert client.delete(made.id).deleted
+    assert not client.restore(made.id).deleted
+
+
+def test_everybody_can_be_listed(client: Client) -> None:
+    assert [user.name for user in client.users().users] == ["ada"]
+    assert client.workers().workers == ()
+
+
+def test_a_refusal_is_told_in_the_servers_words(client: Client) -> None:
+    with pytest.raises(ApiRefused, match=r"\(400\): num_games") as refused:
+        client.submit(body(num_games=3))
+    assert refused.value.status == 400
+    with pytest.raises(ApiRefused, match=r"\(404\)"):
+        client.run("../../secret")
+
+
+def test_without_a_token_nothing_is_submitted(server: Server) -> None:
+    with pytest.raises(ApiRefused, match="401"):
+        Client.at(server.address).submit(body())
+
+
+@pytest.mark.parametrize(
+    "place", ["http://127.0.0.1:1", "ftp://127.0.0.1", "nonsense", "http://[::1", "http://x y"]
+)
+def test_where_nobody_answers_is_told(place: str) -> None:
+    with pytest.raises(ApiUnreachable, match="No server answers at"):
+        Client.at(place).runs()
+
+
+def test_what_is_no_rookery_server_is_told(server: Server) -> None:
+    class Elsewhere:
+        server = "http://elsewhere.example"
+
+        def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
+            del method, path, body
+            return b"<html>"
+
+    with pytest.raises(BadAnswer, match="elsewhere"):
+        Client(Elsewhere()).runs()
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_submit_show_and_stop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(body(book_sri=None)))
+    words = ["submit", str(file), "--sprt=0,2", "--games=4000", "--set", "auto_purge=true"]
+    assert frame.main(words) == 0
+    said = capsys.readouterr()
+    assert "Warning: book_sri" in said.err
+    run_id = said.out.split()[2].rstrip(",")
+    assert frame.main(["runs", "show", run_id]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("idea vs master by ada: pending\nLLR: 0.00 ")
+    assert frame.main(["runs", "list", "--owner=ada"]) == 0
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if run_id in each]
+    assert "0/4000" in line
+    assert frame.main(["runs", "stop", run_id, "--message=enough"]) == 0
+    assert capsys.readouterr().out == f"Run {run_id} is finished.\n"
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_answer_scripts_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [
+        "--new=idea",
+        "--base=master",
+        f"--new-commit={'a' * 40}",
+        f"--base-commit={'b' * 40}",
+        "--new-bench=2050811",
+        "--base-bench=2050812",
+        "--repo=https://github.com/olga/Stockfish",
+        "--tc=10+0.1",
+        "--book=UHO.epd",
+        "--games=2",
+    ]
+    assert frame.main(["submit", *flags, "--json"]) == 0
+    run_id = json.loads(capsys.readouterr().out)["id"]
+    assert frame.main(["runs", "show", run_id, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["args"]["num_games"] == 2
+    assert frame.main(["runs", "approve", run_id]) == 3
+    assert "refuses (403)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["nothing.json"], ["--set", "odd"], ["--spsa", "nothing.txt"], ["--token-file", "no"]]
+)
+@pytest.mark.usefixtures("surroundings")
+def test_what_cannot_be_sent_is_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert frame.main(["submit", *words]) == 2
+    assert capsys.readouterr().err.startswith("rookery: ")

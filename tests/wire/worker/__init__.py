@@ -1,0 +1,1 @@
+"""The nine endpoints of workers, called in this very process."""

@@ -1,0 +1,208 @@
+"""What each call answers, with the keys an official worker looks at."""
+
+import pytest
+
+from rookery.core.events import Action
+from rookery.core.lifecycle import Actor
+from tests.unit.core.makers import make_plan, make_side, pairs, run_id, sprt, spsa
+from tests.wire.worker.office import GAMES, Office, Worker
+
+pytestmark = pytest.mark.anyio
+
+ARGS = {
+    "num_games": int, "tc": str, "new_tc": str, "threads": int, "new_tag": str, "base_tag": str,
+    "resolved_new": str, "resolved_base": str, "tests_repo": str, "new_signature": str,
+    "base_signature": str, "new_options": str, "base_options": str, "book": str,
+    "book_depth": str, "adjudication": bool,
+}  # fmt: skip
+
+
+async def test_a_task_has_what_the_official_worker_reads(office: Office) -> None:
+    await office.submit(kind=sprt(batch=16))
+    answer = await office.worker().request_task()
+    assert answer["task_id"] == 0
+    assert answer["run"]["_id"] == run_id("a")
+    args = answer["run"]["args"]
+    assert {name: type(args[name]) for name in ARGS} == ARGS
+    assert args["sprt"]["batch_size"] == 16
+    assert "spsa" not in args
+    mine = answer["run"]["my_task"]
+    assert set(mine["stats"]) == {
+        "wins", "losses", "draws", "crashes", "time_losses", "pentanomial"
+    }  # fmt: skip
+
+
+async def test_the_kind_of_a_run_shows_by_the_keys_that_are_there(office: Office) -> None:
+    await office.submit("tune", kind=spsa())
+    args = (await office.worker().request_task())["run"]["args"]
+    assert args["spsa"] == {}
+    assert "sprt" not in args
+
+
+async def test_a_worker_with_nothing_to_play_is_told_why(office: Office) -> None:
+    await office.submit(plan=make_plan(threads=64))
+    answer = await office.worker().request_task()
+    assert answer["task_waiting"] is False
+    assert "64 threads" in answer["info"]
+
+
+async def test_an_empty_house_says_just_that_there_is_nothing(office: Office) -> None:
+    assert set(await office.worker().request_task()) == {"task_waiting", "duration"}
+
+
+async def test_a_blocked_machine_reads_why(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await office.back.desk.fleet.block("wanda-8cores-1a2b3c4d", "too hot", Actor("b", True))
+    answer = await worker.request_task()
+    assert "too hot" in answer["error"]
+
+
+async def test_a_user_has_no_more_machines_than_allowed(office: Office) -> None:
+    await office.submit()
+    await office.change_user(machine_limit=2)
+    for number in range(2):
+        assert "run" in await office.worker(key=f"{number:08x}").request_task()
+    assert "error" in await office.worker(key="ffffffff").request_task()
+
+
+async def test_the_last_update_ends_the_task(office: Office) -> None:
+    await office.submit(plan=make_plan(games=4))
+    worker = office.worker()
+    assert (await worker.request_task())["run"]["my_task"]["num_games"] == 4
+    answer = await worker.update(pairs(even=2))
+    assert answer["task_alive"] is False
+    assert "error" not in answer
+
+
+async def test_a_result_that_cannot_be_is_refused_and_ends_the_task(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    refused = await worker.update(pairs(even=10_000))
+    assert refused["task_alive"] is False
+    assert "more games" in refused["error"]
+    assert office.stored().tally.workers == 0
+
+
+async def test_a_failed_task_is_noted_and_a_second_failure_is_not(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    assert set(await worker.call("failed_task", message="no compiler")) == {"duration"}
+    again = await worker.call("failed_task", message="no compiler")
+    assert again["task_alive"] is False
+    actions = [event.action for event in office.back.store.rows.events]
+    assert actions.count(Action.FAILED_TASK) == 1
+
+
+BENCH = "Wrong bench in stockfish-eb447fe60d-{}-old, user expected: 7777777 but worker got: 610513"
+
+
+async def complain(worker: Worker, compiler: str) -> int:
+    await worker.request_task()
+    body = worker.body(**worker.ids, message=BENCH.format(compiler))
+    return (await worker.send("stop_run", body)).status_code
+
+
+async def test_two_hosts_with_the_same_wrong_bench_stop_a_run(office: Office) -> None:
+    await office.submit()
+    assert await complain(office.worker(key="aaaaaaaa"), "g++_12_2_0-25b32ad706") == 401
+    assert not office.stored().status.finished
+    assert await complain(office.worker(key="bbbbbbbb"), "clang++_17-ffffffffff") == 200
+    assert office.stored().status.failed
+
+
+async def test_the_word_of_a_trusted_user_stops_a_run(office: Office) -> None:
+    await office.submit()
+    office.back.standing.trusted.add("wanda")
+    assert await complain(office.worker(), "g++") == 200
+    assert office.stored().status.failed
+
+
+async def test_uploads_are_kept_as_they_came(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    await worker.call("upload_pgn", message="", pgn=GAMES)
+    await worker.call("upload_pgn", message="", pgn=GAMES)
+    (first, second) = office.back.pgns.rows
+    assert first.blob != second.blob
+    assert office.back.blobs.read(first.blob).startswith(b"\x1f\x8b")
+    assert first.size == len(office.back.blobs.read(first.blob))
+
+
+async def test_games_that_are_no_gzip_stream_are_refused(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    assert "error" in await worker.call("upload_pgn", message="", pgn="AAAA")
+
+
+async def test_a_large_upload_goes_through_a_file(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    large = "H4sI" + "A" * 400_000
+    assert set(await worker.call("upload_pgn", message="", pgn=large)) == {"duration"}
+    assert office.back.pgns.rows[0].size == len(large) // 4 * 3
+
+
+async def test_a_body_that_is_too_large_is_refused(office: Office) -> None:
+    worker = office.worker()
+    answer = await worker.send("beat", worker.body(run_id="x" * 100_000))
+    assert answer.status_code == 413
+
+
+async def test_a_worker_may_say_something_about_its_task_or_in_general(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.call("worker_log", message="hello")
+    await worker.request_task()
+    await worker.call("worker_log", message="an engine is slow")
+    general, about = [
+        event for event in office.back.store.rows.events if event.action == "worker_log"
+    ]
+    assert (general.run, general.message) == ("", "hello")
+    assert (about.run, about.task) == (run_id("a"), 0)
+
+
+async def test_unknown_keys_are_passed_over(office: Office) -> None:
+    await office.submit()
+    worker = office.worker(microcode="0x1")
+    worker.info["worker_arch"] = "x86-64-avx1024"
+    assert "run" in await worker.request_task()
+    assert (await worker.call("beat", mood="good"))["task_alive"] is True
+
+
+async def test_a_worker_of_ours_gets_final_values_for_its_slots(office: Office) -> None:
+    await office.submit(kind=spsa())
+    worker = office.worker(rookery={"version": "1", "os": "linux"})
+    await worker.request_task()
+    drawn = await worker.call("request_spsa", rookery={"slots": 3})
+    assert len(drawn["slots"]) == 3
+    assert "w_params" not in drawn
+
+
+async def test_the_provenance_of_a_batch_is_kept(office: Office) -> None:
+    await office.submit()
+    worker = office.worker(rookery={"version": "1", "os": "linux"})
+    await worker.request_task()
+    said = {"runner": "fastchess", "runner_version": "1.2", "factor": 1.25}
+    await worker.update(pairs(even=2), rookery=said)
+    await worker.update(pairs(even=2), rookery=said)
+    await worker.update(pairs(even=3), rookery=said)
+    kept = office.back.store.rows.provenance
+    assert [each.games for each in kept] == [4, 2]
+    assert (kept[0].runner, kept[0].factor) == ("fastchess", 1.25)
+
+
+async def test_a_custom_repository_and_tc_reach_the_worker(office: Office) -> None:
+    sides = (
+        make_side("idea", repository="https://my.host/src/fish"),
+        make_side("master", repository="https://my.host/src/fish"),
+    )
+    await office.submit(plan=make_plan(sides=sides))
+    args = (await office.worker().request_task())["run"]["args"]
+    assert args["tests_repo"] == "https://my.host/src/fish"
+    assert "new_repo" not in args

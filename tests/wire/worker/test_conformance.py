@@ -1,0 +1,251 @@
+"""The conformance checklist of the contract (section 20), as far as it is about these endpoints."""
+
+import pytest
+
+from tests.unit.core.makers import BOSS, pairs, run_id, sprt, spsa
+from tests.wire.worker.office import GAMES, PATHS, Office, is_retryable, understood
+
+pytestmark = pytest.mark.anyio
+
+NOBODY = {"run_id": "f" * 24, "task_id": 0}
+
+
+DRAWN = {
+    "wins": 0, "losses": 0, "draws": 2, "crashes": 0, "time_losses": 0,
+    "pentanomial": [0, 0, 1, 0, 0],
+}  # fmt: skip
+EXTRA: dict[str, dict[str, object]] = {
+    "update_task": {"stats": DRAWN},
+    "failed_task": {"message": "no compiler"},
+    "stop_run": {"message": "wrong bench"},
+    "upload_pgn": {"message": "", "pgn": GAMES},
+    "worker_log": {"message": "slow"},
+}
+
+
+def extra(path: str) -> dict[str, object]:
+    """What a call of that path carries besides."""
+    return EXTRA.get(path, {})
+
+
+BODIES: tuple[object, ...] = (
+    {},
+    {"password": "x"},
+    {"worker_info": {}},
+    {"password": 1, "worker_info": []},
+)
+TASK_PATHS = PATHS[2:]
+
+
+# 1 and 2: whatever is asked, an object with a duration and without a null
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_bad_json_is_answered_with_a_duration(office: Office, path: str) -> None:
+    for body in (b"", b"{", b"[]", b"\xff", b'"text"', b"{}" * 3, b"[" * 1000):
+        answer = await office.worker().send(path, body)
+        assert answer.status_code == 400
+        said = understood(answer)
+        assert ("error" in said) == (path != "request_version")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_missing_field_is_answered_with_a_duration(office: Office, path: str) -> None:
+    worker = office.worker()
+    for body in BODIES:
+        answer = await worker.send(path, body)
+        assert answer.status_code == 400
+        understood(answer)
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_wrong_password_is_refused_with_a_duration(office: Office, path: str) -> None:
+    worker = office.worker()
+    worker.password = "wrong"
+    answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
+    assert answer.status_code == 401
+    assert "error" in understood(answer)
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_stranger_hears_of_the_credentials_first(office: Office, path: str) -> None:
+    """The rest of the body is bad too, but that is nobody's business."""
+    body = {"password": "wrong", "worker_info": {"username": "wanda"}, "run_id": 7}
+    answer = await office.worker().send(path, body)
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("path", TASK_PATHS)
+async def test_an_unknown_run_is_refused_with_a_duration(office: Office, path: str) -> None:
+    worker = office.worker()
+    answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
+    assert answer.status_code == 400
+    assert "error" in understood(answer)
+
+
+@pytest.mark.parametrize("path", TASK_PATHS)
+async def test_an_unknown_task_is_refused_with_a_duration(office: Office, path: str) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    worker.ids["task_id"] = 7
+    answer = await worker.send(path, worker.body(**worker.ids, **extra(path)))
+    assert answer.status_code == 400
+    assert "error" in understood(answer)
+
+
+@pytest.mark.parametrize("path", TASK_PATHS)
+async def test_nobody_touches_the_task_of_another(office: Office, path: str) -> None:
+    await office.submit()
+    worker, thief = office.worker(), office.worker(key="deadbeef")
+    await worker.request_task()
+    answer = await thief.send(path, thief.body(**worker.ids, **extra(path)))
+    assert answer.status_code == 400
+    assert "error" in understood(answer)
+    assert (await worker.beat())["task_alive"] is True
+    assert office.stored().tally.results.games == 0
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_wrong_method_is_answered_with_a_duration(
+    office: Office, path: str, method: str
+) -> None:
+    answer = await office.site.browser.request(method, f"/api/{path}")
+    assert answer.status_code == 405
+    assert ("error" in understood(answer)) == (path != "request_version")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_mistake_of_ours_makes_a_worker_try_again(office: Office, path: str) -> None:
+    object.__setattr__(office.back.desk, "credentials", Broken())
+    worker = office.worker()
+    answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
+    assert answer.status_code == 503
+    assert is_retryable(answer)
+
+
+class Broken:
+    """Credentials that can't be checked."""
+
+    def known(self, *_: object) -> None:
+        raise ZeroDivisionError
+
+
+# 3: request_version
+
+
+async def test_the_version_is_one_that_no_official_worker_updates_from(office: Office) -> None:
+    answer = await office.worker().version()
+    assert answer["version"] == 325
+    assert answer["rookery"]["version"]
+
+
+@pytest.mark.parametrize("state", ["blocked", "pending"])
+async def test_credentials_are_the_only_error_of_request_version(
+    office: Office, state: str
+) -> None:
+    await office.change_user(**{state: True})
+    assert "This account" in (await office.worker().version())["error"]
+
+
+async def test_plain_text_while_the_server_stops(office: Office) -> None:
+    office.site.house.lifecycle.stop()
+    worker = office.worker()
+    assert is_retryable(await worker.send("request_version", worker.body()))
+
+
+async def test_plain_text_when_the_primacy_went_while_the_answer_waited(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.version()
+    office.back.standing.primary = False
+    assert is_retryable(await worker.send("request_task", worker.body()))
+
+
+# 5: sizes and starts
+
+
+async def test_starts_are_contiguous_and_sizes_whole_batches(office: Office) -> None:
+    await office.submit(kind=sprt(batch=16))
+    end = 0
+    for number in range(5):
+        task = (await office.worker(key=f"0000000{number}").request_task())["run"]["my_task"]
+        assert task["start"] == end
+        assert task["num_games"] % 32 == 0
+        end += task["num_games"]
+
+
+# 7: a worker that was started again
+
+
+async def test_a_worker_started_again_waits_two_minutes(office: Office) -> None:
+    await office.submit()
+    first, again = office.worker(), office.worker()
+    again.info["unique_key"] = first.info["unique_key"][:-1] + "d"
+    await first.request_task()
+    refused = await again.request_task()
+    assert "error" in refused
+    assert refused["task_waiting"] is False
+    office.clock.move(seconds=121)
+    assert "run" in await again.request_task()
+    assert (await first.beat())["task_alive"] is False
+
+
+# 8: repeats
+
+
+@pytest.mark.parametrize("kind", ["fixed", "sprt"])
+async def test_the_same_update_twice_counts_once(office: Office, kind: str) -> None:
+    await office.submit(kind=sprt() if kind == "sprt" else None)
+    worker = office.worker()
+    await worker.request_task()
+    for _ in range(3):
+        assert (await worker.update(pairs(even=2)))["task_alive"] is True
+    assert office.stored().tally.results == pairs(even=2)
+
+
+async def test_the_same_batch_of_a_tune_twice_moves_it_once(office: Office) -> None:
+    await office.submit(kind=spsa())
+    worker = office.worker()
+    await worker.request_task()
+    sig = (await worker.call("request_spsa"))["sig"]
+    batch = {"num_games": 4, "wins": 4, "losses": 0, "draws": 0, "sig": sig}
+    for _ in range(2):
+        assert (await worker.update(pairs(ww=2), spsa=batch))["task_alive"] is True
+    kind = office.stored().kind
+    assert getattr(kind, "tune").iteration == 2  # noqa: B009 - of a tune alone
+
+
+# 9: after the end
+
+
+async def test_after_a_stop_tasks_are_over_without_an_error_and_games_still_come(
+    office: Office,
+) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    await office.back.desk.fleet.stop(run_id("a"), BOSS)
+    for answer in (await worker.beat(), await worker.update(pairs(even=1))):
+        assert answer["task_alive"] is False
+        assert "error" not in answer
+    assert set(await worker.call("upload_pgn", message="", pgn=GAMES)) == {"duration"}
+    assert len(office.back.pgns.rows) == 1
+
+
+# 11: a tune and a strange signature
+
+
+async def test_games_with_a_strange_signature_count_but_move_nothing(office: Office) -> None:
+    await office.submit(kind=spsa())
+    worker = office.worker()
+    await worker.request_task()
+    drawn = await worker.call("request_spsa")
+    assert {"name", "value", "c", "R", "flip"} == set(drawn["w_params"][0])
+    assert {"name", "value"} == set(drawn["b_params"][0])
+    batch = {"num_games": 2, "wins": 2, "losses": 0, "draws": 0, "sig": drawn["sig"] ^ 1}
+    await worker.update(pairs(ww=1), spsa=batch)
+    stored = office.stored()
+    assert stored.tally.results == pairs(ww=1)
+    assert getattr(stored.kind, "tune").thetas == (100.0,)  # noqa: B009 - of a tune alone
