@@ -17,6 +17,7 @@ from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.pgns import MemoryPgns
 from rookery.web.api.worker.desk import Desk
+from rookery.web.api.worker.incoming import Machines
 from rookery.web.steps import Step
 from tests.unit.web.fakes import RecordedLog
 
@@ -81,5 +82,6 @@ def make_back(
         clock=clock,
         is_primary=standing.is_primary,
         trusts=standing.trusts,
+        machines=Machines(mind_quota=True),
     )
     return Back(desk, store, pgns, blobs, standing)

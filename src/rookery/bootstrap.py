@@ -54,6 +54,7 @@ from rookery.storage.tokens import PostgresTokens
 from rookery.storage.users import PostgresUsers
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.desk import Desk
+from rookery.web.api.worker.incoming import Machines
 from rookery.web.app import create_app
 from rookery.web.hosts import hosts
 from rookery.web.house import Basis, House, PoolStats, always
@@ -269,7 +270,7 @@ def make_desks(
         clock=clock,
         is_primary=is_primary,
         trusts=_trusts,
-        mind_github_quota=settings.mind_github_quota,
+        machines=Machines(mind_quota=settings.mind_github_quota),
     )
     api = ApiDesk(
         fleet=fleet,

@@ -2,7 +2,6 @@
 
 from collections.abc import Coroutine, Generator
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
@@ -26,49 +25,61 @@ class LoopMeter:
     """The loop time of every part by its name; the event loop is its only writer."""
 
     def __init__(self) -> None:
-        self._times: dict[str, LoopTime] = {}
+        self._accounts: dict[str, _Account] = {}
 
     async def measure(self, name: str, work: Coroutine[Any, Any, T]) -> T:
         """Await the work and add what it spent on the loop to the name's account."""
-        steps = _Steps(work)
-        try:
-            return await steps
-        finally:
-            so_far = self._times.get(name, LoopTime())
-            self._times[name] = LoopTime(
-                so_far.calls + 1,
-                so_far.total_seconds + steps.total,
-                max(so_far.longest_step_seconds, steps.longest),
-            )
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = _Account()
+        account.calls += 1
+        return await _Steps(work, account)
 
     def times(self) -> dict[str, LoopTime]:
-        return dict(self._times)
+        return {name: account.time() for name, account in self._accounts.items()}
+
+
+class _Account:
+    """Counted up in place: it is touched at every step of every call."""
+
+    __slots__ = ("calls", "longest", "total")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.total = 0.0
+        self.longest = 0.0
+
+    def time(self) -> LoopTime:
+        return LoopTime(self.calls, self.total, self.longest)
 
 
 class _Steps(Generic[T]):
     """Drives a coroutine step by step, as the loop would, with a watch in the hand."""
 
-    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+    __slots__ = ("_account", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T], account: _Account) -> None:
         self._work = work
-        self.total = 0.0
-        self.longest = 0.0
+        self._account = account
 
     def __await__(self) -> Generator[Any, Any, T]:
-        resume = partial(self._work.send, None)
+        send, account = self._work.send, self._account
+        fault: BaseException | None = None
+        heard: Any = None
         while True:
             began = perf_counter()
             try:
-                waits_for = resume()
+                waits_for = send(heard) if fault is None else self._work.throw(fault)
             except StopIteration as end:
                 result: T = end.value
                 return result
             finally:
-                self._note(perf_counter() - began)
+                seconds = perf_counter() - began
+                account.total += seconds
+                if seconds > account.longest:
+                    account.longest = seconds
+            fault = None
             try:
-                resume = partial(self._work.send, (yield waits_for))
-            except BaseException as fault:  # noqa: BLE001 - handed on to the coroutine, unchanged
-                resume = partial(self._work.throw, fault)
-
-    def _note(self, seconds: float) -> None:
-        self.total += seconds
-        self.longest = max(self.longest, seconds)
+                heard = yield waits_for
+            except BaseException as error:  # noqa: BLE001 - handed on to the coroutine, unchanged
+                fault = error

@@ -122,7 +122,7 @@ class Reception:
         tally = run.tally.reported(task.results, report.results)
         folded = run.kind.folded(tally.results, task.ticket, report)
         after = task.with_results(report.results, folded.ticket, now)
-        if call.machine != task.machine:
+        if call.machine is not task.machine and call.machine != task.machine:
             after = after.described(call.machine)
         run = run.with_play(folded.kind, tally, now)
         events: tuple[Event, ...] = ()

@@ -45,7 +45,9 @@ class Task:
 
     def described(self, machine: Machine) -> "Task":
         """With the machine as it describes itself now, at the address the task was given out to."""
-        return replace(self, machine=replace(machine, address=self.machine.address))
+        if machine.address != self.machine.address:
+            machine = replace(machine, address=self.machine.address)
+        return replace(self, machine=machine)
 
     def closed(self) -> "Task":
         """The same task once nobody plays it; closing it twice changes nothing."""

@@ -8,6 +8,8 @@ from rookery.logs import Log
 
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 60.0
+"""For a head and a small body; a large body has a limit for each of its pieces."""
+SMALL_BODY_BYTES = 64 * 1024
 
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -23,6 +25,7 @@ class LimitedHttp(HttpToolsProtocol):
 
     log: Log
     _head_bytes = 0
+    _body_bytes = 0
     _in_head = True
     _patience: asyncio.TimerHandle | None = None
 
@@ -48,9 +51,19 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
-        self._need_no_patience()
+        self._in_head, self._body_bytes = False, 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if self._body_bytes > SMALL_BODY_BYTES:
+            # Whoever reads it limits the time of each piece.
+            self._need_no_patience()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._need_no_patience()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         self.log.warning("request_unreadable", client=self._peer())

@@ -1,27 +1,31 @@
 """Who calls: a verified user on a machine, at an address."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from starlette.types import Scope
 
 from rookery.service.credentials import Verified
+from rookery.service.users import User
 from rookery.web.scope import facts_of, header
 
 UNKNOWN_COUNTRY = "?"
 _NOWHERE = "ZZ"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Known before anything of the request is believed."""
 
-    verified: Verified
+    seal: str
+    machine_limit: int
     address: str
     country: str
+    user: User
 
 
 def caller_in(scope: Scope, verified: Verified) -> Caller:
-    return Caller(verified, facts_of(scope).client, _country(scope))
+    user = verified.user
+    address, country = facts_of(scope).client, _country(scope)
+    return Caller(verified.seal, user.machine_limit, address, country, user)
 
 
 def _country(scope: Scope) -> str:

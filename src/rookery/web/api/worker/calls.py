@@ -75,10 +75,8 @@ class RequestTask(WorkerCall[requests.TaskRequest]):
             return await super().check(name, password, client)
 
     async def act(self, request: requests.TaskRequest, caller: Caller) -> Answer:
-        machine = incoming.machine_of(
-            request.worker_info, caller, mind_quota=self.desk.mind_github_quota
-        )
-        limit = caller.verified.user.machine_limit
+        machine = self.desk.machines.machine(request.worker_info, caller)
+        limit = caller.machine_limit
         return outgoing.task_answer(await self.desk.fleet.request_task(machine, limit=limit))
 
     def refused(self, error: Exception, why: str) -> Answer:
@@ -91,7 +89,7 @@ class UpdateTask(WorkerCall[requests.UpdateTask]):
     reader = requests.UPDATE_TASK
 
     async def act(self, request: requests.UpdateTask, caller: Caller) -> Answer:
-        call = incoming.call_of(request, caller, mind_quota=self.desk.mind_github_quota)
+        call = self.desk.machines.call(request, caller)
         provenance = incoming.provenance_of(request, self.desk.clock.now())
         report = incoming.report_of(request)
         return outgoing.alive_answer(await self.desk.fleet.update_task(call, report, provenance))
@@ -117,7 +115,7 @@ class RequestSpsa(WorkerCall[requests.RequestSpsa]):
     reader = requests.REQUEST_SPSA
 
     async def act(self, request: requests.RequestSpsa, caller: Caller) -> Answer:
-        call = incoming.call_of(request, caller)
+        call = self.desk.machines.call(request, caller)
         slots = 0 if request.rookery is UNSET else request.rookery.slots
         return outgoing.spsa_answer(await self.desk.fleet.request_spsa(call, slots=slots))
 
@@ -128,7 +126,7 @@ class FailedTask(WorkerCall[requests.FailedTask]):
     reader = requests.FAILED_TASK
 
     async def act(self, request: requests.FailedTask, caller: Caller) -> Answer:
-        call = incoming.call_of(request, caller)
+        call = self.desk.machines.call(request, caller)
         return outgoing.end_answer(await self.desk.fleet.fail_task(call, request.message))
 
 
@@ -140,9 +138,9 @@ class StopRun(WorkerCall[requests.FailedTask]):
     async def act(self, request: requests.FailedTask, caller: Caller) -> Answer:
         bench = 0 if request.rookery is UNSET else request.rookery.bench
         answer = await self.desk.fleet.stop_run(
-            incoming.call_of(request, caller),
+            self.desk.machines.call(request, caller),
             request.message,
-            trusted=await self.desk.trusts(caller.verified.user),
+            trusted=await self.desk.trusts(caller.user),
             complaint=complaint_in(request.message, bench),
         )
         if answer is not StopAnswer.STOPPED:
@@ -157,7 +155,7 @@ class UploadPgn(WorkerCall[requests.UploadPgn]):
     reader = requests.UPLOAD_PGN
 
     async def act(self, request: requests.UploadPgn, caller: Caller) -> Answer:
-        await self.desk.pgns.upload(incoming.call_of(request, caller), request.pgn)
+        await self.desk.pgns.upload(self.desk.machines.call(request, caller), request.pgn)
         return EndAnswer()
 
 
@@ -167,7 +165,7 @@ class WorkerLog(WorkerCall[requests.WorkerLog]):
     reader = requests.WORKER_LOG
 
     async def act(self, request: requests.WorkerLog, caller: Caller) -> Answer:
-        machine = incoming.machine_of(request.worker_info, caller)
+        machine = self.desk.machines.machine(request.worker_info, caller)
         call = None
         if request.run_id is not UNSET and request.task_id is not UNSET:
             call = TaskCall(request.run_id, request.task_id, machine)

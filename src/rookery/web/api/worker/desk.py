@@ -10,6 +10,7 @@ from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.pgns import PgnStore
 from rookery.service.users import User
+from rookery.web.api.worker.incoming import Machines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,4 +25,4 @@ class Desk:
     clock: Clock
     is_primary: Callable[[], bool]
     trusts: Callable[[User], Awaitable[bool]]  # whose word alone stops a run
-    mind_github_quota: bool = True
+    machines: Machines

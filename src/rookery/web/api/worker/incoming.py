@@ -15,6 +15,33 @@ from rookery.protocol.worker import requests
 from rookery.service.fleet.ports import Provenance
 from rookery.web.api.worker.callers import Caller
 
+MOST_KNOWN = 50_000
+
+
+class Machines:
+    """Machines as they described themselves last: most calls bring nothing new about them."""
+
+    def __init__(self, *, mind_quota: bool, most: int = MOST_KNOWN) -> None:
+        self._mind_quota = mind_quota
+        self._most = most
+        self._known: dict[str, tuple[wire.WorkerInfo, Caller, Machine]] = {}
+
+    def machine(self, info: wire.WorkerInfo, caller: Caller) -> Machine:
+        known = self._known.get(info.unique_key)
+        if known and known[0] == info and known[1] == caller:
+            return known[2]
+        machine = machine_of(info, caller, mind_quota=self._mind_quota)
+        self._known.pop(info.unique_key, None)
+        self._known[info.unique_key] = (info, caller, machine)
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return machine
+
+    def call(self, request: requests.TaskCall, caller: Caller) -> TaskCall:
+        return TaskCall(
+            request.run_id, request.task_id, self.machine(request.worker_info, caller)
+        )
+
 
 def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True) -> Machine:
     """The machine as it describes itself, at the address it calls from."""
@@ -32,14 +59,9 @@ def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True
         address=caller.address,
         country=caller.country,
         details=encode(info).decode(),
-        seal=caller.verified.seal,
+        seal=caller.seal,
     )
     return machine if info.rookery is UNSET else _extended(machine, info.rookery)
-
-
-def call_of(request: requests.TaskCall, caller: Caller, *, mind_quota: bool = True) -> TaskCall:
-    machine = machine_of(request.worker_info, caller, mind_quota=mind_quota)
-    return TaskCall(request.run_id, request.task_id, machine)
 
 
 def sign_of_life(request: requests.TaskCall) -> TaskCall:

@@ -26,10 +26,12 @@ async def taken_in(
     receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
 ) -> T:
     """What the body says; raises BodyTooLarge beyond so many bytes."""
-    body, more = b"", True
+    # The first piece needs no time limit of its own: the connection has one up to there.
+    message = _present(await receive())
+    body, more = body_in(message), has_more(message)
     while more and len(body) <= LARGE:
         message = await _next(receive)
-        body = body + body_in(message) if body else body_in(message)
+        body += body_in(message)
         more = has_more(message)
     if more:
         return await _spooled(body, receive, decode, threads, most)
@@ -68,9 +70,12 @@ def _decoded(file: IO[bytes], decode: Callable[[bytes], T]) -> T:
 async def _next(receive: Receive) -> Message:
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            message = await receive()
+            return _present(await receive())
     except TimeoutError:
         raise BodyTooSlow from None
+
+
+def _present(message: Message) -> Message:
     if message["type"] == "http.disconnect":
         raise ClientLeft
     return message
