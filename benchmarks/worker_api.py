@@ -211,7 +211,7 @@ async def seat(target: Target) -> list[Machine]:
         answer = await exchange(line, "/api/request_task", machine.head + b"}", keep=True)
         run, task = answer["run"], answer["task_id"]
         assert isinstance(run, dict)
-        machine.ids = b',"run_id":"%b","task_id":%d' % (run["_id"].encode(), task)
+        machine.ids = b',"run_id":"%b","task_id":%d' % (str(run["_id"]).encode(), int(str(task)))
         machine.limit = run["my_task"]["num_games"] // BATCH - 1
     line[1].close()
     return machines

@@ -1,0 +1,124 @@
+"""The desks at which workers and programs reach the fleet, and the jobs behind them."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rookery.boundary.gate import Gate
+from rookery.core.scheduling.policy import Policy
+from rookery.service.bearers import Bearers
+from rookery.service.blobs import Blobs
+from rookery.service.credentials import Credentials
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.jobs import Job, jobs_of, working_off
+from rookery.service.fleet.primary import Store
+from rookery.service.groups import is_approver
+from rookery.service.nets import Downloads, Nets
+from rookery.service.passwords import Passwords
+from rookery.service.pgns import Pgns, PgnStore
+from rookery.service.tokens import Tokens
+from rookery.service.users import User, Users
+from rookery.settings import Settings
+from rookery.web.api.desk import ApiDesk
+from rookery.web.api.worker.desk import Desk
+from rookery.web.api.worker.incoming import Machines
+from rookery.web.house import Basis, always
+from rookery.web.steps import Opened, Step, opening
+
+CLEAN_UP_SECONDS = 3600.0
+NOTE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Rows and files that any process may write."""
+
+    users: Users
+    tokens: Tokens
+    pgns: Pgns
+    nets: Nets
+    games: Blobs
+    net_files: Blobs
+
+
+@dataclass(frozen=True, slots=True)
+class Desks:
+    """Where the fleet is reached: by workers, and by people's programs."""
+
+    workers: Desk
+    api: ApiDesk
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.workers.fleet
+
+
+def make_desks(
+    settings: Settings,
+    basis: Basis,
+    store: Store,
+    kept: Keeping,
+    *,
+    key: bytes,
+    is_primary: Callable[[], bool] = always,
+) -> Desks:
+    """Desks whose fleet is not opened yet."""
+    clock, threads = basis.clock, basis.threads
+    policy = Policy(limit_by_address=settings.limit_per_address)
+    fleet = Fleet(store, clock, basis.log, policy=policy)
+    passwords = Passwords(threads, clock, secrets.token_bytes(32))
+    bearers = Bearers(kept.tokens, kept.users, clock)
+    credentials = Credentials(kept.users, passwords, bearers, clock, key)
+    fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
+    workers = Desk(
+        fleet=fleet,
+        credentials=credentials,
+        pgns=PgnStore(fleet, kept.pgns, kept.games, threads, clock),
+        gate=Gate("request_task", settings.task_semaphore_size),
+        threads=threads,
+        clock=clock,
+        is_primary=is_primary,
+        trusts=_trusts,
+        machines=Machines(mind_quota=settings.mind_github_quota),
+    )
+    api = ApiDesk(
+        fleet=fleet,
+        reads=store.reads,
+        users=kept.users,
+        bearers=bearers,
+        pgns=kept.pgns,
+        games=kept.games,
+        nets=kept.nets,
+        net_files=kept.net_files,
+        downloads=Downloads(kept.nets),
+        streams=basis.streams,
+        threads=threads,
+        clock=clock,
+        chance=secrets.token_bytes,
+        cross_approval=settings.cross_approval,
+        nets_elsewhere=settings.nets_url or "",
+    )
+    return Desks(workers, api)
+
+
+async def _trusts(user: User) -> bool:
+    return is_approver(user)
+
+
+def job_step(basis: Basis, desks: Desks) -> Step:
+    """What the fleet does by itself, until the process begins to stop."""
+    workers, api = desks.workers, desks.api
+    jobs = (
+        *jobs_of(desks.fleet, workers.is_primary),
+        Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
+        Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
+        Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
+    )
+    place: Opened[None] = Opened("the jobs")
+    return opening(
+        place,
+        "fleet jobs",
+        "slices of a few milliseconds; files are removed in threads",
+        lambda: working_off(desks.fleet, jobs, basis.log),
+        before_drain=True,
+    )

@@ -1,0 +1,173 @@
+"""The ground floor: database, pool, schema, keys, fence and fleet, in the order they are opened."""
+
+import os
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from rookery.bootstrap.desks import Desks, Keeping, make_desks
+from rookery.boundary.domains import Declaration, Domain
+from rookery.logs import Log
+from rookery.service.fleet.fleet import Fleet
+from rookery.settings import Settings
+from rookery.storage import access, migrations, secret
+from rookery.storage.blobs import FolderBlobs
+from rookery.storage.fleet.store import open_fleet_store
+from rookery.storage.keyfile import key_in
+from rookery.storage.lease import Lease
+from rookery.storage.migrations import Migration
+from rookery.storage.nets import PostgresNets
+from rookery.storage.pgns import PostgresPgns
+from rookery.storage.pool import Pool, open_pool
+from rookery.storage.primacy import primacy
+from rookery.storage.problems import Problem
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.tokens import PostgresTokens
+from rookery.storage.users import PostgresUsers
+from rookery.web.house import Basis
+from rookery.web.steps import Opened, Step, opening
+
+SEAL_KEY = "seal.key"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the ground floor's steps open; each is there while its step is up."""
+
+    target: Opened[Target] = field(default_factory=lambda: Opened("the database"))
+    queries: Opened[Queries] = field(default_factory=lambda: Opened("the queries"))
+    migrations: Opened[tuple[Migration, ...]] = field(
+        default_factory=lambda: Opened("the migrations")
+    )
+    pool: Opened[Pool] = field(default_factory=lambda: Opened("the pool"))
+    key: Opened[bytes] = field(default_factory=lambda: Opened("the session key"))
+    seal_key: Opened[bytes] = field(default_factory=lambda: Opened("the seal key"))
+    lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
+    desks: Opened[Desks] = field(default_factory=lambda: Opened("the desks"))
+    given_up: list[str] = field(default_factory=list)
+    """What ended for good while the server ran, so that the server ends too."""
+
+    def give_up(self, problem: Problem, log: Log) -> None:
+        """Without its database the process has nothing to do: whoever started it is to know."""
+        log.error("database_given_up", reason=str(problem))
+        self.given_up.append("database")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step, ...]:
+    """The ground floor, in the order in which it is entered."""
+    instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", basis.log
+    return (
+        opening(
+            ground.target,
+            "database",
+            "the supervisor process blocks, the loop waits for its pipe",
+            lambda: access.reach(
+                settings.data,
+                settings.database_url,
+                alone=True,
+                log=log.info,
+                given_up=lambda problem: ground.give_up(problem, log),
+            ),
+            seconds=20.0,
+        ),
+        Step("sql files", Declaration(Domain.THREAD, "reads files"), partial(_load_sql, ground)),
+        opening(
+            ground.pool,
+            "pool",
+            "connections belong to the loop that opened them",
+            lambda: open_pool(ground.target(), instance=instance, log=log.info),
+            seconds=6.0,
+        ),
+        Step(
+            "schema",
+            Declaration(Domain.LOOP, "awaits one connection"),
+            partial(_migrate, ground, log),
+        ),
+        Step(
+            "session key", Declaration(Domain.LOOP, "awaits one query"), partial(_fetch_key, ground)
+        ),
+        Step(
+            "seal key",
+            Declaration(Domain.THREAD, "reads or makes a file"),
+            lambda: ground.seal_key.put(key_in(settings.data / SEAL_KEY)),
+        ),
+        opening(
+            ground.lease,
+            "fence",
+            "awaits the takeover; a task renews the lease",
+            lambda: _hold_lease(settings, ground, instance, log),
+        ),
+        opening(
+            ground.desks,
+            "fleet",
+            "reads every unfinished run into memory; a task commits what changes there",
+            lambda: open_desks(settings, ground, basis),
+            seconds=8.0,
+        ),
+    )
+
+
+def _load_sql(ground: Ground) -> None:
+    ground.queries.put(Queries.load())
+    ground.migrations.put(migrations.load())
+
+
+async def _migrate(ground: Ground, log: Log) -> None:
+    await migrations.migrate(ground.target(), ground.queries(), ground.migrations(), log=log.info)
+
+
+async def _fetch_key(ground: Ground) -> None:
+    ground.key.put(await secret.session_secret(ground.pool(), ground.queries()))
+
+
+def _hold_lease(
+    settings: Settings, ground: Ground, instance: str, log: Log
+) -> AbstractAsyncContextManager[Lease]:
+    lease = Lease(
+        ground.pool(),
+        ground.queries(),
+        instance=instance,
+        address=settings.base_url or f"http://{settings.host}:{settings.port}",
+    )
+    # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
+    return primacy(lease, force=settings.database_url is None, log=log.info)
+
+
+@asynccontextmanager
+async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncIterator[Desks]:
+    """The fleet on its rows, and what workers and programs need besides."""
+    pool, queries, lease = ground.pool(), ground.queries(), ground.lease()
+    opened: list[Fleet] = []
+
+    def lost(reason: str) -> None:
+        for fleet in opened:
+            fleet.lost(reason)
+
+    async with open_fleet_store(pool, queries, lease, lost=lost, log=basis.log.info) as store:
+        desks = make_desks(
+            settings,
+            basis,
+            store,
+            Keeping(
+                PostgresUsers(pool, queries),
+                PostgresTokens(pool, queries),
+                PostgresPgns(pool, queries),
+                PostgresNets(pool, queries),
+                games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
+                net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
+            ),
+            key=ground.seal_key(),
+            is_primary=lease.is_held,
+        )
+        await desks.fleet.open()
+        opened.append(desks.fleet)
+        try:
+            yield desks
+        finally:
+            await desks.fleet.close()

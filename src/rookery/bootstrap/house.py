@@ -1,0 +1,160 @@
+"""The house on its ground floor, the upper floor's steps, and the site that serves it."""
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+from starlette.applications import Starlette
+
+from rookery.bootstrap.desks import Desks, Keeping, job_step, make_desks
+from rookery.bootstrap.ground import Ground, ground_steps
+from rookery.boundary.bridge import Bridge, open_bridge
+from rookery.boundary.domains import Declaration, Domain
+from rookery.boundary.offload import Threads
+from rookery.boundary.watch import Blockage, LoopWatch
+from rookery.clock import SystemClock
+from rookery.logs import Log
+from rookery.settings import Settings
+from rookery.storage.blobs import MemoryBlobs
+from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.memory import MemoryTokens, MemoryUsers
+from rookery.storage.nets import MemoryNets
+from rookery.storage.pgns import MemoryPgns
+from rookery.storage.pool import Pool
+from rookery.storage.queries import Queries
+from rookery.storage.users import PostgresUsers
+from rookery.web.app import create_app
+from rookery.web.hosts import hosts
+from rookery.web.house import Basis, House, PoolStats
+from rookery.web.proxies import proxies
+from rookery.web.server import Site
+from rookery.web.steps import Opened, Stairs, Step, opening
+
+LOOPBACK = ("127.0.0.0/8", "::1")
+
+Prepare = Callable[[House], Awaitable[None]]
+
+
+async def prepare_nothing(_house: House) -> None:
+    """Most starts need nothing done before the first request."""
+
+
+def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -> Site:
+    """The site of these settings, not opened yet; `prepare` runs before the first request."""
+    ground = Ground()
+    stairs = Stairs(ground_steps(settings, ground, basis), basis.threads, basis.log)
+    upstairs: list[Stairs] = []
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Starlette, House]]:
+        await stairs.start()
+        try:
+            house = build(settings, basis, ground, stairs.steps)
+            upstairs.append(house.stairs)
+            app = await basis.threads.io(create_app, house)
+            async with app.router.lifespan_context(app):
+                await prepare(house)
+                yield app, house
+        finally:
+            await stairs.stop()
+
+    def failures() -> list[str]:
+        failed = [name for one in (*upstairs, stairs) for name in one.failures]
+        return [*ground.given_up, *failed]
+
+    return Site(opened, failures)
+
+
+def upper_steps(
+    basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch], desks: Desks
+) -> tuple[Step, ...]:
+    """The upper floor: the crossings between the loop and threads, and the jobs."""
+    return (
+        Step(
+            "threads",
+            Declaration(Domain.LOOP, "sets the size of the pool's default limiter"),
+            basis.threads.adopt_default,
+        ),
+        opening(bridge, "bridge", "threads call this loop through it", open_bridge),
+        opening(
+            watch,
+            "watch",
+            "answers a thread that asks four times a second",
+            lambda: LoopWatch(partial(_tell_blockage, basis.log)),
+        ),
+        job_step(basis, desks),
+    )
+
+
+def _tell_blockage(log: Log, blockage: Blockage) -> None:
+    log.warning("loop_blocked", seconds=round(blockage.seconds, 3), stack=blockage.stack)
+
+
+def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step, ...]) -> House:
+    """The house on an opened ground floor."""
+    pool, queries = ground.pool(), ground.queries()
+    return replace(
+        sketch(settings, basis, ground.desks()),
+        users=PostgresUsers(pool, queries),
+        secret_keys=partial(_keys, ground.key()),
+        ground_steps=climbed,
+        database_answers=partial(_ask, pool, queries),
+        pool=partial(_pool_stats, pool),
+        is_primary=ground.lease().is_held,
+    )
+
+
+def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> House:
+    """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
+    users = MemoryUsers()
+    kept = Keeping(
+        users, MemoryTokens(users), MemoryPgns(), MemoryNets(), MemoryBlobs(), MemoryBlobs()
+    )
+    desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
+    bridge: Opened[Bridge] = Opened("the bridge")
+    watch: Opened[LoopWatch] = Opened("the watch")
+    return House(
+        users=users,
+        workers=desks.workers,
+        api=desks.api,
+        threads=basis.threads,
+        bridge=bridge,
+        watch=watch,
+        stairs=Stairs(upper_steps(basis, bridge, watch, desks), basis.threads, basis.log),
+        ground_steps=ground_steps(settings, Ground(), basis),
+        clock=basis.clock,
+        log=basis.log,
+        secret_keys=partial(_keys, secrets.token_bytes(32)),
+        database_answers=_answer_at_once,
+        gates=(desks.workers.gate,),
+        lifecycle=basis.lifecycle,
+        streams=basis.streams,
+        base_url=settings.base_url,
+        hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
+        proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
+        access_log=settings.access_log,
+    )
+
+
+def _keys(key: bytes) -> tuple[bytes, ...]:
+    return (key,)
+
+
+async def _answer_at_once() -> None:
+    """What in-memory twins do."""
+
+
+async def _ask(pool: Pool, queries: Queries) -> None:
+    await pool.fetchval(queries["alive"])
+
+
+def _pool_stats(pool: Pool) -> PoolStats:
+    return PoolStats(pool.get_size(), pool.get_idle_size(), pool.get_max_size())
+
+
+def basis(settings: Settings, log: Log) -> Basis:
+    """What the process has from its first moment."""
+    return Basis(Threads(tokens=settings.threadpool_tokens), SystemClock(), log)
