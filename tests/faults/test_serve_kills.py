@@ -57,3 +57,13 @@ def test_the_server_outlives_its_postmaster(data: Path) -> None:
         while server.get("/readyz")[0] != 200:
             assert server.get("/healthz")[0] == 200
         assert server.stop() == 0
+
+
+def test_a_database_that_does_not_come_back_ends_the_server(data: Path) -> None:
+    with served(data) as server:
+        server.until("ready")
+        (data / "database" / "postgres" / "global" / "pg_control").unlink()
+        kill(str(server.until("database_ready")["postmaster"]))
+        server.until("database_given_up")
+        assert server.process.wait(60) == 1
+    wait_until_gone(data)
