@@ -1,4 +1,4 @@
-"""Builds the C core; where that is impossible the package installs without it and says so at start."""
+"""Builds the C core; where it can't be built the package installs without it and says so."""
 
 import os
 import sys

@@ -23,6 +23,8 @@ static const char *load(const char *path) {
       !resolve(library, "mg_close_conn", (void **) &mongoose.close_conn)) {
     return "the shared object of cymongoose does not export Mongoose's functions";
   }
+  int *log_level = dlsym(library, "mg_log_level");
+  if (log_level != NULL) *log_level = 0; /* Mongoose would write to standard output */
   return NULL;
 }
 
