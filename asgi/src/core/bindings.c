@@ -88,6 +88,7 @@ typedef struct {
   FrameHead head;
   PyObject *payload; /* of the frame that is arriving; NULL between frames */
   uint64_t got, most;
+  bool broken; /* there is no way back into step with a peer that broke the rules */
 } Frames;
 
 static int frames_init(Frames *f, PyObject *args, PyObject *kwargs) {
@@ -165,9 +166,10 @@ static PyObject *frames_feed(Frames *f, PyObject *args) {
   Py_buffer data;
   PyObject *frames;
   if (!PyArg_ParseTuple(args, "y*O!", &data, &PyList_Type, &frames)) return NULL;
-  bool sound = run_frames(f, data.buf, (unsigned char *) data.buf + data.len, frames);
+  if (f->broken) PyErr_SetString(PyExc_ValueError, "malformed frame");
+  else f->broken = !run_frames(f, data.buf, (unsigned char *) data.buf + data.len, frames);
   PyBuffer_Release(&data);
-  if (!sound) return NULL;
+  if (f->broken) return NULL;
   Py_RETURN_NONE;
 }
 

@@ -141,7 +141,7 @@ struct Request {
   char head_inline[HEAD_INLINE];
 };
 
-/* conn.c: the machine */
+/* conn.c, connobject.c: the machine, and the object around it */
 extern PyTypeObject ConnType;
 Conn *conn_new(Core *core, PyObject *client, PyObject *server);
 void conn_feed(Conn *c, const unsigned char *bytes, size_t length);

@@ -47,15 +47,17 @@ class Lifespan:
         if self._task is None or not self.takes_part:
             return True
         self._inbox.put_nowait({"type": "lifespan.shutdown"})
+        in_time = True
         try:
             await asyncio.wait_for(self._stopped.wait(), seconds)
         except TimeoutError:
+            in_time = False
             log.error("the application did not shut down within %g s", seconds)
         # what it said is what counts; an application that lingers after that is cut off
         await asyncio.wait([self._task], timeout=1.0)
         self._task.cancel()
         await asyncio.wait([self._task], timeout=1.0)
-        return self._stopped.is_set() and self._failure is None
+        return in_time and self._failure is None
 
     async def _run(self) -> None:
         versions = {"version": "3.0", "spec_version": "2.0"}
