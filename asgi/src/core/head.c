@@ -315,14 +315,19 @@ static int step_fields(Head *head, const unsigned char *bytes, uint32_t *at, uin
 }
 
 static int check_limits(const Head *head, uint32_t at, const HeadLimits *limits) {
-  if (head->state <= VERSION && at > limits->line_bytes) return -414;
+  if (head->state < LINE && at > limits->line_bytes) return -414;
   return at > limits->head_bytes ? -431 : 0;
 }
 
+static uint32_t smaller(size_t length, uint32_t most) {
+  return length > most ? most : (uint32_t) length;
+}
+
 long head_parse(Head *head, const unsigned char *bytes, size_t length, const HeadLimits *limits) {
-  /* never look further than the limit: a head within it has ended by then */
-  uint32_t most = limits->head_bytes + 1;
-  uint32_t end = length > most ? most : (uint32_t) length;
+  /* never look further than a limit: what is within it has ended by then, and what lies beyond
+   * must not change the answer */
+  uint32_t end = smaller(length, limits->head_bytes + 1);
+  uint32_t line_end = smaller(end, limits->line_bytes + 1);
   uint32_t at = head->position;
   int refused = 0;
   while (at < end && refused == 0) {
@@ -332,7 +337,7 @@ long head_parse(Head *head, const unsigned char *bytes, size_t length, const Hea
       refused = check_head(head, bytes);
       return refused ? refused : (long) at + 1;
     }
-    refused = head->state < LINE ? step_request_line(head, bytes, &at, end)
+    refused = head->state < LINE ? step_request_line(head, bytes, &at, line_end)
                                  : step_fields(head, bytes, &at, end);
     if (refused == 0) refused = check_limits(head, at, limits);
   }
