@@ -31,7 +31,7 @@ class Machine:
     """A core with connections that have no sockets."""
 
     def __init__(self, app: App, **options: Any) -> None:
-        self.hooks = options.pop("hooks", None) or Hooks()
+        self.hooks: Any = options.pop("hooks", None) or Hooks()
         self.access: list[Any] = []
         self.core = _core.Core(
             app,

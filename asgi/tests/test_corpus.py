@@ -22,6 +22,6 @@ def test_the_kept_corpus_holds(target: str, tmp_path: Path) -> None:
     fuzz = [ROOT / "fuzz" / f"{target}.c", ROOT / "fuzz" / "replay.c"]
     subprocess.run(["gcc", *FLAGS, *map(str, fuzz + sources), "-o", str(program)], check=True)
     inputs = sorted(map(str, (ROOT / "fuzz" / "corpus" / target).iterdir()))
-    done = subprocess.run([str(program), *inputs], capture_output=True, text=True)
+    done = subprocess.run([str(program), *inputs], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{len(inputs)} inputs\n"

@@ -92,6 +92,7 @@ def run_tests(environment: dict[str, str], *arguments: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
+        check=False,
     )
     return done.stdout + done.stderr if done.returncode else ""
 

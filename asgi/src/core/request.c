@@ -31,16 +31,25 @@ void request_wake_senders(Request *r) {
 
 /* --- the body ------------------------------------------------------------------------------------- */
 
+/* No one else has seen the body yet, so it may grow in place; but Python shares its objects for
+ * single bytes, and those must not. */
+static void grow_body(Request *r, const unsigned char *bytes, size_t length) {
+  Py_ssize_t before = PyBytes_GET_SIZE(r->body);
+  if (before == 1) {
+    PyObject *shared = r->body;
+    r->body = PyBytes_FromStringAndSize(NULL, 1 + (Py_ssize_t) length);
+    if (r->body != NULL) PyBytes_AS_STRING(r->body)[0] = PyBytes_AS_STRING(shared)[0];
+    Py_DECREF(shared);
+  } else {
+    _PyBytes_Resize(&r->body, before + (Py_ssize_t) length);
+  }
+  if (r->body != NULL) memcpy(PyBytes_AS_STRING(r->body) + before, bytes, length);
+}
+
 bool request_add_body(Request *r, const unsigned char *bytes, size_t length) {
   if (length == 0) return true;
-  if (r->body == NULL) {
-    r->body = PyBytes_FromStringAndSize((const char *) bytes, (Py_ssize_t) length);
-  } else { /* no one else has seen this object yet, so it may grow in place */
-    Py_ssize_t before = PyBytes_GET_SIZE(r->body);
-    if (_PyBytes_Resize(&r->body, before + (Py_ssize_t) length) == 0) {
-      memcpy(PyBytes_AS_STRING(r->body) + before, bytes, length);
-    }
-  }
+  if (r->body != NULL) grow_body(r, bytes, length);
+  else r->body = PyBytes_FromStringAndSize((const char *) bytes, (Py_ssize_t) length);
   if (r->body != NULL) wake(&r->receivers);
   return r->body != NULL;
 }
