@@ -58,7 +58,10 @@ async def app(scope, receive, send):
             if path != "/upload":
                 parts.append(message.get("body", b""))
             more = message.get("more_body", False)
-        body = str(total).encode() if path == "/upload" else json.dumps(json.loads(b"".join(parts))).encode()
+        if path == "/upload":
+            body = str(total).encode()
+        else:
+            body = json.dumps(json.loads(b"".join(parts))).encode()
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -94,8 +97,8 @@ def commands(app: str, port: int) -> dict[str, list[str]]:
     return {
         "rookery-asgi": [python, "-m", "rookery_asgi", app, *at, "--no-access-log", *quiet,
                          "--timeout-keep-alive", "600"],
-        "uvicorn": [python, "-m", "uvicorn", app, *at, "--no-access-log", *quiet, "--loop", "uvloop",
-                    "--http", "httptools", "--timeout-keep-alive", "600"],
+        "uvicorn": [python, "-m", "uvicorn", app, *at, "--no-access-log", *quiet, "--loop",
+                    "uvloop", "--http", "httptools", "--timeout-keep-alive", "600"],
         "granian": [python, "-m", "granian", app, *at, "--interface", "asgi", "--no-access-log",
                     "--loop", "uvloop", *quiet],
     }  # fmt: skip
@@ -239,13 +242,17 @@ def download(server: Server) -> tuple[float, int]:
 def upload(server: Server) -> tuple[float, int]:
     """100 MB from a client that sends as fast as it can."""
     size, part = 1600 * 65536, b"x" * (1 << 20)
-    head = f"POST /upload HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
+    head = (
+        f"POST /upload HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
+    )
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", server.port)) as sock:
         sock.sendall(head.encode())
         for _ in range(size // len(part)):
             sock.sendall(part)
-        answer = sock.recv(65536)
+        answer = b""
+        while part := sock.recv(65536):
+            answer += part
     assert str(size).encode() in answer, answer
     return size / 1e6 / (time.monotonic() - began), 100
 
@@ -341,12 +348,16 @@ def main() -> None:
                     found[key] = measure(running, given.rounds, run)
                     print(key, json.dumps(found[key]), flush=True)
             if "idle" in wanted:
-                found["idle"] = {s.name: idle(s, given.idle) for s in running if s.name != "granian"}
+                found["idle"] = {
+                    s.name: idle(s, given.idle) for s in running if s.name != "granian"
+                }
                 print("idle", json.dumps(found["idle"]), flush=True)
         if "fastapi" in wanted:
             with servers(folder, "fast:app") as running:
                 for path in ("sync", "async"):
-                    found[f"fastapi {path}"] = measure(running, given.rounds, wrk(f"/{path}", given.seconds))
+                    found[f"fastapi {path}"] = measure(
+                        running, given.rounds, wrk(f"/{path}", given.seconds)
+                    )
                     print(f"fastapi {path}", json.dumps(found[f"fastapi {path}"]), flush=True)
     print(json.dumps(found))
 

@@ -58,12 +58,18 @@ static bool say_farewell(Conn *c) {
   return sound;
 }
 
+static ssize_t write_once(int fd, struct iovec *vectors, int count) {
+  struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t) count};
+  if (count > 1) return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  /* the common case, and the cheaper call */
+  return send(fd, vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static ssize_t write_some(Conn *c, const Outq *queue) {
   struct iovec vectors[VECTORS_MOST];
-  struct msghdr message = {.msg_iov = vectors};
-  message.msg_iovlen = (size_t) outq_vectors(queue, vectors, VECTORS_MOST);
+  int count = outq_vectors(queue, vectors, VECTORS_MOST);
   ssize_t written;
-  do written = sendmsg(fd_of(c->socket), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  do written = write_once(fd_of(c->socket), vectors, count);
   while (written < 0 && errno == EINTR);
   return written;
 }
