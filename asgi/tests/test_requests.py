@@ -127,6 +127,16 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     play(story)
 
 
+def test_what_waits_in_a_pipeline_is_served_in_one_turn_of_the_loop() -> None:
+    async def story() -> None:
+        machine = Machine(hello)
+        machine.conn.feed(GET * 100)
+        await settle()
+        assert machine.conn.take().count(b"hello") == 100
+
+    play(story)
+
+
 def test_a_body_reaches_the_application_while_it_arrives() -> None:
     async def story() -> None:
         seen: list[Message] = []

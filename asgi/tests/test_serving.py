@@ -122,7 +122,7 @@ def test_an_address_in_use_is_one_sentence() -> None:
         )
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        f"rookery-asgi: The address can't be used: 127.0.0.1:{port}: Address already in use."
+        f"The address can't be used: 127.0.0.1:{port}: Address already in use."
     )
 
 

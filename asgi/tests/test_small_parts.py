@@ -3,6 +3,8 @@
 import importlib.metadata
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -111,6 +113,27 @@ def test_changes_are_seen_once(tmp_path: Path) -> None:
 def test_the_installed_wheel_is_the_pinned_one() -> None:
     assert mongoose.unavailable() is None
     assert mongoose.installed_version() == importlib.metadata.version("cymongoose")
+
+
+FAKE = "void mg_mgr_init(int *m) { m[0] = 1; } void mg_mgr_free() {} void mg_wrapfd() {} "
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("int nothing;", "does not export Mongoose's functions"),
+        (FAKE + "void mg_close_conn() {}", "has another layout than expected"),
+    ],
+)
+def test_a_library_that_is_not_the_expected_mongoose_is_refused(
+    source: str, sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "fake.c").write_text(source)
+    library = str(tmp_path / "fake.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "fake.c"], check=True)
+    code = f"from rookery_asgi import _core; print(_core.bind_mongoose({library!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert sentence in done.stdout
 
 
 def test_another_wheel_is_refused_in_one_sentence() -> None:

@@ -117,11 +117,12 @@ def over_socket(transport: Any, request: Any) -> Any:
     if transport.raise_server_exceptions and served.failures:
         raise served.failures[0]
     kept = [(k.lower(), v) for k, v in headers if k.lower() != "transfer-encoding"]
-    stream = testclient.httpx.ByteStream(body)
-    return testclient.httpx.Response(status, headers=kept, stream=stream, request=request)
+    httpx: Any = testclient.httpx  # type: ignore[attr-defined] # whichever one it uses
+    stream = httpx.ByteStream(body)
+    return httpx.Response(status, headers=kept, stream=stream, request=request)
 
 
-Transport.handle_request = over_socket  # type: ignore[method-assign] # the point of this plugin
+Transport.handle_request = over_socket  # type: ignore[method-assign,assignment] # the point of it
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

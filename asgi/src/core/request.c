@@ -253,6 +253,12 @@ static void follow(Request *r, PyObject *task) {
 
 static void conclude_raised(Request *r) {
   PyObject *type, *error, *trace;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) { /* a wish to end the process */
+    core_trouble(r->core);
+    cut_short(r);
+    leave_live(r);
+    return;
+  }
   PyErr_Fetch(&type, &error, &trace);
   PyErr_NormalizeException(&type, &error, &trace);
   if (trace != NULL) PyException_SetTraceback(error, trace);

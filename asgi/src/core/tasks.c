@@ -107,10 +107,13 @@ bool tasks_setup(PyObject *module) {
   return task_type && keyword_loop && keyword_eager && no_arguments;
 }
 
-static PyObject *make_task(Core *core, PyObject *coroutine) {
+static PyObject *make_task(Core *core, PyObject *coroutine, bool at_once) {
   PyObject *arguments[] = {coroutine, core->loop, Py_True};
-  bool eager = core->task_mode == TASK_EAGER && core->polling && !core->stepping;
-  return PyObject_Vectorcall(task_type, arguments, 1, eager ? keyword_eager : keyword_loop);
+  bool eager = at_once && core->task_mode == TASK_EAGER;
+  capturing = at_once && core->task_mode == TASK_CAPTURED;
+  PyObject *task = PyObject_Vectorcall(task_type, arguments, 1, eager ? keyword_eager : keyword_loop);
+  capturing = false;
+  return task;
 }
 
 static int run_captured_step(void) {
@@ -128,11 +131,8 @@ static int run_captured_step(void) {
   return done ? 0 : -1;
 }
 
-static PyObject *start(Core *core, PyObject *coroutine) {
-  capturing = core->task_mode == TASK_CAPTURED && core->polling && !core->stepping;
-  core->stepping = true;
-  PyObject *task = make_task(core, coroutine);
-  capturing = false;
+static PyObject *start(Core *core, PyObject *coroutine, bool at_once) {
+  PyObject *task = make_task(core, coroutine, at_once);
   if (task == NULL) {
     Py_CLEAR(captured_step);
     Py_CLEAR(captured_context);
@@ -145,7 +145,8 @@ static PyObject *start(Core *core, PyObject *coroutine) {
 /* A step may only be run from the loop's own callbacks, where no other task is the current one. */
 PyObject *task_start(Core *core, PyObject *coroutine) {
   bool nested = core->stepping;
-  PyObject *task = start(core, coroutine);
+  core->stepping = true;
+  PyObject *task = start(core, coroutine, core->polling && !nested);
   core->stepping = nested;
   return task;
 }

@@ -150,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return start(arguments, given)
     except ServerError as error:
-        print(f"rookery-asgi: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
         return 130
