@@ -1,11 +1,11 @@
 """Hostile clients and broken applications: the server goes on, and nothing is left behind."""
 
 import contextlib
-import json
 import random
 import signal
 import socket
 import struct
+import subprocess
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 
 from tests.machine import GET, body_of, status_of
-from tests.serving import Served, eventually, read_all, read_response, serve
+from tests.serving import (
+    ROOT,
+    Served,
+    command,
+    eventually,
+    read_all,
+    read_response,
+    serve,
+)
 from tests.test_serving import APP, ask, get, notes
 from tests.test_ws_session import shake
 
@@ -177,10 +185,6 @@ def test_signals_in_every_state(number: int) -> None:
 
 
 def test_a_signal_during_start_up_stops_cleanly() -> None:
-    import subprocess
-
-    from tests.serving import ROOT, command
-
     process = subprocess.Popen(
         command("tests.apps:slow_to_start", "--port", "0"), cwd=ROOT, stderr=subprocess.PIPE
     )
@@ -191,22 +195,21 @@ def test_a_signal_during_start_up_stops_cleanly() -> None:
     process.stderr.close()
 
 
+def thousand_clients(served: Served) -> None:
+    socks = [served.connect() for _ in range(1000)]
+    for sock in socks:
+        sock.sendall(GET)
+    for sock in socks:
+        read_response(sock)
+        sock.close()
+
+
 def test_memory_comes_back_after_many_connections() -> None:
     with unharmed() as served:
         for _ in range(3):
-            socks = [served.connect() for _ in range(1000)]
-            for sock in socks:
-                sock.sendall(GET)
-            for sock in socks:
-                read_response(sock)
-                sock.close()
-        json.loads(body_of(ask(served, "/notes")))
+            thousand_clients(served)
+        ask(served, "/notes")
         first = served.memory()
         for _ in range(3):
-            socks = [served.connect() for _ in range(1000)]
-            for sock in socks:
-                sock.sendall(GET)
-            for sock in socks:
-                read_response(sock)
-                sock.close()
+            thousand_clients(served)
         assert served.memory() - first < 2_000_000

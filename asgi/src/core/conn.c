@@ -406,7 +406,9 @@ void conn_response_ended(Conn *c, bool keep_alive) {
   bool unread = c->state == IN_SIZED || c->state == IN_CHUNKED;
   request_leave(c);
   if (!keep_alive || c->core->stopping) {
-    conn_close_gently(c, unread);
+    /* closing over bytes that were not read resets the connection, and the client may lose the end
+     * of its response; when it did not expect the end it may be sending at this moment */
+    conn_close_gently(c, unread || c->in.length || c->core->stopping);
     return;
   }
   if (unread) c->discarded = 0;
