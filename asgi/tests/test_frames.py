@@ -75,3 +75,12 @@ def test_frames_before_a_malformed_one_are_delivered() -> None:
     with pytest.raises(ValueError, match="malformed"):
         _core.Frames(100).feed(masked(0x81, b"good") + b"\xff", frames)
     assert frames == [(0x81, b"good")]
+
+
+def test_there_is_no_way_back_after_a_malformed_frame() -> None:
+    splitter = _core.Frames(100)
+    for _ in range(60):
+        with pytest.raises(ValueError, match="malformed"):
+            splitter.feed(b"\xff", [])
+    with pytest.raises(ValueError, match="malformed"):
+        splitter.feed(masked(0x81, b"good"), [])

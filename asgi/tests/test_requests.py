@@ -4,6 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rookery_asgi.types import Message, Receive, Scope, Send
 from tests.machine import (
@@ -105,6 +107,34 @@ def test_a_conversation_is_the_same_in_any_pieces(step: int) -> None:
         bodies = [part.partition(b"\r\n\r\n")[2] for part in response.split(b"HTTP/1.1 200 OK")[1:]]
         assert bodies == [b"hello", b"abcde", b"", b"hello"]
         assert machine.conn.open
+
+    play(story)
+
+
+PARTS = (
+    GET,
+    POST,
+    CHUNKED,
+    b"5\r\nhello\r\n",
+    b"0\r\n\r\n",
+    b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET / HTTP/1.0\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    b"\r\n",
+    b"\0",
+    b"G",
+    b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 30\r\n\r\n",
+)
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=8), st.integers(1, 40))
+@settings(max_examples=150, deadline=None)
+def test_any_conversation_is_the_same_in_any_pieces(parts: list[bytes], step: int) -> None:
+    async def story() -> None:
+        data = b"".join(parts)
+        whole, pieces = (Machine(echo, date=False, server=False) for _ in range(2))
+        assert await pieces.ask(data, step=step) == await whole.ask(data)
+        assert pieces.conn.open == whole.conn.open
 
     play(story)
 
