@@ -1,0 +1,12 @@
+/* Python's view of the plain C parsers: WebSocket frames for the server, the rest for its tests. */
+#ifndef ROOKERY_BINDINGS_H
+#define ROOKERY_BINDINGS_H
+
+#include <Python.h>
+
+extern PyTypeObject FramesType;
+PyObject *frames_write(PyObject *module, PyObject *args);
+PyObject *testing_parse_head(PyObject *module, PyObject *args);
+PyObject *testing_decode_chunked(PyObject *module, PyObject *pieces);
+
+#endif

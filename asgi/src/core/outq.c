@@ -1,0 +1,107 @@
+#include "outq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct Segment {
+  Segment *next;
+  PyObject *owner; /* keeps `at` alive, or NULL when the bytes are in `own` */
+  const unsigned char *at;
+  size_t length, capacity;
+  unsigned char own[];
+};
+
+/* Small enough for the allocator's fastest bins, large enough for most responses. */
+enum { OWN_LEAST = 976 };
+
+static Segment *append_segment(Outq *queue, size_t capacity) {
+  Segment *segment = malloc(sizeof(Segment) + capacity);
+  if (segment == NULL) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  segment->next = NULL;
+  segment->owner = NULL;
+  segment->at = segment->own;
+  segment->length = 0;
+  segment->capacity = capacity;
+  if (queue->last) queue->last->next = segment;
+  else queue->first = segment;
+  queue->last = segment;
+  return segment;
+}
+
+/* The room behind what the segment holds; dropped bytes at its front are not won back. */
+static size_t room(const Segment *segment) {
+  if (segment == NULL || segment->owner != NULL) return 0;
+  return segment->capacity - (size_t) (segment->at - segment->own) - segment->length;
+}
+
+bool outq_add(Outq *queue, const void *bytes, size_t length) {
+  Segment *segment = queue->last;
+  if (length == 0) return true;
+  if (room(segment) < length) {
+    segment = append_segment(queue, length > OWN_LEAST ? length : OWN_LEAST);
+    if (segment == NULL) return false;
+  }
+  memcpy((unsigned char *) segment->at + segment->length, bytes, length);
+  segment->length += length;
+  queue->bytes += length;
+  return true;
+}
+
+bool outq_add_object(Outq *queue, PyObject *bytes_object) {
+  Segment *segment = append_segment(queue, 0);
+  if (segment == NULL) return false;
+  segment->owner = Py_NewRef(bytes_object);
+  segment->at = (const unsigned char *) PyBytes_AS_STRING(bytes_object);
+  segment->length = (size_t) PyBytes_GET_SIZE(bytes_object);
+  queue->bytes += segment->length;
+  return true;
+}
+
+int outq_vectors(const Outq *queue, struct iovec *vectors, int most) {
+  int count = 0;
+  for (Segment *s = queue->first; s != NULL && count < most; s = s->next) {
+    vectors[count].iov_base = (void *) s->at;
+    vectors[count++].iov_len = s->length;
+  }
+  return count;
+}
+
+static void drop_first(Outq *queue) {
+  Segment *gone = queue->first;
+  queue->first = gone->next;
+  if (queue->first == NULL) queue->last = NULL;
+  Py_XDECREF(gone->owner);
+  free(gone);
+}
+
+void outq_drop(Outq *queue, size_t written) {
+  queue->bytes -= written;
+  while (queue->first != NULL && written >= queue->first->length) {
+    written -= queue->first->length;
+    drop_first(queue);
+  }
+  if (queue->first != NULL) {
+    queue->first->at += written;
+    queue->first->length -= written;
+  }
+}
+
+void outq_clear(Outq *queue) {
+  while (queue->first != NULL) drop_first(queue);
+  queue->bytes = 0;
+}
+
+PyObject *outq_take(Outq *queue) {
+  PyObject *whole = PyBytes_FromStringAndSize(NULL, (Py_ssize_t) queue->bytes);
+  if (whole == NULL) return NULL;
+  char *to = PyBytes_AS_STRING(whole);
+  for (Segment *s = queue->first; s != NULL; s = s->next) {
+    memcpy(to, s->at, s->length);
+    to += s->length;
+  }
+  outq_clear(queue);
+  return whole;
+}

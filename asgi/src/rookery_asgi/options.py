@@ -1,0 +1,49 @@
+"""All settings of a server as one frozen value."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line can say; names follow uvicorn's where it has the same thing."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    uds: str | None = None
+    fd: int | None = None
+    backlog: int = 2048
+    workers: int = 1
+    reload: bool = False
+    reload_dirs: tuple[str, ...] = ()
+    loop: str = "auto"
+    lifespan: str = "auto"
+    app_dir: str = ""
+    factory: bool = False
+    root_path: str = ""
+    proxy_headers: bool = True
+    forwarded_allow_ips: str = "127.0.0.1"
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_keyfile_password: str | None = None
+    access_log: bool = True
+    log_level: str = "info"
+    date_header: bool = True
+    server_header: bool = True
+    metrics_path: str | None = None
+    limit_request_line: int = 16 * 1024
+    limit_head: int = 64 * 1024
+    limit_body: int = 0
+    limit_connections: int = 0
+    high_water: int = 64 * 1024
+    least_bytes: int = 1024
+    timeout_head: float = 20.0
+    timeout_keep_alive: float = 5.0
+    timeout_body: float = 30.0
+    timeout_write: float = 60.0
+    timeout_graceful_shutdown: float = 10.0
+    timeout_lifespan: float = 30.0
+    ws: bool = True
+    ws_max_size: int = 16 * 1024 * 1024
+    ws_ping_interval: float = 20.0
+    ws_ping_timeout: float = 20.0
+    ws_per_message_deflate: bool = True

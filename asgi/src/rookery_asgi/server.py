@@ -1,0 +1,258 @@
+"""The composition root: options and an application in, a running server out."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import resource
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rookery_asgi import _core, mongoose, sockets
+from rookery_asgi.accesslog import AccessLog, write_stdout
+from rookery_asgi.lifespan import Lifespan
+from rookery_asgi.metrics import MetricsPage
+from rookery_asgi.options import Options
+from rookery_asgi.proxy import ProxyHeaders, Trust
+from rookery_asgi.tls import TlsFilter, make_context
+from rookery_asgi.types import App, Scope
+from rookery_asgi.ws import handshake
+from rookery_asgi.ws.session import Limits, Session
+
+log = logging.getLogger("rookery_asgi")
+
+TICK_SECONDS = 0.25
+AFTER_DISCONNECT = 1.0
+
+
+class Hooks:
+    """What the core asks Python for."""
+
+    def __init__(self, options: Options, app: App, context: ssl.SSLContext | None) -> None:
+        """`forwarded` and `accepted` are None when they are not wanted, which costs nothing."""
+        trust = Trust.parse(options.forwarded_allow_ips)
+        self.forwarded = ProxyHeaders(trust) if options.proxy_headers else None
+        self.accepted = self._seal if context is not None else None
+        self.context = context
+        self.sessions: set[Session] = set()
+        self._app = app
+        self._ws = options.ws
+        self._limits = Limits(
+            most=options.ws_max_size,
+            deflate=options.ws_per_message_deflate,
+            queued=options.high_water,
+            ping_interval=options.ws_ping_interval,
+            ping_timeout=options.ws_ping_timeout,
+        )
+
+    def _seal(self, conn: _core.Connection) -> TlsFilter | None:
+        return TlsFilter(self.context, conn) if self.context is not None else None
+
+    def failed(self, error: BaseException) -> None:
+        """The application raised, or sent no whole response."""
+        log.error("the application failed: %s", error, exc_info=error)
+
+    def websocket(self, conn: _core.Connection, scope: Scope) -> Session:
+        """A client asks for a WebSocket."""
+        offer = handshake.read_offer(scope["headers"]) if self._ws else handshake.Refusal(501)
+        if isinstance(offer, handshake.Refusal):
+            session = Session(
+                conn, scope, handshake.Offer(b"", (), ""), self._limits, time.monotonic
+            )
+            session.refuse(offer.status, list(offer.headers))
+            return session
+        scope["subprotocols"] = list(offer.subprotocols)
+        session = Session(conn, scope, offer, self._limits, time.monotonic)
+        session.task = asyncio.get_running_loop().create_task(session.run(self._app))
+        self.sessions.add(session)
+        session.task.add_done_callback(lambda _: self.sessions.discard(session))
+        return session
+
+
+class Server:
+    """Serves one application in the running event loop."""
+
+    def __init__(self, app: App, options: Options) -> None:
+        """Opens nothing yet."""
+        self._page = MetricsPage(app, options.metrics_path) if options.metrics_path else None
+        self._app: App = self._page or app
+        self._options = options
+        self._stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._core: _core.Core | None = None
+        self._hooks: Hooks | None = None
+        self._access: AccessLog | None = None
+        self.addresses: list[str] = []
+        self.listening = asyncio.Event()
+
+    def stop(self) -> None:
+        """Begin to stop; a second call stops waiting for running requests."""
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    def counters(self) -> dict[str, Any]:
+        """The core's counters."""
+        return self._core.counters() if self._core is not None else {}
+
+    def reload_certificate(self) -> None:
+        """Use the certificate as it is on disk now for connections to come."""
+        if self._hooks is None or self._hooks.context is None:
+            return
+        try:
+            self._hooks.context = make_context(self._options)
+            log.info("certificate reloaded")
+        except Exception as error:  # noqa: BLE001 - the old one goes on serving
+            log.error("certificate not reloaded: %s", error)
+
+    async def serve(self, given: Iterable[socket.socket] | None = None) -> bool:
+        """Serve until stopped; True when the application shut down cleanly.
+
+        Nothing listens before the application's start-up has completed.
+        """
+        mongoose.bind()
+        context = make_context(self._options)
+        lifespan = Lifespan(self._app, mode=self._options.lifespan)
+        await lifespan.start()
+        try:
+            with self._listening(given, lifespan, context):
+                await self._stop.wait()
+                await self._end_requests()
+        finally:
+            clean = await lifespan.stop(seconds=self._options.timeout_lifespan)
+        return clean
+
+    @contextlib.contextmanager
+    def _listening(
+        self,
+        given: Iterable[socket.socket] | None,
+        lifespan: Lifespan,
+        context: ssl.SSLContext | None,
+    ) -> Iterator[None]:
+        opened = list(given) if given is not None else [sockets.bind(self._options)]
+        self._hooks = Hooks(self._options, self._app, context)
+        self._access = AccessLog(write_stdout) if self._options.access_log else None
+        loop = asyncio.get_running_loop()
+        core = self._core = self._make_core(loop, lifespan)
+        if self._page is not None:
+            self._page.core = core
+        raise_descriptor_limit()
+        # what start-up has made lives as long as the process: the collector need not look again
+        gc.collect()
+        gc.freeze()
+        try:
+            for sock in opened:
+                self._listen(core, sock, secure=context is not None)
+            loop.add_reader(core.fileno(), core.poll)
+            ticker = loop.create_task(self._tick(core))
+            self.listening.set()
+            yield
+            ticker.cancel()
+        finally:
+            self._close(loop, core, opened, ours=given is None)
+
+    def _make_core(self, loop: asyncio.AbstractEventLoop, lifespan: Lifespan) -> _core.Core:
+        options = self._options
+        return _core.Core(
+            self._app,
+            loop,
+            self._hooks,
+            lifespan.state,
+            self._access.entries if self._access is not None else None,
+            options.root_path,
+            line_bytes=options.limit_request_line,
+            head_bytes=options.limit_head,
+            body_bytes=options.limit_body,
+            high_water=options.high_water,
+            connections=options.limit_connections,
+            least_bytes=options.least_bytes,
+            head_seconds=options.timeout_head,
+            idle_seconds=options.timeout_keep_alive,
+            body_seconds=options.timeout_body,
+            write_seconds=options.timeout_write,
+            date=options.date_header,
+            server=options.server_header,
+        )
+
+    def _listen(self, core: _core.Core, sock: socket.socket, *, secure: bool) -> None:
+        sock.setblocking(False)
+        sock.listen(self._options.backlog)
+        core.listen(sock.fileno(), sockets.scope_address(sock), sockets.is_tcp(sock))
+        self.addresses.append(sockets.describe(sock, secure=secure))
+        log.info("serving on %s", self.addresses[-1])
+
+    def _close(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        core: _core.Core,
+        opened: list[socket.socket],
+        *,
+        ours: bool,
+    ) -> None:
+        loop.remove_reader(core.fileno())
+        core.close()
+        for sock in opened:
+            if ours:
+                sockets.remove_unix(sock, self._options.uds)
+            sock.close()
+        if self._access is not None:
+            self._access.close()
+
+    async def _tick(self, core: _core.Core) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            core.sweep()
+            if self._access is not None:
+                self._access.flush()
+            now = time.monotonic()
+            for session in list(self._hooks.sessions) if self._hooks else ():
+                session.tick(now)
+
+    async def _end_requests(self) -> None:
+        assert self._core is not None
+        assert self._hooks is not None
+        log.info("stopping")
+        core, sessions = self._core, self._hooks.sessions
+        core.stop_listening()
+        core.begin_stop()
+        for session in list(sessions):
+            session.go_away()
+        await self._quiet(self._options.timeout_graceful_shutdown)
+        core.disconnect()
+        await self._quiet(0.0 if self._hurry.is_set() else AFTER_DISCONNECT)
+        tasks = [*core.tasks(), *(s.task for s in sessions if s.task is not None)]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            log.warning("%d requests were cut off", len(tasks))
+            await asyncio.wait(tasks, timeout=1.0)
+
+    async def _quiet(self, seconds: float) -> None:
+        """Wait until nothing runs and all is written, for that long at most."""
+        end = time.monotonic() + seconds
+        while self._busy() and time.monotonic() < end and not self._hurry.is_set():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)  # the core has no one to tell
+
+    def _busy(self) -> bool:
+        assert self._core is not None
+        counters = self._core.counters()
+        return bool(counters["running"] or counters["open"])
+
+
+def raise_descriptor_limit() -> None:
+    """As many connections as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def watch_signals(server: Server, loop: asyncio.AbstractEventLoop) -> None:
+    """SIGTERM and SIGINT stop, SIGHUP reloads the certificate."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.stop)
+    loop.add_signal_handler(signal.SIGHUP, server.reload_certificate)

@@ -1,0 +1,1 @@
+"""WebSocket: handshake, compression, messages, and the ASGI side that ties them together."""

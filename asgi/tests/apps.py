@@ -1,0 +1,226 @@
+"""Applications that are served over real sockets; what they notice can be asked for over HTTP."""
+
+import asyncio
+import json
+import os
+import signal
+import ssl
+import sys
+import time
+from typing import Any
+
+from rookery_asgi.types import Message, Receive, Scope, Send
+from tests.machine import answer, read_body
+
+notes: dict[str, Any] = {"disconnects": 0, "raised": 0, "cancelled": 0}
+
+
+async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    scope["state"]["pid"] = os.getpid()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    print("shutdown seen", file=sys.stderr, flush=True)
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """One path per behaviour."""
+    if scope["type"] == "lifespan":
+        await lifespan(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await chat(scope, receive, send)
+    else:
+        await ROUTES.get(scope["path"], missing)(scope, receive, send)
+
+
+async def hello(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(send, b"hello")
+
+
+async def missing(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(send, b"no such path", 404)
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(send, await read_body(receive))
+
+
+async def describe(scope: Scope, receive: Receive, send: Send) -> None:
+    keys = ("scheme", "client", "server", "path", "root_path", "http_version", "state")
+    await answer(send, json.dumps({key: scope[key] for key in keys}).encode())
+
+
+async def tell(scope: Scope, receive: Receive, send: Send) -> None:
+    tasks = len([t for t in asyncio.all_tasks() if not t.done()])
+    await answer(send, json.dumps({**notes, "tasks": tasks}).encode())
+
+
+async def count(scope: Scope, receive: Receive, send: Send) -> None:
+    """Counts the bytes of a body of any length."""
+    total, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            notes["disconnects"] += 1
+            return
+        total += len(message["body"])
+        more = message["more_body"]
+    await answer(send, str(total).encode())
+
+
+async def sleepy_count(scope: Scope, receive: Receive, send: Send) -> None:
+    """Takes no part of the body for a while."""
+    await asyncio.sleep(1.0)
+    await count(scope, receive, send)
+
+
+async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+    """Sends as many megabytes as the query says."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    part = b"x" * 65536
+    try:
+        for _ in range(16 * int(scope["query_string"] or b"1")):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+    except OSError:
+        notes["raised"] += 1
+        raise
+    await send({"type": "http.response.body"})
+
+
+async def events(scope: Scope, receive: Receive, send: Send) -> None:
+    """Sends an event now and then, for ever."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    try:
+        while True:
+            await send({"type": "http.response.body", "body": b"event\n", "more_body": True})
+            await asyncio.sleep(0.05)
+    except OSError:
+        notes["raised"] += 1
+        raise
+    except asyncio.CancelledError:
+        notes["cancelled"] += 1
+        raise
+
+
+async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+    """Waits until the client leaves."""
+    message: Message = {"type": ""}
+    while message["type"] != "http.disconnect":
+        message = await receive()
+    notes["disconnects"] += 1
+
+
+async def never(scope: Scope, receive: Receive, send: Send) -> None:
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        notes["cancelled"] += 1
+        raise
+
+
+async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+    await asyncio.sleep(0.7)
+    await answer(send, b"slow")
+
+
+async def block(scope: Scope, receive: Receive, send: Send) -> None:
+    time.sleep(0.5)
+    await answer(send, b"blocked")
+
+
+async def raises(scope: Scope, receive: Receive, send: Send) -> None:
+    raise LookupError("on purpose")
+
+
+async def raises_late(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
+    await asyncio.sleep(0.01)
+    raise LookupError("on purpose")
+
+
+async def raises_after(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(send, b"fine")
+    raise LookupError("on purpose")
+
+
+async def returns(scope: Scope, receive: Receive, send: Send) -> None:
+    return
+
+
+async def leaves(scope: Scope, receive: Receive, send: Send) -> None:
+    raise SystemExit(7)
+
+
+async def dies(scope: Scope, receive: Receive, send: Send) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def chat(scope: Scope, receive: Receive, send: Send) -> None:
+    """A WebSocket echo."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({**message, "type": "websocket.send"})
+    notes["disconnects"] += 1
+
+
+ROUTES = {
+    "/": hello,
+    "/echo": echo,
+    "/scope": describe,
+    "/notes": tell,
+    "/count": count,
+    "/sleepy-count": sleepy_count,
+    "/stream": stream,
+    "/events": events,
+    "/wait": wait,
+    "/never": never,
+    "/slow": slow,
+    "/block": block,
+    "/raises": raises,
+    "/raises-late": raises_late,
+    "/raises-after": raises_after,
+    "/returns": returns,
+    "/leaves": leaves,
+    "/dies": dies,
+}
+
+
+async def fails_to_start(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.failed", "message": "no database"})
+
+
+async def slow_to_start(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        await receive()
+        print("starting", file=sys.stderr, flush=True)
+        await asyncio.sleep(1.0)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+    else:
+        await answer(send, b"up")
+
+
+async def hangs_in_shutdown(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await asyncio.sleep(3600)
+
+
+def make() -> Any:
+    """A factory."""
+    return app
+
+
+def client_context() -> ssl.SSLContext:
+    """A client that trusts anyone."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

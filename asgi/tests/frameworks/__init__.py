@@ -1,0 +1,1 @@
+"""Applications made with the frameworks people use; all answer the same paths."""

@@ -1,0 +1,14 @@
+"""A Socket.IO server."""
+
+from typing import Any
+
+import socketio
+
+server = socketio.AsyncServer(async_mode="asgi", ping_interval=1, ping_timeout=2)
+app = socketio.ASGIApp(server)
+
+
+@server.event
+async def shout(sid: str, text: str) -> Any:
+    await server.emit("heard", text.upper(), to=sid)
+    return len(text)

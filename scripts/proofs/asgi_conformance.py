@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Holds rookery-asgi against cases that others wrote.
+
+Usage: asgi_conformance.py [--only vectors,lifespan,...] [--wstest PATH] [--cases '*']
+
+h11's and http-parser's requests, asgi-lifespan's applications, Starlette's tests over sockets, and
+Autobahn's WebSocket cases. They are fetched from the package index into a temporary folder.
+Autobahn's client needs Python 2 with autobahntestsuite; give its `wstest` by --wstest. Run this
+with the interpreter of the ASGI server's test environment. Exit 0 when nothing failed.
+"""
+
+import argparse
+import asyncio
+import collections
+import importlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ASGI = HERE.parents[1] / "asgi"
+sys.path[:0] = [str(ASGI), str(HERE)]
+
+
+def fetch(name: str, folder: Path) -> Path:
+    """The unpacked source distribution of the installed version."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        wanted = f"{name}=={version(name)}"
+    except PackageNotFoundError:
+        wanted = name
+    subprocess.run(
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:",
+         "-d", str(folder), wanted],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    archive = next(folder.glob(f"{name.replace('-', '[-_]')}-*.tar.gz"))
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return next(path for path in folder.glob(f"{name.replace('-', '[-_]')}-*") if path.is_dir())
+
+
+# --- lifespan
+
+LIFESPAN_OUTCOMES = {  # takes part, stops cleanly
+    "slow_startup": (False, True),
+    "slow_shutdown": (True, True),
+    "http_only": (False, True),
+    "http_no_assert": (False, True),
+    "http_no_assert_before_receive_request": (False, True),
+}
+
+
+def check_lifespan(folder: Path) -> bool:
+    """The applications of asgi-lifespan's tests, each with the outcome the protocol asks for.
+
+    Its tests are about the interface of its own manager, so only the applications are taken.
+    """
+    source = fetch("asgi-lifespan", folder)
+    sys.modules.setdefault("trio", types.ModuleType("trio"))
+    spec = importlib.util.spec_from_file_location(
+        "lifespan_cases",
+        source / "tests/__init__.py",
+        submodule_search_locations=[str(source / "tests")],
+    )
+    assert spec is not None
+    sys.modules["lifespan_cases"] = importlib.util.module_from_spec(spec)
+    module = importlib.import_module("lifespan_cases.test_manager")
+    wrong = {}
+    for name, expected in LIFESPAN_OUTCOMES.items():
+        got = asyncio.run(live(getattr(module, name)))
+        if got != expected:
+            wrong[name] = got
+    print(f"asgi-lifespan: {len(LIFESPAN_OUTCOMES) - len(wrong)} the same, wrong: {wrong}")
+    return not wrong
+
+
+async def live(app: Any) -> tuple[bool, bool]:
+    """Start and stop; whether the application takes part, and whether it stopped cleanly."""
+    from rookery_asgi.lifespan import Lifespan
+
+    lifespan = Lifespan(app)
+    await lifespan.start()
+    return lifespan.takes_part, await lifespan.stop(seconds=5)
+
+
+# --- Starlette
+
+
+def check_starlette(folder: Path) -> bool:
+    """Starlette's own tests, its test client's requests going over real sockets to our server."""
+    source = fetch("starlette", folder)
+    shutil.copy(HERE / "asgi_starlette_plugin.py", source)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-r", "fE", "-p", "asgi_starlette_plugin", "-p",
+         "no:cacheprovider", "-W", "ignore", "-c", "/dev/null", "--rootdir", str(source),
+         "-k", "not trio", "--ignore", str(source / "tests/middleware/test_opentelemetry.py"),
+         *(str(source / "tests" / name) for name in STARLETTE_FILES)],
+        cwd=source, capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": f"{source}:{ASGI}", "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+    )  # fmt: skip
+    lines = done.stdout.strip().splitlines()
+    print("starlette:", lines[-1] if lines else done.stderr[-300:])
+    failed = [line for line in lines if line.startswith(("FAILED tests", "ERROR tests"))]
+    surprising = [line for line in failed if not any(name in line for name in STARLETTE_KNOWN)]
+    for name, reason in STARLETTE_KNOWN.items():
+        print(f"  {sum(name in line for line in failed)} x {name}: {reason}")
+    for line in surprising:
+        print(" ", line)
+    return bool(lines) and " passed" in lines[-1] and not surprising
+
+
+STARLETTE_FILES = (
+    "test_responses.py", "test_requests.py", "test_routing.py", "test_staticfiles.py",
+    "test_formparsers.py", "test_endpoints.py", "test_background.py", "test_exceptions.py",
+    "test_authentication.py", "middleware",
+)  # fmt: skip
+STARLETTE_KNOWN = {
+    "test_response_phrase": "a status below 200 can't end a response",
+    "trailers": "the trailers extension is not offered",
+    "push_promise": "the push extension is not offered",
+    "test_request_headers": "expects the codings of another client",
+    "test_force_500": "expects an empty body; ours says what happened",
+    "unreliable_content_length": "the client can't lie about its length over a real socket",
+    "invalid_dir_permissions": "fails for root",
+}
+
+
+# --- Autobahn
+
+
+def check_autobahn(folder: Path, wstest: str, cases: str) -> bool:
+    """Autobahn's fuzzing client against an echo."""
+    from tests.serving import serve
+
+    with serve("tests.apps:app", "--no-access-log") as served:
+        spec = {
+            "outdir": str(folder / "autobahn"),
+            "servers": [{"agent": "rookery-asgi", "url": f"ws://127.0.0.1:{served.port}"}],
+            "cases": cases.split(","),
+            "exclude-cases": [],
+            "exclude-agent-cases": {},
+        }
+        (folder / "spec.json").write_text(json.dumps(spec))
+        command = [wstest, "-m", "fuzzingclient", "-s", str(folder / "spec.json")]
+        subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    found = json.loads((folder / "autobahn/index.json").read_text())["rookery-asgi"]
+    print("autobahn:", dict(collections.Counter(case["behavior"] for case in found.values())))
+    failed = [
+        k for k, case in found.items() if "FAILED" in (case["behavior"], case["behaviorClose"])
+    ]
+    for case in failed:
+        print("  FAILED", case)
+    return not failed
+
+
+def main() -> int:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="vectors,lifespan,starlette,autobahn")
+    parser.add_argument("--wstest", default="")
+    parser.add_argument("--cases", default="*")
+    given = parser.parse_args()
+    wanted, good, began = set(given.only.split(",")), True, time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if "vectors" in wanted:
+            from asgi_vectors import check_h11, check_http_parser
+
+            good &= check_h11(fetch("h11", folder))
+            good &= check_http_parser(fetch("httptools", folder))
+        if "lifespan" in wanted:
+            good &= check_lifespan(folder)
+        if "starlette" in wanted:
+            good &= check_starlette(folder)
+        if "autobahn" in wanted and given.wstest:
+            good &= check_autobahn(folder, given.wstest, given.cases)
+        elif "autobahn" in wanted:
+            print("autobahn: not run, --wstest was not given")
+            good = False
+    print(f"{'holds' if good else 'FAILED'} after {time.monotonic() - began:.0f} s")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
