@@ -29,15 +29,16 @@ from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job, jobs_of, working_off
 from rookery.service.fleet.primary import Store
-from rookery.service.groups import is_approver
 from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.tokens import Tokens
-from rookery.service.users import User, Users
+from rookery.service.trust import Contributions, NoContributions, Trust
+from rookery.service.users import Users
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
+from rookery.storage.contributions import PostgresContributions
 from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.fleet.store import open_fleet_store
 from rookery.storage.keyfile import key_in
@@ -206,6 +207,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresTokens(pool, queries),
                 PostgresPgns(pool, queries),
                 PostgresNets(pool, queries),
+                PostgresContributions(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
             ),
@@ -228,6 +230,7 @@ class Keeping:
     tokens: Tokens
     pgns: Pgns
     nets: Nets
+    contributions: Contributions
     games: Blobs
     net_files: Blobs
 
@@ -269,7 +272,9 @@ def make_desks(
         threads=threads,
         clock=clock,
         is_primary=is_primary,
-        trusts=_trusts,
+        trusts=Trust(
+            kept.contributions, store.reads, clock, hours=float(settings.stop_run_cpu_hours)
+        ),
         machines=Machines(mind_quota=settings.mind_github_quota),
     )
     api = ApiDesk(
@@ -290,10 +295,6 @@ def make_desks(
         nets_elsewhere=settings.nets_url or "",
     )
     return Desks(workers, api)
-
-
-async def _trusts(user: User) -> bool:
-    return is_approver(user)
 
 
 def job_step(basis: Basis, desks: Desks) -> Step:
@@ -358,7 +359,13 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
     """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
     users = MemoryUsers()
     kept = Keeping(
-        users, MemoryTokens(users), MemoryPgns(), MemoryNets(), MemoryBlobs(), MemoryBlobs()
+        users,
+        MemoryTokens(users),
+        MemoryPgns(),
+        MemoryNets(),
+        NoContributions(),
+        games=MemoryBlobs(),
+        net_files=MemoryBlobs(),
     )
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
     bridge: Opened[Bridge] = Opened("the bridge")

@@ -38,9 +38,7 @@ class Machines:
         return machine
 
     def call(self, request: requests.TaskCall, caller: Caller) -> TaskCall:
-        return TaskCall(
-            request.run_id, request.task_id, self.machine(request.worker_info, caller)
-        )
+        return TaskCall(request.run_id, request.task_id, self.machine(request.worker_info, caller))
 
 
 def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True) -> Machine:
