@@ -83,7 +83,7 @@ async def test_a_restored_database_backs_up_the_same(
 async def test_a_database_that_is_not_empty_is_left_alone(
     saved: Path, database: Target, programs: Programs
 ) -> None:
-    with pytest.raises(NotEmpty, match="5 tables"):
+    with pytest.raises(NotEmpty, match=r"[0-9]+ tables"):
         await restore(database, saved, programs, known=KNOWN)
 
 

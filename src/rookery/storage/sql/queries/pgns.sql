@@ -19,7 +19,7 @@ SELECT blob FROM pgns WHERE blob = ANY ($1::text[]);
 SELECT pgns.run, pgns.task, pgns.blob, pgns.size, pgns.at
 FROM pgns
 LEFT JOIN runs ON runs.id = pgns.run
-WHERE pgns.at < $1 - CASE
+WHERE pgns.at < $1::timestamptz - CASE
     WHEN runs.id IS NULL OR runs.deleted THEN interval '10 days'
     WHEN runs.finished AND runs.tc_base >= 20 THEN interval '10 days'
     WHEN runs.finished THEN interval '1 day'

@@ -1,0 +1,70 @@
+"""Blobs in a folder: whole and safe, or not there at all."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from rookery.clock import SystemClock
+from rookery.service.blobs import UnknownBlob
+from rookery.storage.blobs import UNFINISHED, FolderBlobs
+from rookery.storage.keyfile import key_in
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> FolderBlobs:
+    return FolderBlobs(tmp_path / "blobs", SystemClock())
+
+
+def age(path: Path) -> None:
+    os.utime(path, (1, 1))
+
+
+def test_what_was_written_is_read(blobs: FolderBlobs) -> None:
+    key = blobs.write(b"games")
+    assert blobs.read(key) == b"games"
+    assert blobs.path(key).name == key
+
+
+def test_equal_bytes_are_kept_twice(blobs: FolderBlobs) -> None:
+    first, second = blobs.write(b"same"), blobs.write(b"same")
+    blobs.remove(first)
+    assert blobs.read(second) == b"same"
+
+
+@pytest.mark.parametrize("key", ["", "x", "0" * 32, "../../../../etc/passwd", "a/" * 16])
+def test_a_key_that_was_never_given_out_is_unknown(blobs: FolderBlobs, key: str) -> None:
+    with pytest.raises(UnknownBlob):
+        blobs.read(key)
+
+
+def test_removing_twice_is_no_fault(blobs: FolderBlobs) -> None:
+    key = blobs.write(b"x")
+    blobs.remove(key)
+    blobs.remove(key)
+    with pytest.raises(UnknownBlob):
+        blobs.path(key)
+
+
+def test_only_old_blobs_are_listed_for_the_sweep(blobs: FolderBlobs) -> None:
+    old, _ = blobs.write(b"old"), blobs.write(b"new")
+    age(blobs.path(old))
+    assert list(blobs.older_than(3600)) == [old]
+
+
+def test_what_was_never_finished_goes_with_the_sweep(blobs: FolderBlobs) -> None:
+    left = blobs.path(blobs.write(b"x")).with_suffix(UNFINISHED)
+    left.write_bytes(b"half")
+    age(left)
+    assert list(blobs.older_than(3600)) == []
+    assert not left.exists()
+
+
+def test_a_key_file_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "seal.key"
+    key = key_in(path)
+    assert len(key) == 32
+    assert key_in(path) == key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(path.parent.iterdir()) == [path]

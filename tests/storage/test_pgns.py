@@ -1,0 +1,60 @@
+"""Rows of uploaded games, in PostgreSQL."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from rookery.boundary.offload import Threads
+from rookery.service.pgns import Pgn, PgnStore
+from rookery.storage.blobs import FolderBlobs
+from rookery.storage.pgns import MemoryPgns, PostgresPgns
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from tests.database import pool_on
+from tests.unit.service.fleet.stage import call_of, on_stage
+from tests.unit.web.fakes import HandClock
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+RUN = "a" * 24
+
+
+def pgn(task: int, blob: str, at: datetime = NOW) -> Pgn:
+    return Pgn(RUN, task, blob, 10, at)
+
+
+async def test_uploads_come_back_task_by_task(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        rows = PostgresPgns(pool, queries)
+        for task, blob in ((2, "c"), (1, "a"), (1, "b")):
+            await rows.add(pgn(task, blob))
+        assert await rows.of_task(RUN, 1) == (pgn(1, "a"), pgn(1, "b"))
+        assert [each.blob for each in await rows.of_run(RUN)] == ["a", "b", "c"]
+        assert await rows.known(["a", "x"]) == {"a"}
+        await rows.forget(["a"])
+        assert await rows.known(["a", "b"]) == {"b"}
+
+
+async def test_games_are_kept_for_their_time(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        rows = PostgresPgns(pool, queries)
+        await rows.add(pgn(1, "old", NOW - timedelta(days=11)))
+        await rows.add(pgn(1, "new", NOW - timedelta(days=9)))
+        assert [each.blob for each in await rows.expired(NOW, 10)] == ["old"]
+
+
+async def test_games_of_a_task_of_ones_own_are_stored_and_orphans_swept(tmp_path: Path) -> None:
+    clock, threads, rows = HandClock(), Threads(), MemoryPgns()
+    blobs = FolderBlobs(tmp_path, clock)
+    async with on_stage() as stage:
+        await stage.submit()
+        task = await stage.granted()
+        store = PgnStore(stage.fleet, rows, blobs, threads, clock)
+        await store.upload(call_of(task), b"games")
+        orphan = await threads.io(blobs.write, b"orphan")
+        clock.move(days=100_000)
+        await store.clean_up()
+    assert [await threads.io(blobs.read, each.blob) for each in rows.rows] == [b"games"]
+    assert await threads.io(lambda: list(tmp_path.rglob(orphan))) == []

@@ -1,0 +1,1 @@
+"""The translation between the wire of workers and the core."""
