@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 NUMBERS = (
     "wtime",
@@ -52,7 +53,7 @@ class Allowance:
 
 def parse_go(words: Sequence[str]) -> Limits:
     """Read the words after `go`; what is unknown or no number is passed over."""
-    given: dict[str, int] = {}
+    given: dict[str, Any] = {}
     for word, value in pairwise(words):
         if word in NUMBERS and value.lstrip("-").isdigit():
             given[word] = int(value)

@@ -109,7 +109,7 @@ class Search:
     def _child(
         self, depth: int, alpha: int, beta: int, ply: int, *, is_first: bool, reduction: int = 0
     ) -> int:
-        """The score for who just moved; all but the first move must show first that they are good."""
+        """The score for who just moved; all but the first move must first show they are good."""
         if is_first:
             return -self._visit(depth, -beta, -alpha, ply)
         score = -self._visit(depth - reduction, -alpha - 1, -alpha, ply)
