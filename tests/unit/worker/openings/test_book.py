@@ -1,0 +1,129 @@
+"""Books are read as fastchess reads them, and what is wrong in them is named."""
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rookery.worker.openings import BadOpening, Book, Opening
+from rookery.worker.openings.faults import EmptyBook, UnknownFormat, UnreadableBook
+from rookery.worker.openings.packing import Format, sri
+
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"
+KINGS = "4k3/8/8/8/8/8/4P3/4K3 w - -"
+
+
+def epd(*lines: str, name: str = "book.epd") -> Book:
+    return Book.parse(name, Format.EPD, "\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(
+    ("line", "fen"),
+    [
+        (KINGS, f"{KINGS} 0 1"),
+        (f"{KINGS} 3 17", f"{KINGS} 3 17"),
+        (f"{KINGS} hmvc 3; fmvn 17;", f"{KINGS} 3 17"),
+        (f'{KINGS} fmvn 17; id "a 4 6 position";', f"{KINGS} 0 17"),
+        (f"{KINGS} bm e4;", f"{KINGS} 0 1"),
+        (f"{KINGS} c9 text", f"{KINGS} 0 1"),
+        (f"\ufeff{KINGS}", f"{KINGS} 0 1"),
+    ],
+)
+def test_counters_and_operations_are_understood(line: str, fen: str) -> None:
+    assert epd(line)[0] == Opening(fen)
+
+
+def test_every_line_that_is_not_empty_is_an_opening() -> None:
+    book = epd(KINGS, "", START, "", "")
+    assert [opening.fen for opening in (book[0], book[1])] == [f"{KINGS} 0 1", f"{START} 0 1"]
+    assert len(book) == 2
+
+
+def test_a_bad_line_keeps_its_place_and_is_named() -> None:
+    book = epd(KINGS, "", "nonsense", START)
+    assert book[2].fen == f"{START} 0 1"
+    with pytest.raises(BadOpening, match=r"line 3 of the book book.epd .*: nonsense"):
+        book[1]
+
+
+def test_implausible_lines_are_found_without_setting_up_boards() -> None:
+    book = epd(KINGS, "nonsense", START, "8/8/8 w - -", f"{KINGS} 0 1")
+    assert [fault.line for fault in book.implausible()] == [2, 4]
+
+
+def test_impossible_positions_are_found_by_setting_them_up() -> None:
+    book = epd(KINGS, "4k3/8/8/8/8/8/4P3/8 w - -")
+    assert list(book.implausible()) == []
+    assert [(fault.line, fault.why) for fault in book.bad()] == [(2, "the position is impossible")]
+
+
+@pytest.mark.parametrize("name", ["UHO_FRC_v1.epd", "chess960.epd"])
+def test_the_name_of_a_book_asks_for_fischer_random(name: str) -> None:
+    shredder = "nrkbbqrn/pppppppp/8/8/8/8/PPPPPPPP/NRKBBQRN w GBgb -"
+    assert epd(shredder, name=name)[0].fen == f"{shredder} 0 1"
+    assert not epd(shredder).is_chess960
+
+
+def test_the_sri_is_that_of_the_text_with_line_feeds() -> None:
+    # echo -en 'a\nb\n' | openssl dgst -sha384 -binary | base64
+    known = "m1mlrnn4Au7t7MH3eO/F+PB9rUGFYYU9rqMaVMC0CQe0pWKn2+xeU9u7qL2JlKDL"
+    assert [sri(text) for text in (b"a\nb\n", b"a\r\nb\r\n", b"a\rb\r")] == [known] * 3
+
+
+def test_windows_line_ends_change_nothing(tmp_path: Path) -> None:
+    (tmp_path / "unix.epd").write_bytes(f"{KINGS}\n{START}\n".encode())
+    (tmp_path / "windows.epd").write_bytes(f"{KINGS}\r\n{START}\r\n".encode())
+    unix, windows = (Book.load(tmp_path / f"{name}.epd") for name in ("unix", "windows"))
+    assert (unix.sri, unix[1]) == (windows.sri, windows[1])
+
+
+def packed(**members: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as pack:
+        for name, text in members.items():
+            pack.writestr(name.replace("_", "."), text)
+    return buffer.getvalue()
+
+
+def test_packed_books_read_like_plain_ones(tmp_path: Path) -> None:
+    (tmp_path / "book.epd.gz").write_bytes(gzip.compress(KINGS.encode()))
+    (tmp_path / "book.epd.zip").write_bytes(packed(readme_txt="hello", book_epd=KINGS))
+    for name in ("book.epd.gz", "book.epd.zip"):
+        assert Book.load(tmp_path / name)[0] == Opening(f"{KINGS} 0 1")
+
+
+def test_of_several_packed_books_the_one_with_the_name_is_read(tmp_path: Path) -> None:
+    (tmp_path / "book.zip").write_bytes(packed(another_epd=START, book_epd=KINGS))
+    assert Book.load(tmp_path / "book.zip")[0] == Opening(f"{KINGS} 0 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("book.bin", b"x", UnknownFormat),
+        ("book.zip", packed(readme_txt="hello"), UnknownFormat),
+        ("book.zip", b"no zip", UnreadableBook),
+        ("book.epd.gz", b"no gzip", UnreadableBook),
+        ("book.epd", b"\n\n", EmptyBook),
+        ("book.pgn", b" \n", EmptyBook),
+    ],
+)
+def test_a_file_that_is_no_book_is_refused(
+    tmp_path: Path, name: str, content: bytes, fault: type[Exception]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(fault, match=r"the book"):
+        Book.load(tmp_path / name)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableBook, match=r"missing.epd can't be read"):
+        Book.load(tmp_path / "missing.epd")
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+def test_there_is_nothing_outside_of_a_book(index: int) -> None:
+    with pytest.raises(IndexError):
+        epd(KINGS)[index]
