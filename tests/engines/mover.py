@@ -82,6 +82,7 @@ class Mover:
     def __init__(self, words: argparse.Namespace) -> None:
         self.words = words
         self.board = chess.Board()
+        self.fen, self.played = "", ""
         self.options: dict[str, str] = {}
         # The chance of misdeeds differs from process to process, or a restart would repeat them.
         self.chance = random.Random(words.seed * 1_000_003 + os.getpid() + time.monotonic_ns())
@@ -100,9 +101,14 @@ class Mover:
         chess960 = self.options.get("UCI_Chess960") == "true"
         start, _, moves = " ".join(words[1:]).partition(" moves ")
         fen = chess.STARTING_FEN if start.startswith("startpos") else start.removeprefix("fen ")
-        self.board = chess.Board(fen, chess960=chess960)
-        for move in moves.split():
+        known = (
+            len(self.played) if (fen, moves[: len(self.played)]) == (self.fen, self.played) else 0
+        )
+        if not known:
+            self.board = chess.Board(fen, chess960=chess960)
+        for move in moves[known:].split():
             self.board.push_uci(move)
+        self.fen, self.played = fen, moves
 
     def go(self) -> None:
         for name, act in MISDEEDS.items():

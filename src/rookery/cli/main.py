@@ -27,6 +27,9 @@ class Command:
 COMMANDS = (
     Command("up", "rookery.cli.up", "start everything on this machine, with an account to log in"),
     Command("serve", "rookery.cli.serve", "start the server"),
+    Command("match", "rookery.cli.match", "play engines against one another on this machine"),
+    Command("tune", "rookery.cli.tune", "tune an engine's options by games on this machine"),
+    Command("replay", "rookery.cli.replay", "play a recorded game again, find where it differs"),
     Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),
     Command("db", "rookery.cli.db", "migrate, back up, restore or open the database"),
     Command(
