@@ -44,5 +44,6 @@ def has_score(line: bytes) -> bool:
     return (
         line.startswith(b"info ")
         and b" score " in line
+        and not line.startswith(b"info string")
         and (b" multipv " not in line or b" multipv 1 " in line)
     )

@@ -57,7 +57,13 @@ def read_recorded(path: Path, number: int) -> Recorded:
     nodes = list(game.mainline())
     moves = tuple(node.parent.board().uci(node.move) for node in nodes)
     book = sum(node.comment.strip() == BOOK for node in nodes)
-    return Recorded(board.fen(), moves, book, board.chess960, dict(game.headers))
+    tags = {name: _plain(value) for name, value in game.headers.items()}
+    return Recorded(board.fen(), moves, book, board.chess960, tags)
+
+
+def _plain(value: str) -> str:
+    """The reader leaves a tag's escapes as they are."""
+    return value.replace('\\"', '"').replace("\\\\", "\\")
 
 
 async def replay(game: Recorded, white: EngineSpec, black: EngineSpec) -> Difference | None:
