@@ -9,6 +9,9 @@ from rookery.engine.squares import end_of, middle_of, pack, tables
 FULL_PHASE = 24
 """Minor pieces count one, rooks two, queens four: so many are on the board at the start."""
 
+HUNT_PER_STEP = 10
+"""What a king gains for each step nearer to the other one when that stands alone."""
+
 KNIGHT_ATTACKS = chess.BB_KNIGHT_ATTACKS
 DIAGONALS, DIAGONAL_MASKS = chess.BB_DIAG_ATTACKS, chess.BB_DIAG_MASKS
 FILES, FILE_MASKS = chess.BB_FILE_ATTACKS, chess.BB_FILE_MASKS
@@ -54,8 +57,15 @@ class Evaluation:
         )
         if (board.bishops & own).bit_count() > 1:
             score += self._pair
+        if board.occupied == own | board.kings:
+            score += pack(0, HUNT_PER_STEP * (7 - _king_distance(board)))
         score += self._open_file * _rooks_on_open_files(board.rooks & own, own_pawns)
         return score + self._mobility * _mobility(board, own)
+
+
+def _king_distance(board: chess.Board) -> int:
+    kings = board.kings
+    return chess.square_distance(chess.lsb(kings), chess.msb(kings))
 
 
 def _phase(board: chess.Board) -> int:

@@ -19,6 +19,9 @@ NUMBERS = (
 EXPECTED_MOVES = 40
 """How many moves the rest of a game is taken to last: many, because Python's moves can be late."""
 
+STALL_MS = 250
+"""How long a process may have to wait for its turn on a loaded machine: kept in reserve."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -71,12 +74,18 @@ def allowance(limits: Limits, *, white: bool, overhead_ms: int) -> Allowance | N
     time, increment = (limits.wtime, limits.winc) if white else (limits.btime, limits.binc)
     if time is None:
         return None
-    usable = max(1, time - overhead_ms)
+    usable = _usable(time - overhead_ms)
     moves = min(limits.movestogo or EXPECTED_MOVES, EXPECTED_MOVES)
-    soft = min(usable / moves + increment / 2, usable * 0.8)
-    # The last moves before a time control may take all there is, others at most a quarter.
-    hard = min(4 * soft, usable * (0.8 if moves == 1 else 0.25))
-    return Allowance(min(soft, hard) / 1000, hard / 1000)
+    aim = usable / moves + increment / 2
+    # The last move before a time control may take most of what there is, others a quarter at most.
+    hard = min(2.5 * aim, usable * (0.8 if moves == 1 else 0.25))
+    # An iteration takes longer than all before it: after half the time it is too late for another.
+    return Allowance(min(aim / 2, hard) / 1000, hard / 1000)
+
+
+def _usable(left: int) -> float:
+    """What may be planned with: a loaded machine takes some away at once and without a warning."""
+    return max(left - STALL_MS, left / 4, 1)
 
 
 def _searchmoves(words: Sequence[str]) -> tuple[str, ...]:
