@@ -43,6 +43,8 @@ class PairResult:
     first: str
     second: str
     games: tuple[GameResult, GameResult]
+    slot: int = 0
+    """Where it was played, among all the places that play at once."""
 
     @property
     def points(self) -> tuple[int, int]:

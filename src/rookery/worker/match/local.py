@@ -60,7 +60,9 @@ class LocalMatch:
 
     async def _play_slots(self, table: Table) -> None:
         threads = Threads()
-        slots = [Slot(table, threads, self._feed.tell) for _ in range(self._concurrency)]
+        slots = [
+            Slot(number, table, threads, self._feed.tell) for number in range(self._concurrency)
+        ]
         working = [asyncio.create_task(self._work(slot)) for slot in slots]
         try:
             await asyncio.gather(*working)

@@ -40,9 +40,9 @@ class ShardLost(MatchFault):
 class _Runner:
     """One runner process, seen from the match."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: Shard, first_slot: int) -> None:
         self.shard = shard
-        self._hearing = Hearing()
+        self._hearing = Hearing(first_slot)
 
     async def start(self, setup: Setup, threads: Threads) -> None:
         self._process = await threads.io(_start)
@@ -124,7 +124,7 @@ class ShardedMatch:
         following: list[asyncio.Task[None]] = []
         try:
             for shard in self.shards:
-                runner = _Runner(shard)
+                runner = _Runner(shard, sum(one.shard.games for one in self._runners))
                 await runner.start(self._setup, self._threads)
                 self._runners.append(runner)
                 following.append(asyncio.create_task(self._follow(runner)))

@@ -17,7 +17,8 @@ Tell = Callable[[Event], None]
 class Slot:
     """Two seats. An engine keeps its seat, and its process, as long as it is asked to play."""
 
-    def __init__(self, table: Table, threads: Threads, tell: Tell) -> None:
+    def __init__(self, number: int, table: Table, threads: Threads, tell: Tell) -> None:
+        self._number = number
         self._table = table
         self._threads = threads
         self._tell = tell
@@ -30,7 +31,8 @@ class Slot:
             await self._game(job, 0, job.first, job.second),
             await self._game(job, 1, job.second, job.first),
         )
-        self._tell(PairEnded(PairResult(job.number, job.first.name, job.second.name, games)))
+        names = job.first.name, job.second.name
+        self._tell(PairEnded(PairResult(job.number, *names, games, self._number)))
 
     async def close(self, *, politely: bool = True) -> None:
         """End all engines that sit here."""

@@ -68,6 +68,7 @@ class Paired(msgspec.Struct, frozen=True, tag=True):
     number: int
     first: str
     second: str
+    slot: int
 
 
 class Measured(msgspec.Struct, frozen=True, tag=True):
@@ -106,14 +107,15 @@ def report_of(event: Event) -> Report:
     if isinstance(event, GameEnded):
         return Ended(event.pair, event.game, event.result)
     if isinstance(event, PairEnded):
-        return Paired(event.pair.number, event.pair.first, event.pair.second)
+        return Paired(event.pair.number, event.pair.first, event.pair.second, event.pair.slot)
     return Measured(event.latency)
 
 
 class Hearing:
-    """Turns a shard's reports back into events; it keeps the first game of a pair for the pair."""
+    """Turns a shard's reports back into events; it keeps the games of a pair for the pair."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_slot: int = 0) -> None:
+        self._first_slot = first_slot
         self._games: dict[int, list[GameResult]] = {}
 
     def event(self, report: Started | Ended | Paired | Measured) -> Event:
@@ -124,9 +126,9 @@ class Hearing:
             return GameEnded(report.pair, report.game, report.result)
         if isinstance(report, Paired):
             first, second = self._games.pop(report.number)
-            return PairEnded(
-                PairResult(report.number, report.first, report.second, (first, second))
-            )
+            slot = self._first_slot + report.slot
+            names = report.first, report.second
+            return PairEnded(PairResult(report.number, *names, (first, second), slot))
         return LatencyMeasured(report.latency)
 
 
