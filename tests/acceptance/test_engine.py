@@ -91,13 +91,26 @@ def test_the_bench_is_the_same_in_every_process(seed: str) -> None:
     assert said.stdout.split()[3] == "nps"
 
 
-def test_it_plays_a_whole_game_against_itself_without_an_illegal_move() -> None:
+def played(white: Engine, black: Engine, nodes: int) -> chess.Board:
+    """A game to its end, or to the 200th move; an illegal move raises."""
     board = chess.Board()
-    moves: list[str] = []
-    with running() as engine:
+    for engine in (white, black):
         engine.tell("ucinewgame")
-        while not board.is_game_over(claim_draw=True) and len(moves) < 200:
-            engine.tell(f"position startpos moves {' '.join(moves)}".strip(), "go nodes 60")
-            moves.append(engine.hear("bestmove").split()[1])
-            board.push_uci(moves[-1])
-    assert len(moves) > 10
+    while not board.is_game_over(claim_draw=True) and board.fullmove_number < 200:
+        engine = white if board.turn else black
+        moves = " ".join(move.uci() for move in board.move_stack)
+        engine.tell(f"position startpos moves {moves}", f"go nodes {nodes}")
+        board.push_uci(engine.hear("bestmove").split()[1])
+    return board
+
+
+def test_it_plays_a_whole_game_against_itself_without_an_illegal_move() -> None:
+    with running() as engine:
+        assert played(engine, engine, nodes=60).fullmove_number > 10
+
+
+def test_it_beats_itself_without_quiescence_with_both_colours() -> None:
+    with running() as strong, running() as weak:
+        weak.tell("setoption name Quiescence value false")
+        assert played(strong, weak, nodes=200).result() == "1-0"
+        assert played(weak, strong, nodes=200).result() == "0-1"

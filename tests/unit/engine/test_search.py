@@ -1,5 +1,7 @@
 """The search finds mates and material, keeps its node limit and does the same every time."""
 
+import random
+
 import chess
 import pytest
 
@@ -76,10 +78,26 @@ def test_the_moves_searched_can_be_given() -> None:
     assert best_move(thought("startpos", "depth 2 searchmoves a2a3")) == "a2a3"
 
 
-def test_the_expected_line_is_legal() -> None:
-    board = chess.Board()
-    for move in thought("startpos", "nodes 3000")[-2].partition(" pv ")[2].split():
-        board.push_uci(move)
+def wandered(seed: int) -> chess.Board:
+    """A position somewhere in a game of Fischer random chess played by chance."""
+    chance = random.Random(seed)
+    board = chess.Board.from_chess960_pos(chance.randrange(960))
+    for _ in range(chance.randrange(120)):
+        if board.is_game_over():
+            return wandered(seed + 1000)
+        board.push(chance.choice(list(board.legal_moves)))
+    return board
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_moves_and_expected_lines_are_legal_anywhere(seed: int) -> None:
+    start = wandered(seed)
+    option = "setoption name UCI_Chess960 value true"
+    said = thought(f"fen {start.shredder_fen()}", "nodes 150", option)
+    for line in (said[-1].removeprefix("bestmove "), *(info.partition(" pv ")[2] for info in said)):
+        board = start.copy()
+        for move in line.split():
+            board.push_uci(move)
 
 
 @pytest.mark.parametrize(

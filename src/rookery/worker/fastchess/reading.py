@@ -1,0 +1,126 @@
+"""A line of fastchess's output in, an event out; nothing for a line that tells nothing new."""
+
+import re
+from collections.abc import Callable
+
+from rookery.worker.fastchess.events import (
+    CrashesCounted,
+    Ending,
+    Event,
+    Failed,
+    GameFinished,
+    GameStarted,
+    MatchFinished,
+    Outcome,
+    Pairs,
+    PlayerNamed,
+    ReportBegun,
+    Score,
+    TimeoutsCounted,
+    Trouble,
+    Warned,
+)
+
+ENDINGS = (
+    (" mates", Ending.CHECKMATE),
+    ("stalemate", Ending.STALEMATE),
+    ("repetition", Ending.REPETITION),
+    ("fifty move", Ending.FIFTY_MOVES),
+    ("insufficient", Ending.INSUFFICIENT_MATERIAL),
+    ("adjudication", Ending.ADJUDICATION),
+    ("on time", Ending.TIME),
+    ("disconnects", Ending.CRASH),
+    ("stalls", Ending.STALL),
+    ("illegal move", Ending.ILLEGAL_MOVE),
+    ("interrupted", Ending.INTERRUPTED),
+)
+TROUBLES = (
+    ("illegal pv move", Trouble.BAD_LINE),
+    ("on time", Trouble.TIME),
+    ("disconnect", Trouble.CRASH),
+    ("crash", Trouble.CRASH),
+    ("stall", Trouble.STALL),
+    ("respon", Trouble.STALL),
+    ("illegal move", Trouble.ILLEGAL_MOVE),
+    ("uci move format", Trouble.ILLEGAL_MOVE),
+)
+
+_LOG_PREFIX = re.compile(r"\[(?P<level>\w+)\s*\] .*? --- ")
+
+
+def read(line: str) -> Event | None:
+    """The event that a line tells."""
+    text = line.rstrip()
+    if prefix := _LOG_PREFIX.match(text):
+        text = text[prefix.end() :]
+    for pattern, event in _READERS:
+        if found := pattern.match(text):
+            return event(found)
+    return None
+
+
+def ending(reason: str) -> Ending:
+    """Why a game ended, from the words in its braces."""
+    low = reason.lower()
+    return next((kind for words, kind in ENDINGS if words in low), Ending.OTHER)
+
+
+def trouble(text: str) -> Trouble:
+    low = text.lower()
+    return next((kind for words, kind in TROUBLES if words in low), Trouble.OTHER)
+
+
+def _started(found: re.Match[str]) -> Event:
+    return GameStarted(int(found[1]), int(found[2]), found[3], found[4])
+
+
+def _finished(found: re.Match[str]) -> Event:
+    outcome, reason = Outcome(found[4]), found[5]
+    kind = ending(reason) if outcome is not Outcome.NONE else Ending.INTERRUPTED
+    return GameFinished(int(found[1]), found[2], found[3], outcome, kind, reason)
+
+
+def _report(found: re.Match[str]) -> Event:
+    return ReportBegun(found[1], found[2])
+
+
+def _score(found: re.Match[str]) -> Event:
+    games, wins, losses, draws = map(int, found.groups())
+    return Score(games, wins, losses, draws)
+
+
+def _pairs(found: re.Match[str]) -> Event:
+    ll, ld, even, wd, ww = map(int, found.groups())
+    return Pairs((ll, ld, even, wd, ww))
+
+
+def _warned(found: re.Match[str]) -> Event:
+    return Warned(trouble(found[1]), found[1])
+
+
+def _failed(found: re.Match[str]) -> Event:
+    return Failed(found[0])
+
+
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Event]], ...] = (
+    (re.compile(r"Started game (\d+) of (\d+) \((.+) vs (.+)\)$"), _started),
+    (
+        re.compile(r"Finished game (\d+) \((.+) vs (.+)\): (1-0|0-1|1/2-1/2|\*) \{(.*)\}$"),
+        _finished,
+    ),
+    (re.compile(r"Results of (.+) vs (.+) \([^()]*\):$"), _report),
+    (re.compile(r"Games: (\d+), Wins: (\d+), Losses: (\d+), Draws: (\d+)\b"), _score),
+    (re.compile(r"Ptnml\(0-2\): \[(\d+), (\d+), (\d+), (\d+), (\d+)\]"), _pairs),
+    (re.compile(r"Player: (.+)$"), lambda found: PlayerNamed(found[1])),
+    (re.compile(r" +Timeouts: (\d+)$"), lambda found: TimeoutsCounted(int(found[1]))),
+    (re.compile(r" +Crashed: (\d+)$"), lambda found: CrashesCounted(int(found[1]))),
+    (re.compile(r"Tournament finished|Finished match"), lambda _: MatchFinished()),
+    (re.compile(r".*stopping tournament.*"), _failed),
+    (re.compile(r"Warning[;:] *(.*)"), _warned),
+    (re.compile(r"(Engine .+ (?:did not respond|is not responsive|crashed).*)"), _warned),
+    (re.compile(r"(?i)(?:fatal|error)\b.*|terminate called.*|.*failed to start engine.*"), _failed),
+    (
+        re.compile(r"(?:Invalid|Unrecognized|Unsupported) .*|(?:No openings|Engine not) found.*"),
+        _failed,
+    ),
+)
