@@ -80,18 +80,22 @@ class EngineProcess:
             *(f"! {text}" for text in self._errors.decode("utf-8", "replace").split("\n") if text),
         )
 
-    def write(self, text: bytes) -> None:
-        """Send a line. A pipe that takes no more belongs to an engine that does not read."""
+    def write(self, *lines: bytes) -> None:
+        """Send lines, at once, or the engine would be woken for each of them.
+
+        A pipe that takes no more belongs to an engine that does not read.
+        """
         assert self._process.stdin is not None
-        self._tail.append(b"> " + text[:KEPT_LINE_BYTES])
+        self._tail.extend(b"> " + line[:KEPT_LINE_BYTES] for line in lines)
+        text = b"\n".join((*lines, b""))
         try:
-            sent = os.write(self._process.stdin.fileno(), text + b"\n")
+            sent = os.write(self._process.stdin.fileno(), text)
         except BlockingIOError:
             sent = 0
         except OSError:
             self._fail(EngineGone())
             raise EngineGone from None
-        if sent <= len(text):
+        if sent < len(text):
             self._fail(EngineSilent())
             raise EngineSilent
 
@@ -157,16 +161,21 @@ class EngineProcess:
             self._fail(EngineGone())
             return
         self._unanswered_bytes += len(data)
-        for line in self._lines.feed(data):
-            self._take(line, now)
+        self._hear(self._lines.feed(data), now)
         if self._unanswered_bytes > MOST_ANSWER_BYTES:
             self._fail(EngineFloods())
 
+    def _hear(self, lines: list[bytes], now: float) -> None:
+        """Look at search information no closer than it takes to find the last score."""
+        self._tail.extend(b"< " + line[:KEPT_LINE_BYTES] for line in lines[-KEPT_LINES:])
+        scores = filter(has_score, reversed(lines))
+        self.last_score_line = next(scores, self.last_score_line)
+        for line in lines:
+            if not line.startswith(b"info "):
+                self._take(line, now)
+
     def _take(self, line: bytes, now: float) -> None:
-        self._tail.append(b"< " + line[:KEPT_LINE_BYTES])
-        if has_score(line):
-            self.last_score_line = line
-        elif self._answer and line.startswith(self._wanted):
+        if self._answer and line.startswith(self._wanted):
             if not self._answer.done():
                 self._answer.set_result(Line(line.rstrip(), now))
         elif self._listening:

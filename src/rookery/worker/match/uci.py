@@ -60,16 +60,14 @@ class UciEngine:
     async def new_game(self) -> None:
         """Both sides of a clean slate; raises EngineFault."""
         process = self._running()
-        process.write(b"ucinewgame")
-        process.write(b"isready")
+        process.write(b"ucinewgame", b"isready")
         await process.expect(b"readyok", self._patience.ready)
 
     def think(self, position: bytes, go: bytes) -> None:
         """Let it think about a position; raises EngineFault."""
         process = self._running()
         process.last_score_line = b""
-        process.write(position)
-        process.write(go)
+        process.write(position, go)
         # After the writing: what delays this process is not to be the engine's loss.
         self._asked_at = perf_counter()
 
