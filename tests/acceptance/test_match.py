@@ -194,3 +194,40 @@ def test_a_tune_climbs_towards_the_planted_optimum(tmp_path: Path) -> None:
     said = json.loads(ran.stdout)
     assert said["pairs"] == 300
     assert float(said["values"]["P"]) > 90
+
+
+@pytest.fixture
+def fake_fastchess(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of that name on the PATH."""
+    program = tmp_path / "bin" / "fastchess"
+    program.parent.mkdir()
+    fake = PROJECT / "tests" / "engines" / "fake_fastchess.py"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {fake} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return program
+
+
+@pytest.mark.usefixtures("fake_fastchess")
+def test_fastchess_plays_where_it_is_installed(tmp_path: Path) -> None:
+    ran = rookery(
+        tmp_path, "match", "--new", "/bin/true", "--base", "/bin/true", "--games", 6, "--json"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["pentanomial"] == [0, 0, 0, 3, 0]
+
+
+@pytest.mark.usefixtures("fake_fastchess")
+def test_a_verdict_ends_fastchess_too(tmp_path: Path) -> None:
+    ran = rookery(
+        tmp_path, "match", "--new", "/bin/true", "--base", "/bin/true", "--sprt", 0, 50, "--json"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["sprt"]["verdict"] == "accepted"
+
+
+def test_fastchess_must_be_there_when_it_is_asked_for(tmp_path: Path) -> None:
+    words = ("--new", "x", "--base", "y", "--runner", "fastchess", "--book-depth", "-1")
+    ran = rookery(tmp_path, "match", *words)
+    assert ran.returncode == 2
+    assert "fastchess cannot play" in ran.stderr

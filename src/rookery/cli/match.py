@@ -26,11 +26,13 @@ from rookery.cli.match_arguments import (
     openings_from,
     setup_of,
 )
+from rookery.cli.match_fastchess import fastchess_match
 from rookery.cli.match_files import FAILURES, Games, default_journal, journal
 from rookery.cli.match_session import Outcome, Session
 from rookery.core.stats.faults import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, Verdict
 from rookery.worker.match.journal import Head, Journal, read_journal
+from rookery.worker.match.match import Match
 from rookery.worker.match.schedule import gauntlet, jobs, round_robin
 from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.spec import EngineSpec
@@ -88,6 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     test.add_argument("--model", choices=tuple(MODELS), default="normalized")
     test.add_argument("--alpha", type=float, default=0.05)
     test.add_argument("--beta", type=float, default=0.05)
+    parser.add_argument(
+        "--runner",
+        choices=("auto", "builtin", "fastchess"),
+        default="auto",
+        help="auto is fastchess where it is installed and can play such a match",
+    )
     add_playing(parser)
     add_session(parser)
 
@@ -144,10 +152,16 @@ def _play(args: argparse.Namespace, path: Path, kept: Journal, *, keep: bool) ->
     book = book_of(args)
     rounds = rounds_of(args, sprt)
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
-    todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
-    match = ShardedMatch(todo, setup, concurrency=concurrency_of(args, field.threads))
+    concurrency = concurrency_of(args, field.threads)
+    match: Match | None = None
+    if args.runner != "builtin":
+        match = fastchess_match(args, field.engines, setup, rounds, concurrency, bool(kept.entries))
     event = " vs ".join(engine.name for engine in field.engines)
-    files = Games({one.name: one for one in field.engines}, args.pgn, args.failures, event)
+    own_pgn = args.pgn if match is None else None
+    files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
+    if match is None:
+        todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
+        match = ShardedMatch(todo, setup, concurrency=concurrency)
     # An ordinary end of the process is to leave a resume file as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -30,7 +30,8 @@ class Games:
         game = ended.result
         if self._games is None and not game.failed:
             return
-        text = pgn(game, self._tags(ended))
+        # Another runner's games come without their moves.
+        text = pgn(game, self._tags(ended)) if game.fen else ""
         if self._games is not None:
             _append(self._games, text)
         if game.failed:

@@ -4,6 +4,7 @@ A match sends an Order first, then Jobs, no more at a time than the shard has sl
 shard answers with what happens.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -85,8 +86,8 @@ Question = Order | Job | Enough
 Report = Started | Ended | Paired | Measured | Failed
 
 _encoder = msgspec.json.Encoder()
-read_question = msgspec.json.Decoder(Question).decode
-read_report = msgspec.json.Decoder(Report).decode
+read_question: Callable[[bytes], Question] = msgspec.json.Decoder(Question).decode
+read_report: Callable[[bytes], Report] = msgspec.json.Decoder(Report).decode
 
 
 def line(message: Question | Report) -> bytes:

@@ -12,6 +12,7 @@ from rookery.worker.match.job import PairJob, Setup
 from rookery.worker.match.latency import Latency
 from rookery.worker.match.spec import EngineSpec
 from rookery.worker.match.wire import (
+    Failed,
     Hearing,
     Job,
     Order,
@@ -57,5 +58,6 @@ def test_events_arrive_as_they_happened() -> None:
     heard = []
     for event in events:
         report = read_report(line(report_of(event)))
-        heard.append(hearing.event(report))  # type: ignore[arg-type]  # no failure was sent
+        assert not isinstance(report, Failed)
+        heard.append(hearing.event(report))
     assert heard == events
