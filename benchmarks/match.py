@@ -11,7 +11,6 @@ latency  the runner's own latency and the time losses of honest engines at 1+0.0
 import argparse
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Sequence
 
@@ -110,9 +109,9 @@ async def latencies(quick: bool) -> None:
     print("games  turnaround p50/p99 ms  lag p50/p99 ms  CPU µs/ply  time losses")
     for concurrency in (1, 8) if quick else (1, 8, 16, 32):
         options = (("Infos", "30"),)
-        sides = [mover(name, tc="1+0.01", options=options) for name in "ab"]
+        one, other = (mover(name, tc="1+0.01", options=options) for name in "ab")
         pairs = concurrency * (1 if quick else 2)
-        games, latency, _ = await played(*sides, pairs, concurrency=concurrency, moves=30)
+        games, latency, _ = await played(one, other, pairs, concurrency=concurrency, moves=30)
         lost = sum(game.termination is Termination.TIME for game in games)
         turn, lag = latency.turnaround, latency.lag
         print(
@@ -141,4 +140,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

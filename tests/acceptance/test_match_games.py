@@ -1,18 +1,26 @@
 """Matches on the test's own loop, between quick engines."""
 
+import os
+import shutil
+import sys
+
 import pytest
 
+from rookery.core.timecontrol import Nodes
+from rookery.worker.match.adjudication import OFFICIAL
 from rookery.worker.match.job import PairJob, Setup
 from rookery.worker.match.local import LocalMatch
 from rookery.worker.match.record import Termination
-from rookery.worker.match.spec import Patience
+from rookery.worker.match.spec import EngineSpec, Patience
 from rookery.worker.openings import Opening
 from rookery.worker.openings.opening import STANDARD
+from tests.acceptance.checkout import PROJECT
 from tests.engines.matches import SHORT, mover, play
 
 pytestmark = pytest.mark.anyio
 
 CASTLE = "4k3/8/8/8/8/8/8/5KR1 w G - 0 1"
+AHEAD = "rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 MATE = "7k/8/6K1/8/8/8/8/R7 w - - 0 1"
 
 
@@ -77,3 +85,25 @@ async def test_a_match_may_be_left_in_the_middle() -> None:
         async for _ in match:
             break
     assert next(jobs).number < 10
+
+
+def installed() -> dict[str, tuple[str, ...]]:
+    """Real engines: our own, and Stockfish where the machine has it."""
+    found: dict[str, tuple[str, ...]] = {"fledgling": (sys.executable, "-m", "rookery.engine")}
+    if stockfish := shutil.which("stockfish", path=f"{os.environ['PATH']}:/usr/games"):
+        found["stockfish"] = (stockfish,)
+    return found
+
+
+INSTALLED = installed()
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+async def test_real_engines_play_a_match(name: str) -> None:
+    environment = (("PYTHONPATH", str(PROJECT / "src")), ("PATH", os.environ["PATH"]))
+    real = EngineSpec(name, INSTALLED[name], (("Hash", "1"),), Nodes(50), environment=environment)
+    setup = Setup(OFFICIAL)
+    played = await play(real, mover("random"), setup=setup, opening=Opening(AHEAD))
+    assert [game.failed for game in played.games] == ["", ""]
+    assert played.pairs[0].points[0] == 2, "a queen ahead it wins with White"
+    assert played.games[0].moves[0].nodes > 0

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import signal
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -36,6 +37,7 @@ from rookery.worker.match.match import Match
 from rookery.worker.match.schedule import gauntlet, jobs, round_robin
 from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.spec import EngineSpec
+from rookery.worker.openings.order import CROWDED
 
 # argparse has no public name for what its add_subparsers gives.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
@@ -151,6 +153,8 @@ def _play(args: argparse.Namespace, path: Path, kept: Journal, *, keep: bool) ->
     sprt = sprt_of(args, field)
     book = book_of(args)
     rounds = rounds_of(args, sprt)
+    if book and rounds and rounds > CROWDED * len(book):
+        print(f"warning: {rounds} pairs soon repeat the {len(book)} openings", file=sys.stderr)
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     concurrency = concurrency_of(args, field.threads)
     match: Match | None = None

@@ -7,7 +7,7 @@ from rookery.worker.match.clock import SideClock, go_line
 from rookery.worker.match.faults import EngineFault, EngineGone, EngineSilent
 from rookery.worker.match.job import Setup
 from rookery.worker.match.latency import Latency
-from rookery.worker.match.position import IllegalMove, Position
+from rookery.worker.match.position import IllegalMove, opened
 from rookery.worker.match.record import GameResult, Played, Termination
 from rookery.worker.match.uci import Answer, UciEngine
 from rookery.worker.match.verdict import Probe, Referee, Verdict, colour, won_by
@@ -35,7 +35,7 @@ class Game:
         self._opening = opening
         margin = table.setup.margin_ms
         self._clocks = (SideClock(black.spec.tc, margin), SideClock(white.spec.tc, margin))
-        self._position = Position(opening.fen, chess960=table.setup.chess960)
+        self._position = opened(opening, chess960=table.setup.chess960)
         self._referee = Referee(table.setup.adjudication, table.probe)
         self._played: list[Played] = []
         self._read_at = 0.0
@@ -47,8 +47,6 @@ class Game:
     async def play(self) -> GameResult:
         """The whole game. An engine that failed is killed before this returns."""
         began = perf_counter()
-        for move in self._opening.moves:
-            self._position.play(move)
         verdict = self._referee.by_rules(self._position) or await self._prepare()
         while verdict is None:
             verdict = await self._turn()

@@ -9,6 +9,9 @@ from collections import Counter
 
 import chess
 
+from rookery.worker.match.faults import MatchFault
+from rookery.worker.openings import Opening
+
 Key = tuple[int, ...]
 
 
@@ -24,6 +27,13 @@ class Ending(enum.Enum):
 
 class IllegalMove(ValueError):
     """A text that is no legal move here."""
+
+
+class UnusableOpening(MatchFault):
+    """An opening that can't be set up, so that nobody could play from it."""
+
+    def __init__(self, fen: str, why: str) -> None:
+        super().__init__(f"The opening {fen} can't be played: {why}.")
 
 
 class Position:
@@ -101,3 +111,16 @@ class Position:
             en_passant or 0,
             board.turn,
         )
+
+
+def opened(opening: Opening, *, chess960: bool) -> Position:
+    """The position that an opening leads to; raises UnusableOpening."""
+    try:
+        position = Position(opening.fen, chess960=chess960)
+        for move in opening.moves:
+            position.play(move)
+    except IllegalMove as illegal:
+        raise UnusableOpening(opening.fen, f"{illegal} is no move") from None
+    except ValueError as error:
+        raise UnusableOpening(opening.fen, str(error)) from None
+    return position

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations, count
 
+from rookery.worker.match.faults import MatchFault
 from rookery.worker.match.job import PairJob
 from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings import Book, Opening, Order
+from rookery.worker.openings import Book, BookFault, Opening, Order
 from rookery.worker.openings.opening import STANDARD
 
 Openings = Callable[[int], Opening]
@@ -16,7 +17,14 @@ def openings_of(book: Book | None, order: Order | None) -> Openings:
     """The n-th opening of a book in this order; the starting position without a book."""
     if book is None or order is None:
         return lambda _: STANDARD
-    return lambda number: book[order[number]]
+
+    def opening(number: int) -> Opening:
+        try:
+            return book[order[number]]
+        except BookFault as fault:
+            raise MatchFault(f"{fault}.") from None
+
+    return opening
 
 
 def round_robin(engines: Sequence[EngineSpec]) -> list[tuple[EngineSpec, EngineSpec]]:

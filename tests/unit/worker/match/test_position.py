@@ -3,7 +3,14 @@
 import chess
 import pytest
 
-from rookery.worker.match.position import Ending, IllegalMove, Position
+from rookery.worker.match.position import (
+    Ending,
+    IllegalMove,
+    Position,
+    UnusableOpening,
+    opened,
+)
+from rookery.worker.openings import Opening
 
 SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
 
@@ -90,3 +97,11 @@ def test_a_variation_begins_where_its_move_was_made() -> None:
     assert position.is_legal_before(("e2e4", "e7e5", "g1f3"))
     assert not position.is_legal_before(("e7e5",))
     assert not position.is_legal_before(("e2e4", "e7e5", "e7e5"))
+
+
+@pytest.mark.parametrize(
+    "opening", [Opening("nonsense"), Opening(chess.STARTING_FEN, ("e2e4", "e2e4"))]
+)
+def test_an_opening_that_cannot_be_played_is_named(opening: Opening) -> None:
+    with pytest.raises(UnusableOpening, match="can't be played"):
+        opened(opening, chess960=False)
