@@ -128,10 +128,9 @@ class Mover:
         key = f"{self.words.seed} {noise} {self.board.fen()}".encode()
         move = moves[zlib.crc32(key) % len(moves)]
         score = zlib.crc32(key + b"score") % 61 - 30
+        pv = f"{move} {move}" if self.is_tempted("pv") else move
         for depth in range(1, 1 + int(self.options.get("Infos", "1"))):
-            say(
-                f"info depth {depth} seldepth 2 score cp {score} nodes 42 nps 1000 time 1 pv {move}"
-            )
+            say(f"info depth {depth} seldepth 2 score cp {score} nodes 42 nps 1000 time 1 pv {pv}")
         say(f"bestmove {move}")
 
     def obey(self, line: str) -> bool:

@@ -1,6 +1,7 @@
 """Engines that crash, hang, cheat and shout: their games are scored and nothing of them is left."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from rookery.worker.match.faults import EngineUnusable
 from rookery.worker.match.record import GameResult, Termination
 from rookery.worker.match.spec import EngineSpec
-from tests.engines.matches import MOVER, mover, play
+from tests.engines.matches import MOVER, SHORT, mover, play
 from tests.faults.processes import processes_of
 
 pytestmark = pytest.mark.anyio
@@ -76,6 +77,19 @@ async def test_a_late_answer_loses_on_time() -> None:
 async def test_chatter_is_no_crime() -> None:
     played = await play(mover("bad", "--misdeed", "chatter=1"), mover("good"))
     assert [game.failed for game in played.games] == ["", ""]
+
+
+async def test_illegal_variations_are_counted() -> None:
+    played = await play(mover("bad", "--misdeed", "pv=1"), mover("good"))
+    assert [game.failed for game in played.games] == ["", ""]
+    assert all(game.bad_pvs >= 7 for game in played.games)
+
+
+async def test_illegal_variations_lose_where_the_rules_are_strict() -> None:
+    strict = replace(SHORT, strict_pvs=True)
+    played = await play(mover("bad", "--misdeed", "pv=1"), mover("good"), setup=strict)
+    assert [game.termination for game in played.games] == [Termination.ILLEGAL] * 2
+    assert "illegal variation" in played.games[0].reason
 
 
 async def test_an_engine_that_ignores_quit_goes_with_its_children() -> None:

@@ -14,7 +14,7 @@ from rookery.worker.match.game import Table
 from rookery.worker.match.job import PairJob, Setup
 from rookery.worker.match.latency import Latency, probed
 from rookery.worker.match.slot import Slot
-from rookery.worker.match.syzygy import tablebases
+from rookery.worker.match.syzygy import open_tables, probe_of
 
 
 class LocalMatch:
@@ -53,13 +53,16 @@ class LocalMatch:
         return self._feed.events()
 
     async def _play(self) -> None:
-        with tablebases(self._setup.syzygy) as probe:
-            table = Table(self._setup, self._latency, probe)
-            async with probed(self._latency):
-                await self._play_slots(table)
-
-    async def _play_slots(self, table: Table) -> None:
         threads = Threads()
+        tables = await threads.io(open_tables, self._setup.syzygy)
+        probe = probe_of(tables) if self._setup.syzygy else None
+        try:
+            async with probed(self._latency):
+                await self._play_slots(Table(self._setup, self._latency, probe), threads)
+        finally:
+            tables.close()
+
+    async def _play_slots(self, table: Table, threads: Threads) -> None:
         slots = [
             Slot(number, table, threads, self._feed.tell) for number in range(self._concurrency)
         ]
