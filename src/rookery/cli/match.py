@@ -1,0 +1,251 @@
+"""`rookery match`: plays engines against one another on this machine and says who is better.
+
+Two engines:        rookery match --new ./a --base ./b --tc 1+0.01 --sprt 0 5
+Several engines:    rookery match --engine cmd=./a --engine cmd=./b --engine cmd=./c --games 200
+
+Exit codes: 0 accepted, or all games of a match without a test played; 1 rejected; 2 the command
+line makes no sense; 3 the match could not be played; 4 no verdict within the games allowed; 130
+interrupted, with a resume file.
+"""
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from rookery.cli.match_arguments import (
+    BadArgument,
+    add_playing,
+    book_of,
+    concurrency_of,
+    described_engine,
+    engine_of,
+    openings_from,
+    setup_of,
+)
+from rookery.cli.match_fastchess import fastchess_match
+from rookery.cli.match_files import FAILURES, Games, default_journal, journal
+from rookery.cli.match_session import Outcome, Session
+from rookery.core.stats.faults import StatisticsFault
+from rookery.core.stats.sprt import EloModel, Sprt, Verdict
+from rookery.worker.match.journal import Head, Journal, read_journal
+from rookery.worker.match.match import Match
+from rookery.worker.match.schedule import gauntlet, jobs, round_robin
+from rookery.worker.match.sharded import ShardedMatch
+from rookery.worker.match.spec import EngineSpec
+from rookery.worker.openings.order import CROWDED
+
+# argparse has no public name for what its add_subparsers gives.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+
+ACCEPTED, REJECTED, UNDECIDED, INTERRUPTED = 0, 1, 4, 130
+MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
+FIXED_GAMES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Who plays: the engines, and which of them meet."""
+
+    engines: tuple[EngineSpec, ...]
+    pairings: tuple[tuple[EngineSpec, EngineSpec], ...]
+
+    @property
+    def threads(self) -> int:
+        return max(engine.threads for engine in self.engines)
+
+
+def add_parser(subparsers: Commands) -> None:
+    parser = subparsers.add_parser(
+        "match",
+        help="play engines against one another on this machine",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("engines")
+    for side in ("new", "base"):
+        group.add_argument(f"--{side}", metavar="COMMAND", help=f"the {side} engine")
+        group.add_argument(f"--{side}-tc", metavar="TC", help="its own time control")
+        group.add_argument(f"--{side}-threads", type=int, metavar="N")
+        group.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE")
+    group.add_argument(
+        "--engine",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="cmd=, name=, tc=, threads=, dir=, option.NAME=; repeat for each engine",
+    )
+    group.add_argument("--gauntlet", action="store_true", help="the first against all others")
+    test = parser.add_argument_group("length")
+    test.add_argument("--games", type=int, metavar="N", help="at most so many, for each pairing")
+    test.add_argument("--sprt", nargs=2, type=float, metavar=("ELO0", "ELO1"))
+    test.add_argument("--model", choices=tuple(MODELS), default="normalized")
+    test.add_argument("--alpha", type=float, default=0.05)
+    test.add_argument("--beta", type=float, default=0.05)
+    parser.add_argument(
+        "--runner",
+        choices=("auto", "builtin", "fastchess"),
+        default="auto",
+        help="auto is fastchess where it is installed and can play such a match",
+    )
+    add_playing(parser)
+    add_session(parser)
+
+
+def add_session(parser: argparse.ArgumentParser) -> None:
+    """What has to do with one sitting and not with the games."""
+    group = parser.add_argument_group("session")
+    group.add_argument("--json", action="store_true", help="print one JSON object at the end")
+    group.add_argument("--resume", type=Path, metavar="FILE", help="go on where it was left")
+    group.add_argument("--resume-file", type=Path, metavar="FILE", help="keep the resume file here")
+    group.add_argument(
+        "--failures", type=Path, default=Path(FAILURES), metavar="FILE", help="of engines"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plays the match, or what is left of it."""
+    if args.resume is None:
+        path = args.resume_file or default_journal("match")
+        return _play(
+            args, path, Journal(Head("match", words_of(args)), ()), keep=bool(args.resume_file)
+        )
+    kept = read_journal(args.resume, "match")
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    asked = parser.parse_args(list(kept.head.words))
+    asked.json = args.json
+    return _play(asked, args.resume, kept, keep=True)
+
+
+def words_of(args: argparse.Namespace) -> tuple[str, ...]:
+    """The arguments once more, as a resumed session reads them."""
+    left_out = {"run", "json", "resume", "resume_file"}
+    words: list[str] = []
+    for name, value in vars(args).items():
+        if name in left_out or value is None or value is False or value == []:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, list) and (name in ("sprt", "resign", "draw")):
+            words.extend((flag, *map(str, value)))
+        elif isinstance(value, list):
+            for one in value:
+                words.extend((flag, *one) if isinstance(one, list) else (f"{flag}={one}",))
+        else:
+            words.append(f"{flag}={value}")
+    return tuple(words)
+
+
+def _play(args: argparse.Namespace, path: Path, kept: Journal, *, keep: bool) -> int:
+    field = field_of(args)
+    sprt = sprt_of(args, field)
+    book = book_of(args)
+    rounds = rounds_of(args, sprt)
+    if book and rounds and rounds > CROWDED * len(book):
+        print(f"warning: {rounds} pairs soon repeat the {len(book)} openings", file=sys.stderr)
+    setup = setup_of(args, chess960=book is not None and book.is_chess960)
+    concurrency = concurrency_of(args, field.threads)
+    match: Match | None = None
+    if args.runner != "builtin":
+        match = fastchess_match(args, field.engines, setup, rounds, concurrency, bool(kept.entries))
+    event = " vs ".join(engine.name for engine in field.engines)
+    own_pgn = args.pgn if match is None else None
+    files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
+    if match is None:
+        todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
+        match = ShardedMatch(todo, setup, concurrency=concurrency)
+    # An ordinary end of the process is to leave a resume file as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with journal(path, kept.head, keep=keep) as writer:
+            names = tuple(engine.name for engine in field.engines)
+            wanted = None if rounds is None else 2 * rounds * len(field.pairings)
+            session = Session(names, sprt, files, writer, games_wanted=wanted, quiet=args.json)
+            session.recall(kept)
+            outcome = asyncio.run(session.follow(match))
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. To go on: rookery match --resume {path}")
+        return INTERRUPTED
+    return _tell(outcome, files, as_json=args.json)
+
+
+def _tell(outcome: Outcome, files: Games, *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps(outcome.data))
+    else:
+        width = max(len(label) for label, _ in outcome.rows)
+        print("\n".join(f"{label:{width}}  {text}" for label, text in outcome.rows))
+        if files.failed:
+            print(f"{files.failed} games were lost by failing engines; see {files.failures}")
+    if outcome.sprt is None or outcome.verdict is Verdict.ACCEPTED:
+        return ACCEPTED
+    return REJECTED if outcome.verdict is Verdict.REJECTED else UNDECIDED
+
+
+def field_of(args: argparse.Namespace) -> Field:
+    """The engines of the command line; raises BadArgument."""
+    if bool(args.new or args.base) == bool(args.engine):
+        raise BadArgument("Give --new and --base, or --engine for each of several.")
+    engines = _described(args) if args.engine else (_side(args, "new"), _side(args, "base"))
+    if len(engines) < 2:
+        raise BadArgument("A match needs two engines.")
+    return Field(engines, tuple(gauntlet(engines) if args.gauntlet else round_robin(engines)))
+
+
+def _side(args: argparse.Namespace, side: str) -> EngineSpec:
+    given = vars(args)
+    if given[side] is None:
+        raise BadArgument(f"--{side} is missing.")
+    return engine_of(
+        args,
+        side,
+        given[side],
+        options=given[f"{side}_option"],
+        tc=given[f"{side}_tc"],
+        threads=given[f"{side}_threads"],
+    )
+
+
+def _described(args: argparse.Namespace) -> tuple[EngineSpec, ...]:
+    """Engines of the same name are told apart by a number."""
+    engines: list[EngineSpec] = []
+    for words in args.engine:
+        engine = described_engine(args, words)
+        same = sum(one.name.partition("#")[0] == engine.name for one in engines)
+        engines.append(replace(engine, name=f"{engine.name}#{same + 1}") if same else engine)
+    return tuple(engines)
+
+
+def sprt_of(args: argparse.Namespace, field: Field) -> Sprt | None:
+    if args.sprt is None:
+        return None
+    if len(field.engines) != 2:
+        raise BadArgument("--sprt is a test between two engines.")
+    try:
+        return Sprt(
+            args.sprt[0], args.sprt[1], MODELS[args.model], alpha=args.alpha, beta=args.beta
+        )
+    except StatisticsFault as fault:
+        raise BadArgument(str(fault)) from None
+
+
+def rounds_of(args: argparse.Namespace, sprt: Sprt | None) -> int | None:
+    """Pairs of each pairing; a test without a limit goes on until it has its verdict."""
+    games = args.games if args.games is not None or sprt else FIXED_GAMES
+    if games is None:
+        return None
+    if games < 2 or games % 2:
+        raise BadArgument("--games is an even number: openings are played with both colours.")
+    return games // 2

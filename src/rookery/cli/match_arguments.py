@@ -1,0 +1,194 @@
+"""What `rookery match` and `rookery tune` share: engines, time controls, rules, openings."""
+
+import argparse
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rookery.core.complaint import Complaint
+from rookery.core.plan import Draw, Resign
+from rookery.core.timecontrol import BadTimeControl, TimeControl, parse
+from rookery.worker.match.adjudication import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
+from rookery.worker.match.cores import default_concurrency, read_concurrency
+from rookery.worker.match.job import Setup
+from rookery.worker.match.schedule import Openings, openings_of
+from rookery.worker.match.spec import EngineSpec
+from rookery.worker.openings import Book, BookFault, Order
+
+FIRST_SEED = 1
+
+
+class BadArgument(Complaint):
+    """Something given on the command line cannot be used."""
+
+    exit_code = 2
+
+
+def add_playing(parser: argparse.ArgumentParser) -> None:
+    """How games are played."""
+    group = parser.add_argument_group("games")
+    group.add_argument(
+        "--tc", default="10+0.1", help="time control: 10+0.1, 40/60+0.6, N=25000, D=12, MT=100"
+    )
+    group.add_argument("--threads", type=int, default=1, help="threads of each engine")
+    group.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="for every engine"
+    )
+    group.add_argument(
+        "--concurrency", metavar="N", help="games at a time: 4, MAX, PHYS-1 (default: PHYS-1)"
+    )
+    group.add_argument("--margin", type=int, default=20, metavar="MS", help="time margin")
+    group.add_argument("--pgn", type=Path, metavar="FILE", help="add the games to this file")
+    _add_openings(parser)
+    _add_rules(parser)
+
+
+def _add_openings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("openings")
+    group.add_argument("--book", type=Path, metavar="FILE", help="EPD or PGN, plain or packed")
+    group.add_argument("--book-depth", type=int, metavar="MOVES", help="full moves of PGN openings")
+    group.add_argument("--order", choices=("random", "sequential"), default="random")
+    group.add_argument("--seed", type=int, default=FIRST_SEED, help="of the random order")
+    group.add_argument("--start", type=int, default=1, help="number of the first opening")
+    group.add_argument("--chess960", action="store_true", help="Fischer random")
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("adjudication")
+    group.add_argument(
+        "--resign", nargs=2, type=int, metavar=("MOVES", "CP"), help="default: 3 600"
+    )
+    group.add_argument("--two-sided", action="store_true", help="both sides agree on who resigns")
+    group.add_argument(
+        "--draw", nargs=3, type=int, metavar=("FROM", "MOVES", "CP"), help="default: 34 8 20"
+    )
+    group.add_argument("--no-adjudication", action="store_true", help="play every game out")
+    group.add_argument("--max-moves", type=int, default=0, metavar="N", help="then it is a draw")
+    group.add_argument(
+        "--syzygy", action="append", default=[], metavar="FOLDER", help="tablebases, with their men"
+    )
+    group.add_argument("--syzygy-men", type=int, default=0, metavar="N")
+    group.add_argument("--strict-pvs", action="store_true", help="an illegal variation loses")
+
+
+def setup_of(args: argparse.Namespace, *, chess960: bool = False) -> Setup:
+    """The rules that the arguments ask for."""
+    if bool(args.syzygy) != bool(args.syzygy_men):
+        raise BadArgument("--syzygy and --syzygy-men go together.")
+    return Setup(
+        adjudication=_adjudication(args),
+        chess960=args.chess960 or chess960,
+        margin_ms=args.margin,
+        syzygy=tuple(args.syzygy),
+        strict_pvs=args.strict_pvs,
+    )
+
+
+def _adjudication(args: argparse.Namespace) -> Adjudication:
+    if args.no_adjudication:
+        return Adjudication(most_moves=args.max_moves)
+    moves, score = args.resign or (OFFICIAL_RESIGN.moves, OFFICIAL_RESIGN.score)
+    draw = Draw(*args.draw) if args.draw else OFFICIAL_DRAW
+    resign = Resign(score, moves, args.two_sided)
+    return Adjudication(resign, draw, args.syzygy_men, args.max_moves)
+
+
+def book_of(args: argparse.Namespace) -> Book | None:
+    """The book, read; raises BadArgument."""
+    if args.book is None:
+        return None
+    plies = None if args.book_depth is None else 2 * args.book_depth
+    try:
+        return Book.load(args.book, plies=plies)
+    except BookFault as fault:
+        raise BadArgument(f"{fault}.") from None
+
+
+def openings_from(args: argparse.Namespace, book: Book | None) -> Openings:
+    """The opening of each round."""
+    if book is None:
+        return openings_of(None, None)
+    if args.start < 1:
+        raise BadArgument("--start counts from 1.")
+    seed = args.seed if args.order == "random" else None
+    return openings_of(book, Order(len(book), seed=seed, start=args.start))
+
+
+def concurrency_of(args: argparse.Namespace, threads: int) -> int:
+    if args.concurrency is None:
+        return default_concurrency(threads)
+    return read_concurrency(args.concurrency)
+
+
+def time_control(text: str) -> TimeControl:
+    try:
+        return parse(text)
+    except BadTimeControl as fault:
+        raise BadArgument(f"{fault}.") from None
+
+
+def options_of(words: Iterable[str]) -> dict[str, str]:
+    """`Name=Value` words; a button is `Name=`."""
+    options = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not name or not sign:
+            raise BadArgument(f"{word!r} is no option: write NAME=VALUE.")
+        options[name] = value
+    return options
+
+
+def command_of(text: str) -> tuple[str, ...]:
+    """A command line as words; raises BadArgument."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise BadArgument(f"{text!r} is no command: {error}.") from None
+    if not words:
+        raise BadArgument("An engine needs a command.")
+    return words
+
+
+def engine_of(
+    args: argparse.Namespace,
+    name: str,
+    command: str,
+    *,
+    options: Sequence[str] = (),
+    tc: str | None = None,
+    threads: int | None = None,
+    folder: str | None = None,
+) -> EngineSpec:
+    """An engine with what all engines have and what it has of its own."""
+    own_threads = args.threads if threads is None else threads
+    if own_threads < 1:
+        raise BadArgument("An engine needs at least one thread.")
+    return EngineSpec(
+        name,
+        command_of(command),
+        tuple((options_of(args.option) | options_of(options)).items()),
+        time_control(args.tc if tc is None else tc),
+        own_threads,
+        None if folder is None else Path(folder),
+    )
+
+
+def described_engine(args: argparse.Namespace, words: Sequence[str]) -> EngineSpec:
+    """An engine from words like cmd=./a name=A tc=5+0.05 threads=2 dir=/tmp option.Hash=64."""
+    pairs = [word.partition("=")[::2] for word in words]
+    given = {name: value for name, value in pairs if not name.startswith("option.")}
+    options = [f"{name[7:]}={value}" for name, value in pairs if name.startswith("option.")]
+    if unknown := given.keys() - {"cmd", "name", "tc", "threads", "dir"}:
+        raise BadArgument(f"An engine has no {min(unknown)}: {' '.join(words)}")
+    if not given.get("cmd"):
+        raise BadArgument(f"An engine needs cmd=...: {' '.join(words)}")
+    threads = given.get("threads", "")
+    return engine_of(
+        args,
+        given.get("name") or Path(command_of(given["cmd"])[0]).name,
+        given["cmd"],
+        options=options,
+        tc=given.get("tc"),
+        threads=int(threads) if threads.isdecimal() else None,
+        folder=given.get("dir"),
+    )

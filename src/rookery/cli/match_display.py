@@ -1,0 +1,85 @@
+"""Shows a match while it is played: a live table on a terminal, a line now and then elsewhere."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+Row = tuple[str, str]
+Rows = Callable[[], list[Row]]
+"""Asked for whenever something is to be shown."""
+
+PLAIN_SECONDS = 10.0
+
+
+class Display(Protocol):
+    """Is told that something has changed."""
+
+    def changed(self) -> None: ...
+
+
+class Silent:
+    def changed(self) -> None:
+        """Programs read the result alone."""
+
+
+class Plain:
+    """One line every ten seconds, for logs."""
+
+    def __init__(self, rows: Rows, shown: frozenset[str]) -> None:
+        self._rows = rows
+        self._shown = shown
+        self._next = monotonic() + PLAIN_SECONDS
+
+    def changed(self) -> None:
+        if monotonic() >= self._next:
+            self._next = monotonic() + PLAIN_SECONDS
+            texts = [f"{label} {text}" for label, text in self._rows() if label in self._shown]
+            print(" | ".join(texts), flush=True)
+
+
+def table(title: str, rows: list[Row]) -> Table:
+    shown = Table.grid(padding=(0, 2))
+    shown.title, shown.title_justify = title, "left"
+    for label, text in rows:
+        shown.add_row(f"[bold]{label}", text)
+    return shown
+
+
+class _Refreshed:
+    """Rendered by the display's own thread, a few times a second."""
+
+    def __init__(self, title: str, rows: Rows) -> None:
+        self._title = title
+        self._rows = rows
+
+    def __call__(self) -> Table:
+        return table(self._title, self._rows())
+
+
+@contextlib.contextmanager
+def display(
+    title: str,
+    rows: Rows,
+    *,
+    quiet: bool,
+    shown: frozenset[str] = frozenset({"Games", "Elo", "LLR"}),
+) -> Iterator[Display]:
+    """The display that suits where the output goes."""
+    if quiet:
+        yield Silent()
+    elif not sys.stdout.isatty():
+        yield Plain(rows, shown)
+    else:
+        with Live(
+            console=Console(),
+            get_renderable=_Refreshed(title, rows),
+            refresh_per_second=4,
+            transient=True,
+        ):
+            yield Silent()

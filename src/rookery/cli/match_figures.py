@@ -1,0 +1,180 @@
+"""The figures of a match between two engines, as rows for people and as data for programs."""
+
+from dataclasses import dataclass
+
+from rookery.core.stats.estimate import estimate_elo
+from rookery.core.stats.live import live_elo
+from rookery.core.stats.outlook import outlook
+from rookery.core.stats.pace import pace_of
+from rookery.core.stats.sprt import Sprt, Verdict
+from rookery.worker.match.latency import Latency
+from rookery.worker.match.standing import Standing
+
+Row = tuple[str, str]
+Data = dict[str, object]
+BAR = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A standing, how long it took to get there, and how many games there may be."""
+
+    standing: Standing
+    seconds: float
+    games_wanted: int | None = None
+    latency: Latency | None = None
+
+    @property
+    def games_per_second(self) -> float:
+        return self.standing.results.games / self.seconds if self.seconds > 0 else 0.0
+
+
+def elo_of(standing: Standing) -> tuple[float, float, float]:
+    """Elo with its 95 % interval; for a sequential test the one that stopping does not bias."""
+    results = standing.results
+    if standing.sprt:
+        live = live_elo(standing.sprt, results.pentanomial, results.trinomial)
+        return live.elo, live.low, live.high
+    fixed = estimate_elo(results.pentanomial)
+    return fixed.elo, fixed.low, fixed.high
+
+
+def rows(progress: Progress) -> list[Row]:
+    """What the display, the plain lines and the end of a match show."""
+    standing = progress.standing
+    results = standing.results
+    lines = [("Games", _games(progress)), ("Pairs", _pairs(standing))]
+    if results.pairs:
+        elo, low, high = elo_of(standing)
+        lines.append(("Elo", f"{elo:+.2f} [{low:+.2f}, {high:+.2f}] (95 %)"))
+    if standing.sprt:
+        lines.append(("LLR", _ratio(standing.sprt, standing)))
+    lines.append(("White", f"{standing.white_share:.1%} of the points"))
+    lines.append(("Ends", _ends(standing)))
+    lines.append(("Speed", f"{60 * progress.games_per_second:.1f} games a minute"))
+    if standing.verdict is Verdict.RUNNING:
+        lines.append(("Left", _left(progress)))
+    if progress.latency is not None:
+        lines.append(("Runner", _latency(progress.latency)))
+    return lines
+
+
+def data(progress: Progress) -> Data:
+    standing = progress.standing
+    results = standing.results
+    elo, low, high = elo_of(standing) if results.pairs else (0.0, -1000.0, 1000.0)
+    return {
+        "games": results.games,
+        "wins": results.wins,
+        "losses": results.losses,
+        "draws": results.draws,
+        "pentanomial": list(results.pentanomial),
+        "crashes": results.crashes,
+        "time_losses": results.time_losses,
+        "elo": {"value": elo, "low": low, "high": high},
+        "white_share": standing.white_share,
+        "terminations": dict(standing.terminations),
+        "seconds": progress.seconds,
+        **_sprt_data(standing),
+        **({} if progress.latency is None else {"latency": latency_data(progress.latency)}),
+    }
+
+
+def latency_data(latency: Latency) -> Data:
+    """Of the runner itself, in milliseconds, and its CPU time per move in microseconds."""
+    turnaround, lag = latency.turnaround, latency.lag
+    return {
+        "turnaround_ms": {
+            "p50": 1e3 * turnaround.quantile(0.5),
+            "p99": 1e3 * turnaround.quantile(0.99),
+        },
+        "lag_ms": {"p50": 1e3 * lag.quantile(0.5), "p99": 1e3 * lag.quantile(0.99)},
+        "cpu_us_per_ply": 1e6 * latency.cpu_seconds / max(1, latency.plies),
+        "plies": latency.plies,
+    }
+
+
+def _sprt_data(standing: Standing) -> Data:
+    if not standing.sprt:
+        return {}
+    lower, upper = standing.state.bounds(standing.sprt)
+    return {
+        "sprt": {
+            "elo0": standing.sprt.elo0,
+            "elo1": standing.sprt.elo1,
+            "model": standing.sprt.model.value,
+            "llr": standing.state.llr,
+            "lower": lower,
+            "upper": upper,
+            "verdict": standing.verdict.value or "running",
+        }
+    }
+
+
+def _games(progress: Progress) -> str:
+    results = progress.standing.results
+    wanted = f" of {progress.games_wanted}" if progress.games_wanted else ""
+    share = (results.wins + results.draws / 2) / results.games if results.games else 0.5
+    return (
+        f"{results.games}{wanted}: +{results.wins} -{results.losses} ={results.draws} ({share:.1%})"
+    )
+
+
+def _pairs(standing: Standing) -> str:
+    names = ("LL", "LD", "even", "WD", "WW")
+    counts = zip(names, standing.results.pentanomial, strict=True)
+    return ", ".join(f"{name} {count}" for name, count in counts)
+
+
+def _ratio(sprt: Sprt, standing: Standing) -> str:
+    lower, upper = standing.state.bounds(sprt)
+    place = (standing.state.llr - lower) / (upper - lower)
+    filled = round(BAR * min(1.0, max(0.0, place)))
+    bar = "█" * filled + "░" * (BAR - filled)
+    bounds = f"[{sprt.elo0:g}, {sprt.elo1:g}]"
+    return f"{standing.state.llr:+.3f} in ({lower:.2f}, {upper:.2f}) {bar} {bounds}"
+
+
+def _ends(standing: Standing) -> str:
+    counts = sorted(standing.terminations.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {count}" for name, count in counts) or "none yet"
+
+
+def _left(progress: Progress) -> str:
+    standing, speed = progress.standing, progress.games_per_second
+    games = standing.results.games
+    if not games or not speed:
+        return "unknown"
+    if standing.sprt is None:
+        return (
+            ""
+            if progress.games_wanted is None
+            else duration((progress.games_wanted - games) / speed)
+        )
+    allowed = None if progress.games_wanted is None else float(progress.games_wanted - games)
+    seen = outlook(pace_of(standing.sprt), standing.state.llr, games, games_allowed=allowed)
+    if seen.forecast is None:
+        return "too early to say"
+    left = seen.forecast.games_left.scaled(1 / speed)
+    return (
+        f"{duration(left.middle)} ({duration(left.early)} to {duration(left.late)}),"
+        f" passes with {seen.forecast.pass_chance:.0%}"
+    )
+
+
+def _latency(latency: Latency) -> str:
+    turnaround, lag = latency.turnaround, latency.lag
+    return (
+        f"turnaround p50 {1e3 * turnaround.quantile(0.5):.2f} ms, p99"
+        f" {1e3 * turnaround.quantile(0.99):.2f} ms; lag p50 {1e3 * lag.quantile(0.5):.2f} ms, p99"
+        f" {1e3 * lag.quantile(0.99):.2f} ms"
+    )
+
+
+def duration(seconds: float) -> str:
+    whole = round(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -1,0 +1,141 @@
+"""One sitting of a match: follows its events, keeps count, shows it, and knows when to stop."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from rookery.boundary.offload import Threads
+from rookery.cli.match_display import Display, display
+from rookery.cli.match_figures import Data, Progress, Row, data, latency_data, rows
+from rookery.cli.match_files import Games
+from rookery.core.results import NOTHING, Results
+from rookery.core.stats.sprt import Sprt, Verdict
+from rookery.worker.match.events import Event, GameEnded, LatencyMeasured, PairEnded
+from rookery.worker.match.journal import Entry, Journal, JournalWriter
+from rookery.worker.match.latency import Latency
+from rookery.worker.match.match import Match
+from rookery.worker.match.ratings import Pairing, Rating, rate
+from rookery.worker.match.standing import PairScore, Standing, score_of
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a match came to."""
+
+    sprt: Sprt | None
+    verdict: Verdict
+    rows: list[Row]
+    data: Data
+
+
+class Session:
+    """Mutable; the task that follows the match is its one writer."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        sprt: Sprt | None,
+        files: Games,
+        writer: JournalWriter,
+        *,
+        games_wanted: int | None,
+        quiet: bool,
+    ) -> None:
+        self._names = names
+        self._files = files
+        self._writer = writer
+        self._wanted = games_wanted
+        self._quiet = quiet
+        self._standing = Standing(sprt)
+        self._meetings: dict[Pairing, Results] = {}
+        self._latency: Latency | None = None
+        self._threads = Threads()
+        self._began = monotonic()
+        self._games_before = 0
+
+    def recall(self, kept: Journal) -> None:
+        """Count what an earlier sitting played."""
+        for entry in kept.entries:
+            self._count(entry.pair)
+        self._games_before = self._standing.results.games
+
+    async def follow(self, match: Match) -> Outcome:
+        """Play until the verdict or the end."""
+        with display(" against ".join(self._names), self.rows, quiet=self._quiet) as shown:
+            if self._standing.verdict is Verdict.RUNNING:
+                await self._follow(match, shown)
+        return Outcome(self._standing.sprt, self._standing.verdict, self._last_rows(), self._data())
+
+    async def _follow(self, match: Match, shown: Display) -> None:
+        async with match:
+            async for event in match:
+                await self._take(event)
+                shown.changed()
+                if self._standing.verdict is not Verdict.RUNNING:
+                    return
+
+    async def _take(self, event: Event) -> None:
+        if isinstance(event, GameEnded):
+            # Writing moves in their short form takes milliseconds; the loop has events to read.
+            await self._threads.io(self._files.add, event)
+        elif isinstance(event, PairEnded):
+            score = score_of(event.pair)
+            self._count(score)
+            await self._threads.io(self._writer.add, Entry(score))
+        elif isinstance(event, LatencyMeasured):
+            self._latency = event.latency
+
+    def _count(self, pair: PairScore) -> None:
+        self._standing = self._standing.after(pair)
+        pairing = pair.first, pair.second
+        self._meetings[pairing] = self._meetings.get(pairing, NOTHING) + pair.results
+
+    def rows(self) -> list[Row]:
+        """What is shown now."""
+        if len(self._names) == 2:
+            return rows(self._progress())
+        games = self._standing.results.games
+        wanted = f" of {self._wanted}" if self._wanted else ""
+        return [("Games", f"{games}{wanted}"), *_rating_rows(self._ratings())]
+
+    def _progress(self) -> Progress:
+        """The speed is this sitting's, whatever was played before."""
+        seconds = monotonic() - self._began
+        games = self._standing.results.games
+        played = games - self._games_before
+        spent = seconds * games / played if played else 0.0
+        return Progress(self._standing, spent, self._wanted, self._latency)
+
+    def _ratings(self) -> list[Rating]:
+        return rate(self._names, self._meetings)
+
+    def _last_rows(self) -> list[Row]:
+        shown = [row for row in self.rows() if row[0] != "Left"]
+        if self._standing.sprt:
+            shown.append(("Verdict", self._standing.verdict.value or "none"))
+        return shown
+
+    def _data(self) -> Data:
+        if len(self._names) == 2:
+            return {"engines": list(self._names), **data(self._progress())}
+        table: list[Data] = [
+            {
+                "name": one.name,
+                "elo": one.elo,
+                "error": one.error,
+                "games": one.games,
+                "score": one.score,
+            }
+            for one in self._ratings()
+        ]
+        latency = {} if self._latency is None else {"latency": latency_data(self._latency)}
+        return {"games": self._standing.results.games, "ratings": table, **latency}
+
+
+def _rating_rows(ratings: Sequence[Rating]) -> list[Row]:
+    return [(one.name, _rating_text(one)) for one in ratings]
+
+
+def _rating_text(one: Rating) -> str:
+    counts = f"+{one.results.wins} -{one.results.losses} ={one.results.draws}"
+    return f"{one.elo:+8.1f} ± {one.error:<6.1f} {one.score:g} of {one.games} ({counts})"

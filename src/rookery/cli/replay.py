@@ -1,0 +1,87 @@
+"""`rookery replay FILE GAME`: plays a fixed-nodes game again and finds where it differs.
+
+The engines are those of the game's own tags, as `rookery match` writes them, unless given here.
+
+Exit codes: 0 every move is the same, 1 a move differs, 2 the command line makes no sense, 3 the
+game could not be played.
+"""
+
+import argparse
+import asyncio
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeAlias
+
+from rookery.cli.match_arguments import BadArgument, command_of, options_of, time_control
+from rookery.core.timecontrol import Depth, Nodes
+from rookery.worker.match.replay import Difference, Recorded, read_recorded, replay
+from rookery.worker.match.spec import EngineSpec
+
+# argparse has no public name for what its add_subparsers gives.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+
+SAME, DIFFERENT = 0, 1
+
+
+def add_parser(subparsers: Commands) -> None:
+    parser = subparsers.add_parser(
+        "replay",
+        help="play a recorded game again, find where it differs",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", type=Path, help="a PGN file")
+    parser.add_argument("game", type=int, help="number of the game in it, from 1")
+    for side in ("white", "black"):
+        parser.add_argument(f"--{side}", metavar="COMMAND", help=f"the engine that has {side}")
+        parser.add_argument(f"--{side}-tc", metavar="TC", help="fixed nodes or depth: N=1000, D=8")
+        parser.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replays the game and prints the first difference."""
+    if args.game < 1:
+        raise BadArgument("Games are counted from 1.")
+    game = _recorded(args.file, args.game)
+    white, black = _side(args, game, "white"), _side(args, game, "black")
+    difference = asyncio.run(replay(game, white, black))
+    if args.json:
+        found = None if difference is None else asdict(difference)
+        print(json.dumps({"plies": len(game.moves), "book": game.book, "difference": found}))
+    else:
+        print(_sentence(game, difference))
+    return SAME if difference is None else DIFFERENT
+
+
+def _recorded(path: Path, number: int) -> Recorded:
+    try:
+        return read_recorded(path, number)
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _side(args: argparse.Namespace, game: Recorded, side: str) -> EngineSpec:
+    given, title = vars(args), side.capitalize()
+    command = given[side] or game.tags.get(f"{title}Command", "")
+    if not command:
+        raise BadArgument(f"The game does not name its engines: give --{side}.")
+    control = given[f"{side}_tc"] or game.tags.get(f"{title}TimeControl", "")
+    tc = time_control(control)
+    if not isinstance(tc, Nodes | Depth):
+        raise BadArgument(f"Only fixed nodes or depth can be replayed, not {control}.")
+    kept = [text for text in game.tags.get(f"{title}Options", "").split("; ") if text]
+    options = options_of(kept) | options_of(given[f"{side}_option"])
+    name = game.tags.get(title, side)
+    return EngineSpec(name, command_of(command), tuple(options.items()), tc)
+
+
+def _sentence(game: Recorded, difference: Difference | None) -> str:
+    if difference is None:
+        return f"All {len(game.moves) - game.book} moves are the same."
+    return (
+        f"Ply {difference.ply}: {difference.engine} played {difference.recorded} and now plays"
+        f" {difference.now}\n{difference.fen}"
+    )

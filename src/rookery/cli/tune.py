@@ -1,0 +1,181 @@
+"""`rookery tune`: tunes an engine's options on this machine, by SPSA, and says what it found.
+
+    rookery tune --engine ./a --parameters file.txt --games 4000 --tc 1+0.01
+
+The file has a line a parameter: name,start,min,max,c_end,r_end or, with a type,
+name,int|float,start,min,max,c_end,r_end. `rookery stats spsa` shows what such lines mean.
+
+Exit codes: 0 done, 2 the command line makes no sense, 3 it could not be played, 130 interrupted,
+with a resume file.
+"""
+
+import argparse
+import asyncio
+import json
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import TypeAlias
+
+from rookery.boundary.offload import Threads
+from rookery.cli.match import INTERRUPTED, add_session, words_of
+from rookery.cli.match_arguments import (
+    BadArgument,
+    add_playing,
+    book_of,
+    concurrency_of,
+    engine_of,
+    openings_from,
+    setup_of,
+)
+from rookery.cli.match_display import display
+from rookery.cli.match_figures import Row, duration
+from rookery.cli.match_files import Games, default_journal, journal
+from rookery.core.spsa import Tune, as_lines, as_mapping, as_setoption, late_mean, remarks, set_up
+from rookery.core.spsa.schedule import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
+from rookery.worker.match.events import GameEnded, PairEnded
+from rookery.worker.match.journal import Head, Journal, JournalWriter, read_journal
+from rookery.worker.match.match import Match
+from rookery.worker.match.sharded import ShardedMatch
+from rookery.worker.match.standing import score_of
+from rookery.worker.match.tuning import Tuner
+
+# argparse has no public name for what its add_subparsers gives.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+
+
+def add_parser(subparsers: Commands) -> None:
+    parser = subparsers.add_parser(
+        "tune",
+        help="tune an engine's options by games on this machine",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("tune")
+    group.add_argument("--engine", metavar="COMMAND", help="the engine to tune")
+    group.add_argument("--parameters", type=Path, metavar="FILE")
+    group.add_argument("--games", type=int, default=4000, metavar="N")
+    group.add_argument("--A", dest="a_ratio", type=float, default=DEFAULT_A_RATIO, metavar="RATIO")
+    group.add_argument("--alpha", type=float, default=DEFAULT_ALPHA)
+    group.add_argument("--gamma", type=float, default=DEFAULT_GAMMA)
+    add_playing(parser)
+    add_session(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tunes, or goes on tuning."""
+    if args.resume is None:
+        path = args.resume_file or default_journal("tune")
+        kept = Journal(Head("tune", words_of(args)), ())
+        return _tune(args, path, kept, keep=bool(args.resume_file))
+    kept = read_journal(args.resume, "tune")
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    asked = parser.parse_args(list(kept.head.words))
+    asked.json = args.json
+    return _tune(asked, args.resume, kept, keep=True)
+
+
+def _tune(args: argparse.Namespace, path: Path, kept: Journal, *, keep: bool) -> int:
+    if args.engine is None or args.parameters is None:
+        raise BadArgument("--engine and --parameters are needed.")
+    tune = tune_of(args)
+    book = book_of(args)
+    engine = engine_of(args, "engine", args.engine)
+    tuner = Tuner(tune, engine, openings_from(args, book), Random(args.seed))  # noqa: S311 - no secret
+    for entry in kept.entries:
+        tuner.recall(entry)
+    setup = setup_of(args, chess960=book is not None and book.is_chess960)
+    match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(args, engine.threads))
+    files = Games({}, args.pgn, args.failures, "tune")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not args.json:
+        print("".join(f"warning: {remark.text}\n" for remark in remarks(tune)), end="")
+    try:
+        with journal(path, kept.head, keep=keep) as writer:
+            asyncio.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. To go on: rookery tune --resume {path}")
+        return INTERRUPTED
+    _tell(tuner.tune, as_json=args.json)
+    return 0
+
+
+def tune_of(args: argparse.Namespace) -> Tune:
+    try:
+        text = args.parameters.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadArgument(f"{args.parameters} cannot be read: {error}") from None
+    return set_up(text, args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma)
+
+
+@dataclass(slots=True)
+class _Session:
+    """One sitting of a tune."""
+
+    tuner: Tuner
+    files: Games
+    writer: JournalWriter
+    quiet: bool
+    threads: Threads = field(default_factory=Threads)
+    began: float = field(default_factory=monotonic)
+
+    async def follow(self, match: Match) -> None:
+        start = self.tuner.tune.iteration
+
+        def shown() -> list[Row]:
+            return rows(self.tuner.tune, start, monotonic() - self.began)
+
+        labels = frozenset(["Pairs", *(one.line.name for one in self.tuner.tune.parameters)])
+        with display("tune", shown, quiet=self.quiet, shown=labels) as live:
+            async with match:
+                async for event in match:
+                    if isinstance(event, GameEnded):
+                        await self.threads.io(self.files.add, event)
+                    elif isinstance(event, PairEnded):
+                        entry = self.tuner.after(score_of(event.pair))
+                        await self.threads.io(self.writer.add, entry)
+                    live.changed()
+
+
+def rows(tune: Tune, start: int, seconds: float) -> list[Row]:
+    """Where the parameters stand, and how long it will still take."""
+    wanted, done = tune.schedule.iterations, tune.iteration
+    speed = (done - start) / seconds if seconds > 0 else 0.0
+    left = duration((wanted - done) / speed) if speed else "unknown"
+    values = zip(tune.parameters, tune.thetas, strict=True)
+    return [
+        ("Pairs", f"{done} of {wanted}"),
+        ("Left", left),
+        *((one.line.name, f"{theta:.6g} (from {one.line.start:g})") for one, theta in values),
+    ]
+
+
+def _tell(tune: Tune, *, as_json: bool) -> None:
+    last, late = tune.thetas, late_mean(tune)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "pairs": tune.iteration,
+                    "values": as_mapping(tune, last),
+                    "late_mean": as_mapping(tune, late),
+                    "lines": list(as_lines(tune, last)),
+                }
+            )
+        )
+        return
+    for label, text in rows(tune, 0, 0.0):
+        if label != "Left":
+            print(f"{label}  {text}")
+    print("Mean of the last fifth:")
+    print("\n".join(as_setoption(tune, late)))
+    print("To go on from the last values:")
+    print("\n".join(as_lines(tune, last)))

@@ -1,0 +1,182 @@
+"""A match played by fastchess, told as the built-in runner tells its own."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rookery.boundary.offload import Threads
+from rookery.worker.fastchess import Draw as FastchessDraw
+from rookery.worker.fastchess import Invocation, Openings, Side, command_line, read
+from rookery.worker.fastchess import Pgn as FastchessPgn
+from rookery.worker.fastchess import Resign as FastchessResign
+from rookery.worker.fastchess.events import Ending, Failed, GameFinished, Outcome
+from rookery.worker.fastchess.events import GameStarted as FastchessStarted
+from rookery.worker.fastchess.invocation import Tablebases
+from rookery.worker.match.events import Event, GameEnded, GameStarted, PairEnded
+from rookery.worker.match.faults import MatchFault
+from rookery.worker.match.job import PairResult, Setup
+from rookery.worker.match.record import GameResult, Termination
+from rookery.worker.match.spec import EngineSpec
+
+LONGEST_LINE = 2**20
+ENDLESS_PAIRS = 500_000
+TERMINATIONS = {
+    Ending.ADJUDICATION: Termination.ADJUDICATION,
+    Ending.TIME: Termination.TIME,
+    Ending.CRASH: Termination.CRASH,
+    Ending.STALL: Termination.STALL,
+    Ending.ILLEGAL_MOVE: Termination.ILLEGAL,
+}
+
+
+class FastchessFailed(MatchFault):
+    """fastchess gave up."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"fastchess gave up: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What fastchess reads openings from and writes games to."""
+
+    book: Path | None = None
+    plies: int | None = None
+    seed: int | None = None
+    start: int = 1
+    pgn: Path | None = None
+
+
+def invocation(
+    engines: Sequence[EngineSpec],
+    setup: Setup,
+    files: Files,
+    *,
+    pairs: int | None,
+    concurrency: int,
+    round_robin: bool = False,
+) -> Invocation:
+    """The same match in fastchess's terms; raises Unspeakable where it has none."""
+    rules = setup.adjudication
+    resign, draw = rules.resign, rules.draw
+    openings = (
+        Openings(files.book.resolve(), files.seed, files.start, files.plies) if files.book else None
+    )
+    return Invocation(
+        tuple(_side(engine, setup.margin_ms) for engine in engines),
+        ENDLESS_PAIRS if pairs is None else pairs,
+        concurrency,
+        openings,
+        FastchessResign(resign.moves, resign.score, resign.two_sided) if resign else None,
+        FastchessDraw(draw.from_move, draw.moves, draw.score) if draw else None,
+        Tablebases(tuple(map(Path, setup.syzygy)), rules.syzygy_men) if setup.syzygy else None,
+        rules.most_moves or None,
+        setup.chess960,
+        round_robin,
+        FastchessPgn(files.pgn.resolve()) if files.pgn else None,
+    )
+
+
+def _side(engine: EngineSpec, margin_ms: int) -> Side:
+    program = Path(shutil.which(engine.command[0]) or engine.command[0]).absolute()
+    options = engine.options
+    if engine.threads > 1 and not any(name.lower() == "threads" for name, _ in options):
+        options = (("Threads", str(engine.threads)), *options)
+    return Side(
+        engine.name, program, engine.tc, engine.command[1:], options, engine.folder, margin_ms
+    )
+
+
+class FastchessMatch:
+    """One call of fastchess; entered to start it, left to end it and its engines."""
+
+    def __init__(self, program: str, match: Invocation) -> None:
+        self._command = command_line(program, match)
+        self._threads = Threads()
+        self._games: dict[int, dict[int, GameResult]] = {}
+
+    async def __aenter__(self) -> Self:
+        self._process = await self._threads.io(_start, self._command)
+        self._lines = asyncio.StreamReader(limit=LONGEST_LINE)
+        self._output, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._lines), self._process.stdout
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._threads.io(self._process.wait)
+        self._output.close()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        text = b""
+        while line := await self._lines.readline():
+            text = line
+            for event in self._events(line.decode("utf-8", "replace")):
+                yield event
+        if code := await self._threads.io(self._process.wait):
+            raise FastchessFailed(f"exit code {code}, {text.decode('utf-8', 'replace').strip()}")
+
+    def _events(self, line: str) -> list[Event]:
+        said = read(line)
+        if isinstance(said, Failed):
+            raise FastchessFailed(said.text)
+        if isinstance(said, FastchessStarted):
+            pair, place = divmod(said.game - 1, 2)
+            return [GameStarted(pair, place, said.white, said.black)]
+        if isinstance(said, GameFinished) and said.outcome is not Outcome.NONE:
+            return self._ended(said)
+        return []
+
+    def _ended(self, said: GameFinished) -> list[Event]:
+        """A game, and its pair when it was the second of the two to end."""
+        number, place = divmod(said.game - 1, 2)
+        result = _result(said)
+        games = self._games.setdefault(number, {})
+        games[place] = result
+        ended: list[Event] = [GameEnded(number, place, result)]
+        if len(games) == 2:
+            first, second = games[0], games[1]
+            del self._games[number]
+            ended.append(PairEnded(PairResult(number, first.white, first.black, (first, second))))
+        return ended
+
+
+def _result(said: GameFinished) -> GameResult:
+    """fastchess writes the moves to its own file; here they are not known."""
+    return GameResult(
+        said.white,
+        said.black,
+        fen="",
+        book_moves=(),
+        moves=(),
+        result=said.outcome.value,
+        termination=TERMINATIONS.get(said.ending, Termination.NORMAL),
+        reason=said.reason,
+        failed=(said.loser or "") if said.ending.is_fault else "",
+    )
+
+
+def _start(command: list[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+        start_new_session=True,
+    )

@@ -1,0 +1,115 @@
+"""The resume file of a match: what was asked for, then a line for each pair that ended.
+
+Lines are only ever added, so that a match can be killed at any moment. A last line that was not
+written to its end is passed over, and its pair is played again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import msgspec
+
+from rookery.worker.match.faults import MatchFault
+from rookery.worker.match.standing import PairScore
+
+
+class UnusableJournal(MatchFault):
+    """A resume file that can't be read, or belongs to something else."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} cannot be resumed: {why}.")
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What the match or the tune was asked for."""
+
+    kind: str
+    words: tuple[str, ...]
+    version: int = 1
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A pair that ended; a tune adds the iteration and the flips that were played."""
+
+    pair: PairScore
+    iteration: int = 0
+    flips: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """All that a resume file says."""
+
+    head: Head
+    entries: tuple[Entry, ...]
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The pairs that need not be played again."""
+        return frozenset(entry.pair.number for entry in self.entries)
+
+
+def read_journal(path: Path, kind: str) -> Journal:
+    """Read a resume file; raises UnusableJournal."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UnusableJournal(path, str(error.strerror)) from None
+    try:
+        head = msgspec.json.decode(lines[0], type=Head)
+    except msgspec.DecodeError:
+        raise UnusableJournal(path, "it is no resume file") from None
+    if head.kind != kind:
+        raise UnusableJournal(path, f"it belongs to `rookery {head.kind}`")
+    # What follows the last line end is nothing, or half a line.
+    return Journal(head, _entries(path, lines[1:-1]))
+
+
+def _entries(path: Path, lines: Sequence[bytes]) -> tuple[Entry, ...]:
+    decoder = msgspec.json.Decoder(Entry)
+    try:
+        return tuple(decoder.decode(line) for line in lines if line)
+    except msgspec.DecodeError as error:
+        raise UnusableJournal(path, f"a line is damaged ({error})") from None
+
+
+class JournalWriter:
+    """Adds to a resume file; begins it where there is none."""
+
+    def __init__(self, path: Path, head: Head) -> None:
+        self.path = path
+        self._head = head
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        self._file = self.path.open("ab")
+        if self._file.tell() == 0:
+            self._write(self._head)
+        else:
+            _drop_half_line(self.path)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._file is not None
+        self._file.close()
+
+    def add(self, entry: Entry) -> None:
+        self._write(entry)
+
+    def _write(self, said: Head | Entry) -> None:
+        assert self._file is not None
+        self._file.write(msgspec.json.encode(said) + b"\n")
+        self._file.flush()
+
+
+def _drop_half_line(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)

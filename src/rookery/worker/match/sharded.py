@@ -1,0 +1,158 @@
+"""A match spread over runner processes, so that neither display nor files delay a clock."""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from rookery.boundary.offload import Threads
+from rookery.worker.match.events import Event, LatencyMeasured, PairEnded
+from rookery.worker.match.faults import MatchFault
+from rookery.worker.match.feed import Feed
+from rookery.worker.match.job import PairJob, Setup
+from rookery.worker.match.latency import Latency
+from rookery.worker.match.sharding import Shard, nodes_here, plan_shards
+from rookery.worker.match.wire import (
+    LONGEST_LINE,
+    Enough,
+    Failed,
+    Hearing,
+    Order,
+    job_message,
+    line,
+    read_report,
+)
+
+COMMAND = (sys.executable, "-m", "rookery.worker.match")
+FAREWELL_SECONDS = 10.0
+
+
+class ShardLost(MatchFault):
+    """A runner process ended in the middle of its games."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(f"A runner process ended in the middle of its games (exit code {code}).")
+
+
+class _Runner:
+    """One runner process, seen from the match."""
+
+    def __init__(self, shard: Shard, first_slot: int) -> None:
+        self.shard = shard
+        self._hearing = Hearing(first_slot)
+
+    async def start(self, setup: Setup, threads: Threads) -> None:
+        self._process = await threads.io(_start)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        loop = asyncio.get_running_loop()
+        self._reports = asyncio.StreamReader(limit=LONGEST_LINE)
+        self._input, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._reports), self._process.stdout
+        )
+        self._output, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._process.stdin)
+        order = Order(setup, self.shard.games, tuple(sorted(self.shard.processors)))
+        self._output.write(line(order))
+
+    def give(self, job: PairJob | None) -> None:
+        """Something to play at a free slot, or nothing more."""
+        self._output.write(line(Enough() if job is None else job_message(job)))
+
+    async def events(self) -> AsyncIterator[Event]:
+        ended = False
+        while text := await self._reports.readline():
+            report = read_report(text)
+            if isinstance(report, Failed):
+                raise MatchFault(report.why)
+            event = self._hearing.event(report)
+            ended = isinstance(event, LatencyMeasured)
+            yield event
+        if not ended:
+            raise ShardLost(self._process.poll())
+
+    async def end(self, threads: Threads) -> None:
+        """It leaves when its input ends, and takes its engines with it."""
+        self._output.close()
+        try:
+            await threads.io(self._process.wait, FAREWELL_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            await threads.io(self._process.wait)
+        self._input.close()
+
+
+class ShardedMatch:
+    """The same match as `LocalMatch`, refereed by processes of their own."""
+
+    def __init__(
+        self,
+        jobs: Iterable[PairJob],
+        setup: Setup,
+        *,
+        concurrency: int = 1,
+        nodes: Sequence[frozenset[int]] | None = None,
+    ) -> None:
+        self._jobs = iter(jobs)
+        self._setup = setup
+        self.shards = plan_shards(concurrency, nodes_here() if nodes is None else nodes)
+        self._threads = Threads()
+        self._feed = Feed()
+        self._latency = Latency.fresh()
+        self._runners: list[_Runner] = []
+
+    async def __aenter__(self) -> Self:
+        self._playing = asyncio.create_task(self._play())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._playing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._playing
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self._feed.events()
+
+    async def _play(self) -> None:
+        following: list[asyncio.Task[None]] = []
+        try:
+            for shard in self.shards:
+                runner = _Runner(shard, sum(one.shard.games for one in self._runners))
+                await runner.start(self._setup, self._threads)
+                self._runners.append(runner)
+                following.append(asyncio.create_task(self._follow(runner)))
+            await asyncio.gather(*following)
+            self._feed.tell(LatencyMeasured(self._latency))
+            self._feed.end()
+        except Exception as fault:  # noqa: BLE001 - whoever iterates gets it
+            self._feed.fail(fault)
+        finally:
+            for task in following:
+                task.cancel()
+            await asyncio.gather(*following, return_exceptions=True)
+            await asyncio.gather(*(runner.end(self._threads) for runner in self._runners))
+
+    async def _follow(self, runner: _Runner) -> None:
+        for _ in range(runner.shard.games):
+            runner.give(next(self._jobs, None))
+        async for event in runner.events():
+            if isinstance(event, LatencyMeasured):
+                self._latency += event.latency
+                continue
+            self._feed.tell(event)
+            if isinstance(event, PairEnded):
+                runner.give(next(self._jobs, None))
+
+
+def _start() -> "subprocess.Popen[bytes]":
+    """In a session of its own: an interrupt at the keyboard is the match's to handle."""
+    return subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+    )

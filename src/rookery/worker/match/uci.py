@@ -1,0 +1,142 @@
+"""Talks UCI to one engine: start, options, new game, moves; starts it again after it failed."""
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import perf_counter
+
+from rookery.boundary.offload import Threads
+from rookery.worker.match.faults import EngineFault, EngineUnusable
+from rookery.worker.match.info import NOTHING_SAID, Info, read_info
+from rookery.worker.match.process import EngineProcess, start_process
+from rookery.worker.match.spec import EngineSpec, Patience
+
+STARTS = 3
+"""An engine that fails so often in a row before its first word is not going to play."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A move, how long it took, and what the engine thought of it."""
+
+    move: str
+    seconds: float
+    read_at: float
+    info: Info
+
+
+class UciEngine:
+    """An engine that plays for one slot; a process comes and goes beneath it."""
+
+    def __init__(self, spec: EngineSpec, patience: Patience, threads: Threads) -> None:
+        self.spec = spec
+        self._patience = patience
+        self._threads = threads
+        self._process: EngineProcess | None = None
+        self._offered: dict[str, str] = {}
+        self._set: dict[str, str] = {}
+        self._asked_at = 0.0
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The last lines exchanged with the process that is or was there."""
+        return self._process.tail if self._process else ()
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """The names of the options the engine has."""
+        return frozenset(self._offered.values())
+
+    async def prepare(self, spec: EngineSpec, *, chess960: bool) -> None:
+        """Make sure that a process runs with these options; raises EngineUnusable."""
+        if self._process and not (self._process.is_sound and spec.runs_like(self.spec)):
+            await self.kill()
+        self.spec = spec
+        if self._process is None:
+            await self._start()
+        with contextlib.suppress(EngineFault):
+            self._set_options(self._wished(chess960=chess960))
+
+    async def new_game(self) -> None:
+        """Both sides of a clean slate; raises EngineFault."""
+        process = self._running()
+        process.write(b"ucinewgame", b"isready")
+        await process.expect(b"readyok", self._patience.ready)
+
+    def think(self, position: bytes, go: bytes) -> None:
+        """Let it think about a position; raises EngineFault."""
+        process = self._running()
+        process.last_score_line = b""
+        process.write(position, go)
+        # After the writing: what delays this process is not to be the engine's loss.
+        self._asked_at = perf_counter()
+
+    async def answer(self, seconds: float) -> Answer:
+        """The move it comes to; raises EngineFault."""
+        process = self._running()
+        line = await process.expect(b"bestmove", seconds)
+        words = line.text.split(maxsplit=2)
+        move = words[1].decode("ascii", "replace") if len(words) > 1 else ""
+        said = process.last_score_line
+        info = read_info(said) if said else NOTHING_SAID
+        return Answer(move, line.read_at - self._asked_at, line.read_at, info)
+
+    async def kill(self) -> None:
+        """End the process at once."""
+        if self._process:
+            process, self._process = self._process, None
+            await process.kill()
+
+    async def quit(self) -> None:
+        """End the process the polite way, which is also sure."""
+        if self._process:
+            process, self._process = self._process, None
+            await process.quit(self._patience.quit)
+
+    def _running(self) -> EngineProcess:
+        assert self._process is not None
+        return self._process
+
+    async def _start(self) -> None:
+        for _ in range(STARTS):
+            try:
+                return await self._start_once()
+            except EngineFault as fault:
+                why, said = str(type(fault).__doc__), self.tail
+                await self.kill()
+        last = f" (its last words: {said[-1][:200]})" if said else ""
+        raise EngineUnusable(self.spec.name, f"after `uci` {why}{last}")
+
+    async def _start_once(self) -> None:
+        spec = self.spec
+        environment = None if spec.environment is None else dict(spec.environment)
+        try:
+            self._process = await start_process(
+                spec.command, self._threads, folder=spec.folder, environment=environment
+            )
+        except OSError as error:
+            raise EngineUnusable(spec.name, f"{spec.command[0]}: {error.strerror}") from None
+        self._offered, self._set = {}, {}
+        self._process.write(b"uci")
+        await self._process.expect(b"uciok", self._patience.start, self._note_option)
+
+    def _note_option(self, line: bytes) -> None:
+        words = line.decode("utf-8", "replace").split()
+        if words[:2] == ["option", "name"] and "type" in words:
+            name = " ".join(words[2 : words.index("type")])
+            self._offered[name.lower()] = name
+
+    def _wished(self, *, chess960: bool) -> Iterable[tuple[str, str]]:
+        given = {name.lower() for name, _ in self.spec.options}
+        if "threads" in self._offered and "threads" not in given:
+            yield "Threads", str(self.spec.threads)
+        if "uci_chess960" in self._offered and "uci_chess960" not in given:
+            yield "UCI_Chess960", str(chess960).lower()
+        yield from self.spec.options
+
+    def _set_options(self, wished: Iterable[tuple[str, str]]) -> None:
+        for name, value in wished:
+            if self._set.get(name) != value:
+                text = f"setoption name {name}" + (f" value {value}" if value else "")
+                self._running().write(text.encode())
+                self._set[name] = value

@@ -1,0 +1,233 @@
+"""`rookery match`, `rookery tune` and `rookery replay` as a person runs them."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.checkout import PROJECT
+from tests.engines import planted
+from tests.engines.matches import MOVER
+from tests.faults.processes import processes_of
+
+pytestmark = pytest.mark.timeout(120)
+
+PLANTED = Path(planted.__file__)
+MATE_BOOK = f"{planted.FEN}\n"
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(PROJECT / "src")}
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "rookery.cli.main", *map(str, words)]
+
+
+def rookery(folder: Path, *words: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command(*words), cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
+
+
+def engine(path: Path, *words: str) -> str:
+    return shlex.join((sys.executable, str(path), *words))
+
+
+def planted_match(folder: Path, *words: object) -> "subprocess.CompletedProcess[str]":
+    """One-move games in which an engine wins the more often the better its options are."""
+    book = folder / "mate.epd"
+    book.write_text(MATE_BOOK)
+    return rookery(
+        folder, "match", "--tc", "N=1", "--book", book, "--concurrency", 2, "--json", *words
+    )
+
+
+BEST = ("--new-option", "P=100", "--new-option", "Q=60")
+POOR = ("--base-option", "P=0", "--base-option", "Q=0")
+SIDES = ("--new", engine(PLANTED), "--base", engine(PLANTED, "7"))
+
+
+def test_a_better_engine_is_accepted(tmp_path: Path) -> None:
+    ran = planted_match(tmp_path, *SIDES, *BEST, *POOR, "--sprt", 0, 50)
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["sprt"]["verdict"] == "accepted"
+    assert said["sprt"]["llr"] > said["sprt"]["upper"]
+    assert said["pentanomial"][3] > 10
+
+
+def test_a_worse_engine_is_rejected(tmp_path: Path) -> None:
+    better = [word.replace("new", "base") for word in BEST]
+    worse = [word.replace("base", "new") for word in POOR]
+    ran = planted_match(tmp_path, *SIDES, *better, *worse, "--sprt", 0, 50)
+    assert ran.returncode == 1, ran.stderr
+    assert json.loads(ran.stdout)["sprt"]["verdict"] == "rejected"
+
+
+def test_games_run_out_before_a_verdict(tmp_path: Path) -> None:
+    ran = planted_match(tmp_path, *SIDES, "--sprt", 0, 5, "--games", 4)
+    assert ran.returncode == 4, ran.stderr
+
+
+def test_a_match_without_a_test_prints_its_figures(tmp_path: Path) -> None:
+    ran = rookery(
+        tmp_path, "match", "--new", engine(MOVER), "--base", engine(MOVER, "--seed", "1"),
+        "--tc", "N=1", "--games", 4, "--max-moves", 5, "--concurrency", 1, "--pgn", "games.pgn",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "Games   4 of 4" in ran.stdout
+    assert "turnaround p50" in ran.stdout
+    assert (tmp_path / "games.pgn").read_text().count('[Result "1/2-1/2"]') == 4
+    assert list(tmp_path.glob("*.resume")) == []
+
+
+def test_several_engines_get_a_table(tmp_path: Path) -> None:
+    book = tmp_path / "mate.epd"
+    book.write_text(MATE_BOOK)
+    best = ["--engine", f"cmd={engine(PLANTED)}", "name=best", "option.P=100", "option.Q=60"]
+    poor = ["--engine", f"cmd={engine(PLANTED)}", "name=poor"]
+    ran = rookery(
+        tmp_path, "match", *best, *poor, *poor, "--tc", "N=1", "--book", book, "--games", 20,
+        "--concurrency", 2, "--json",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    table = json.loads(ran.stdout)["ratings"]
+    assert table[0]["name"] == "best"
+    assert {row["name"] for row in table} == {"best", "poor", "poor#2"}
+    assert [row["games"] for row in table] == [40, 40, 40]
+
+
+def test_an_interrupted_match_goes_on_where_it_was(tmp_path: Path) -> None:
+    words = command(
+        "match", "--new", engine(MOVER), "--base", engine(MOVER), "--tc", "N=1", "--games", 30,
+        "--max-moves", 25, "--concurrency", 1, "--resume-file", "kept.resume",
+    )  # fmt: skip
+    first = subprocess.Popen(
+        words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    kept = tmp_path / "kept.resume"
+    deadline = time.monotonic() + 60
+    while not kept.exists() or kept.read_bytes().count(b"\n") < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    first.send_signal(signal.SIGINT)
+    said, _ = first.communicate(timeout=60)
+    assert first.returncode == 130
+    assert "rookery match --resume kept.resume" in said
+    assert processes_of(tmp_path) == {}
+    before = kept.read_bytes().count(b"\n")
+    assert before < 16
+    second = rookery(tmp_path, "match", "--resume", "kept.resume", "--json")
+    assert second.returncode == 0, second.stderr
+    assert json.loads(second.stdout)["games"] == 30
+    assert kept.read_bytes().count(b"\n") == 16
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--new", "x"),
+        ("--new", "x", "--base", "y", "--tc", "soon"),
+        ("--new", "x", "--base", "y", "--games", "3"),
+        ("--new", "x", "--base", "y", "--sprt", "5", "0"),
+        ("--new", "x", "--base", "y", "--book", "no.epd"),
+        ("--engine", "name=x"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = rookery(tmp_path, "match", *words)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("rookery: ")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_an_engine_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    ran = rookery(tmp_path, "match", "--new", "./none", "--base", "./none", "--tc", "N=1")
+    assert ran.returncode == 3
+    assert "The engine new cannot play: ./none: No such file" in ran.stderr
+
+
+def test_failures_are_kept_with_their_last_lines(tmp_path: Path) -> None:
+    bad = engine(MOVER, "--misdeed", "leave=1")
+    ran = rookery(
+        tmp_path, "match", "--new", bad, "--base", engine(MOVER), "--tc", "N=1", "--games", 2,
+        "--concurrency", 1, "--failures", "failures.txt",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "2 games were lost by failing engines" in ran.stdout
+    kept = (tmp_path / "failures.txt").read_text()
+    assert kept.count("new: ") == 2
+    assert "< info string misdeed leave" in kept
+    assert "! assertion failed: everything" in kept
+
+
+def test_a_recorded_game_is_replayed(tmp_path: Path) -> None:
+    made = rookery(
+        tmp_path, "match", "--new", engine(MOVER), "--base", engine(MOVER, "--seed", "1"),
+        "--tc", "N=1", "--games", 2, "--max-moves", 5, "--concurrency", 1, "--pgn", "games.pgn",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    same = rookery(tmp_path, "replay", "games.pgn", 2)
+    assert (same.returncode, same.stdout) == (0, "All 10 moves are the same.\n"), same.stderr
+    other = rookery(
+        tmp_path, "replay", "games.pgn", 2, "--white", engine(MOVER, "--seed", "5"), "--json"
+    )
+    assert other.returncode == 1, other.stderr
+    assert json.loads(other.stdout)["difference"]["ply"] % 2 == 1
+
+
+def test_a_tune_climbs_towards_the_planted_optimum(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("P,90,0,200,4,0.05\nQ,60,0,200,4,0.05\n")
+    (tmp_path / "mate.epd").write_text(MATE_BOOK)
+    ran = rookery(
+        tmp_path, "tune", "--engine", engine(PLANTED), "--parameters", "lines.txt", "--games", 600,
+        "--tc", "N=1", "--book", "mate.epd", "--concurrency", 2, "--json",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["pairs"] == 300
+    assert float(said["values"]["P"]) > 90
+
+
+@pytest.fixture
+def fake_fastchess(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of that name on the PATH."""
+    program = tmp_path / "bin" / "fastchess"
+    program.parent.mkdir()
+    fake = PROJECT / "tests" / "engines" / "fake_fastchess.py"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {fake} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return program
+
+
+@pytest.mark.usefixtures("fake_fastchess")
+def test_fastchess_plays_where_it_is_installed(tmp_path: Path) -> None:
+    ran = rookery(
+        tmp_path, "match", "--new", "/bin/true", "--base", "/bin/true", "--games", 6, "--json"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["pentanomial"] == [0, 0, 0, 3, 0]
+
+
+@pytest.mark.usefixtures("fake_fastchess")
+def test_a_verdict_ends_fastchess_too(tmp_path: Path) -> None:
+    ran = rookery(
+        tmp_path, "match", "--new", "/bin/true", "--base", "/bin/true", "--sprt", 0, 50, "--json"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["sprt"]["verdict"] == "accepted"
+
+
+def test_fastchess_must_be_there_when_it_is_asked_for(tmp_path: Path) -> None:
+    words = ("--new", "x", "--base", "y", "--runner", "fastchess", "--book-depth", "-1")
+    ran = rookery(tmp_path, "match", *words)
+    assert ran.returncode == 2
+    assert "fastchess cannot play" in ran.stderr

@@ -1,0 +1,68 @@
+"""Matches between test engines, played to their end on the test's own loop."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rookery.core.timecontrol import parse
+from rookery.worker.match.adjudication import Adjudication
+from rookery.worker.match.events import GameEnded, LatencyMeasured, PairEnded
+from rookery.worker.match.job import PairJob, PairResult, Setup
+from rookery.worker.match.latency import Latency
+from rookery.worker.match.local import LocalMatch
+from rookery.worker.match.record import GameResult
+from rookery.worker.match.spec import EngineSpec, Patience
+from rookery.worker.openings import Opening
+from rookery.worker.openings.opening import STANDARD
+
+MOVER = Path(__file__).with_name("mover.py")
+SHORT = Setup(
+    adjudication=Adjudication(most_moves=8), patience=Patience(start=30.0, ready=1.0, quit=0.3)
+)
+
+
+def mover(
+    name: str, *words: str, tc: str = "N=1", options: Sequence[tuple[str, str]] = ()
+) -> EngineSpec:
+    command = (sys.executable, "-S", str(MOVER), *words)
+    return EngineSpec(name, command, tuple(options), parse(tc), environment=_environment())
+
+
+def _environment() -> tuple[tuple[str, str], ...]:
+    """Without the site module, which takes as long as the rest of a start."""
+    import chess
+
+    return (("PYTHONPATH", str(Path(chess.__file__).parents[1])), ("PATH", os.environ["PATH"]))
+
+
+@dataclass
+class Played:
+    """What a match brought."""
+
+    games: list[GameResult] = field(default_factory=list)
+    pairs: list[PairResult] = field(default_factory=list)
+    latency: Latency = field(default_factory=Latency.fresh)
+
+
+async def play(
+    first: EngineSpec,
+    second: EngineSpec,
+    *,
+    pairs: int = 1,
+    setup: Setup = SHORT,
+    opening: Opening = STANDARD,
+    concurrency: int = 1,
+) -> Played:
+    played = Played()
+    jobs = (PairJob(number, opening, first, second) for number in range(pairs))
+    async with LocalMatch(jobs, setup, concurrency=concurrency) as match:
+        async for event in match:
+            if isinstance(event, GameEnded):
+                played.games.append(event.result)
+            elif isinstance(event, PairEnded):
+                played.pairs.append(event.pair)
+            elif isinstance(event, LatencyMeasured):
+                played.latency = event.latency
+    return played

@@ -1,0 +1,139 @@
+"""Engines that crash, hang, cheat and shout: their games are scored and nothing of them is left."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rookery.worker.match.faults import EngineUnusable
+from rookery.worker.match.record import GameResult, Termination
+from rookery.worker.match.spec import EngineSpec
+from tests.engines.matches import MOVER, SHORT, mover, play
+from tests.faults.processes import processes_of
+
+pytestmark = pytest.mark.anyio
+
+WRONGS = {
+    "crash": Termination.CRASH,
+    "leave": Termination.CRASH,
+    "close": Termination.CRASH,
+    "illegal": Termination.ILLEGAL,
+    "gibberish": Termination.ILLEGAL,
+    "none": Termination.ILLEGAL,
+    "flood": Termination.STALL,
+    "endless": Termination.STALL,
+    "deaf": Termination.STALL,
+}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(anyio_backend: str) -> Iterator[None]:
+    """Every test ends with the descriptors it began with, and without engines."""
+    before = descriptors()
+    yield
+    assert descriptors() <= before + 2, "the loop may keep a pair of its own"
+    assert [words for words in processes_of(MOVER).values() if "--misdeed" in words] == []
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def misdeed(game: GameResult) -> str:
+    """What the engine said it was about to do."""
+    told = [line for line in game.lines if "misdeed" in line]
+    return told[-1].rpartition(" ")[2] if told else ""
+
+
+@pytest.mark.parametrize("name", WRONGS)
+async def test_a_failing_engine_loses_and_the_next_game_is_played(name: str) -> None:
+    played = await play(mover("bad", "--misdeed", f"{name}=1"), mover("good"))
+    assert [game.result for game in played.games] == ["0-1", "1-0"]
+    for game in played.games:
+        assert game.failed == "bad"
+        assert game.termination is WRONGS[name]
+        assert name in ("flood", "endless") or misdeed(game) == name
+
+
+async def test_silence_beyond_the_clock_loses_on_time() -> None:
+    bad = mover("bad", "--misdeed", "hang=1", tc="0.1+0.01")
+    played = await play(bad, mover("good", tc="10+0.1"))
+    assert [game.termination for game in played.games] == [Termination.TIME] * 2
+    assert played.pairs[0].results.time_losses == 2
+
+
+async def test_a_late_answer_loses_on_time() -> None:
+    bad = mover("bad", "--misdeed", "slow=1", tc="MT=1", options=[("Sleep", "0.06")])
+    played = await play(bad, mover("good", tc="10+0.1"))
+    assert [game.termination for game in played.games] == [Termination.TIME] * 2
+
+
+async def test_chatter_is_no_crime() -> None:
+    played = await play(mover("bad", "--misdeed", "chatter=1"), mover("good"))
+    assert [game.failed for game in played.games] == ["", ""]
+
+
+async def test_illegal_variations_are_counted() -> None:
+    played = await play(mover("bad", "--misdeed", "pv=1"), mover("good"))
+    assert [game.failed for game in played.games] == ["", ""]
+    assert all(game.bad_pvs >= 7 for game in played.games)
+
+
+async def test_illegal_variations_lose_where_the_rules_are_strict() -> None:
+    strict = replace(SHORT, strict_pvs=True)
+    played = await play(mover("bad", "--misdeed", "pv=1"), mover("good"), setup=strict)
+    assert [game.termination for game in played.games] == [Termination.ILLEGAL] * 2
+    assert "illegal variation" in played.games[0].reason
+
+
+async def test_an_engine_that_ignores_quit_goes_with_its_children() -> None:
+    played = await play(mover("bad", "--misdeed", "stubborn=1"), mover("good"))
+    assert [game.failed for game in played.games] == ["", ""]
+
+
+async def test_a_crash_is_seen_while_a_child_holds_the_pipes() -> None:
+    played = await play(mover("bad", "--misdeed", "leave=1", "stubborn=1"), mover("good"))
+    assert played.games[0].termination is Termination.CRASH
+    assert "! assertion failed: everything" in played.games[0].lines
+
+
+async def test_the_game_up_to_the_failure_is_kept() -> None:
+    played = await play(mover("bad", "--misdeed", "crash=0.2"), mover("good"), pairs=4)
+    for game in played.games:
+        if game.failed:
+            last = next(line for line in reversed(game.lines) if line.startswith("> position"))
+            assert last.split(" moves ")[1:] == (
+                [" ".join(one.move for one in game.moves)] if game.moves else []
+            )
+
+
+async def test_a_program_that_is_not_there_ends_the_match() -> None:
+    absent = EngineSpec("absent", ("/no/such/engine",), (), mover("x").tc)
+    with pytest.raises(EngineUnusable, match="No such file"):
+        await play(absent, mover("good"))
+
+
+async def test_a_program_that_speaks_no_uci_ends_the_match() -> None:
+    mute = EngineSpec("mute", ("/bin/true",), (), mover("x").tc)
+    with pytest.raises(EngineUnusable, match="after `uci` it ended"):
+        await play(mute, mover("good"))
+
+
+async def test_many_games_with_all_misdeeds_are_scored_rightly() -> None:
+    words = [f"{name}=0.02" for name in WRONGS if name not in ("flood", "endless")]
+    bad = mover("bad", "--misdeed", *words)
+    played = await play(bad, mover("good"), pairs=15, concurrency=3)
+    assert len(played.games) == 30
+    for game in played.games:
+        if game.failed:
+            assert game.failed == "bad"
+            assert WRONGS[misdeed(game)] is game.termination
+            assert game.result == ("0-1" if game.white == "bad" else "1-0")
+        else:
+            assert not any("misdeed" in line for line in game.lines)

@@ -1,0 +1,107 @@
+"""What `rookery match` makes of its command line, and how it shows a match."""
+
+import argparse
+
+import pytest
+
+from rookery.cli.match import add_arguments, field_of, rounds_of, sprt_of, words_of
+from rookery.cli.match_arguments import BadArgument, setup_of
+from rookery.cli.match_display import Plain
+from rookery.cli.match_figures import Progress, data, duration, rows
+from rookery.core.plan import Draw, Resign
+from rookery.core.stats.sprt import Sprt
+from rookery.core.timecontrol import Clock, Nodes
+from rookery.worker.match.standing import Standing, score_of
+from tests.unit.worker.match.games import pair
+
+SIDES = ("--new", "./a -x", "--base", "./b")
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(words)
+
+
+def standing(pairs: int, sprt: Sprt | None = None) -> Standing:
+    now = Standing(sprt)
+    for _ in range(pairs):
+        now = now.after(score_of(pair("1-0", "1/2-1/2")))
+    return now
+
+
+def test_sides_have_what_is_theirs_and_what_is_everybodys() -> None:
+    words = ("--tc", "N=5", "--new-tc", "1+0.01", "--option", "Hash=1", "--new-option", "Hash=2")
+    new, base = field_of(parsed(*SIDES, *words, "--base-threads", "3")).engines
+    assert (new.command, new.tc, new.options) == (("./a", "-x"), Clock(1, 0.01), (("Hash", "2"),))
+    assert (base.tc, base.options, base.threads) == (Nodes(5), (("Hash", "1"),), 3)
+
+
+def test_engines_of_one_name_are_told_apart() -> None:
+    field = field_of(parsed("--engine", "cmd=./a", "--engine", "cmd=./a", "--engine", "cmd=./b"))
+    assert [engine.name for engine in field.engines] == ["a", "a#2", "b"]
+    assert len(field.pairings) == 3
+
+
+def test_a_gauntlet_leaves_the_others_alone() -> None:
+    words = ("--engine", "cmd=./a", "--engine", "cmd=./b", "--engine", "cmd=./c", "--gauntlet")
+    assert len(field_of(parsed(*words)).pairings) == 2
+
+
+def test_a_resumed_match_is_asked_for_in_the_same_words() -> None:
+    first = parsed(
+        *SIDES, "--sprt", "-5", "0", "--resign", "4", "500", "--option", "A=b c", "--option", "D=",
+        "--chess960", "--pgn", "x y.pgn", "--json", "--seed", "7", "--draw", "1", "2", "3",
+    )  # fmt: skip
+    again = parsed(*words_of(first))
+    again.json = True
+    assert vars(again) == vars(first)
+
+
+def test_described_engines_are_asked_for_in_the_same_words() -> None:
+    first = parsed("--engine", "cmd=./a -x", "name=A", "--engine", "cmd=./b", "option.Hash=1")
+    assert vars(parsed(*words_of(first))) == vars(first)
+
+
+def test_the_official_adjudication_is_the_usual_one() -> None:
+    rules = setup_of(parsed(*SIDES)).adjudication
+    assert (rules.resign, rules.draw) == (Resign(600, 3), Draw(34, 8, 20))
+    assert setup_of(parsed(*SIDES, "--no-adjudication")).adjudication.resign is None
+
+
+def test_tablebases_need_their_number_of_men() -> None:
+    with pytest.raises(BadArgument):
+        setup_of(parsed(*SIDES, "--syzygy", "/tb"))
+
+
+def test_a_test_has_no_limit_and_a_match_has_one() -> None:
+    tested = parsed(*SIDES, "--sprt", "0", "5")
+    assert rounds_of(tested, sprt_of(tested, field_of(tested))) is None
+    assert rounds_of(parsed(*SIDES), None) == 50
+
+
+def test_rows_show_the_test_between_its_bounds() -> None:
+    shown = dict(rows(Progress(standing(10, Sprt(0, 10)), 5.0, 100)))
+    assert shown["Games"] == "20 of 100: +10 -0 =10 (75.0%)"
+    assert "in (-2." in shown["LLR"]
+    assert shown["Pairs"] == "LL 0, LD 0, even 0, WD 10, WW 0"
+    assert shown["Speed"] == "240.0 games a minute"
+
+
+def test_a_match_that_has_not_begun_has_figures_too() -> None:
+    assert dict(rows(Progress(Standing(Sprt(0, 5)), 0.0)))["Left"] == "unknown"
+    assert data(Progress(Standing(), 0.0))["games"] == 0
+
+
+def test_time_left_is_what_the_speed_says() -> None:
+    assert dict(rows(Progress(standing(10), 10.0, 40)))["Left"] == "10 s"
+    assert duration(3725) == "1 h 02 min"
+
+
+def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = Plain(lambda: [("Games", "4"), ("Ends", "normal")], frozenset({"Games"}))
+    plain.changed()
+    assert capsys.readouterr().out == ""
+    plain._next = 0.0
+    plain.changed()
+    assert capsys.readouterr().out == "Games 4\n"

@@ -1,0 +1,51 @@
+"""Resume files."""
+
+from pathlib import Path
+
+import pytest
+
+from rookery.worker.match.journal import (
+    Entry,
+    Head,
+    JournalWriter,
+    UnusableJournal,
+    read_journal,
+)
+from rookery.worker.match.standing import score_of
+from tests.unit.worker.match.games import pair
+
+HEAD = Head("match", ("--tc=N=1",))
+
+
+def written(path: Path, *numbers: int) -> None:
+    with JournalWriter(path, HEAD) as writer:
+        for number in numbers:
+            writer.add(Entry(score_of(pair("1-0", "0-1", number=number))))
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    written(tmp_path / "a", 0, 2)
+    found = read_journal(tmp_path / "a", "match")
+    assert found.head == HEAD
+    assert found.numbers == {0, 2}
+
+
+def test_half_a_line_is_passed_over_and_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    written(path, 0, 1)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert read_journal(path, "match").numbers == {0}
+    written(path, 5)
+    assert read_journal(path, "match").numbers == {0, 5}
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "a")
+    (tmp_path / "b").write_text("1. e4 e5")
+    for path, kind in (
+        (tmp_path / "a", "tune"),
+        (tmp_path / "b", "match"),
+        (tmp_path / "c", "match"),
+    ):
+        with pytest.raises(UnusableJournal, match="cannot be resumed"):
+            read_journal(path, kind)

@@ -1,0 +1,107 @@
+"""The rules of chess as far as they end games and refuse moves."""
+
+import chess
+import pytest
+
+from rookery.worker.match.position import (
+    Ending,
+    IllegalMove,
+    Position,
+    UnusableOpening,
+    opened,
+)
+from rookery.worker.openings import Opening
+
+SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
+
+
+def played(fen: str, *moves: str, chess960: bool = False) -> Position:
+    position = Position(fen, chess960=chess960)
+    for move in moves:
+        position.play(move)
+    return position
+
+
+def test_the_third_time_on_the_board_is_a_draw() -> None:
+    assert played(chess.STARTING_FEN, *SHUFFLE).ending() is None
+    assert played(chess.STARTING_FEN, *SHUFFLE, *SHUFFLE).ending() is Ending.REPETITION
+
+
+def test_a_repetition_that_a_move_could_bring_is_not_claimed() -> None:
+    assert played(chess.STARTING_FEN, *SHUFFLE, *SHUFFLE[:3]).ending() is None
+
+
+def test_a_lost_right_to_capture_in_passing_makes_another_position() -> None:
+    start = "4k1n1/8/8/8/3p4/8/4P3/4K1N1 w - - 0 1"
+    moves = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1", "g8f6", "g1f3", "f6g8", "f3g1")
+    assert played(start, *moves).ending() is None
+    assert played(start, *moves, "g8f6").ending() is Ending.REPETITION
+
+
+def test_a_square_behind_a_pawn_that_nobody_can_take_makes_no_difference() -> None:
+    start = "4k1n1/8/8/8/8/8/4P3/4K1N1 w - - 0 1"
+    moves = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1", "g8f6", "g1f3", "f6g8", "f3g1")
+    assert played(start, *moves).ending() is Ending.REPETITION
+
+
+def test_fifty_moves_are_a_draw() -> None:
+    assert played("4k3/8/8/8/8/8/8/R3K3 w - - 98 80", "a1a2").ending() is None
+    assert played("4k3/8/8/8/8/8/8/R3K3 w - - 99 80", "a1a2").ending() is Ending.FIFTY_MOVES
+
+
+def test_a_mate_with_the_hundredth_half_move_counts() -> None:
+    assert played("7k/8/6K1/8/8/8/8/R7 w - - 99 80", "a1a8").ending() is Ending.CHECKMATE
+
+
+def test_stalemate() -> None:
+    assert played("7k/8/5K2/6Q1/8/8/8/8 w - - 0 1", "g5g6").ending() is Ending.STALEMATE
+
+
+def test_a_lone_minor_piece_cannot_win() -> None:
+    assert played("4k3/8/8/8/8/8/4p3/4KB2 w - - 0 1", "f1e2").ending() is Ending.INSUFFICIENT
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0000", "(none)", "e2e5", "e7e5", "e2e4q", "E2E4", "P@e4", "é"]
+)
+def test_what_is_no_legal_move_is_refused(text: str) -> None:
+    with pytest.raises(IllegalMove):
+        played(chess.STARTING_FEN, text)
+
+
+def test_castling_is_a_king_move_in_ordinary_chess() -> None:
+    fen = "4k3/8/8/8/8/8/8/4K2R w K - 0 1"
+    assert played(fen, "e1g1").board.piece_at(chess.F1) == chess.Piece.from_symbol("R")
+    with pytest.raises(IllegalMove):
+        played(fen, "e1h1")
+
+
+@pytest.mark.parametrize("rights", ["K", "G"])
+def test_the_king_takes_its_rook_in_fischer_random(rights: str) -> None:
+    fen = f"4k3/8/8/8/8/8/8/5KR1 w {rights} - 0 1"
+    position = played(fen, "f1g1", chess960=True)
+    assert position.board.piece_at(chess.G1) == chess.Piece.from_symbol("K")
+    assert position.board.piece_at(chess.F1) == chess.Piece.from_symbol("R")
+    assert position.line().endswith(b" moves f1g1")
+
+
+def test_the_position_is_told_from_the_opening_on() -> None:
+    assert played(chess.STARTING_FEN, "e2e4").line() == b"position startpos moves e2e4"
+    assert Position("4k3/8/8/8/8/8/8/4K2R w K - 0 1").line() == (
+        b"position fen 4k3/8/8/8/8/8/8/4K2R w K - 0 1"
+    )
+
+
+def test_a_variation_begins_where_its_move_was_made() -> None:
+    position = played(chess.STARTING_FEN, "e2e4")
+    assert position.is_legal_before(("e2e4", "e7e5", "g1f3"))
+    assert not position.is_legal_before(("e7e5",))
+    assert not position.is_legal_before(("e2e4", "e7e5", "e7e5"))
+
+
+@pytest.mark.parametrize(
+    "opening", [Opening("nonsense"), Opening(chess.STARTING_FEN, ("e2e4", "e2e4"))]
+)
+def test_an_opening_that_cannot_be_played_is_named(opening: Opening) -> None:
+    with pytest.raises(UnusableOpening, match="can't be played"):
+        opened(opening, chess960=False)

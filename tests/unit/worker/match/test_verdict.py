@@ -1,0 +1,50 @@
+"""When a game is over, and by which rule first."""
+
+import chess
+
+from rookery.core.plan import Draw, Resign
+from rookery.worker.match.adjudication import Adjudication
+from rookery.worker.match.info import Score
+from rookery.worker.match.position import Position
+from rookery.worker.match.record import Termination
+from rookery.worker.match.verdict import Referee, Verdict
+
+EAGER = Adjudication(Resign(100, 1), Draw(0, 1, 20))
+
+
+def judged(rules: Adjudication, fen: str, move: str, score: Score | None) -> Verdict | None:
+    position = Position(fen)
+    position.play(move)
+    return Referee(rules, lambda _: 1).after_move(position, score)
+
+
+def test_a_mate_goes_before_any_adjudication() -> None:
+    verdict = judged(EAGER, "7k/8/6K1/8/8/8/8/R7 w - - 0 1", "a1a8", Score(-900))
+    assert verdict == Verdict("1-0", Termination.NORMAL, "White mates")
+
+
+def test_who_resigns_loses() -> None:
+    verdict = judged(EAGER, chess.STARTING_FEN, "e2e4", Score(-900))
+    assert verdict == Verdict("0-1", Termination.ADJUDICATION, "Black wins by adjudication")
+
+
+def test_without_rules_the_game_goes_on() -> None:
+    assert judged(Adjudication(), chess.STARTING_FEN, "e2e4", Score(-900)) is None
+
+
+def test_tablebases_decide_from_their_number_of_men_on() -> None:
+    fen = "4k3/8/8/8/8/8/8/R3K3 w - - 0 1"
+    assert judged(Adjudication(syzygy_men=2), fen, "a1a2", None) is None
+    verdict = judged(Adjudication(syzygy_men=3), fen, "a1a2", None)
+    assert verdict == Verdict("0-1", Termination.ADJUDICATION, "Decided by tablebase")
+
+
+def test_a_game_that_is_too_long_is_a_draw() -> None:
+    position = Position(chess.STARTING_FEN)
+    referee = Referee(Adjudication(most_moves=1))
+    position.play("e2e4")
+    assert referee.after_move(position, None) is None
+    position.play("e7e5")
+    verdict = referee.after_move(position, None)
+    assert verdict is not None
+    assert verdict.result == "1/2-1/2"

@@ -1,0 +1,63 @@
+"""What matches and shards say to one another."""
+
+from pathlib import Path
+
+import pytest
+
+from rookery.core.plan import Resign
+from rookery.core.timecontrol import parse
+from rookery.worker.match.adjudication import Adjudication
+from rookery.worker.match.events import Event, GameEnded, GameStarted, LatencyMeasured, PairEnded
+from rookery.worker.match.job import PairJob, Setup
+from rookery.worker.match.latency import Latency
+from rookery.worker.match.spec import EngineSpec
+from rookery.worker.match.wire import (
+    Failed,
+    Hearing,
+    Job,
+    Order,
+    job_message,
+    job_of,
+    line,
+    read_question,
+    read_report,
+    report_of,
+)
+from rookery.worker.openings import Opening
+from tests.unit.worker.match.games import pair
+
+
+@pytest.mark.parametrize("tc", ["40/60+0.6", "10+0.1", "N=1000", "D=7", "MT=100"])
+def test_a_job_arrives_as_it_was_sent(tc: str) -> None:
+    spec = EngineSpec(
+        "a b", ("./a", "-x"), (("Hash", "1"),), parse(tc), 2, Path("/tmp"), (("A", "b"),)
+    )
+    job = PairJob(7, Opening("8/8/8/8/8/8/8/8 w - - 0 1", ("e2e4",)), spec, spec)
+    message = read_question(line(job_message(job)))
+    assert isinstance(message, Job)
+    assert job_of(message) == job
+
+
+def test_an_order_arrives_as_it_was_sent() -> None:
+    order = Order(Setup(Adjudication(Resign(1, 2)), chess960=True, syzygy=("/tb",)), 16, (0, 3))
+    assert read_question(line(order)) == order
+
+
+def test_events_arrive_as_they_happened() -> None:
+    latency = Latency.fresh()
+    latency.turned_around(0.001)
+    ended = pair("1-0", "1/2-1/2", number=3)
+    events: list[Event] = [
+        GameStarted(3, 0, "new", "base"),
+        GameEnded(3, 0, ended.games[0]),
+        GameEnded(3, 1, ended.games[1]),
+        PairEnded(ended),
+        LatencyMeasured(latency),
+    ]
+    hearing = Hearing()
+    heard = []
+    for event in events:
+        report = read_report(line(report_of(event)))
+        assert not isinstance(report, Failed)
+        heard.append(hearing.event(report))
+    assert heard == events
