@@ -75,11 +75,11 @@ STAGES = (
     tool("imports", 20, "lint-imports", "--no-cache"),
     # schemathesis hooks itself into every run and takes a second to load.
     tier("unit", 10, "-p", "no:schemathesis"),
-    tier("storage", 60),
+    tier("storage", 120),
     tier("wire", 60),
     tier("pages", 60),
     tier("acceptance", 120),
-    tier("faults", 120),
+    tier("faults", 150),
 )
 
 
