@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,21 @@ def find_chromium() -> str:
     sys.exit("The page tests need Chromium; ask an administrator for: apt-get install chromium")
 
 
+def find_compiler() -> str:
+    """The ASGI server has a core in C: from the PATH, else from the distribution."""
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if shutil.which("cc") and header.exists():
+        return f"compiler: {shutil.which('cc')}"
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        apt("update")
+        apt("install", "-y", "gcc", "libc6-dev", "python3-dev")
+        return f"compiler: installed {shutil.which('cc')}"
+    sys.exit(
+        "The ASGI server's tests need a C compiler and Python's headers; ask an administrator for:"
+        " apt-get install gcc python3-dev"
+    )
+
+
 def apt(*words: str) -> None:
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "-qq", *words], env=environment, check=True, stdout=sys.stderr)
@@ -80,6 +96,8 @@ STAGES = (
     tier("pages", 60),
     tier("acceptance", 120),
     tier("faults", 150),
+    Stage("compiler", 120, prepare=find_compiler),
+    Stage("asgi", 180, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
 )
 
 
