@@ -7,6 +7,7 @@ it, or finds its epoch gone and does nothing. A stopped process holds its lock f
 then the server ends its session, because it is idle in a transaction.
 """
 
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Fence:
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
         """One write transaction: committed when the block ends well, else rolled back."""
-        async with self.pool.acquire() as connection:
+        async with _lent(self.pool) as connection:
             transaction = connection.transaction()
             await transaction.start()
             try:
@@ -55,6 +56,18 @@ class Fence:
             await connection.fetchval(self.queries["fence_pass_any"])
         elif await connection.fetchval(self.queries["fence_pass"], self.epoch) is None:
             raise FencedOff(epoch=self.epoch)
+
+
+@asynccontextmanager
+async def _lent(pool: Pool) -> AsyncIterator[Connection]:
+    """A connection that breaks while it is given back has done its work: the pool drops it, and
+    whoever was told that the commit succeeded may rely on it."""
+    connection = await pool.acquire()
+    try:
+        yield connection
+    finally:
+        with contextlib.suppress(*BROKEN, asyncpg.PostgresError):
+            await pool.release(connection)
 
 
 async def _roll_back(transaction: "asyncpg.transaction.Transaction") -> None:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -67,6 +67,7 @@ async def open_pool(
         timeout=connect_seconds,
         command_timeout=COMMAND_SECONDS,
         server_settings=_session(instance),
+        reset=_leave_as_it_is,
     )
     try:
         await pool
@@ -74,6 +75,11 @@ async def open_pool(
         yield pool
     finally:
         await _close(pool, close_seconds, log)
+
+
+async def _leave_as_it_is(_connection: "asyncpg.Connection[Any]") -> None:
+    """Nobody of ours changes a session for longer than a transaction, and asyncpg ends those by
+    itself: clearing up after every query would cost as much as the query."""
 
 
 async def _wait_for_server(pool: Pool, seconds: float) -> None:

@@ -39,7 +39,7 @@ class Limits:
     """How long the oldest of them may wait before no more are taken."""
     round_changes: int = 1_000
     """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
-    slice_rows: int = 500
+    slice_rows: int = 200
     """Rows of the backlog that go with one transaction."""
 
 
@@ -194,12 +194,16 @@ class GroupCommit:
         return next(each for each in self._rounds if sequence <= each.last)
 
     async def _work(self) -> None:
-        while not self._ending:
-            await self._wake.wait()
-            self._wake.clear()
-            while (self._rounds or self._backlog) and not self._ending:
-                await self._commit()
-            self._idle.set()
+        try:
+            while not self._ending:
+                await self._wake.wait()
+                self._wake.clear()
+                while (self._rounds or self._backlog) and not self._ending:
+                    await self._commit()
+                self._idle.set()
+        finally:
+            # However the writer ends, nobody may wait for it.
+            self._lose("the writer has ended")
 
     async def _commit(self) -> None:
         started = self._loop.time()
@@ -238,11 +242,11 @@ class GroupCommit:
         if self._is_lost:
             return
         self._is_lost = self._ending = True
-        self._log("state_lost", reason=reason, waiting=self._waiting)
+        waiting, self._waiting = self._waiting, 0
         for round_ in self._rounds:
             round_.end(well=False)
         self._rounds.clear()
         self._backlog = Backlog()
-        self._waiting = 0
         self._idle.set()
+        self._log("state_lost", reason=reason, waiting=waiting)
         self._lost(reason)

@@ -1,0 +1,155 @@
+"""Run by tests as a process of its own: workers report games through the group commit, and each
+acknowledged report is said in JSON, so that a ledger can be held against the rows.
+
+fleet_writer.py DATA                    on an embedded server of its own, until standard input ends
+fleet_writer.py DATA MOMENT NUMBER      and kills itself at that passage of a fault point
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from rookery.core.answers import TaskCall
+from rookery.core.changes import Changes
+from rookery.core.kinds import Report
+from rookery.core.reception import Reception
+from rookery.core.workingset import WorkingSet
+from rookery.service.fleet.ports import Batch, Commits, StateLost
+from rookery.storage import faultpoints, migrations
+from rookery.storage.embedded.server import open_server
+from rookery.storage.fleet.store import FleetStore, open_fleet_store
+from rookery.storage.lease import Lease
+from rookery.storage.pool import AWAY, open_pool
+from rookery.storage.problems import Problem
+from rookery.storage.queries import Queries
+from tests.faults.owner import owner_is_gone, say, tell
+from tests.storage.fleet.scenes import changed, make_task
+from tests.unit.core.makers import NOW, make_run, pairs
+
+RUNS = [make_run("a"), make_run("b")]
+TASKS_EACH = 5
+MANY_GAMES = 1_000_000
+
+
+class Scene:
+    """A working set under one tenure, as the primary has it."""
+
+    def __init__(self, commits: Commits) -> None:
+        self.commits = commits
+        self.working = WorkingSet()
+        self.reception = Reception(self.working)
+
+    async def update(self, call: TaskCall, report: Report) -> None:
+        """Returns when the report is acknowledged."""
+        self.commits.check_room()
+        outcome = self.reception.update(call, report, NOW)
+        assert outcome.answer.alive, outcome.answer
+        self.last = self.commits.put(Batch(outcome.changes))
+        await self.commits.committed(self.last)
+
+
+async def opened(store: FleetStore) -> Scene:
+    scene = Scene(await store.take())
+    found = await store.reads.snapshot()
+    for run, tasks in found.runs:
+        scene.working.admit(run, tasks, NOW)
+    rows = {f"{task.run}/{task.id}": task.results.games for _, ts in found.runs for task in ts}
+    sums = [(run.tally.results.games, run.tally.total) for run, _ in found.runs]
+    say("resumed", rows=rows, sums=sums, corrections=len(found.corrections))
+    if not found.runs:
+        await begin(scene)
+    return scene
+
+
+async def begin(scene: Scene) -> None:
+    for run in RUNS:
+        scene.working.admit(run, (), NOW)
+        scene.commits.put(changed(run))
+        for number in range(TASKS_EACH):
+            task = make_task(run, number, MANY_GAMES)
+            opened_run = scene.working.open(task, NOW)
+            last = scene.commits.put(Batch(Changes(runs=(opened_run,), tasks=(task,))))
+    await scene.commits.committed(last)
+
+
+class Fleet:
+    """Workers that report, and report again what was not acknowledged."""
+
+    def __init__(self, store: FleetStore) -> None:
+        self._store = store
+        self._scene: Scene | None = None
+        self._opening = asyncio.Lock()
+
+    async def scene(self) -> Scene:
+        async with self._opening:
+            while self._scene is None:
+                try:
+                    self._scene = await opened(self._store)
+                except (*AWAY, Problem, StateLost) as error:
+                    say("not_rebuilt", reason=repr(error))
+                    await asyncio.sleep(0.05)
+        return self._scene
+
+    async def work(self, run_id: str, number: int) -> None:
+        scene = await self.scene()
+        task = scene.working.task((run_id, number))
+        assert task is not None
+        results, call = task.results, TaskCall(run_id, number, task.machine)
+        while True:
+            results = results + pairs(ww=1)
+            await self._insist(call, Report(results))
+            say("kept", task=f"{run_id}/{number}", games=results.games)
+
+    async def _insist(self, call: TaskCall, report: Report) -> None:
+        while True:
+            scene = await self.scene()
+            try:
+                return await scene.update(call, report)
+            except StateLost:
+                if self._scene is scene:
+                    self._scene = None
+                    say("interrupted")
+
+
+def die_at(moment: str, number: int) -> None:
+    passages = 0
+
+    def hook(reached: str) -> None:
+        nonlocal passages
+        passages += reached == moment
+        if passages == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    faultpoints.set_hook(hook)
+
+
+async def main(data: Path, *fault: str) -> None:
+    queries = Queries.load()
+    async with open_server(data, log=tell) as server:
+        await migrations.migrate(server.target, queries, migrations.load())
+        async with open_pool(server.target, instance=f"fleet-{os.getpid()}", size=4) as pool:
+            lease = Lease(pool, queries, instance=f"fleet-{os.getpid()}", address="")
+            await lease.take(force=True)
+            async with open_fleet_store(pool, queries, lease) as store:
+                if fault:
+                    die_at(fault[0], int(fault[1]))
+                await run(Fleet(store))
+
+
+async def run(fleet: Fleet) -> None:
+    await fleet.scene()
+    keys = [(run.id, number) for run in RUNS for number in range(TASKS_EACH)]
+    workers = [asyncio.create_task(fleet.work(*key)) for key in keys]
+    gone = asyncio.create_task(owner_is_gone())
+    done, _ = await asyncio.wait([gone, *workers], return_when=asyncio.FIRST_COMPLETED)
+    for worker in workers:
+        worker.cancel()
+    await asyncio.wait(workers)
+    for each in done:
+        each.result()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,0 +1,131 @@
+"""A proxy on the database's socket that cuts one connection at a chosen moment, once."""
+
+import asyncio
+import contextlib
+import enum
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from rookery.storage.target import Target, socket_target
+
+BEGIN, COMMIT = b"BEGIN;\0", b"COMMIT;\0"
+COMMITTED = b"COMMIT\0"
+
+
+class Cut(enum.Enum):
+    """When the connection breaks."""
+
+    BEFORE_BEGIN = "before BEGIN reaches the server"
+    IN_BATCH = "between two statements of the batch"
+    BEFORE_COMMIT = "before COMMIT reaches the server"
+    COMMIT_SENT = "after COMMIT was sent, before its reply"
+    COMMIT_REPLIED = "after the server replied, before the client sees it"
+    REPLY_SEEN = "after the client has seen the reply"
+
+
+class Proxy:
+    """Passes messages on until the armed moment comes."""
+
+    def __init__(self, behind: str) -> None:
+        self._behind = behind
+        self._armed: Cut | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+
+    def arm(self, cut: Cut) -> None:
+        """For the next transaction that begins."""
+        self._armed = cut
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_unix_connection(self._behind)
+        session = _Session(self, reader, writer, there, back)
+        halves = [asyncio.create_task(session.ask()), asyncio.create_task(session.answer())]
+        self._serving.update(halves)
+        await asyncio.wait(halves, return_when=asyncio.FIRST_COMPLETED)
+        for end in (writer, back):
+            end.close()
+        await asyncio.wait(halves)
+        self._serving.difference_update(halves)
+
+    def take(self) -> Cut | None:
+        armed, self._armed = self._armed, None
+        return armed
+
+
+class _Session:
+    """One connection, and what the proxy does to it."""
+
+    def __init__(
+        self,
+        proxy: Proxy,
+        client: asyncio.StreamReader,
+        to_client: asyncio.StreamWriter,
+        server: asyncio.StreamReader,
+        to_server: asyncio.StreamWriter,
+    ) -> None:
+        self._proxy = proxy
+        self._client, self._to_client = client, to_client
+        self._server, self._to_server = server, to_server
+        self._cut: Cut | None = None
+        self._bound = 0
+        self._committing = False
+
+    async def ask(self) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await self._pass_start()
+            while True:
+                kind, body = await _message(self._client)
+                if self._breaks_before(kind, body):
+                    return
+                self._to_server.write(kind + struct.pack("!I", len(body) + 4) + body)
+                await self._to_server.drain()
+                if self._committing and self._cut is Cut.COMMIT_SENT:
+                    return
+
+    async def answer(self) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                kind, body = await _message(self._server)
+                committed = self._committing and kind == b"C" and body == COMMITTED
+                if committed and self._cut is Cut.COMMIT_REPLIED:
+                    return
+                self._to_client.write(kind + struct.pack("!I", len(body) + 4) + body)
+                await self._to_client.drain()
+                if self._committing and kind == b"Z" and self._cut is Cut.REPLY_SEEN:
+                    return
+
+    async def _pass_start(self) -> None:
+        """The first message of a connection has no letter."""
+        size = await self._client.readexactly(4)
+        rest = await self._client.readexactly(struct.unpack("!I", size)[0] - 4)
+        self._to_server.write(size + rest)
+
+    def _breaks_before(self, kind: bytes, body: bytes) -> bool:
+        if kind == b"Q" and body == BEGIN:
+            self._cut, self._bound, self._committing = self._proxy.take(), 0, False
+            return self._cut is Cut.BEFORE_BEGIN
+        self._bound += kind == b"B"
+        if kind == b"Q" and body == COMMIT:
+            self._committing = True
+            return self._cut is Cut.BEFORE_COMMIT
+        return self._cut is Cut.IN_BATCH and self._bound == 3
+
+
+async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    kind = await reader.readexactly(1)
+    (size,) = struct.unpack("!I", await reader.readexactly(4))
+    return kind, await reader.readexactly(size - 4)
+
+
+@asynccontextmanager
+async def proxied(target: Target, folder: Path) -> AsyncIterator[tuple[Proxy, Target]]:
+    """A target that reaches the same database through a proxy."""
+    args = target.connect_args
+    name = f".s.PGSQL.{args['port']}"
+    proxy = Proxy(str(Path(args["host"]) / name))
+    server = await asyncio.start_unix_server(proxy.serve, folder / name)
+    try:
+        yield proxy, socket_target(str(folder), args["port"], args["user"], args["database"])
+    finally:
+        server.close()
