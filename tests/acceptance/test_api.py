@@ -1,8 +1,9 @@
 """A real server with a real database, driven as scripts drive it."""
 
-import subprocess
+import hashlib
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
@@ -10,27 +11,13 @@ from rookery.client import ApiRefused, Client
 from rookery.client.transport import HttpTransport
 from rookery.core.run import DisplayState
 from rookery.protocol import v1
-from tests.served import COMMAND, PROJECT, Served, environment, served
+from tests.commands import add_user, said
+from tests.served import Served, served
 from tests.unit.service.submission.samples import SPRT, body
 
-PASSWORD = "correct-horse-battery-7"
 
-
-def said(*words: str, data: Path, typed: str = "") -> str:
-    done = subprocess.run(
-        [*COMMAND, *words, "--data", str(data)],
-        cwd=PROJECT,
-        env=environment(),
-        input=typed,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.splitlines()[-1]
-
-
-def add_user(name: str, data: Path, *words: str) -> None:
-    said("user", "add", name, "--password-stdin", *words, data=data, typed=PASSWORD + "\n")
+def token_of(user: str, data: Path, *words: str) -> str:
+    return said("token", "create", "--user", user, *words, data=data).stdout.splitlines()[-1]
 
 
 def assert_unblocked(server: Served) -> None:
@@ -48,7 +35,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_a_run_lives_through_a_kill(data: Path) -> None:
-    token = said("token", "create", "--user", "boris", data=data)
+    token = token_of("boris", data)
     with served(data) as server:
         client = Client.at(server.address, token)
         made = client.submit(body(sprt=SPRT))
@@ -72,7 +59,7 @@ def test_a_run_lives_through_a_kill(data: Path) -> None:
 def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) -> None:
     with served(data) as server:
         assert server.until("ready")
-        token = said("token", "create", "--user", "olga", data=data)
+        token = token_of("olga", data)
         made = Client.at(server.address, token).submit(body())
         assert made.state is DisplayState.PENDING
         with pytest.raises(ApiRefused, match="403"):
@@ -81,7 +68,7 @@ def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) 
 
 
 def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
-    token = said("token", "create", "--user", "olga", "--worker", data=data)
+    token = token_of("olga", data, "--worker")
     with served(data) as server:
         call = {"password": token, "worker_info": {"username": "olga"}}
         answer = HttpTransport(server.address).call(
@@ -91,3 +78,18 @@ def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
         assert b"error" not in answer
         with pytest.raises(ApiRefused, match="403"):
             Client.at(server.address, token).users()
+
+
+def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) -> None:
+    weights = bytes(range(256)) * 8000
+    file = tmp_path / f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue"
+    file.write_bytes(weights)
+    with served(data) as server:
+        assert server.until("ready")
+        assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 0
+        answer = httpx.get(f"{server.address}/api/nn/{file.name}")
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.content == weights
+        plain = HttpTransport(server.address).call("GET", f"/api/nn/{file.name}")
+        assert plain == weights
+        assert_unblocked(server)

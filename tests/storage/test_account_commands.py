@@ -1,32 +1,13 @@
 """`rookery user` and `rookery token`, as a person would call them, with a server or without."""
 
 import hashlib
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import ROOT, processes_of
+from tests.commands import add_user, said
+from tests.faults.processes import processes_of
 from tests.served import served
-
-PASSWORD = "correct-horse-battery-7"
-
-
-def said(*words: str, data: Path, typed: str = "") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "rookery.cli.main", *words, "--data", str(data)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        input=typed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def add_user(name: str, data: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return said("user", "add", name, "--password-stdin", *words, data=data, typed=PASSWORD + "\n")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.cli.reaching import Reached, add_command
+from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.service.nets import NetRefused, NetStore
 from rookery.service.users import UnknownUser
@@ -14,7 +15,7 @@ from rookery.storage.nets import PostgresNets
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser("net", help="add or list nets")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = Subcommands(parser)
     adding = add_command(commands, "add", "take a net in, named by its own hash", _add)
     adding.add_argument("file", type=Path, metavar="FILE", help="such as nn-0123456789ab.nnue")
     adding.add_argument("--user", required=True, metavar="NAME", help="who gives it")

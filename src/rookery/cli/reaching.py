@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rookery.boundary.offload import Threads
 from rookery.cli.options import add_settings, settings_of
+from rookery.cli.subcommands import Subcommands
 from rookery.clock import SystemClock
 from rookery.service.accounts import Accounts
 from rookery.service.passwords import Passwords
@@ -35,15 +36,11 @@ Work = Callable[[Reached, argparse.Namespace], Coroutine[None, None, None]]
 
 
 def add_command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    purpose: str,
-    work: Work,
+    commands: Subcommands, name: str, purpose: str, work: Work
 ) -> argparse.ArgumentParser:
     """A command that works on the database."""
-    parser = commands.add_parser(name, help=purpose, description=purpose)
+    parser = commands.add(name, purpose, lambda parsed: asyncio.run(_run(work, parsed)))
     add_settings(parser, ("data", "database_url"))
-    parser.set_defaults(run=lambda parsed: asyncio.run(_run(work, parsed)))
     return parser
 
 

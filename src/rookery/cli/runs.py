@@ -6,6 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from rookery.cli.calling import add_server, client_of
+from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
 from rookery.protocol import v1
@@ -15,7 +16,7 @@ Work = Callable[[Client, argparse.Namespace], None]
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser("runs", help="list, show, approve or stop runs on a server")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = Subcommands(parser)
     listing = _add(commands, "list", "list runs, unfinished ones unless asked otherwise", _list)
     states = [state.value for state in v1.ListedState]
     listing.add_argument("--state", choices=states, default=states[0], metavar="STATE",
@@ -34,20 +35,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         each.add_argument("id", metavar="RUN")
 
 
-def _add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    purpose: str,
-    work: Work,
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=purpose, description=purpose)
-    add_server(parser)
-
+def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
     def run(parsed: argparse.Namespace) -> int:
         work(client_of(parsed), parsed)
         return 0
 
-    parser.set_defaults(run=run)
+    parser = commands.add(name, purpose, run)
+    add_server(parser)
     return parser
 
 

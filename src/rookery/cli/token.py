@@ -4,6 +4,7 @@ import argparse
 from datetime import datetime, timedelta
 
 from rookery.cli.reaching import Reached, add_command
+from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.service.tokens import ORDINARY, Scope, Token
 
@@ -12,7 +13,7 @@ LONGEST_DAYS = 3650
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser("token", help="create, list or revoke access tokens")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = Subcommands(parser)
     making = add_command(
         commands, "create", "make a token and print it, once, on the last line", _create
     )

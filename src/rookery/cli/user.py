@@ -5,6 +5,7 @@ import getpass
 import sys
 
 from rookery.cli.reaching import Reached, add_command
+from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.core.complaint import Complaint
 from rookery.service.accounts import MACHINE_LIMIT, NewUser
@@ -22,7 +23,7 @@ class NoPassword(Complaint):
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser("user", help="add, list, block users or set a password")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = Subcommands(parser)
     adding = add_command(commands, "add", "make an account that can be used at once", _add)
     adding.add_argument("name", metavar="NAME")
     _add_password(adding)
