@@ -32,10 +32,10 @@ from rookery.storage.embedded.server import open_server
 from rookery.storage.fleet.backlog import Slice
 from rookery.storage.fleet.commits import GroupCommit
 from rookery.storage.fleet.gathering import Gathered
-from rookery.storage.fleet.store import FleetStore, open_fleet_store
+from rookery.storage.fleet.store import FleetStore
 from rookery.storage.fleet.writing import Writer
 from rookery.storage.lease import Lease
-from rookery.storage.pool import Pool, open_pool
+from rookery.storage.pool import open_pool
 from rookery.storage.queries import Queries
 
 RUNS = [make_run(f"r{number:03}", kind=sprt()) for number in range(50)]
@@ -151,20 +151,21 @@ def _ended(run: Run, tasks: tuple[Task, ...]) -> Batch:
 
 
 @asynccontextmanager
-async def served(data: Path, queries: Queries) -> AsyncIterator[tuple[Pool, Lease, FleetStore]]:
+async def served(data: Path, queries: Queries) -> AsyncIterator[tuple[Lease, FleetStore]]:
     async with open_server(data) as server:
         await migrations.migrate(server.target, queries, migrations.load())
         async with open_pool(server.target, instance="benchmark") as pool:
             lease = Lease(pool, queries, instance="benchmark", address="")
             await lease.take(force=True)
-            async with open_fleet_store(pool, queries, lease) as store:
-                yield pool, lease, store
+            store = FleetStore(pool, queries, lease)
+            yield lease, store
+            await store.close()
 
 
 async def main(workers: int, seconds: float) -> None:
     queries, table = Queries.load(), Table(workers)
     with tempfile.TemporaryDirectory() as folder:
-        async with served(Path(folder) / "data", queries) as (_, lease, store):
+        async with served(Path(folder) / "data", queries) as (lease, store):
             commits = await store.take()
             await commits.committed(commits.put(table.everything()))
             print(f"{workers} workers on {len(RUNS)} runs, {seconds:.0f} s each")

@@ -19,7 +19,7 @@ from rookery.core.workingset import WorkingSet
 from rookery.service.fleet.ports import Batch, Commits, StateLost
 from rookery.storage import faultpoints, migrations
 from rookery.storage.embedded.server import open_server
-from rookery.storage.fleet.store import FleetStore, open_fleet_store
+from rookery.storage.fleet.store import FleetStore
 from rookery.storage.lease import Lease
 from rookery.storage.pool import AWAY, open_pool
 from rookery.storage.problems import Problem
@@ -132,10 +132,11 @@ async def main(data: Path, *fault: str) -> None:
         async with open_pool(server.target, instance=f"fleet-{os.getpid()}", size=4) as pool:
             lease = Lease(pool, queries, instance=f"fleet-{os.getpid()}", address="")
             await lease.take(force=True)
-            async with open_fleet_store(pool, queries, lease) as store:
-                if fault:
-                    die_at(fault[0], int(fault[1]))
-                await run(Fleet(store))
+            store = FleetStore(pool, queries, lease)
+            if fault:
+                die_at(fault[0], int(fault[1]))
+            await run(Fleet(store))
+            await store.close()
 
 
 async def run(fleet: Fleet) -> None:

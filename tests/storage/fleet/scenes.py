@@ -12,7 +12,7 @@ from rookery.core.tally import recounted
 from rookery.core.task import Task
 from rookery.service.fleet.ports import Batch, Commits, FleetReads, Sample
 from rookery.storage.fleet.commits import STANDARD_LIMITS, Limits
-from rookery.storage.fleet.store import FleetStore, open_fleet_store
+from rookery.storage.fleet.store import FleetStore
 from rookery.storage.lease import Lease
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
@@ -40,8 +40,9 @@ async def opened(
 ) -> AsyncIterator[FleetStore]:
     async with pool_on(target) as pool:
         lease = Lease(pool, queries, instance="test", address="")
-        async with open_fleet_store(pool, queries, lease, limits=limits) as store:
-            yield store
+        store = FleetStore(pool, queries, lease, limits=limits)
+        yield store
+        await store.close()
 
 
 async def kept(store: Store, *batches: Batch) -> None:

@@ -13,7 +13,7 @@ from rookery.storage.fence import FencedOff
 from rookery.storage.fleet.backlog import Slice
 from rookery.storage.fleet.commits import Limits
 from rookery.storage.fleet.gathering import Gathered
-from rookery.storage.fleet.store import FleetStore
+from rookery.storage.fleet.store import FleetStore, open_fleet_store
 from rookery.storage.fleet.writing import RowsMissing, Writer
 from rookery.storage.lease import Lease
 from rookery.storage.queries import Queries
@@ -84,6 +84,15 @@ async def test_old_tasks_of_a_run_that_was_opened_again_stay_closed_after_a_cras
         assert found.runs == ((again, (new,)),)
         assert found.corrections == ()
         assert await active_rows(database) == 1
+
+
+async def test_the_end_of_the_block_writes_what_was_put(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        lease = Lease(pool, queries, instance="test", address="")
+        async with open_fleet_store(pool, queries, lease) as store:
+            (await store.take()).put(changed(RUN))
+        assert await store.reads.run(RUN.id) == RUN
+        await store.close()
 
 
 async def test_closing_writes_what_was_put(database: Target, queries: Queries) -> None:

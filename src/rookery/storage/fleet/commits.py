@@ -39,7 +39,7 @@ class Limits:
     """How long the oldest of them may wait before no more are taken."""
     round_changes: int = 1_000
     """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
-    slice_rows: int = 200
+    slice_rows: int = 100
     """Rows of the backlog that go with one transaction."""
 
 

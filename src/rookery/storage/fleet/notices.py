@@ -33,21 +33,35 @@ class Notices:
         self._runs: set[str] = set()
         self._sequence = 0
         self._due = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
         self._sequence = max(self._sequence, sequence)
         self._runs.update(runs)
         self._due.set()
 
-    async def send(self) -> None:
-        """Sends without end, with a pause after each notice."""
+    def start(self) -> None:
+        """Sends from now on; once is enough."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._send(), name="fleet notices")
+
+    async def stop(self) -> None:
+        """Sends what is due, and ends."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+        if self._due.is_set():
+            await self._tell(self._taken())
+
+    async def _send(self) -> None:
         while True:
             await self._due.wait()
-            self._due.clear()
             await self._tell(self._taken())
             await asyncio.sleep(PAUSE_SECONDS)
 
     def _taken(self) -> Notice:
+        self._due.clear()
         runs, self._runs = self._runs, set()
         named = tuple(sorted(runs)) if len(runs) <= MOST_NAMED else None
         return Notice(self._sequence, named)

@@ -1,9 +1,8 @@
 """The fleet's rows in PostgreSQL: what the primary opens once and takes up again after a loss."""
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 
 from rookery.storage.fleet.commits import STANDARD_LIMITS, CommitStats, GroupCommit, Limits
 from rookery.storage.fleet.notices import Notices
@@ -16,6 +15,11 @@ from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
 
 FLUSH_SECONDS = 5.0
+OnLoss: TypeAlias = Callable[[str], object]
+
+
+def ignored(_reason: str) -> None:
+    """For owners who learn of a loss from what they wait for."""
 
 
 class FleetStore:
@@ -28,7 +32,7 @@ class FleetStore:
         lease: Lease,
         *,
         limits: Limits = STANDARD_LIMITS,
-        lost: Callable[[str], object] = lambda _reason: None,
+        lost: OnLoss = ignored,
         log: Log = quiet,
     ) -> None:
         self.reads = PostgresReads(pool, queries)
@@ -45,6 +49,7 @@ class FleetStore:
         """Ends the group commit given before and starts one behind a new fence. Whatever the old
         one sent is decided by then: raising the fence waits for it, or refuses it."""
         await self._end("the fence is taken anew")
+        self._notices.start()
         fence = await self._lease.take()
         self.reads.recovery = Recovery(fence, self._queries, log=self._log)
         self._commits = GroupCommit(
@@ -62,12 +67,10 @@ class FleetStore:
         if self._commits is not None:
             await self._commits.flush(FLUSH_SECONDS)
         await self._end("the store is closed")
+        await self._notices.stop()
 
     def stats(self) -> CommitStats:
         return CommitStats() if self._commits is None else self._commits.stats()
-
-    async def send_notices(self) -> None:
-        await self._notices.send()
 
     async def _end(self, reason: str) -> None:
         commits, self._commits = self._commits, None
@@ -81,21 +84,11 @@ class FleetStore:
 
 @asynccontextmanager
 async def open_fleet_store(
-    pool: Pool,
-    queries: Queries,
-    lease: Lease,
-    *,
-    limits: Limits = STANDARD_LIMITS,
-    lost: Callable[[str], object] = lambda _reason: None,
-    log: Log = quiet,
+    pool: Pool, queries: Queries, lease: Lease, *, lost: OnLoss = ignored, log: Log = quiet
 ) -> AsyncIterator[FleetStore]:
-    """A store whose notices are sent as long as the block lasts."""
-    store = FleetStore(pool, queries, lease, limits=limits, lost=lost, log=log)
-    sending = asyncio.create_task(store.send_notices(), name="fleet notices")
+    """A store that is closed in the end, whoever has taken it up."""
+    store = FleetStore(pool, queries, lease, lost=lost, log=log)
     try:
         yield store
     finally:
         await store.close()
-        sending.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sending
