@@ -153,7 +153,8 @@ class WorkerCalls(Views):
 def _assigned(
     tenure: Tenure, machine: Machine, limit: int, now: datetime
 ) -> Done[Grant | Waiting | Refusal]:
-    last = tenure.working.roster.past(machine, now).last
+    before = tenure.working.roster.seat(machine.short_name)
+    last = before.last if before else ""
     outcome = tenure.assignment.request(machine, now, limit=limit)
     answer = outcome.answer
     if not isinstance(answer, Grant) or answer.run.id == last:

@@ -1,5 +1,7 @@
 """From the wire to the core and back."""
 
+from dataclasses import replace
+
 import msgspec
 
 from rookery.core.answers import Grant
@@ -11,7 +13,7 @@ from rookery.protocol.worker.machine import WorkerInfo
 from rookery.web.api.worker.callers import Caller
 from rookery.web.api.worker.complaints import complaint_in
 from rookery.web.api.worker.incoming import Machines, machine_of
-from rookery.web.api.worker.outgoing import args_of, task_answer
+from rookery.web.api.worker.outgoing import Payloads, args_of, task_answer
 from tests.unit.core.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
 from tests.unit.service.test_credentials import ada
 from tests.wire.worker.office import worker_info
@@ -98,9 +100,19 @@ def test_time_odds_give_each_side_its_own_time() -> None:
 
 def test_a_task_says_where_its_openings_start() -> None:
     task = Task("a", 41, 12_800, 480, make_machine(), NOW, NOW)
-    answer = msgspec.to_builtins(task_answer(Grant(make_run(), task)))
+    payloads = Payloads(most=1)
+    answer = msgspec.json.decode(encode(task_answer(Grant(make_run(), task), payloads)))
     assert answer["task_id"] == 41
     assert answer["run"]["my_task"]["start"] == 12_800
+
+
+def test_what_a_run_is_to_workers_is_put_into_words_once_and_again_when_it_changes() -> None:
+    payloads, run = Payloads(most=1), make_run()
+    first = payloads.args(run)
+    assert payloads.args(run) is first
+    assert payloads.args(replace(run, plan=make_plan(games=2))) is not first
+    payloads.args(make_run("b"))
+    assert payloads.args(run) is not first
 
 
 def test_complaints_are_equal_whatever_the_compiler() -> None:

@@ -77,7 +77,8 @@ class RequestTask(WorkerCall[requests.TaskRequest]):
     async def act(self, request: requests.TaskRequest, caller: Caller) -> Answer:
         machine = self.desk.machines.machine(request.worker_info, caller)
         limit = caller.machine_limit
-        return outgoing.task_answer(await self.desk.fleet.request_task(machine, limit=limit))
+        answer = await self.desk.fleet.request_task(machine, limit=limit)
+        return outgoing.task_answer(answer, self.desk.payloads)
 
     def refused(self, error: Exception, why: str) -> Answer:
         return task_refused(why)

@@ -1,7 +1,7 @@
 """What the worker routes need, put together by the composition root."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
@@ -11,6 +11,7 @@ from rookery.service.fleet.fleet import Fleet
 from rookery.service.pgns import PgnStore
 from rookery.service.users import User
 from rookery.web.api.worker.incoming import Machines
+from rookery.web.api.worker.outgoing import Payloads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +27,4 @@ class Desk:
     is_primary: Callable[[], bool]
     trusts: Callable[[User], Awaitable[bool]]  # whose word alone stops a run
     machines: Machines
+    payloads: Payloads = field(default_factory=Payloads)

@@ -6,15 +6,15 @@ Only keys that mean something are sent, and none with null: a worker asks which 
 from collections import Counter
 from typing import TypeVar, cast
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import asdict, replace
 
 from rookery.core.answers import Alive, Grant, Refusal, Waiting
 from rookery.core.engine import STOCKFISH
 from rookery.core.kinds import SprtTest, SpsaTuning
-from rookery.core.plan import Draw, Resign
+from rookery.core.plan import Draw, Plan, Resign
 from rookery.core.run import STOCKFISH_NPS, Run
-from rookery.protocol.encoding import finite
+from rookery.protocol.encoding import encode, finite
 from rookery.protocol.run_args import (
     DrawRule,
     HouseArgs,
@@ -44,9 +44,28 @@ from rookery.service.fleet.workers import Drawn
 V = TypeVar("V")
 
 MOST_REASONS = 3
+MOST_RUNS = 2000
 
 
-def task_answer(answer: Grant | Waiting | Refusal) -> TaskAnswer:
+class Payloads:
+    """What runs are to those who play them, in bytes: the same for every task of a run."""
+
+    def __init__(self, most: int = MOST_RUNS) -> None:
+        self._most = most
+        self._known: dict[str, tuple[Plan, Raw]] = {}
+
+    def args(self, run: Run) -> TaskArgs:
+        """Encoded already; how a sequential test stands, no worker looks at."""
+        known = self._known.get(run.id)
+        if known is None or known[0] is not run.plan:
+            self._known.pop(run.id, None)
+            known = self._known[run.id] = (run.plan, Raw(encode(args_of(run))))
+            if len(self._known) > self._most:
+                del self._known[next(iter(self._known))]
+        return cast("TaskArgs", known[1])
+
+
+def task_answer(answer: Grant | Waiting | Refusal, payloads: Payloads) -> TaskAnswer:
     """request_task."""
     if isinstance(answer, Refusal):
         return task_refused(answer.why)
@@ -54,7 +73,7 @@ def task_answer(answer: Grant | Waiting | Refusal) -> TaskAnswer:
         return waiting(_reasons(answer) or UNSET)
     run, task = answer.run, answer.task
     mine = MyTask(num_games=task.games, start=task.start, stats=stats_of(task.results))
-    granted = GrantedRun(id=run.id, args=args_of(run), my_task=mine)
+    granted = GrantedRun(id=run.id, args=payloads.args(run), my_task=mine)
     return TaskAnswer(run=granted, task_id=task.id)
 
 
