@@ -8,6 +8,7 @@ import pytest
 
 from rookery.core.timecontrol import Nodes
 from rookery.worker.match.adjudication import OFFICIAL
+from rookery.worker.match.faults import MatchFault
 from rookery.worker.match.job import PairJob, Setup
 from rookery.worker.match.local import LocalMatch
 from rookery.worker.match.record import Termination
@@ -77,6 +78,11 @@ async def test_the_runner_measures_itself() -> None:
     assert latency.plies == 32
     assert latency.turnaround.count == 30
     assert latency.cpu_seconds > 0
+
+
+async def test_what_keeps_a_match_from_starting_reaches_who_watches() -> None:
+    with pytest.raises(MatchFault, match="tablebases"):
+        await play(mover("a"), mover("b"), setup=Setup(syzygy=("/no/such/folder",)))
 
 
 async def test_a_match_may_be_left_in_the_middle() -> None:

@@ -1,5 +1,10 @@
 """Engines that crash, hang, cheat and shout: their games are scored and nothing of them is left."""
 
+import os
+import shlex
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +15,7 @@ from rookery.worker.match.faults import EngineUnusable
 from rookery.worker.match.record import GameResult, Termination
 from rookery.worker.match.spec import EngineSpec
 from tests.engines.matches import MOVER, SHORT, mover, play
-from tests.faults.processes import processes_of
+from tests.faults.processes import ROOT, processes_of, wait_until_gone
 
 pytestmark = pytest.mark.anyio
 
@@ -137,3 +142,19 @@ async def test_many_games_with_all_misdeeds_are_scored_rightly() -> None:
             assert game.result == ("0-1" if game.white == "bad" else "1-0")
         else:
             assert not any("misdeed" in line for line in game.lines)
+
+
+def test_a_killed_match_takes_its_engines_with_it(tmp_path: Path) -> None:
+    bad = shlex.join((sys.executable, str(MOVER), "--misdeed", "stubborn=1"))
+    words = ("match", "--new", bad, "--base", bad, "--tc", "N=1", "--games", "1000")
+    match = subprocess.Popen(
+        [sys.executable, "-m", "rookery.cli.main", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    while len(processes_of(tmp_path)) < 6:
+        assert match.poll() is None
+        time.sleep(0.02)
+    match.kill()
+    match.wait()
+    wait_until_gone(tmp_path)

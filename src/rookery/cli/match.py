@@ -11,10 +11,8 @@ interrupted, with a resume file.
 import argparse
 import asyncio
 import json
-import signal
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeAlias
 
 from rookery.cli.match_arguments import (
@@ -28,11 +26,11 @@ from rookery.cli.match_arguments import (
     setup_of,
 )
 from rookery.cli.match_fastchess import fastchess_match
-from rookery.cli.match_files import FAILURES, Games, default_journal, journal
+from rookery.cli.match_files import Games
+from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
 from rookery.core.stats.faults import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, Verdict
-from rookery.worker.match.journal import Head, Journal, read_journal
 from rookery.worker.match.match import Match
 from rookery.worker.match.schedule import gauntlet, jobs, round_robin
 from rookery.worker.match.sharded import ShardedMatch
@@ -42,7 +40,7 @@ from rookery.worker.openings.order import CROWDED
 # argparse has no public name for what its add_subparsers gives.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
-ACCEPTED, REJECTED, UNDECIDED, INTERRUPTED = 0, 1, 4, 130
+ACCEPTED, REJECTED, UNDECIDED = 0, 1, 4
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 FIXED_GAMES = 100
 
@@ -102,53 +100,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
 
 
-def add_session(parser: argparse.ArgumentParser) -> None:
-    """What has to do with one sitting and not with the games."""
-    group = parser.add_argument_group("session")
-    group.add_argument("--json", action="store_true", help="print one JSON object at the end")
-    group.add_argument("--resume", type=Path, metavar="FILE", help="go on where it was left")
-    group.add_argument("--resume-file", type=Path, metavar="FILE", help="keep the resume file here")
-    group.add_argument(
-        "--failures", type=Path, default=Path(FAILURES), metavar="FILE", help="of engines"
-    )
-
-
 def run(args: argparse.Namespace) -> int:
     """Plays the match, or what is left of it."""
-    if args.resume is None:
-        path = args.resume_file or default_journal("match")
-        return _play(
-            args, path, Journal(Head("match", words_of(args)), ()), keep=bool(args.resume_file)
-        )
-    kept = read_journal(args.resume, "match")
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    asked = parser.parse_args(list(kept.head.words))
-    asked.json = args.json
-    return _play(asked, args.resume, kept, keep=True)
+    return resumable(args, "match", add_arguments, _play)
 
 
-def words_of(args: argparse.Namespace) -> tuple[str, ...]:
-    """The arguments once more, as a resumed session reads them."""
-    left_out = {"run", "json", "resume", "resume_file"}
-    words: list[str] = []
-    for name, value in vars(args).items():
-        if name in left_out or value is None or value is False or value == []:
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(flag)
-        elif isinstance(value, list) and (name in ("sprt", "resign", "draw")):
-            words.extend((flag, *map(str, value)))
-        elif isinstance(value, list):
-            for one in value:
-                words.extend((flag, *one) if isinstance(one, list) else (f"{flag}={one}",))
-        else:
-            words.append(f"{flag}={value}")
-    return tuple(words)
-
-
-def _play(args: argparse.Namespace, path: Path, kept: Journal, *, keep: bool) -> int:
+def _play(args: argparse.Namespace, sitting: Sitting) -> int:
+    kept = sitting.kept
     field = field_of(args)
     sprt = sprt_of(args, field)
     book = book_of(args)
@@ -166,18 +124,12 @@ def _play(args: argparse.Namespace, path: Path, kept: Journal, *, keep: bool) ->
     if match is None:
         todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
         match = ShardedMatch(todo, setup, concurrency=concurrency)
-    # An ordinary end of the process is to leave a resume file as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with journal(path, kept.head, keep=keep) as writer:
-            names = tuple(engine.name for engine in field.engines)
-            wanted = None if rounds is None else 2 * rounds * len(field.pairings)
-            session = Session(names, sprt, files, writer, games_wanted=wanted, quiet=args.json)
-            session.recall(kept)
-            outcome = asyncio.run(session.follow(match))
-    except KeyboardInterrupt:
-        print(f"\nInterrupted. To go on: rookery match --resume {path}")
-        return INTERRUPTED
+    names = tuple(engine.name for engine in field.engines)
+    wanted = None if rounds is None else 2 * rounds * len(field.pairings)
+    with sitting.journal() as writer:
+        session = Session(names, sprt, files, writer, games_wanted=wanted, quiet=args.json)
+        session.recall(kept)
+        outcome = asyncio.run(session.follow(match))
     return _tell(outcome, files, as_json=args.json)
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 Row = tuple[str, str]
 Rows = Callable[[], list[Row]]
@@ -45,9 +46,9 @@ class Plain:
 
 def table(title: str, rows: list[Row]) -> Table:
     shown = Table.grid(padding=(0, 2))
-    shown.title, shown.title_justify = title, "left"
+    shown.title, shown.title_justify = Text(title), "left"
     for label, text in rows:
-        shown.add_row(f"[bold]{label}", text)
+        shown.add_row(Text(label, style="bold"), Text(text))
     return shown
 
 

@@ -1,17 +1,13 @@
-"""The files a match adds to while it is played: games, failures, and the resume file."""
+"""The files a match adds to while it is played: its games, and what failing engines said."""
 
-import contextlib
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rookery.worker.match.events import GameEnded
-from rookery.worker.match.journal import Head, JournalWriter
 from rookery.worker.match.pgn import Tag, pgn
 from rookery.worker.match.spec import EngineSpec
-
-FAILURES = "match-failures.txt"
 
 
 class Games:
@@ -61,17 +57,3 @@ def _engine_tags(colour: str, spec: EngineSpec) -> Iterator[Tag]:
 def _append(path: Path, text: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(text)
-
-
-def default_journal(kind: str) -> Path:
-    """Beside where one works, named after the moment."""
-    return Path(f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.resume")
-
-
-@contextlib.contextmanager
-def journal(path: Path, head: Head, *, keep: bool) -> Iterator[JournalWriter]:
-    """The resume file; once all is played it has no more use and goes, unless it is to stay."""
-    with JournalWriter(path, head) as writer:
-        yield writer
-    if not keep:
-        path.unlink(missing_ok=True)

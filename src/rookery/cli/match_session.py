@@ -88,7 +88,9 @@ class Session:
     def _count(self, pair: PairScore) -> None:
         self._standing = self._standing.after(pair)
         pairing = pair.first, pair.second
-        self._meetings[pairing] = self._meetings.get(pairing, NOTHING) + pair.results
+        # A new dictionary each time: the display's thread may be reading the old one.
+        results = self._meetings.get(pairing, NOTHING) + pair.results
+        self._meetings = {**self._meetings, pairing: results}
 
     def rows(self) -> list[Row]:
         """What is shown now."""

@@ -12,7 +12,6 @@ with a resume file.
 import argparse
 import asyncio
 import json
-import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,7 +19,6 @@ from time import monotonic
 from typing import TypeAlias
 
 from rookery.boundary.offload import Threads
-from rookery.cli.match import INTERRUPTED, add_session, words_of
 from rookery.cli.match_arguments import (
     BadArgument,
     add_playing,
@@ -32,11 +30,12 @@ from rookery.cli.match_arguments import (
 )
 from rookery.cli.match_display import display
 from rookery.cli.match_figures import Row, duration
-from rookery.cli.match_files import Games, default_journal, journal
+from rookery.cli.match_files import Games
+from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.core.spsa import Tune, as_lines, as_mapping, as_setoption, late_mean, remarks, set_up
 from rookery.core.spsa.schedule import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 from rookery.worker.match.events import GameEnded, PairEnded
-from rookery.worker.match.journal import Head, Journal, JournalWriter, read_journal
+from rookery.worker.match.journal import JournalWriter
 from rookery.worker.match.match import Match
 from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.standing import score_of
@@ -71,39 +70,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Tunes, or goes on tuning."""
-    if args.resume is None:
-        path = args.resume_file or default_journal("tune")
-        kept = Journal(Head("tune", words_of(args)), ())
-        return _tune(args, path, kept, keep=bool(args.resume_file))
-    kept = read_journal(args.resume, "tune")
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    asked = parser.parse_args(list(kept.head.words))
-    asked.json = args.json
-    return _tune(asked, args.resume, kept, keep=True)
+    return resumable(args, "tune", add_arguments, _tune)
 
 
-def _tune(args: argparse.Namespace, path: Path, kept: Journal, *, keep: bool) -> int:
+def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
     if args.engine is None or args.parameters is None:
         raise BadArgument("--engine and --parameters are needed.")
     tune = tune_of(args)
     book = book_of(args)
     engine = engine_of(args, "engine", args.engine)
     tuner = Tuner(tune, engine, openings_from(args, book), Random(args.seed))  # noqa: S311 - no secret
-    for entry in kept.entries:
+    for entry in sitting.kept.entries:
         tuner.recall(entry)
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(args, engine.threads))
     files = Games({}, args.pgn, args.failures, "tune")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not args.json:
         print("".join(f"warning: {remark.text}\n" for remark in remarks(tune)), end="")
-    try:
-        with journal(path, kept.head, keep=keep) as writer:
-            asyncio.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
-    except KeyboardInterrupt:
-        print(f"\nInterrupted. To go on: rookery tune --resume {path}")
-        return INTERRUPTED
+    with sitting.journal() as writer:
+        asyncio.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
     _tell(tuner.tune, as_json=args.json)
     return 0
 

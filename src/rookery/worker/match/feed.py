@@ -1,28 +1,52 @@
-"""Carries events from the tasks that play to the one who watches."""
+"""Carries events from the task that plays a match to the one that watches it."""
 
+import abc
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self
 
 from rookery.worker.match.events import Event
 
 
-class Feed:
-    """A queue of events with an end, or with a fault instead of one."""
+class FedMatch(abc.ABC):
+    """A match played by a task of its own, which feeds a queue of events with an end or a fault."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
 
-    def tell(self, event: Event) -> None:
-        self._queue.put_nowait(event)
+    @abc.abstractmethod
+    async def _play(self) -> None:
+        """Play to the end, telling events; cancelled when nobody watches any longer."""
 
-    def fail(self, fault: Exception) -> None:
-        self._queue.put_nowait(fault)
+    async def __aenter__(self) -> Self:
+        self._playing = asyncio.create_task(self._feed())
+        return self
 
-    def end(self) -> None:
-        self._queue.put_nowait(None)
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._playing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._playing
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncIterator[Event]:
         while (event := await self._queue.get()) is not None:
             if isinstance(event, Exception):
                 raise event
             yield event
+
+    def _tell(self, event: Event) -> None:
+        self._queue.put_nowait(event)
+
+    async def _feed(self) -> None:
+        try:
+            await self._play()
+        except Exception as fault:  # noqa: BLE001 - it is raised again where the match is watched
+            self._queue.put_nowait(fault)
+        else:
+            self._queue.put_nowait(None)

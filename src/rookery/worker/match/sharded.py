@@ -1,17 +1,14 @@
 """A match spread over runner processes, so that neither display nor files delay a clock."""
 
 import asyncio
-import contextlib
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
-from types import TracebackType
-from typing import Self
 
 from rookery.boundary.offload import Threads
 from rookery.worker.match.events import Event, LatencyMeasured, PairEnded
 from rookery.worker.match.faults import MatchFault
-from rookery.worker.match.feed import Feed
+from rookery.worker.match.feed import FedMatch
 from rookery.worker.match.job import PairJob, Setup
 from rookery.worker.match.latency import Latency
 from rookery.worker.match.sharding import Shard, nodes_here, plan_shards
@@ -84,7 +81,7 @@ class _Runner:
         self._input.close()
 
 
-class ShardedMatch:
+class ShardedMatch(FedMatch):
     """The same match as `LocalMatch`, refereed by processes of their own."""
 
     def __init__(
@@ -95,30 +92,13 @@ class ShardedMatch:
         concurrency: int = 1,
         nodes: Sequence[frozenset[int]] | None = None,
     ) -> None:
+        super().__init__()
         self._jobs = iter(jobs)
         self._setup = setup
         self.shards = plan_shards(concurrency, nodes_here() if nodes is None else nodes)
         self._threads = Threads()
-        self._feed = Feed()
         self._latency = Latency.fresh()
         self._runners: list[_Runner] = []
-
-    async def __aenter__(self) -> Self:
-        self._playing = asyncio.create_task(self._play())
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._playing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._playing
-
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self._feed.events()
 
     async def _play(self) -> None:
         following: list[asyncio.Task[None]] = []
@@ -129,10 +109,7 @@ class ShardedMatch:
                 self._runners.append(runner)
                 following.append(asyncio.create_task(self._follow(runner)))
             await asyncio.gather(*following)
-            self._feed.tell(LatencyMeasured(self._latency))
-            self._feed.end()
-        except Exception as fault:  # noqa: BLE001 - whoever iterates gets it
-            self._feed.fail(fault)
+            self._tell(LatencyMeasured(self._latency))
         finally:
             for task in following:
                 task.cancel()
@@ -146,7 +123,7 @@ class ShardedMatch:
             if isinstance(event, LatencyMeasured):
                 self._latency += event.latency
                 continue
-            self._feed.tell(event)
+            self._tell(event)
             if isinstance(event, PairEnded):
                 runner.give(next(self._jobs, None))
 

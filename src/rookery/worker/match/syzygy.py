@@ -5,17 +5,28 @@ from collections.abc import Sequence
 import chess
 import chess.syzygy
 
+from rookery.worker.match.faults import MatchFault
 from rookery.worker.match.verdict import Probe
 
 CERTAIN = 2
 """A win or loss that the fifty-move rule does not take away."""
 
 
+class NoTables(MatchFault):
+    """A folder of tablebases that can't be read."""
+
+    def __init__(self, folder: str, why: str) -> None:
+        super().__init__(f"The tablebases in {folder} cannot be read: {why}.")
+
+
 def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
-    """All tables in the folders; nothing is read of them yet."""
+    """All tables in the folders; nothing is read of them yet. Raises NoTables."""
     tables = chess.syzygy.Tablebase()
     for folder in folders:
-        tables.add_directory(folder)
+        try:
+            tables.add_directory(folder)
+        except OSError as error:
+            raise NoTables(folder, str(error.strerror)) from None
     return tables
 
 

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import chess
+import pytest
 
-from rookery.worker.match.syzygy import open_tables, probe_of
+from rookery.worker.match.syzygy import NoTables, open_tables, probe_of
 
 
 def test_a_folder_without_tables_knows_nothing(tmp_path: Path) -> None:
@@ -15,3 +16,8 @@ def test_a_folder_without_tables_knows_nothing(tmp_path: Path) -> None:
 def test_a_position_in_the_middle_of_fifty_moves_is_not_asked_about(tmp_path: Path) -> None:
     with open_tables([str(tmp_path)]) as tables:
         assert probe_of(tables)(chess.Board("4k3/8/8/8/8/8/8/4K3 w - - 3 9")) is None
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoTables, match="No such file"):
+        open_tables([str(tmp_path / "none")])
