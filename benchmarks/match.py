@@ -1,16 +1,18 @@
 """What the match runner costs, and how late it is with many games at once.
 
-    PYTHONPATH=src:. python benchmarks/match.py [--quick] [--only ply versus latency]
+    PYTHONPATH=src:. python benchmarks/match.py [--quick] [--only ply versus latency thinking]
 
 ply      CPU of the runner per ply and per info line, with 1 and with 41 info lines a move
 versus   games a minute at fixed nodes against python-chess's SimpleEngine driving the same engines
 latency  the runner's own latency and the time losses of honest engines at 1+0.01, 30 info lines a
-         move, with 1, 8, 16 and 32 games at a time; says where the machine ends
+         move, with 1, 8, 16 and 32 games at a time; these take 5 % of their clock a move, asleep
+thinking the same with an engine that keeps a processor busy: shows where the machine ends
 """
 
 import argparse
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Sequence
 
@@ -18,6 +20,7 @@ import chess
 import chess.engine
 from tests.engines.matches import mover
 
+from rookery.core.timecontrol import parse
 from rookery.worker.match.adjudication import Adjudication
 from rookery.worker.match.events import GameEnded, LatencyMeasured
 from rookery.worker.match.job import PairJob, Setup
@@ -104,28 +107,41 @@ async def versus(quick: bool) -> None:
         print(f"{name:13} {60 * len(games) / wall:6.0f} {1e6 * used / latency.plies:6.0f} µs")
 
 
+HEAD = "games  turnaround p50/p99 ms  lag p50/p99 ms  CPU µs/ply  time losses"
+
+
 async def latencies(quick: bool) -> None:
-    print(f"{len(os.sched_getaffinity(0))} processors for the engines and the runner")
-    print("games  turnaround p50/p99 ms  lag p50/p99 ms  CPU µs/ply  time losses")
+    print(f"{len(os.sched_getaffinity(0))} processors for the engines and the runner\n{HEAD}")
+    options = (("Infos", "30"), ("Share", "5"))
+    one, other = (mover(name, tc="1+0.01", options=options) for name in "ab")
     for concurrency in (1, 8) if quick else (1, 8, 16, 32):
-        options = (("Infos", "30"),)
-        one, other = (mover(name, tc="1+0.01", options=options) for name in "ab")
-        pairs = concurrency * (1 if quick else 2)
-        games, latency, _ = await played(one, other, pairs, concurrency=concurrency, moves=30)
-        lost = sum(game.termination is Termination.TIME for game in games)
-        turn, lag = latency.turnaround, latency.lag
-        print(
-            f"{concurrency:5}  {_ms(turn.quantile(0.5)):>9} / {_ms(turn.quantile(0.99)):<9}"
-            f"  {_ms(lag.quantile(0.5)):>5} / {_ms(lag.quantile(0.99)):<6}"
-            f"  {1e6 * latency.cpu_seconds / latency.plies:9.0f}  {lost} of {len(games)}"
-        )
+        await latency_row(one, other, concurrency, concurrency * (1 if quick else 2))
+
+
+async def thinking(quick: bool) -> None:
+    print(f"{len(os.sched_getaffinity(0))} processors for the engines and the runner\n{HEAD}")
+    command = (sys.executable, "-m", "rookery.engine")
+    one, other = (EngineSpec(name, command, (), parse("1+0.01")) for name in "ab")
+    for concurrency in (1, 2) if quick else (1, 2, 4, 8):
+        await latency_row(one, other, concurrency, concurrency * (1 if quick else 2))
+
+
+async def latency_row(one: EngineSpec, other: EngineSpec, concurrency: int, pairs: int) -> None:
+    games, latency, _ = await played(one, other, pairs, concurrency=concurrency, moves=40)
+    lost = sum(game.termination is Termination.TIME for game in games)
+    turn, lag = latency.turnaround, latency.lag
+    print(
+        f"{concurrency:5}  {_ms(turn.quantile(0.5)):>9} / {_ms(turn.quantile(0.99)):<9}"
+        f"  {_ms(lag.quantile(0.5)):>5} / {_ms(lag.quantile(0.99)):<6}"
+        f"  {1e6 * latency.cpu_seconds / latency.plies:9.0f}  {lost} of {len(games)}"
+    )
 
 
 def _ms(seconds: float) -> str:
     return f"{1000 * seconds:.2f}"
 
 
-PARTS = {"ply": per_ply, "versus": versus, "latency": latencies}
+PARTS = {"ply": per_ply, "versus": versus, "latency": latencies, "thinking": thinking}
 
 
 def main() -> None:

@@ -152,6 +152,7 @@ def test_an_engine_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     ran = rookery(tmp_path, "match", "--new", "./none", "--base", "./none", "--tc", "N=1")
     assert ran.returncode == 3
     assert "The engine new cannot play: ./none: No such file" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_failures_are_kept_with_their_last_lines(tmp_path: Path) -> None:

@@ -19,6 +19,12 @@ from collections.abc import Callable
 import chess
 
 FOREVER = 3600.0
+OPTIONS = (
+    "UCI_Chess960 type check default false",
+    "Infos type spin default 1",
+    "Sleep type string default 0.5",
+    "Share type string default 0",
+)
 
 
 def say(text: str) -> None:
@@ -110,7 +116,11 @@ class Mover:
             self.board.push_uci(move)
         self.fen, self.played = fen, moves
 
-    def go(self) -> None:
+    def go(self, words: list[str]) -> None:
+        if share := float(self.options.get("Share", "0")):
+            # An honest search that takes its share of the clock and no processor.
+            left = words[words.index("wtime" if self.board.turn else "btime") + 1]
+            time.sleep(int(left) * share / 100_000)
         for name, act in MISDEEDS.items():
             if self.is_tempted(name):
                 act()
@@ -138,9 +148,8 @@ class Mover:
         match words[:1]:
             case ["uci"]:
                 say("id name mover")
-                for name in ("UCI_Chess960 type check default false", "Infos type spin default 1"):
-                    say(f"option name {name}")
-                say("option name Sleep type string default 0.5\nuciok")
+                say("\n".join(f"option name {option}" for option in OPTIONS))
+                say("uciok")
             case ["isready"]:
                 if not self.is_tempted("deaf"):
                     say("readyok")
@@ -150,7 +159,7 @@ class Mover:
             case ["position"]:
                 self.position(words)
             case ["go"]:
-                self.go()
+                self.go(words)
             case ["quit"]:
                 return "stubborn" in self.misdeeds
         return True

@@ -15,7 +15,7 @@ from rookery.worker.match.faults import EngineUnusable
 from rookery.worker.match.record import GameResult, Termination
 from rookery.worker.match.spec import EngineSpec
 from tests.engines.matches import MOVER, SHORT, mover, play
-from tests.faults.processes import ROOT, processes_of, wait_until_gone
+from tests.faults.processes import ROOT, kill, processes_of, wait_until_gone
 
 pytestmark = pytest.mark.anyio
 
@@ -144,17 +144,38 @@ async def test_many_games_with_all_misdeeds_are_scored_rightly() -> None:
             assert not any("misdeed" in line for line in game.lines)
 
 
-def test_a_killed_match_takes_its_engines_with_it(tmp_path: Path) -> None:
-    bad = shlex.join((sys.executable, str(MOVER), "--misdeed", "stubborn=1"))
-    words = ("match", "--new", bad, "--base", bad, "--tc", "N=1", "--games", "1000")
+def started(folder: Path, *misdeeds: str) -> "subprocess.Popen[str]":
+    """A long match of its own, with its runner process and its engines up."""
+    bad = shlex.join((sys.executable, str(MOVER), "--misdeed", *misdeeds))
+    words = ("match", "--new", bad, "--base", bad, "--tc", "N=1", "--games", "100000")
     match = subprocess.Popen(
-        [sys.executable, "-m", "rookery.cli.main", *words],
-        cwd=tmp_path,
+        [sys.executable, "-m", "rookery.cli.main", *words, "--concurrency", "1"],
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    while len(processes_of(tmp_path)) < 6:
+    while not any(b"number" in file.read_bytes() for file in folder.glob("*.resume")):
         assert match.poll() is None
         time.sleep(0.02)
+    return match
+
+
+def test_a_killed_match_takes_its_engines_with_it(tmp_path: Path) -> None:
+    match = started(tmp_path, "stubborn=1")
     match.kill()
-    match.wait()
+    match.communicate()
+    wait_until_gone(tmp_path)
+
+
+def test_a_killed_runner_process_ends_the_match_with_a_word(tmp_path: Path) -> None:
+    match = started(tmp_path)
+    runner = next(
+        pid for pid, words in processes_of(tmp_path).items() if "rookery.worker.match" in words
+    )
+    kill(runner)
+    _, said = match.communicate()
+    assert match.returncode == 3
+    assert "A runner process ended in the middle of its games" in said
+    assert "rookery match --resume" in said
     wait_until_gone(tmp_path)

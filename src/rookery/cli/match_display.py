@@ -53,7 +53,7 @@ def table(title: str, rows: list[Row]) -> Table:
 
 
 class _Refreshed:
-    """Rendered by the display's own thread, a few times a second."""
+    """Rendered by the display's own thread, twice a second."""
 
     def __init__(self, title: str, rows: Rows) -> None:
         self._title = title
@@ -80,7 +80,7 @@ def display(
         with Live(
             console=Console(),
             get_renderable=_Refreshed(title, rows),
-            refresh_per_second=4,
+            refresh_per_second=2,
             transient=True,
         ):
             yield Silent()

@@ -3,11 +3,13 @@
 import argparse
 import contextlib
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rookery.worker.match.faults import MatchFault
 from rookery.worker.match.journal import Head, Journal, JournalWriter, read_journal
 
 INTERRUPTED = 130
@@ -32,6 +34,15 @@ class Sitting:
             yield writer
         if not self.keep:
             self.path.unlink(missing_ok=True)
+
+    def leave(self, kind: str) -> None:
+        """After a fault: what was played can be gone on with once its cause is gone."""
+        if not self.path.exists():
+            return
+        if read_journal(self.path, kind).entries:
+            print(f"To go on: rookery {kind} --resume {self.path}", file=sys.stderr)
+        elif not self.keep:
+            self.path.unlink()
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +76,9 @@ def resumable(
     except KeyboardInterrupt:
         print(f"\nInterrupted. To go on: rookery {kind} --resume {sitting.path}")
         return INTERRUPTED
+    except MatchFault:
+        sitting.leave(kind)
+        raise
 
 
 def _default(kind: str) -> Path:

@@ -25,6 +25,7 @@ from rookery.storage.fleet.gathering import Gathered
 from rookery.storage.fleet.json import clean
 from rookery.storage.fleet.kinds import taken_apart
 from rookery.storage.fleet.logbook import action_columns
+from rookery.storage.fleet.packing import packed
 from rookery.storage.fleet.records import (
     block_columns,
     provenance_columns,
@@ -159,8 +160,9 @@ class Writer:
         """Many rows to a statement, each column as one array; returns how many it touched."""
         touched = 0
         for start in range(0, len(rows), MOST_ROWS):
-            columns = zip(*rows[start : start + MOST_ROWS], strict=True)
-            said = await connection.execute(self._queries[query], *columns)
+            sql = self._queries[query]
+            columns = packed(sql, zip(*rows[start : start + MOST_ROWS], strict=True))
+            said = await connection.execute(sql, *columns)
             touched += int(said.rpartition(" ")[2])
         return touched
 

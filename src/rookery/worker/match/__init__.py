@@ -2,6 +2,7 @@
 
 from rookery.worker.match.adjudication import Adjudication
 from rookery.worker.match.events import Event, GameEnded, GameStarted, LatencyMeasured, PairEnded
+from rookery.worker.match.fastchess import FastchessMatch
 from rookery.worker.match.faults import EngineUnusable, MatchFault
 from rookery.worker.match.job import PairJob, PairResult, Setup
 from rookery.worker.match.local import LocalMatch
@@ -15,6 +16,7 @@ __all__ = [
     "EngineSpec",
     "EngineUnusable",
     "Event",
+    "FastchessMatch",
     "GameEnded",
     "GameResult",
     "GameStarted",

@@ -4,7 +4,6 @@ import abc
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Self
 
 from rookery.worker.match.events import Event
@@ -24,12 +23,7 @@ class FedMatch(abc.ABC):
         self._playing = asyncio.create_task(self._feed())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._playing.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._playing

@@ -7,7 +7,6 @@ written to its end is passed over, and its pair is played again.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 import msgspec
@@ -92,12 +91,7 @@ class JournalWriter:
             _drop_half_line(self.path)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._file is not None
         self._file.close()
 

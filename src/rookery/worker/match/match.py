@@ -1,7 +1,6 @@
 """What every match runner offers: events as they happen, and an end at any time."""
 
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Protocol, Self
 
 from rookery.worker.match.events import Event
@@ -16,11 +15,6 @@ class Match(Protocol):
 
     async def __aenter__(self) -> Self: ...
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    async def __aexit__(self, *_: object) -> None: ...
 
     def __aiter__(self) -> AsyncIterator[Event]: ...

@@ -33,6 +33,7 @@ class EngineSpec:
 class Patience:
     """How long engines may take for what no clock counts, in seconds."""
 
-    start: float = 30.0
-    ready: float = 20.0
+    start: float = 60.0
+    ready: float = 60.0
+    """Emptying a large hash table takes its time."""
     quit: float = 1.0

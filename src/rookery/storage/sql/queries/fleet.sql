@@ -33,11 +33,13 @@ UPDATE runs SET
     draws = m.draws, crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1,
     p2 = m.p2, p3 = m.p3, p4 = m.p4, closed_below = greatest(runs.closed_below, m.closed_below)
 FROM unnest(
-    $1::text[], $2::timestamptz[], $3::bigint[], $4::text[], $5::text[], $6::boolean[],
-    $7::boolean[], $8::boolean[], $9::integer[], $10::text[], $11::integer[], $12::integer[],
-    $13::bigint[], $14::bigint[], $15::integer[], $16::bigint[], $17::bigint[], $18::bigint[],
-    $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
-    $25::bigint[], $26::integer[]
+    $1::text[], $2::timestamptz[], $3::text::bigint[], $4::text[], $5::text[],
+    $6::text::boolean[], $7::text::boolean[], $8::text::boolean[], $9::text::integer[],
+    $10::text[], $11::text::integer[], $12::text::integer[], $13::text::bigint[],
+    $14::text::bigint[], $15::text::integer[], $16::text::bigint[], $17::text::bigint[],
+    $18::text::bigint[], $19::text::bigint[], $20::text::bigint[], $21::text::bigint[],
+    $22::text::bigint[], $23::text::bigint[], $24::text::bigint[], $25::text::bigint[],
+    $26::text::integer[]
 ) AS m (
     id, updated, sequence, standing, approver, finished, failed, deleted, failures, flag,
     workers, cores, committed, total, tasks, wins, losses, draws, crashes, time_losses, p0, p1,
@@ -55,10 +57,11 @@ SELECT
     run, id, start, games, machine::jsonb, created, reported, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, ticket::jsonb, active, bad, too_fast
 FROM unnest(
-    $1::text[], $2::integer[], $3::bigint[], $4::integer[], $5::text[], $6::timestamptz[],
-    $7::timestamptz[], $8::integer[], $9::integer[], $10::integer[], $11::integer[],
-    $12::integer[], $13::integer[], $14::integer[], $15::integer[], $16::integer[],
-    $17::integer[], $18::text[], $19::boolean[], $20::boolean[], $21::boolean[]
+    $1::text[], $2::text::integer[], $3::text::bigint[], $4::text::integer[], $5::text[],
+    $6::timestamptz[], $7::timestamptz[], $8::text::integer[], $9::text::integer[],
+    $10::text::integer[], $11::text::integer[], $12::text::integer[], $13::text::integer[],
+    $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[],
+    $18::text[], $19::text::boolean[], $20::text::boolean[], $21::text::boolean[]
 ) AS t (
     run, id, start, games, machine, created, reported, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, ticket, active, bad, too_fast
@@ -78,9 +81,10 @@ UPDATE tasks SET
     p3 = m.p3, p4 = m.p4, ticket = m.ticket::jsonb, active = m.active, bad = m.bad,
     too_fast = m.too_fast
 FROM unnest(
-    $1::text[], $2::integer[], $3::timestamptz[], $4::integer[], $5::integer[], $6::integer[],
-    $7::integer[], $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::integer[],
-    $13::integer[], $14::text[], $15::boolean[], $16::boolean[], $17::boolean[]
+    $1::text[], $2::text::integer[], $3::timestamptz[], $4::text::integer[], $5::text::integer[],
+    $6::text::integer[], $7::text::integer[], $8::text::integer[], $9::text::integer[],
+    $10::text::integer[], $11::text::integer[], $12::text::integer[], $13::text::integer[],
+    $14::text[], $15::text::boolean[], $16::text::boolean[], $17::text::boolean[]
 ) AS m (
     run, id, reported, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, ticket,
     active, bad, too_fast
@@ -119,8 +123,9 @@ INSERT INTO samples (
 SELECT
     run, place, at, games, p0, p1, p2, p3, p4, llr, cores
 FROM unnest(
-    $1::text[], $2::integer[], $3::timestamptz[], $4::integer[], $5::integer[], $6::integer[],
-    $7::integer[], $8::integer[], $9::integer[], $10::float8[], $11::integer[]
+    $1::text[], $2::text::integer[], $3::timestamptz[], $4::text::integer[], $5::text::integer[],
+    $6::text::integer[], $7::text::integer[], $8::text::integer[], $9::text::integer[],
+    $10::float8[], $11::text::integer[]
 ) AS s (
     run, place, at, games, p0, p1, p2, p3, p4, llr, cores
 )
