@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rookery.storage.target import Target, socket_target
 
-BEGIN, COMMIT = b"BEGIN;\0", b"COMMIT;\0"
+BEGIN, COMMIT = b"BEGIN ", b"COMMIT;\0"
 COMMITTED = b"COMMIT\0"
 
 
@@ -102,7 +102,7 @@ class _Session:
         self._to_server.write(size + rest)
 
     def _breaks_before(self, kind: bytes, body: bytes) -> bool:
-        if kind == b"Q" and body == BEGIN:
+        if kind == b"Q" and body.startswith(BEGIN):
             self._cut, self._bound, self._committing = self._proxy.take(), 0, False
             return self._cut is Cut.BEFORE_BEGIN
         self._bound += kind == b"B"

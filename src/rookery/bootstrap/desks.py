@@ -12,12 +12,12 @@ from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job, jobs_of, working_off
 from rookery.service.fleet.primary import Store
-from rookery.service.groups import is_approver
 from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.tokens import Tokens
-from rookery.service.users import User, Users
+from rookery.service.trust import Contributions, Trust
+from rookery.service.users import Users
 from rookery.settings import Settings
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.desk import Desk
@@ -37,6 +37,7 @@ class Keeping:
     tokens: Tokens
     pgns: Pgns
     nets: Nets
+    contributions: Contributions
     games: Blobs
     net_files: Blobs
 
@@ -78,7 +79,9 @@ def make_desks(
         threads=threads,
         clock=clock,
         is_primary=is_primary,
-        trusts=_trusts,
+        trusts=Trust(
+            kept.contributions, store.reads, clock, hours=float(settings.stop_run_cpu_hours)
+        ),
         machines=Machines(mind_quota=settings.mind_github_quota),
     )
     api = ApiDesk(
@@ -99,10 +102,6 @@ def make_desks(
         nets_elsewhere=settings.nets_url or "",
     )
     return Desks(workers, api)
-
-
-async def _trusts(user: User) -> bool:
-    return is_approver(user)
 
 
 def job_step(basis: Basis, desks: Desks) -> Step:

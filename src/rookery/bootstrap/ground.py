@@ -16,6 +16,7 @@ from rookery.service.fleet.fleet import Fleet
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
 from rookery.storage.blobs import FolderBlobs
+from rookery.storage.contributions import PostgresContributions
 from rookery.storage.fleet.store import open_fleet_store
 from rookery.storage.keyfile import key_in
 from rookery.storage.lease import Lease
@@ -159,6 +160,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresTokens(pool, queries),
                 PostgresPgns(pool, queries),
                 PostgresNets(pool, queries),
+                PostgresContributions(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
             ),

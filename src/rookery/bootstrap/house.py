@@ -17,6 +17,7 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, LoopWatch
 from rookery.clock import SystemClock
 from rookery.logs import Log
+from rookery.service.trust import NoContributions
 from rookery.settings import Settings
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.fleet.memory import MemoryStore
@@ -111,7 +112,13 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
     """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
     users = MemoryUsers()
     kept = Keeping(
-        users, MemoryTokens(users), MemoryPgns(), MemoryNets(), MemoryBlobs(), MemoryBlobs()
+        users,
+        MemoryTokens(users),
+        MemoryPgns(),
+        MemoryNets(),
+        NoContributions(),
+        games=MemoryBlobs(),
+        net_files=MemoryBlobs(),
     )
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
     bridge: Opened[Bridge] = Opened("the bridge")
