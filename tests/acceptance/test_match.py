@@ -88,6 +88,13 @@ def test_a_match_without_a_test_prints_its_figures(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.resume")) == []
 
 
+def test_a_misspelt_option_is_noticed(tmp_path: Path) -> None:
+    ran = planted_match(tmp_path, *SIDES, "--games", 2, "--new-option", "Hsah=1", "--option", "p=1")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.count("has no option") == 1
+    assert "warning: the engine new has no option Hsah\n" in ran.stderr
+
+
 def test_several_engines_get_a_table(tmp_path: Path) -> None:
     book = tmp_path / "mate.epd"
     book.write_text(MATE_BOOK)

@@ -24,7 +24,7 @@ def main(seed: str) -> None:
         elif words[0] == "isready":
             print("readyok", flush=True)
         elif words[0] == "setoption":
-            options[words[2]] = float(words[4])
+            options[words[2].upper()] = float(words[4])
         elif words[0] == "go":
             away = sum(((options[name] - best) / WIDTH) ** 2 for name, best in BEST.items())
             move = MATE if chance.random() < exp(-away / 2) else STALEMATE

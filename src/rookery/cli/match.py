@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -31,6 +32,7 @@ from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
 from rookery.core.stats.faults import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, Verdict
+from rookery.worker.match.inspection import offered_options, unknown_options
 from rookery.worker.match.match import Match
 from rookery.worker.match.schedule import gauntlet, jobs, round_robin
 from rookery.worker.match.sharded import ShardedMatch
@@ -122,6 +124,7 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     own_pgn = args.pgn if match is None else None
     files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
     if match is None:
+        warn_of_unknown_options(field.engines)
         todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
         match = ShardedMatch(todo, setup, concurrency=concurrency)
     names = tuple(engine.name for engine in field.engines)
@@ -131,6 +134,13 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
         session.recall(kept)
         outcome = asyncio.run(session.follow(match))
     return _tell(outcome, files, as_json=args.json)
+
+
+def warn_of_unknown_options(engines: Sequence[EngineSpec]) -> None:
+    """A misspelt option changes nothing, and nobody would notice."""
+    for engine, offered in zip(engines, asyncio.run(offered_options(engines)), strict=True):
+        for name in unknown_options(engine, offered):
+            print(f"warning: the engine {engine.name} has no option {name}", file=sys.stderr)
 
 
 def _tell(outcome: Outcome, files: Games, *, as_json: bool) -> int:

@@ -1,7 +1,9 @@
 """The figures of a match between two engines, as rows for people and as data for programs."""
 
 from dataclasses import dataclass
+from math import isfinite
 
+from rookery.boundary.histogram import Histogram
 from rookery.core.stats.estimate import estimate_elo
 from rookery.core.stats.live import live_elo
 from rookery.core.stats.outlook import outlook
@@ -82,16 +84,18 @@ def data(progress: Progress) -> Data:
 
 def latency_data(latency: Latency) -> Data:
     """Of the runner itself, in milliseconds, and its CPU time per move in microseconds."""
-    turnaround, lag = latency.turnaround, latency.lag
     return {
-        "turnaround_ms": {
-            "p50": 1e3 * turnaround.quantile(0.5),
-            "p99": 1e3 * turnaround.quantile(0.99),
-        },
-        "lag_ms": {"p50": 1e3 * lag.quantile(0.5), "p99": 1e3 * lag.quantile(0.99)},
+        "turnaround_ms": _quantiles(latency.turnaround),
+        "lag_ms": _quantiles(latency.lag),
         "cpu_us_per_ply": 1e6 * latency.cpu_seconds / max(1, latency.plies),
         "plies": latency.plies,
     }
+
+
+def _quantiles(times: Histogram) -> Data:
+    """Null stands for more than the histogram's last bound, which JSON could not write."""
+    found = {"p50": times.quantile(0.5), "p99": times.quantile(0.99)}
+    return {name: 1e3 * value if isfinite(value) else None for name, value in found.items()}
 
 
 def _sprt_data(standing: Standing) -> Data:

@@ -12,6 +12,7 @@ with a resume file.
 import argparse
 import asyncio
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -35,6 +36,7 @@ from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.core.spsa import Tune, as_lines, as_mapping, as_setoption, late_mean, remarks, set_up
 from rookery.core.spsa.schedule import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 from rookery.worker.match.events import GameEnded, PairEnded
+from rookery.worker.match.inspection import offered_options
 from rookery.worker.match.journal import JournalWriter
 from rookery.worker.match.match import Match
 from rookery.worker.match.sharded import ShardedMatch
@@ -85,8 +87,9 @@ def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(args, engine.threads))
     files = Games({}, args.pgn, args.failures, "tune")
-    if not args.json:
-        print("".join(f"warning: {remark.text}\n" for remark in remarks(tune)), end="")
+    (offered,) = asyncio.run(offered_options([engine]))
+    for remark in remarks(tune, offered):
+        print(f"warning: {remark.text}", file=sys.stderr)
     with sitting.journal() as writer:
         asyncio.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
     _tell(tuner.tune, as_json=args.json)

@@ -54,7 +54,9 @@ async def serve() -> None:
     """Take the order, then play what comes until nothing more does."""
     questions = await _open_input()
     reports = await _open_output()
-    order = read_question(await questions.readline())
+    if not (text := await questions.readline()):
+        return
+    order = read_question(text)
     assert isinstance(order, Order)
     stay_on(order.processors)
     jobs = Jobs()

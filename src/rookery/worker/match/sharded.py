@@ -40,9 +40,13 @@ class _Runner:
     def __init__(self, shard: Shard, first_slot: int) -> None:
         self.shard = shard
         self._hearing = Hearing(first_slot)
+        self._output: asyncio.WriteTransport | None = None
+        self._input: asyncio.ReadTransport | None = None
+        self._starting: asyncio.Task[subprocess.Popen[bytes]] | None = None
 
     async def start(self, setup: Setup, threads: Threads) -> None:
-        self._process = await threads.io(_start)
+        self._starting = asyncio.create_task(threads.io(_start))
+        self._process = await asyncio.shield(self._starting)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         loop = asyncio.get_running_loop()
@@ -56,6 +60,7 @@ class _Runner:
 
     def give(self, job: PairJob | None) -> None:
         """Something to play at a free slot, or nothing more."""
+        assert self._output is not None
         self._output.write(line(Enough() if job is None else job_message(job)))
 
     async def events(self) -> AsyncIterator[Event]:
@@ -72,13 +77,20 @@ class _Runner:
 
     async def end(self, threads: Threads) -> None:
         """It leaves when its input ends, and takes its engines with it."""
-        self._output.close()
+        if self._starting is None:
+            return
+        process = await self._starting
+        for transport in (self._output, self._input):
+            if transport is not None:
+                transport.close()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
         try:
-            await threads.io(self._process.wait, FAREWELL_SECONDS)
+            await threads.io(process.wait, FAREWELL_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            await threads.io(self._process.wait)
-        self._input.close()
+            process.kill()
+            await threads.io(process.wait)
 
 
 class ShardedMatch(FedMatch):
@@ -105,8 +117,8 @@ class ShardedMatch(FedMatch):
         try:
             for shard in self.shards:
                 runner = _Runner(shard, sum(one.shard.games for one in self._runners))
-                await runner.start(self._setup, self._threads)
                 self._runners.append(runner)
+                await runner.start(self._setup, self._threads)
                 following.append(asyncio.create_task(self._follow(runner)))
             await asyncio.gather(*following)
             self._tell(LatencyMeasured(self._latency))
