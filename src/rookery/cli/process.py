@@ -14,7 +14,6 @@ from rookery.settings import Settings
 from rookery.web.listening import Place
 from rookery.web.server import loop_factory, serve
 
-
 COLLECTED_AFTER = (100_000, 50, 100)
 
 
