@@ -51,8 +51,8 @@ def run_site(
 
 
 def collect_rarely() -> None:
-    """The working set lives as long as the process and holds no cycles: looking through it again
-    and again costs a tenth of a worker's call, and every full look holds the loop up."""
+    """The working set lives as long as the process and holds no cycles. Looking through it again
+    and again costs up to a tenth of a worker's call, and every full look holds the loop up."""
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
 
