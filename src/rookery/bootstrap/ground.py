@@ -68,13 +68,7 @@ def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step
             ground.target,
             "database",
             "the supervisor process blocks, the loop waits for its pipe",
-            lambda: access.reach(
-                settings.data,
-                settings.database_url,
-                alone=True,
-                log=log.info,
-                given_up=lambda problem: ground.give_up(problem, log),
-            ),
+            lambda: _reach(settings, ground, log),
             seconds=20.0,
         ),
         Step("sql files", Declaration(Domain.THREAD, "reads files"), partial(_load_sql, ground)),
@@ -111,6 +105,16 @@ def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step
             lambda: open_desks(settings, ground, basis),
             seconds=8.0,
         ),
+    )
+
+
+def _reach(settings: Settings, ground: Ground, log: Log) -> AbstractAsyncContextManager[Target]:
+    return access.reach(
+        settings.data,
+        settings.database_url,
+        alone=True,
+        log=log.info,
+        given_up=lambda problem: ground.give_up(problem, log),
     )
 
 
