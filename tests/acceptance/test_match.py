@@ -210,7 +210,8 @@ def fake_fastchess(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = tmp_path / "bin" / "fastchess"
     program.parent.mkdir()
     fake = PROJECT / "tests" / "engines" / "fake_fastchess.py"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {fake} "$@"\n')
+    command = shlex.join([sys.executable, str(fake)])
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     return program

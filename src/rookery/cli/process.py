@@ -30,11 +30,13 @@ def run_site(
     writer = start_logs(style=settings.log_format, level=settings.log_level)
     log = logger()
     basis = bootstrap.basis(settings, log)
+    told: list[asyncio.Future[object]] = []
 
     def say(address: str) -> None:
         collect_rarely()
         log.info("ready", address=address)
-        ready(address)
+        # A terminal or pipe that nobody reads may hold the printer up.
+        told.append(asyncio.ensure_future(basis.threads.io(ready, address)))
 
     async def serving() -> int:
         site = bootstrap.site(settings, basis, prepare)
