@@ -103,7 +103,7 @@ STAGES = (
     tool("types", 90, "mypy"),
     tool("imports", 20, "lint-imports", "--no-cache"),
     # schemathesis hooks itself into every run and takes a second to load.
-    tier("unit", 15, "-p", "no:schemathesis"),
+    tier("unit", 10, "-p", "no:schemathesis"),
     tier("storage", 120),
     tier("wire", 60),
     tier("pages", 60),
