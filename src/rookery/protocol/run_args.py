@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.fields import (
     Cores,
     Count,
@@ -18,6 +19,7 @@ from rookery.protocol.fields import (
 Variant = Literal["standard", "chess960"]
 Scaling = Literal["nps", "off"]
 PgnDetail = Literal["full", "moves", "none"]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 UciOptions = Annotated[dict[Word, Phrase], Meta(max_length=1000)]
 
 
@@ -42,6 +44,8 @@ class HouseArgs(Struct, frozen=True, gc=False, kw_only=True):
 
     new_engine: Word | UnsetType = UNSET
     base_engine: Word | UnsetType = UNSET
+    new_binary: Sha256 | UnsetType = UNSET
+    base_binary: Sha256 | UnsetType = UNSET
     new_repo: Phrase | UnsetType = UNSET
     base_repo: Phrase | UnsetType = UNSET
     new_threads: Cores | UnsetType = UNSET
@@ -100,6 +104,8 @@ class TaskArgs(HouseArgs, frozen=True, gc=False, kw_only=True):
     adjudication: bool = True
     sprt: SprtTask | UnsetType = UNSET
     spsa: SpsaMark | UnsetType = UNSET
+    new_record: EngineRecord | UnsetType = UNSET
+    base_record: EngineRecord | UnsetType = UNSET
     username: Word | UnsetType = UNSET
     info: Paragraph | UnsetType = UNSET
     msg_new: Paragraph | UnsetType = UNSET
