@@ -1,0 +1,31 @@
+"""Engines that are on the machine already: a command of it, or the engine we bring along."""
+
+import hashlib
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from rookery import __version__
+from rookery.worker.engines.order import BuildFailed, Built, Order
+
+OURS = "rookery-fledgling"
+OUR_COMMAND = (sys.executable, "-m", "rookery.engine")
+
+
+def installed(order: Order) -> Built:
+    """The command that the record names; reads the program, so that it belongs into a thread."""
+    words = shlex.split(order.record.recipe.output)
+    if words[:1] == [OURS]:
+        digest = hashlib.sha256(f"{OURS} {__version__}".encode()).hexdigest()
+        return Built((*OUR_COMMAND, *words[1:]), digest)
+    program = shutil.which(words[0]) if words else None
+    if program is None:
+        wanted = order.record.recipe.output or "nothing"
+        raise BuildFailed(f"{order.record.name} wants the command {wanted}, which is not here.")
+    return Built((program, *words[1:]), _digest(Path(program)))
+
+
+def _digest(program: Path) -> str:
+    with program.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

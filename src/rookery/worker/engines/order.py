@@ -1,0 +1,72 @@
+"""What is asked of the workshop, what it gives back, and how it says that it can't."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from rookery.protocol.engine_record import EngineRecord
+
+Whose = Literal["run", "machine"]
+"""Whether another machine would meet the same trouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One engine to make: which version of it, or which uploaded program, with which nets."""
+
+    record: EngineRecord
+    commit: str
+    repository: str
+    binary: str = ""
+    """The SHA-256 of an uploaded program; then nothing is built."""
+    nets: tuple[str, ...] = ()
+    signature: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A program that can be started."""
+
+    command: tuple[str, ...]
+    digest: str
+    """The SHA-256 of the program."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Nets that are handed over by UCI option."""
+
+
+class Downloads(Protocol):
+    """Where files come from: a worker's server, or the command line's own disk."""
+
+    async def net(self, name: str, into: Path) -> None: ...
+
+    async def binary(self, sha256: str, into: Path) -> None: ...
+
+    async def source(self, repository: str, commit: str, into: Path) -> None: ...
+
+
+class BuildFailed(Exception):
+    """The engine could not be made."""
+
+    def __init__(self, sentence: str, log: str = "", whose: Whose = "machine") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.log = log
+        self.whose = whose
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A bench: its nodes, the nodes a second of one thread, and how far the slots lay apart."""
+
+    nodes: int
+    nps: float
+    spread: float = 0.0
+
+
+class BenchFailed(Exception):
+    """The engine's bench did not end as it should."""
+
+    def __init__(self, sentence: str, log: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.log = log
