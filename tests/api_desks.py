@@ -35,6 +35,7 @@ def make_api_desk(
         reads=back.store.reads,
         users=users,
         bearers=Bearers(tokens or MemoryTokens(users), users, clock),
+        engines=back.engines,
         pgns=back.pgns,
         games=_folder(files, "games", clock),
         nets=nets,

@@ -8,16 +8,19 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
 from rookery.logs import Log
 from rookery.service.credentials import Credentials, NoTokens, WorkerTokens
+from rookery.service.engines import Engines
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import PgnStore
 from rookery.service.users import User, Users
 from rookery.storage.blobs import MemoryBlobs
+from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.pgns import MemoryPgns
 from rookery.web.api.worker.desk import Desk
 from rookery.web.api.worker.incoming import Machines
+from rookery.web.api.worker.outgoing import Payloads
 from rookery.web.steps import Step
 from tests.unit.web.fakes import RecordedLog
 
@@ -47,6 +50,7 @@ class Back:
     pgns: MemoryPgns
     blobs: MemoryBlobs
     standing: Standing
+    engines: Engines
 
     def step(self) -> Step:
         why = Declaration(Domain.LOOP, "reads the twins")
@@ -72,6 +76,7 @@ def make_back(
         clock,
         KEY,
     )
+    engines = Engines(MemoryEngines(), clock, fleet.active)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
     desk = Desk(
         fleet=fleet,
@@ -83,5 +88,6 @@ def make_back(
         is_primary=standing.is_primary,
         trusts=standing.trusts,
         machines=Machines(mind_quota=True),
+        payloads=Payloads(engines.told),
     )
-    return Back(desk, store, pgns, blobs, standing)
+    return Back(desk, store, pgns, blobs, standing, engines)

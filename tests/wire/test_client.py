@@ -127,3 +127,21 @@ def test_the_commands_answer_scripts_in_json(capsys: pytest.CaptureFixture[str])
 def test_what_cannot_be_sent_is_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert frame.main(["submit", *words]) == 2
     assert capsys.readouterr().err.startswith("rookery: ")
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_list_show_and_refuse_engines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert frame.main(["engine", "list"]) == 0
+    assert "Fledgling" in capsys.readouterr().out
+    assert frame.main(["engine", "show", "Stockfish"]) == 0
+    file = tmp_path / "stockfish.json"
+    file.write_text(capsys.readouterr().out)
+    assert frame.main(["engine", "put", str(file)]) == 3
+    assert "refuses (403)" in capsys.readouterr().err
+    assert frame.main(["engine", "remove", "Nobody"]) == 3
+    assert "refuses (404)" in capsys.readouterr().err
+    file.write_text("{}")
+    assert frame.main(["engine", "put", str(file)]) == 2
+    assert "name" in capsys.readouterr().err

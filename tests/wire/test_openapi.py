@@ -48,6 +48,8 @@ V1 = (
     "/api/v1/workers",
     "/api/v1/actions",
     "/api/v1/users",
+    "/api/v1/engines",
+    "/api/v1/engines/{name}",
 )
 
 

@@ -9,6 +9,7 @@ from rookery.core.scheduling.policy import Policy
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.credentials import Credentials
+from rookery.service.engines import EngineRows, Engines
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job, jobs_of, working_off
 from rookery.service.fleet.primary import Store
@@ -22,6 +23,7 @@ from rookery.settings import Settings
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.desk import Desk
 from rookery.web.api.worker.incoming import Machines
+from rookery.web.api.worker.outgoing import Payloads
 from rookery.web.house import Basis, always
 from rookery.web.steps import Opened, Step, opening
 
@@ -38,6 +40,7 @@ class Keeping:
     pgns: Pgns
     nets: Nets
     contributions: Contributions
+    engines: EngineRows
     games: Blobs
     net_files: Blobs
 
@@ -68,6 +71,7 @@ def make_desks(
     policy = Policy(limit_by_address=settings.limit_per_address)
     fleet = Fleet(store, clock, basis.log, policy=policy)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
+    engines = Engines(kept.engines, clock, fleet.active)
     bearers = Bearers(kept.tokens, kept.users, clock)
     credentials = Credentials(kept.users, passwords, bearers, clock, key)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
@@ -83,12 +87,14 @@ def make_desks(
             kept.contributions, store.reads, clock, hours=float(settings.stop_run_cpu_hours)
         ),
         machines=Machines(mind_quota=settings.mind_github_quota),
+        payloads=Payloads(engines.told),
     )
     api = ApiDesk(
         fleet=fleet,
         reads=store.reads,
         users=kept.users,
         bearers=bearers,
+        engines=engines,
         pgns=kept.pgns,
         games=kept.games,
         nets=kept.nets,

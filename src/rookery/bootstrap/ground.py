@@ -17,6 +17,7 @@ from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.contributions import PostgresContributions
+from rookery.storage.engines import PostgresEngines
 from rookery.storage.fleet.store import open_fleet_store
 from rookery.storage.keyfile import key_in
 from rookery.storage.lease import Lease
@@ -165,12 +166,14 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresPgns(pool, queries),
                 PostgresNets(pool, queries),
                 PostgresContributions(pool, queries),
+                PostgresEngines(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
             ),
             key=ground.seal_key(),
             is_primary=lease.is_held,
         )
+        await desks.api.engines.load()
         await desks.fleet.open()
         opened.append(desks.fleet)
         try:

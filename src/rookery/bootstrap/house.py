@@ -20,6 +20,7 @@ from rookery.logs import Log
 from rookery.service.trust import NoContributions
 from rookery.settings import Settings
 from rookery.storage.blobs import MemoryBlobs
+from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.storage.nets import MemoryNets
@@ -117,6 +118,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         MemoryPgns(),
         MemoryNets(),
         NoContributions(),
+        MemoryEngines(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
     )

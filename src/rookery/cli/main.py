@@ -33,6 +33,7 @@ COMMANDS = (
     Command("user", "rookery.cli.user", "add, list, block users or set a password"),
     Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
     Command("net", "rookery.cli.net", "add or list nets"),
+    Command("engine", "rookery.cli.engine", "list, show, write or remove engine records"),
     Command("submit", "rookery.cli.submit", "create a run on a server"),
     Command("runs", "rookery.cli.runs", "list, show, approve or stop runs on a server"),
     Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),

@@ -9,6 +9,7 @@ import msgspec
 from rookery.client.problems import BadAnswer
 from rookery.client.transport import HttpTransport, Transport
 from rookery.protocol import v1
+from rookery.protocol.engine_record import EngineRecord
 
 T = TypeVar("T")
 ROOT = "/api/v1"
@@ -72,11 +73,27 @@ class Client:
     def users(self) -> v1.UserList:
         return self._get(f"{ROOT}/users", v1.UserList)
 
+    def engines(self) -> v1.EngineList:
+        return self._get(f"{ROOT}/engines", v1.EngineList)
+
+    def engine(self, name: str) -> EngineRecord:
+        return self._get(_engine(name), EngineRecord)
+
+    def put_engine(self, record: EngineRecord) -> EngineRecord:
+        """Make an engine known, or replace what is known of it."""
+        return self._send("PUT", _engine(record.name), record, EngineRecord)
+
+    def remove_engine(self, name: str) -> EngineRecord:
+        return self._decoded(self._transport.call("DELETE", _engine(name)), EngineRecord)
+
     def _get(self, path: str, kind: type[T]) -> T:
         return self._decoded(self._transport.call("GET", path), kind)
 
     def _post(self, path: str, body: object, kind: type[T]) -> T:
-        return self._decoded(self._transport.call("POST", path, msgspec.json.encode(body)), kind)
+        return self._send("POST", path, body, kind)
+
+    def _send(self, method: str, path: str, body: object, kind: type[T]) -> T:
+        return self._decoded(self._transport.call(method, path, msgspec.json.encode(body)), kind)
 
     def _decoded(self, body: bytes, kind: type[T]) -> T:
         try:
@@ -87,3 +104,7 @@ class Client:
 
 def _place(run_id: str) -> str:
     return f"{ROOT}/runs/{urllib.parse.quote(run_id, safe='')}"
+
+
+def _engine(name: str) -> str:
+    return f"{ROOT}/engines/{urllib.parse.quote(name, safe='')}"

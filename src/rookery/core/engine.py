@@ -85,6 +85,7 @@ class Engine:
     default_net: str = ""
     team: str = ""
     private: bool = False
+    sandboxed: bool = False
     presets: tuple[Preset, ...] = ()
     share: float = 1.0
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rookery.core.engine import Tool, Version
 
-ROOKERY_RECIPES = frozenset({"stockfish", "make", "cargo", "cmake", "commands"})
+ROOKERY_RECIPES = frozenset({"stockfish", "make", "cargo", "cmake", "commands", "installed"})
 ROOKERY_VARIANTS = frozenset({"standard", "chess960"})
 
 
@@ -28,6 +28,7 @@ class Abilities:
     syzygy_men: int = 0
     variants: frozenset[str] = frozenset()
     teams: frozenset[str] = frozenset()
+    sandbox: bool = False
 
     def tool_version(self, name: str) -> Version | None:
         return next((tool.version for tool in self.tools if tool.name == name), None)
@@ -44,6 +45,7 @@ def rookery_abilities(
     tools: Mapping[str, str] | None = None,
     syzygy_men: int = 0,
     teams: Iterable[str] = (),
+    sandbox: bool = False,
 ) -> Abilities:
     """The abilities of a worker of ours, from what it says of itself and its owner's teams."""
     return Abilities(
@@ -55,6 +57,7 @@ def rookery_abilities(
         syzygy_men=syzygy_men,
         variants=ROOKERY_VARIANTS,
         teams=frozenset(teams),
+        sandbox=sandbox,
     )
 
 

@@ -32,6 +32,7 @@ class NeedWord(enum.StrEnum):
     PLAY_RULES = "play_rules"
     FLOAT_SPSA = "float_spsa"
     TEAM = "team"
+    SANDBOX = "sandbox"
     CPU_FLAG = "cpu"
     SYSTEM = "os"
     TOOL = "tool"
@@ -54,6 +55,7 @@ _SENTENCES = {
     NeedWord.PLAY_RULES: "the worker doesn't know the rules this run is played by",
     NeedWord.FLOAT_SPSA: "the worker rounds every tuned parameter",
     NeedWord.TEAM: "the worker's owner is not in the team {value}",
+    NeedWord.SANDBOX: "the worker keeps its engines in no sandbox",
     NeedWord.CPU_FLAG: "the processor lacks {value}",
     NeedWord.SYSTEM: "the engine is not for this operating system ({value})",
     NeedWord.TOOL: "the tool {value} is missing or too old",
@@ -93,6 +95,8 @@ class Need:
                 return self.value in abilities.variants
             case NeedWord.TEAM:
                 return self.value in abilities.teams
+            case NeedWord.SANDBOX:
+                return abilities.sandbox
             case NeedWord.CPU_FLAG:
                 return self.value in abilities.cpu_flags
             case NeedWord.SYSTEM:
@@ -147,6 +151,8 @@ def _of_engine(engine: Engine) -> Iterator[Need]:
         yield Need(NeedWord.OWN_SPEED)
     if engine.private and engine.team:
         yield Need(NeedWord.TEAM, engine.team)
+    if engine.sandboxed:
+        yield Need(NeedWord.SANDBOX)
     for flag in sorted(engine.cpu_flags):
         yield Need(NeedWord.CPU_FLAG, flag)
     if engine.systems:

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rookery.core.run import DisplayState
 from rookery.core.stats.flags import Flag
+from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.fields import Count, Paragraph, RunId
 from rookery.protocol.stats import Stats
 from rookery.protocol.user.elo import FixedElo, LiveElo
@@ -204,3 +205,9 @@ class UserList(Struct, frozen=True, kw_only=True):
     """Everybody, by name."""
 
     users: tuple[UserEntry, ...]
+
+
+class EngineList(Struct, frozen=True, kw_only=True):
+    """All engines known here, by name."""
+
+    engines: tuple[EngineRecord, ...]

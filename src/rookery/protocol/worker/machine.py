@@ -35,6 +35,8 @@ class Abilities(Struct, frozen=True, gc=False, omit_defaults=True):
     focus: Words = ()
     only: Words = ()
     host: Word = ""
+    sandbox: bool = False
+    """Engines are kept in namespaces."""
 
 
 class WorkerInfo(Struct, frozen=True, gc=False, kw_only=True):

@@ -278,3 +278,12 @@ CREATE TABLE nets (
     created timestamptz NOT NULL,
     downloads bigint NOT NULL DEFAULT 0
 );
+
+-- Engines by name. A removed one stays: its runs belong to its team for good.
+CREATE TABLE engines (
+    name text PRIMARY KEY,
+    record jsonb NOT NULL,
+    changed timestamptz NOT NULL,
+    changed_by text NOT NULL,
+    removed boolean NOT NULL DEFAULT false
+);

@@ -11,6 +11,7 @@ from rookery.protocol.faults import WireFault
 from rookery.protocol.user.quota import QuotaDocument
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
+from rookery.service.engines import Engines, UnknownEngine
 from rookery.service.fleet.faults import UnknownRun, UnknownTask
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FleetReads
@@ -23,7 +24,7 @@ from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound
 from rookery.web.streams import Streams
 
 NOT_ALLOWED = (NotYours, NotApprover, OwnRun)
-NOT_THERE = (UnknownRun, UnknownTask)
+NOT_THERE = (UnknownRun, UnknownTask, UnknownEngine)
 NOT_SENSIBLE = (BadGames, FixedGames)
 
 
@@ -40,6 +41,7 @@ class ApiDesk:
     reads: FleetReads
     users: Users
     bearers: Bearers
+    engines: Engines
     pgns: Pgns
     games: Blobs
     nets: Nets

@@ -3,16 +3,19 @@
 from starlette.routing import BaseRoute, Route
 
 from rookery.web.api.desk import ApiDesk
+from rookery.web.api.v1.engines import EngineEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
+ENGINE = f"{ROOT}/engines/{{name}}"
 
 
 def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
+    engines = EngineEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),
         Route(f"{ROOT}/runs", found.listing, methods=["GET"]),
@@ -28,4 +31,8 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(f"{ROOT}/workers", lists.workers, methods=["GET"]),
         Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
         Route(f"{ROOT}/users", lists.users, methods=["GET"]),
+        Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
+        Route(ENGINE, engines.one, methods=["GET"]),
+        Route(ENGINE, engines.put, methods=["PUT"]),
+        Route(ENGINE, engines.remove, methods=["DELETE"]),
     ]

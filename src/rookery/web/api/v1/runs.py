@@ -1,6 +1,6 @@
 """Runs: created, listed, looked at, summed up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -111,7 +111,8 @@ class RunEndpoints:
     def _made(self, body: bytes, bearer: Bearer) -> "_Made":
         desk, args = self._desk, SUBMISSION.read(body)
         now, owner = desk.clock.now(), bearer.user.name
-        run = created(args, owner, desk.around, now=now, chance=desk.chance)
+        around = replace(desk.around, catalogue=desk.engines.catalogue)
+        run = created(args, owner, around, now=now, chance=desk.chance)
         return _Made(run, remarks_on(run))
 
     def _approver_of(self, bearer: Bearer) -> str:

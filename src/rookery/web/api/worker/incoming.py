@@ -99,6 +99,7 @@ def _extended(machine: Machine, extra: wire.Abilities) -> Machine:
         cpu_flags=extra.flags,
         tools=extra.tools,
         syzygy_men=extra.syzygy_men,
+        sandbox=extra.sandbox,
     )
     return replace(
         machine,

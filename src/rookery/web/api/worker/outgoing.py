@@ -4,6 +4,7 @@ Only keys that mean something are sent, and none with null: a worker asks which 
 """
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TypeVar, cast
 
 from msgspec import UNSET, Raw, UnsetType
@@ -15,6 +16,7 @@ from rookery.core.kinds import SprtTest, SpsaTuning
 from rookery.core.plan import Draw, Plan, Resign
 from rookery.core.run import STOCKFISH_NPS, Run
 from rookery.protocol.encoding import encode, finite
+from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.run_args import (
     DrawRule,
     HouseArgs,
@@ -47,22 +49,53 @@ MOST_REASONS = 3
 MOST_RUNS = 2000
 
 
+Records = Callable[[str], EngineRecord | None]
+"""What a worker of ours is told of an engine, by name."""
+
+
+def no_records(_name: str) -> None:
+    """Where nothing but plain Stockfish is known."""
+
+
 class Payloads:
-    """What runs are to those who play them, in bytes: the same for every task of a run."""
+    """What runs are to those who play them, in bytes: the same for every task of a run, but for
+    the engine records that only workers of ours can read."""
 
-    def __init__(self, most: int = MOST_RUNS) -> None:
+    def __init__(self, records: Records = no_records, most: int = MOST_RUNS) -> None:
+        self._records = records
         self._most = most
-        self._known: dict[str, tuple[Plan, Raw]] = {}
+        self._known: dict[tuple[str, bool], tuple[Plan, Told, Raw]] = {}
 
-    def args(self, run: Run) -> TaskArgs:
+    def args(self, run: Run, *, ours: bool) -> TaskArgs:
         """Encoded already; how a sequential test stands, no worker looks at."""
-        known = self._known.get(run.id)
-        if known is None or known[0] is not run.plan:
-            self._known.pop(run.id, None)
-            known = self._known[run.id] = (run.plan, Raw(encode(args_of(run))))
+        key = run.id, ours
+        told = self._told(run.plan) if ours else NOTHING_TOLD
+        known = self._known.get(key)
+        if known is None or known[0] is not run.plan or not _same(known[1], told):
+            self._known.pop(key, None)
+            known = self._known[key] = (run.plan, told, Raw(encode(_with_records(run, told))))
             if len(self._known) > self._most:
                 del self._known[next(iter(self._known))]
-        return cast("TaskArgs", known[1])
+        return cast("TaskArgs", known[2])
+
+    def _told(self, plan: Plan) -> "Told":
+        return self._records(plan.sides[0].engine), self._records(plan.sides[1].engine)
+
+
+Told = tuple[EngineRecord | None, EngineRecord | None]
+NOTHING_TOLD: Told = (None, None)
+
+
+def _same(one: Told, other: Told) -> bool:
+    """The very same records: to compare all they say would cost more than it saves."""
+    return one[0] is other[0] and one[1] is other[1]
+
+
+def _with_records(run: Run, told: Told) -> TaskArgs:
+    args = args_of(run)
+    if told == NOTHING_TOLD:
+        return args
+    return replace(args, new_record=told[0] or UNSET, base_record=told[1] or UNSET)
 
 
 def task_answer(answer: Grant | Waiting | Refusal, payloads: Payloads) -> TaskAnswer:
@@ -73,7 +106,9 @@ def task_answer(answer: Grant | Waiting | Refusal, payloads: Payloads) -> TaskAn
         return waiting(_reasons(answer) or UNSET)
     run, task = answer.run, answer.task
     mine = MyTask(num_games=task.games, start=task.start, stats=stats_of(task.results))
-    granted = GrantedRun(id=run.id, args=payloads.args(run), my_task=mine)
+    granted = GrantedRun(
+        id=run.id, args=payloads.args(run, ours=task.machine.abilities.rookery), my_task=mine
+    )
     return TaskAnswer(run=granted, task_id=task.id)
 
 

@@ -1,0 +1,87 @@
+"""`rookery engine`: the engine records of a server."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from rookery.cli.calling import add_server, client_of
+from rookery.cli.subcommands import Subcommands
+from rookery.cli.tables import table
+from rookery.client import Client
+from rookery.core.complaint import Complaint
+from rookery.protocol.encoding import encode
+from rookery.protocol.engine_record import ENGINE_RECORD, EngineRecord
+from rookery.protocol.faults import WireFault
+
+Work = Callable[[Client, argparse.Namespace], None]
+
+
+class BadRecord(Complaint):
+    """A file holds no engine record."""
+
+    exit_code = 2
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("engine", help="list, show, write or remove engine records")
+    commands = Subcommands(parser)
+    _add(commands, "list", "list the engines that a server knows", _list)
+    showing = _add(commands, "show", "print an engine's record, as `put` takes it", _show)
+    showing.add_argument("name", metavar="NAME")
+    putting = _add(commands, "put", "make an engine known, or replace its record", _put)
+    putting.add_argument("file", type=Path, metavar="FILE", help="a record in JSON")
+    removing = _add(commands, "remove", "let no new run have this engine", _remove)
+    removing.add_argument("name", metavar="NAME")
+
+
+def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
+    def run(parsed: argparse.Namespace) -> int:
+        work(client_of(parsed), parsed)
+        return 0
+
+    parser = commands.add(name, purpose, run)
+    add_server(parser)
+    return parser
+
+
+def _list(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.engines()
+    if parsed.json:
+        print(encode(found).decode())
+        return
+    heads = ("name", "recipe", "reference nps", "team", "source")
+    print(table(heads, [_row(record) for record in found.engines]))
+
+
+def _show(client: Client, parsed: argparse.Namespace) -> None:
+    body = encode(client.engine(parsed.name))
+    print((body if parsed.json else msgspec.json.format(body)).decode())
+
+
+def _put(client: Client, parsed: argparse.Namespace) -> None:
+    record = client.put_engine(record_in(parsed.file))
+    print(encode(record).decode() if parsed.json else f"{record.name} is known.")
+
+
+def _remove(client: Client, parsed: argparse.Namespace) -> None:
+    record = client.remove_engine(parsed.name)
+    print(encode(record).decode() if parsed.json else f"{record.name} is removed.")
+
+
+def record_in(file: Path) -> EngineRecord:
+    """Raises BadRecord."""
+    try:
+        return ENGINE_RECORD.read(file.read_bytes())
+    except OSError:
+        raise BadRecord(f"{file} can't be read.") from None
+    except WireFault as fault:
+        raise BadRecord(f"{file}: {fault}") from None
+
+
+def _row(record: EngineRecord) -> tuple[str, ...]:
+    team = f"{record.team} (private)" if record.private else record.team
+    speed = record.speed.reference
+    known = "" if speed is None else f"{speed:,.0f}"
+    return record.name, record.recipe.kind, known, team, record.source

@@ -1,0 +1,152 @@
+"""Engines: which ones this installation knows, live in memory, and who may change them.
+
+Two engines are built in; a stored record of the same name takes their place. What is removed is
+kept: a run of it may still be looked at, and its name stays with its team.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from rookery.clock import Clock
+from rookery.core.archfilter import BadArchFilter, check
+from rookery.core.engine import Catalogue
+from rookery.core.faults import NotApprover, RunFault
+from rookery.core.lifecycle import Actor
+from rookery.core.run import Run
+from rookery.protocol import known_engines
+from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.faults import BadField
+
+
+class UnknownEngine(RunFault):
+    """there is no engine {name}"""
+
+
+class EngineInUse(RunFault):
+    """engine {name} has unfinished runs; {what}"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEngine:
+    """A record with who wrote it when; a removed one is known to its old runs only."""
+
+    record: EngineRecord
+    changed: datetime
+    changed_by: str
+    removed: bool = False
+
+
+class EngineRows(Protocol):
+    """The port. Any process may write; each change is told to all."""
+
+    async def everything(self) -> tuple[KeptEngine, ...]: ...
+
+    async def save(self, engine: KeptEngine) -> None: ...
+
+
+ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
+
+
+class Engines:
+    """One per process; the event loop alone writes here."""
+
+    def __init__(self, rows: EngineRows, clock: Clock, active: ActiveRuns) -> None:
+        self._rows = rows
+        self._clock = clock
+        self._active = active
+        self._one_at_a_time = asyncio.Lock()
+        self._kept: dict[str, KeptEngine] = {}
+        self._known: dict[str, EngineRecord] = {}
+        self._told: dict[str, EngineRecord] = {}
+        self.catalogue = Catalogue({})
+        self._learn(())
+
+    async def load(self) -> None:
+        """At the start, and whenever another process has changed a record."""
+        self._learn(await self._rows.everything())
+
+    async def by_name(self, name: str) -> EngineRecord:
+        """Raises UnknownEngine."""
+        record = self._known.get(name)
+        if record is None:
+            raise UnknownEngine(name=name)
+        return record
+
+    async def list(self) -> tuple[EngineRecord, ...]:
+        """All engines, by name."""
+        return tuple(self._known[name] for name in sorted(self._known))
+
+    def told(self, name: str) -> EngineRecord | None:
+        """What a worker of ours is told of an engine; nothing of plain Stockfish, which it knows.
+
+        Runs outlive the removal of their engine.
+        """
+        return self._told.get(name)
+
+    async def put(self, record: EngineRecord, actor: Actor) -> bool:
+        """Whether the engine is new; raises BadField, NotApprover or EngineInUse."""
+        _check_patterns(record)
+        async with self._one_at_a_time:
+            name, before = record.name, self._known.get(record.name)
+            self._check_writer(actor)
+            if before and (before.team, before.private) != (record.team, record.private):
+                await self._check_idle(name, "its team and privacy can't change before they end")
+            await self._save(KeptEngine(record, self._clock.now(), actor.name))
+        return before is None
+
+    async def remove(self, name: str, actor: Actor) -> EngineRecord:
+        """Raises UnknownEngine, also for one that is built in and was never changed."""
+        async with self._one_at_a_time:
+            kept = self._kept.get(name)
+            if kept is None or kept.removed:
+                raise UnknownEngine(name=name)
+            self._check_writer(actor)
+            await self._check_idle(name, "it can't be removed before they end")
+            now = self._clock.now()
+            await self._save(KeptEngine(kept.record, now, actor.name, removed=True))
+        return kept.record
+
+    def _check_writer(self, actor: Actor) -> None:
+        if not actor.approver:
+            raise NotApprover
+
+    async def _check_idle(self, name: str, what: str) -> None:
+        if any(plays(run, name) for run in await self._active()):
+            raise EngineInUse(name=name, what=what)
+
+    async def _save(self, engine: KeptEngine) -> None:
+        await self._rows.save(engine)
+        self._learn((*self._kept.values(), engine))
+
+    def _learn(self, engines: tuple[KeptEngine, ...]) -> None:
+        self._kept = {engine.record.name: engine for engine in engines}
+        present = [each.record for each in self._kept.values() if not each.removed]
+        self._known = {each.name: each for each in (*known_engines.BUILT_IN, *present)}
+        self._told = {
+            each.name: replace(each, presets=())
+            for each in (*(kept.record for kept in engines if kept.removed), *self._known.values())
+            if each is not known_engines.STOCKFISH
+        }
+        self.catalogue = known_engines.catalogue_of(self._known.values())
+
+
+def plays(run: Run, engine: str) -> bool:
+    return any(side.engine == engine for side in run.plan.sides)
+
+
+def _check_patterns(record: EngineRecord) -> None:
+    """The server itself matches names of nets, so that theirs must not run away."""
+    try:
+        check(record.nets.pattern)
+    except BadArchFilter:
+        raise BadField(field="nets.pattern", text="expected a short and simple pattern") from None
+    try:
+        re.compile(record.bench.pattern)
+    except re.error as error:
+        raise BadField(field="bench.pattern", text=str(error)) from None

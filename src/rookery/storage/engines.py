@@ -1,0 +1,45 @@
+"""Engine records in PostgreSQL, and their twin in memory. Any process may write them; each change
+is told to all."""
+
+import asyncpg
+import msgspec
+
+from rookery.protocol.encoding import encode
+from rookery.protocol.engine_record import EngineRecord
+from rookery.service.engines import KeptEngine
+from rookery.storage.fence import Fence
+from rookery.storage.pool import Pool
+from rookery.storage.queries import Queries
+
+
+class PostgresEngines:
+    def __init__(self, pool: Pool, queries: Queries) -> None:
+        self._pool = pool
+        self._queries = queries
+        self._fence = Fence(pool, queries)
+
+    async def everything(self) -> tuple[KeptEngine, ...]:
+        return tuple(map(_engine, await self._pool.fetch(self._queries["engines_all"])))
+
+    async def save(self, engine: KeptEngine) -> None:
+        text = encode(engine.record).decode()
+        columns = (engine.record.name, text, engine.changed, engine.changed_by, engine.removed)
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["engines_save"], *columns)
+            await connection.execute(self._queries["engines_changed"], engine.record.name)
+
+
+class MemoryEngines:
+    def __init__(self, *engines: KeptEngine) -> None:
+        self._engines = {engine.record.name: engine for engine in engines}
+
+    async def everything(self) -> tuple[KeptEngine, ...]:
+        return tuple(self._engines[name] for name in sorted(self._engines))
+
+    async def save(self, engine: KeptEngine) -> None:
+        self._engines[engine.record.name] = engine
+
+
+def _engine(row: asyncpg.Record) -> KeptEngine:
+    record = msgspec.json.decode(row["record"], type=EngineRecord)
+    return KeptEngine(record, row["changed"], row["changed_by"], row["removed"])

@@ -1,0 +1,74 @@
+"""Engine records: listed, looked at, written and removed."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.core.lifecycle import Actor
+from rookery.protocol import v1
+from rookery.protocol.engine_record import ENGINE_RECORD, EngineRecord
+from rookery.protocol.faults import BadField
+from rookery.service.tokens import Scope
+from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.bodies import LARGE, json_answer, read_body
+from rookery.web.openapi import Operation, described
+
+BY_NAME = {"name": v1.Name}
+WRITERS = (Scope.SUBMIT, Scope.APPROVE)
+
+
+class EngineEndpoints:
+    """Records are small and in memory; only writing one awaits the database."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(Operation("All engines known here", {200: v1.EngineList}))
+    @runs(Domain.LOOP, "records are in memory")
+    async def listing(self, request: Request) -> Response:
+        await visitor_of(request, self._desk.bearers)
+        return json_answer(v1.EngineList(engines=await self._desk.engines.list()))
+
+    @described(Operation("An engine's record", {200: EngineRecord}, path=BY_NAME))
+    @runs(Domain.LOOP, "records are in memory")
+    async def one(self, request: Request) -> Response:
+        await visitor_of(request, self._desk.bearers)
+        with refusals():
+            return json_answer(await self._desk.engines.by_name(_name(request)))
+
+    @described(
+        Operation(
+            "Make an engine known, or replace what is known of it",
+            {200: EngineRecord, 201: EngineRecord},
+            path=BY_NAME,
+            body=EngineRecord,
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write; a large record is read in a thread")
+    async def put(self, request: Request) -> Response:
+        desk, actor = self._desk, await self._actor(request)
+        body = await read_body(request.receive)
+        with refusals():
+            large = len(body) > LARGE
+            read = ENGINE_RECORD.read
+            record = await desk.threads.cpu(read, body) if large else read(body)
+            if record.name != _name(request):
+                raise BadField(field="name", text="expected the name that the address has")
+            new = await desk.engines.put(record, actor)
+        return json_answer(record, 201 if new else 200)
+
+    @described(Operation("Remove an engine", {200: EngineRecord}, path=BY_NAME, bearer=True))
+    @runs(Domain.LOOP, "awaits one write")
+    async def remove(self, request: Request) -> Response:
+        actor = await self._actor(request)
+        with refusals():
+            return json_answer(await self._desk.engines.remove(_name(request), actor))
+
+    async def _actor(self, request: Request) -> Actor:
+        return (await bearer_of(request, self._desk.bearers, *WRITERS)).actor
+
+
+def _name(request: Request) -> str:
+    return str(request.path_params["name"])

@@ -1,0 +1,86 @@
+"""Engine records through the JSON API, and what workers are told of them."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx
+import msgspec
+import pytest
+
+from rookery.core.machine import Machine
+from rookery.protocol import v1
+from rookery.protocol.engine_record import EngineRecord
+from rookery.service.users import User
+from tests.unit.core.makers import ROOKERY, make_machine
+from tests.unit.service.people import BORIS, OLGA
+from tests.wire.apis import Api, Json, open_api
+
+pytestmark = pytest.mark.anyio
+
+ETHEREAL: Json = {"name": "Ethereal", "speed": {"reference": 1_000_000}}
+OURS: Machine = replace(make_machine("ours"), abilities=ROOKERY)
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    async with open_api() as opened:
+        yield opened
+
+
+async def put(api: Api, record: Json, user: User = BORIS) -> httpx.Response:
+    headers = dict(await api.headers(user))
+    return await api.visitor.put(f"/api/v1/engines/{record['name']}", json=record, headers=headers)
+
+
+async def test_an_engine_is_written_read_and_removed(api: Api) -> None:
+    made = await put(api, ETHEREAL)
+    assert made.status_code == 201
+    assert (await put(api, ETHEREAL)).status_code == 200
+    found = await api.get("/api/v1/engines/Ethereal")
+    assert msgspec.json.decode(found.content, type=EngineRecord).speed.reference == 1e6
+    listed = msgspec.json.decode((await api.get("/api/v1/engines")).content, type=v1.EngineList)
+    assert [record.name for record in listed.engines] == ["Ethereal", "Fledgling", "Stockfish"]
+    headers = dict(await api.headers(BORIS))
+    gone = await api.visitor.delete("/api/v1/engines/Ethereal", headers=headers)
+    assert gone.status_code == 200
+    assert (await api.get("/api/v1/engines/Ethereal")).status_code == 404
+
+
+async def test_not_everybody_may_write(api: Api) -> None:
+    assert (await api.visitor.put("/api/v1/engines/Ethereal", json=ETHEREAL)).status_code == 401
+    assert (await put(api, ETHEREAL, OLGA)).status_code == 403
+
+
+async def test_a_bad_record_is_refused_with_the_field(api: Api) -> None:
+    answer = await put(api, {**ETHEREAL, "recipe": {"kind": "magic"}})
+    assert answer.status_code == 400
+    assert "recipe.kind" in answer.text
+    headers = dict(await api.headers(BORIS))
+    other = await api.visitor.put("/api/v1/engines/Other", json=ETHEREAL, headers=headers)
+    assert (other.status_code, "name" in other.text) == (400, True)
+
+
+async def test_a_run_of_an_unknown_engine_is_refused_with_those_that_are_known(api: Api) -> None:
+    await put(api, ETHEREAL)
+    with pytest.raises(AssertionError, match=r"new_engine.*Ethereal, Fledgling, Stockfish"):
+        await api.submitted(BORIS, new_engine="Nobody")
+
+
+async def test_a_run_has_the_needs_of_its_engines_record(api: Api) -> None:
+    await put(api, ETHEREAL)
+    run_id = await api.submitted(BORIS, new_engine="Ethereal", base_engine="Ethereal")
+    run = await api.fleet.known_run(run_id)
+    assert run.reference_nps == 1e6
+    assert "recipe:make" in map(str, run.demands.needs)
+
+
+async def test_a_worker_of_ours_is_told_the_record_of_each_side_that_is_not_plain_stockfish(
+    api: Api,
+) -> None:
+    await put(api, ETHEREAL)
+    await api.submitted(BORIS, new_engine="Ethereal")
+    task = await api.granted(OURS)
+    run = await api.fleet.known_run(task.run)
+    told = msgspec.json.decode(msgspec.json.encode(api.back.desk.payloads.args(run, ours=True)))
+    assert told["new_record"] == ETHEREAL
+    assert "base_record" not in told
