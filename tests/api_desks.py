@@ -8,8 +8,11 @@ from rookery.clock import Clock
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.nets import Downloads
+from rookery.service.sources.binaries import BinaryStore
+from rookery.service.sources.sources import Sources
 from rookery.service.tokens import Tokens
 from rookery.service.users import Users
+from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
 from rookery.storage.memory import MemoryTokens
 from rookery.storage.nets import MemoryNets
@@ -41,11 +44,17 @@ def make_api_desk(
         nets=nets,
         net_files=_folder(files, "nets", clock),
         downloads=Downloads(nets),
+        sources=make_sources(files, threads, clock),
         streams=streams,
         threads=threads,
         clock=clock,
         chance=secrets.token_bytes,
     )
+
+
+def make_sources(files: Path | None, threads: Threads, clock: Clock) -> Sources:
+    binaries = _folder(files, "binaries", clock)
+    return Sources(BinaryStore(MemoryBinaries(), binaries, threads, clock))
 
 
 def _folder(files: Path | None, name: str, clock: Clock) -> Blobs:

@@ -115,6 +115,7 @@ class Settings:
     limit_per_address: bool = False
     mind_github_quota: bool = True
     nets_url: str | None = None
+    upload_mb: int = 512
     log_format: str = "auto"
     log_level: str = "info"
     access_log: bool = False
@@ -158,6 +159,7 @@ SETTINGS: Mapping[str, Setting] = {
     "nets_url": Setting(
         _address, "another server that gives nets, to which their readers are sent"
     ),
+    "upload_mb": Setting(_whole(1, 100_000), "largest program or book that may be uploaded, in MB"),
     "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
     "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),
     "access_log": Setting(_switch, "1: log a line for each request"),

@@ -80,6 +80,24 @@ def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
             Client.at(server.address, token).users()
 
 
+def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) -> None:
+    token, program = token_of("boris", data), tmp_path / "engine"
+    program.write_bytes(bytes(range(256)) * 20_000)
+    with served(data) as server:
+        given = Client.at(server.address, token).upload(program)
+        assert given == v1.Uploaded(
+            sha256=hashlib.sha256(program.read_bytes()).hexdigest(), size=5_120_000
+        )
+        server.kill()
+    with served(data) as server:
+        path = f"/api/binary/{given.sha256}"
+        assert HttpTransport(server.address).call("GET", path) == program.read_bytes()
+        client = Client.at(server.address, token)
+        wanted = body(resolved_new=None, new_signature=None, new_binary=given.sha256)
+        assert client.run(client.submit(wanted).id).args.new_binary == given.sha256
+        assert_unblocked(server)
+
+
 def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) -> None:
     weights = bytes(range(256)) * 8000
     file = tmp_path / f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue"

@@ -27,6 +27,22 @@ def test_what_was_written_is_read(blobs: FolderBlobs) -> None:
     assert blobs.path(key).name == key
 
 
+def test_pieces_become_one_blob_once_it_is_kept(blobs: FolderBlobs) -> None:
+    draft = blobs.draft()
+    draft.write(b"first ")
+    draft.write(b"second")
+    key = draft.keep()
+    draft.drop()
+    assert blobs.read(key) == b"first second"
+
+
+def test_a_dropped_draft_leaves_nothing(blobs: FolderBlobs, tmp_path: Path) -> None:
+    draft = blobs.draft()
+    draft.write(b"half")
+    draft.drop()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_equal_bytes_are_kept_twice(blobs: FolderBlobs) -> None:
     first, second = blobs.write(b"same"), blobs.write(b"same")
     blobs.remove(first)

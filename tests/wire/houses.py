@@ -20,7 +20,7 @@ from rookery.service.users import User
 from rookery.storage.memory import MemoryUsers
 from rookery.web import server
 from rookery.web.app import create_app
-from rookery.web.house import Basis, House
+from rookery.web.house import Basis, House, Limits
 from rookery.web.steps import Opened, Stairs, Step, opening
 from rookery.web.streams import Streams
 from tests.api_desks import make_api_desk
@@ -69,6 +69,7 @@ def make_house(
         clock=clock,
         log=log,
         streams=streams,
+        limits=Limits.with_uploads(16_000_000),
         secret_keys=lambda: (KEY,),
         database_answers=database_answers,
     )

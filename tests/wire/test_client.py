@@ -1,5 +1,6 @@
 """Our client and its commands, against a real server process on twins."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -73,6 +74,9 @@ def test_what_is_no_rookery_server_is_told(server: Server) -> None:
             del method, path, body
             return b"<html>"
 
+        def upload(self, method: str, path: str, file: Path) -> bytes:
+            return self.call(method, path + str(file))
+
     with pytest.raises(BadAnswer, match="elsewhere"):
         Client(Elsewhere()).runs()
 
@@ -99,6 +103,38 @@ def test_the_commands_submit_show_and_stop(
 
 
 @pytest.mark.usefixtures("surroundings")
+def test_two_programs_are_uploaded_and_play_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, base = tmp_path / "new", tmp_path / "base"
+    new.write_bytes(b"\x7fELF new" * 300_000)
+    base.write_bytes(b"\x7fELF base")
+    words = ["submit", f"--new={new}", f"--base={base}", "--tc=N=1000", "--json"]
+    assert frame.main(words) == 0
+    run_id = json.loads(capsys.readouterr().out)["id"]
+    assert frame.main(["runs", "show", run_id, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["new_tag"], shown["base_tag"], shown["kind"]) == ("new", "base", "sprt")
+    assert shown["args"]["new_binary"] == hashlib.sha256(new.read_bytes()).hexdigest()
+    assert "binary" in shown["needs"]
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_programs_of_one_name_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / folder / "engine" for folder in ("a", "b")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(file.parent.name)
+    assert frame.main(["submit", f"--new={files[0]}", f"--base={files[1]}", "--json"]) == 0
+    assert frame.main(["runs", "list", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out.splitlines()[-1])["runs"][0]
+    assert shown["new_tag"].startswith("engine-")
+    assert shown["new_tag"] != shown["base_tag"]
+
+
+@pytest.mark.usefixtures("surroundings")
 def test_the_commands_answer_scripts_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     flags = [
         "--new=idea",
@@ -121,7 +157,14 @@ def test_the_commands_answer_scripts_in_json(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    "words", [["nothing.json"], ["--set", "odd"], ["--spsa", "nothing.txt"], ["--token-file", "no"]]
+    "words",
+    [
+        ["nothing.json"],
+        ["--set", "odd"],
+        ["--spsa", "nothing.txt"],
+        ["--token-file", "no"],
+        ["--new=./nothing", "--base=master"],
+    ],
 )
 @pytest.mark.usefixtures("surroundings")
 def test_what_cannot_be_sent_is_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,7 @@ V1 = (
     "/api/v1/users",
     "/api/v1/engines",
     "/api/v1/engines/{name}",
+    "/api/v1/binaries",
 )
 
 

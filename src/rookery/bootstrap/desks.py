@@ -16,6 +16,8 @@ from rookery.service.fleet.primary import Store
 from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
+from rookery.service.sources.binaries import BinaryStore
+from rookery.service.sources.sources import Sources
 from rookery.service.tokens import Tokens
 from rookery.service.trust import Contributions, Trust
 from rookery.service.users import Users
@@ -43,6 +45,7 @@ class Keeping:
     engines: EngineRows
     games: Blobs
     net_files: Blobs
+    binaries: BinaryStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ def make_desks(
         nets=kept.nets,
         net_files=kept.net_files,
         downloads=Downloads(kept.nets),
+        sources=Sources(kept.binaries),
         streams=basis.streams,
         threads=threads,
         clock=clock,

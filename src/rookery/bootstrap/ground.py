@@ -13,8 +13,10 @@ from rookery.bootstrap.desks import Desks, Keeping, make_desks
 from rookery.boundary.domains import Declaration, Domain
 from rookery.logs import Log
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.sources.binaries import BinaryStore
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
+from rookery.storage.binaries import PostgresBinaries
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.contributions import PostgresContributions
 from rookery.storage.engines import PostgresEngines
@@ -169,6 +171,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresEngines(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
+                binaries=_binaries(settings, ground, basis),
             ),
             key=ground.seal_key(),
             is_primary=lease.is_held,
@@ -180,3 +183,9 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
             yield desks
         finally:
             await desks.fleet.close()
+
+
+def _binaries(settings: Settings, ground: Ground, basis: Basis) -> BinaryStore:
+    rows = PostgresBinaries(ground.pool(), ground.queries())
+    folder = FolderBlobs(settings.data / "blobs" / "binaries", basis.clock)
+    return BinaryStore(rows, folder, basis.threads, basis.clock)

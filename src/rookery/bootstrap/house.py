@@ -17,8 +17,10 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, LoopWatch
 from rookery.clock import SystemClock
 from rookery.logs import Log
+from rookery.service.sources.binaries import BinaryStore
 from rookery.service.trust import NoContributions
 from rookery.settings import Settings
+from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory import MemoryStore
@@ -30,7 +32,7 @@ from rookery.storage.queries import Queries
 from rookery.storage.users import PostgresUsers
 from rookery.web.app import create_app
 from rookery.web.hosts import hosts
-from rookery.web.house import Basis, House, PoolStats
+from rookery.web.house import Basis, House, Limits, PoolStats
 from rookery.web.proxies import proxies
 from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
@@ -121,6 +123,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         MemoryEngines(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
+        binaries=BinaryStore(MemoryBinaries(), MemoryBlobs(), basis.threads, basis.clock),
     )
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
     bridge: Opened[Bridge] = Opened("the bridge")
@@ -144,6 +147,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         base_url=settings.base_url,
         hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
         proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
+        limits=Limits.with_uploads(settings.upload_mb * 10**6),
         access_log=settings.access_log,
     )
 

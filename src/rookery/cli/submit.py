@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 
 from rookery.cli.calling import add_server, client_of
+from rookery.cli.submit_programs import programs_in, uploaded, with_defaults
 from rookery.core.complaint import Complaint
 
 TEXTS = (
-    ("--new", "new_tag", "TAG", "name of the new version"),
-    ("--base", "base_tag", "TAG", "name of the version it plays against"),
+    ("--new", "new_tag", "TAG|FILE", "name of the new version, or a program such as ./new"),
+    ("--base", "base_tag", "TAG|FILE", "what it plays against, likewise"),
     ("--new-commit", "resolved_new", "SHA", "its commit, 40 hex digits"),
     ("--base-commit", "resolved_base", "SHA", "the other commit"),
     ("--new-bench", "new_signature", "N", "nodes of its bench"),
@@ -45,7 +46,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "submit",
         help="create a run on a server",
         description="Creates a run from a JSON file, from flags, or from a file of which flags"
-        " change some fields. The fields are those that a run's `args` have.",
+        " change some fields. The fields are those that a run's `args` have. Where --new or"
+        " --base is a program on this machine, it is uploaded and played as it is.",
     )
     parser.add_argument("file", nargs="?", metavar="FILE", help="JSON with fields; - for stdin")
     for flag, field, metavar, purpose in TEXTS:
@@ -66,7 +68,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def run(parsed: argparse.Namespace) -> int:
-    made = client_of(parsed).submit(fields_of(parsed))
+    client, fields = client_of(parsed), fields_of(parsed)
+    if programs := programs_in(fields):
+        fields = uploaded(with_defaults(fields), programs, client)
+    made = client.submit(fields)
     if parsed.json:
         print(msgspec.json.encode(made).decode())
         return 0

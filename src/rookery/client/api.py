@@ -2,6 +2,7 @@
 
 import urllib.parse
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -28,6 +29,12 @@ class Client:
     def submit(self, args: Mapping[str, object]) -> v1.Made:
         """Create a run; `args` by the names that runs have."""
         return self._post(f"{ROOT}/runs", args, v1.Made)
+
+    def upload(self, program: Path) -> v1.Uploaded:
+        """Give a program to be played; `submit` names it by its hash."""
+        name = urllib.parse.urlencode({"name": program.name[:100]})
+        answer = self._transport.upload("POST", f"{ROOT}/binaries?{name}", program)
+        return self._decoded(answer, v1.Uploaded)
 
     def runs(
         self,

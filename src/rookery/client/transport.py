@@ -5,7 +5,9 @@ import socket
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Protocol
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Protocol
 
 import msgspec
 
@@ -24,6 +26,10 @@ class Transport(Protocol):
 
     def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """The answer's body; raises ApiRefused or ApiUnreachable."""
+        ...
+
+    def upload(self, method: str, path: str, file: Path) -> bytes:
+        """The same with a file as it is, however large."""
         ...
 
 
@@ -50,9 +56,24 @@ class HttpTransport:
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        kind = "" if body is None else "application/json"
+        return self._answer(lambda: self._request(method, path, body, kind))
+
+    def upload(self, method: str, path: str, file: Path) -> bytes:
+        with file.open("rb") as data:
+            size = file.stat().st_size
+
+            def made() -> urllib.request.Request:
+                request = self._request(method, path, data, "application/octet-stream")
+                # Without a length the pieces would be sent as chunks.
+                request.add_header("Content-Length", str(size))
+                return request
+
+            return self._answer(made)
+
+    def _answer(self, made: Callable[[], urllib.request.Request]) -> bytes:
         try:
-            request = self._request(method, path, body)
-            with self._opener.open(request, timeout=self._seconds) as answer:
+            with self._opener.open(made(), timeout=self._seconds) as answer:
                 received: bytes = answer.read(LARGEST_ANSWER)
                 return received
         except urllib.error.HTTPError as refused:
@@ -61,12 +82,14 @@ class HttpTransport:
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise ApiUnreachable(self.server, _reason(error)) from None
 
-    def _request(self, method: str, path: str, body: bytes | None) -> urllib.request.Request:
+    def _request(
+        self, method: str, path: str, body: bytes | IO[bytes] | None, kind: str
+    ) -> urllib.request.Request:
         if urllib.parse.urlsplit(self.server).scheme not in ("http", "https"):
             raise ValueError("its address does not begin with http:// or https://")
         headers = {"User-Agent": f"rookery/{__version__}", "Accept": "*/*"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+        if kind:
+            headers["Content-Type"] = kind
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         return urllib.request.Request(  # noqa: S310 - the scheme was looked at above

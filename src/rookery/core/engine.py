@@ -103,6 +103,9 @@ STOCKFISH = Engine(
     net_pattern=r"nn-[0-9a-f]{12}\.nnue",
 )
 
+UPLOADED = Engine(name="uploaded", bench=Bench(must_match=False))
+"""A program of which only its bytes are known: whoever uploads one need not write a record."""
+
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
@@ -114,7 +117,7 @@ class Catalogue:
         return self.engines.get(name) or Engine(name=name)
 
 
-STANDARD = Catalogue({STOCKFISH.name: STOCKFISH})
+STANDARD = Catalogue({engine.name: engine for engine in (STOCKFISH, UPLOADED)})
 
 
 def time_factor(reference_nps: float, machine_nps: float) -> float:

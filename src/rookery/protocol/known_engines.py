@@ -30,7 +30,9 @@ FLEDGLING = EngineRecord(
     memory=MemoryRecord(machine=128, process=96, thread=0),
     speed=SpeedRecord(reference=40_000),
 )
-BUILT_IN = (STOCKFISH, FLEDGLING)
+# Of a program that somebody uploaded nothing is known but its bytes.
+UPLOADED = EngineRecord(name=core.UPLOADED.name, bench=BenchRecord(must_match=False))
+BUILT_IN = (STOCKFISH, FLEDGLING, UPLOADED)
 
 
 def catalogue_of(records: Iterable[EngineRecord]) -> core.Catalogue:

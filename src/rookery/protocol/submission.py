@@ -48,7 +48,7 @@ class SubmittedArgs(HouseArgs, frozen=True, gc=False, kw_only=True, forbid_unkno
 
     new_tag: Filled
     base_tag: Filled
-    tests_repo: Filled
+    tests_repo: Filled | UnsetType = UNSET
     tc: Word
     new_tc: Word | UnsetType = UNSET
     num_games: Count | UnsetType = UNSET

@@ -112,6 +112,13 @@ class StopBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     message: Annotated[str, Meta(max_length=5000)] = ""
 
 
+class Uploaded(Struct, frozen=True, kw_only=True):
+    """A file that is kept, under the hash of its bytes."""
+
+    sha256: str
+    size: int
+
+
 class PurgeAnswer(Struct, frozen=True, kw_only=True):
     """What a purge took out."""
 

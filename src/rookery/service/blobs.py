@@ -9,6 +9,20 @@ class UnknownBlob(Exception):
     """There is no blob of that key."""
 
 
+class Draft(Protocol):
+    """A blob in the making, of which nobody hears before it is kept. All of it blocks."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def keep(self) -> str:
+        """Safe on the disk from here on; gives its key."""
+        ...
+
+    def drop(self) -> None:
+        """Nothing is left; after `keep` this does nothing."""
+        ...
+
+
 class Blobs(Protocol):
     """All of these block: call them in a thread.
 
@@ -18,6 +32,10 @@ class Blobs(Protocol):
 
     def write(self, data: bytes) -> str:
         """Keeps the bytes for good and gives their key."""
+        ...
+
+    def draft(self) -> Draft:
+        """For bytes that come in pieces."""
         ...
 
     def read(self, key: str) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rookery.clock import Clock
-from rookery.service.blobs import UnknownBlob
+from rookery.service.blobs import Draft, UnknownBlob
 from rookery.storage import faultpoints
 
 KEY_BYTES = 16
@@ -23,19 +23,12 @@ class FolderBlobs:
         self._clock = clock
 
     def write(self, data: bytes) -> str:
-        key = secrets.token_hex(KEY_BYTES)
-        place = self._place(key)
+        return written(self.draft(), data)
+
+    def draft(self) -> "FolderDraft":
+        place = self._place(secrets.token_hex(KEY_BYTES))
         self._make(place.parent)
-        unfinished = place.with_suffix(UNFINISHED)
-        with unfinished.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        faultpoints.reached("blob_before_rename")
-        unfinished.rename(place)
-        _sync(place.parent)
-        faultpoints.reached("blob_after_rename")
-        return key
+        return FolderDraft(place)
 
     def read(self, key: str) -> bytes:
         return self.path(key).read_bytes()
@@ -70,6 +63,41 @@ class FolderBlobs:
             _sync(folder.parent)
 
 
+class FolderDraft:
+    """A file under another name until it is whole."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._unfinished = place.with_suffix(UNFINISHED)
+        self._file = self._unfinished.open("xb")
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+
+    def keep(self) -> str:
+        with self._file as file:
+            file.flush()
+            os.fsync(file.fileno())
+        faultpoints.reached("blob_before_rename")
+        self._unfinished.rename(self._place)
+        _sync(self._place.parent)
+        faultpoints.reached("blob_after_rename")
+        return self._place.name
+
+    def drop(self) -> None:
+        self._file.close()
+        self._unfinished.unlink(missing_ok=True)
+
+
+def written(draft: Draft, data: bytes) -> str:
+    """All at once; a full disk leaves nothing behind."""
+    try:
+        draft.write(data)
+        return draft.keep()
+    finally:
+        draft.drop()
+
+
 def _sync(folder: Path) -> None:
     """A name is safe only once its folder is."""
     descriptor = os.open(folder, os.O_RDONLY)
@@ -86,9 +114,10 @@ class MemoryBlobs:
         self._kept: dict[str, bytes] = {}
 
     def write(self, data: bytes) -> str:
-        key = secrets.token_hex(KEY_BYTES)
-        self._kept[key] = data
-        return key
+        return written(self.draft(), data)
+
+    def draft(self) -> "MemoryDraft":
+        return MemoryDraft(self._kept)
 
     def read(self, key: str) -> bytes:
         if key not in self._kept:
@@ -104,3 +133,20 @@ class MemoryBlobs:
     def older_than(self, seconds: float) -> Iterator[str]:
         del seconds
         return iter(tuple(self._kept))
+
+
+class MemoryDraft:
+    def __init__(self, kept: dict[str, bytes]) -> None:
+        self._kept = kept
+        self._data = bytearray()
+
+    def write(self, data: bytes) -> None:
+        self._data += data
+
+    def keep(self) -> str:
+        key = secrets.token_hex(KEY_BYTES)
+        self._kept[key] = bytes(self._data)
+        return key
+
+    def drop(self) -> None:
+        self._data.clear()

@@ -1,15 +1,16 @@
 """Bodies in and out of the app: read within a time limit, JSON as typed values."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive
+from starlette.types import Message, Receive
 
 from rookery.boundary.offload import Threads
-from rookery.web.faults import BodyTooSlow, InvalidBody, MalformedJson
+from rookery.web.faults import BodyTooSlow, ClientLeft, InvalidBody, MalformedJson
 from rookery.web.scope import body_in, has_more
 
 T = TypeVar("T")
@@ -31,6 +32,30 @@ async def read_body(receive: Receive, seconds: float = BODY_SECONDS) -> bytes:
     except TimeoutError:
         raise BodyTooSlow from None
     return bytes(body)
+
+
+async def pieces(receive: Receive) -> AsyncIterator[bytes]:
+    """A large body as it comes; its size is limited further out."""
+    more = True
+    while more:
+        message = await next_message(receive)
+        yield body_in(message)
+        more = has_more(message)
+
+
+async def next_message(receive: Receive, seconds: float = BODY_SECONDS) -> Message:
+    """The next piece of a body; raises BodyTooSlow or ClientLeft."""
+    try:
+        async with asyncio.timeout(seconds):
+            return still_there(await receive())
+    except TimeoutError:
+        raise BodyTooSlow from None
+
+
+def still_there(message: Message) -> Message:
+    if message["type"] == "http.disconnect":
+        raise ClientLeft
+    return message
 
 
 async def read_json(request: Request, kind: type[T], threads: Threads) -> T:

@@ -72,6 +72,10 @@ class BodyTooSlow(Fault):
     """The body did not arrive in time."""
 
 
+class ClientLeft(Fault):
+    """The connection was closed before the body was whole."""
+
+
 class BodyTooLarge(Fault):
     """The body is larger than this address takes."""
 

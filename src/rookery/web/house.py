@@ -17,6 +17,7 @@ from rookery.web.api.worker.calls import LARGEST
 from rookery.web.api.worker.desk import Desk
 from rookery.web.hosts import Hosts, hosts
 from rookery.web.lifecycle import Lifecycle
+from rookery.web.paths import BINARIES_PATH
 from rookery.web.proxies import Proxies
 from rookery.web.steps import Opened, Stairs, Step
 from rookery.web.streams import Streams
@@ -33,13 +34,25 @@ class PoolStats:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a request may be. `bodies` names the paths that take more than the default."""
+    """How large a request may be. `bodies` names the paths that take more than the
+    default."""
 
     head_bytes: int = 32 * 1024
     headers: int = 100
     path_bytes: int = 8 * 1024
     body_bytes: int = 1024 * 1024
     bodies: dict[str, int] = field(default_factory=lambda: dict(LARGEST))
+    folders: dict[str, int] = field(default_factory=dict)
+    """The same for all paths right below one."""
+
+    @classmethod
+    def with_uploads(cls, most: int) -> "Limits":
+        """Where people may upload files of so many bytes."""
+        return cls(bodies=LARGEST | {BINARIES_PATH: most})
+
+    def largest_body(self, path: str) -> int:
+        below = self.folders.get(path.rpartition("/")[0], self.body_bytes)
+        return self.bodies.get(path, below)
 
 
 def always() -> bool:

@@ -27,6 +27,8 @@ class Operation:
     body: type | None = None
     path: Mapping[str, type] = field(default_factory=dict)
     query: Mapping[str, type] = field(default_factory=dict)
+    raw_body: bool = False
+    """Whether it takes bytes of any kind."""
     bearer: bool = False
     """Whether it answers 401 without a valid token."""
 
@@ -98,6 +100,8 @@ def _entry(operation: Operation) -> dict[str, object]:
         entry["parameters"] = parameters
     if operation.body is not None:
         entry["requestBody"] = {"required": True, "content": _json_content(operation.body)}
+    if operation.raw_body:
+        entry["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     if operation.bearer:
         entry["security"] = [{_BEARER: []}]
     return entry

@@ -20,6 +20,8 @@ WORKER_PATHS = frozenset(
 # Asked by load balancers and monitors, also while the server starts and stops.
 PROBE_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
+# What people upload is larger than anything else they send.
+BINARIES_PATH = "/api/v1/binaries"
 STATIC_PREFIX = "/static/"
 
 

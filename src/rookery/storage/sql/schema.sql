@@ -287,3 +287,13 @@ CREATE TABLE engines (
     changed_by text NOT NULL,
     removed boolean NOT NULL DEFAULT false
 );
+
+-- Uploaded programs by the SHA-256 of their bytes, which lie in blobs.
+CREATE TABLE binaries (
+    sha256 text PRIMARY KEY,
+    blob text NOT NULL UNIQUE,
+    size bigint NOT NULL,
+    name text NOT NULL,
+    user_name text NOT NULL,
+    created timestamptz NOT NULL
+);

@@ -17,6 +17,7 @@ from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FleetReads
 from rookery.service.nets import Downloads, Nets
 from rookery.service.pgns import Pgns
+from rookery.service.sources.sources import Sources
 from rookery.service.submission.identity import Chance
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.users import Users
@@ -47,6 +48,7 @@ class ApiDesk:
     nets: Nets
     net_files: Blobs
     downloads: Downloads
+    sources: Sources
     streams: Streams
     threads: Threads
     clock: Clock

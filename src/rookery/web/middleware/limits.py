@@ -56,7 +56,7 @@ class RequestLimits:
         self._hosts.check(scope)
         _check_address(scope, self._limits)
         _check_headers(scope, self._limits)
-        most = self._limits.bodies.get(path_of(scope), self._limits.body_bytes)
+        most = self._limits.largest_body(path_of(scope))
         _check_announced_length(scope, most)
         await self.app(scope, _counting(receive, most), send)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rookery.core.engine import STOCKFISH
 from rookery.core.plan import Draw, Resign
 from rookery.core.timecontrol import Clock, Nodes
 from rookery.protocol.faults import WireFault
@@ -12,6 +13,23 @@ def test_the_sides_are_new_and_base() -> None:
     new, base = plan_of().sides
     assert (new.tag, new.commit, new.signature) == ("idea", "a" * 40, "2050811")
     assert (base.tag, base.commit, base.signature) == ("master", "b" * 40, "2050812")
+
+
+def test_an_uploaded_program_needs_no_commit_no_bench_and_no_repository() -> None:
+    gone = dict.fromkeys(("resolved_base", "base_signature", "tests_repo"))
+    new, base = plan_of(base_binary="c" * 64, **gone).sides
+    assert (base.binary, base.commit, base.signature) == ("c" * 64, "c" * 40, "")
+    assert (new.engine, base.engine) == ("Stockfish", "uploaded")
+
+
+def test_both_sides_of_a_tune_are_the_program_that_was_uploaded() -> None:
+    tune = {"raw_params": "x,1,0,2,1,0.002"}
+    new, base = plan_of(new_binary="c" * 64, spsa=tune).sides
+    assert new.binary == base.binary == "c" * 64
+
+
+def test_without_a_repository_the_engines_own_is_meant() -> None:
+    assert plan_of(tests_repo=None).sides[0].repository == STOCKFISH.source
 
 
 def test_the_owner_is_who_asks_whatever_the_args_say() -> None:

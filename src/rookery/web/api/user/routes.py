@@ -5,10 +5,11 @@ from starlette.routing import BaseRoute, Route
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.user.files import FileEndpoints
 from rookery.web.api.user.runs import DocumentEndpoints
+from rookery.web.api.user.sources import SourceEndpoints
 
 
 def user_routes(desk: ApiDesk) -> list[BaseRoute]:
-    documents, files = DocumentEndpoints(desk), FileEndpoints(desk)
+    documents, files, sources = DocumentEndpoints(desk), FileEndpoints(desk), SourceEndpoints(desk)
     return [
         Route("/api/rate_limit", documents.rate_limit, methods=["GET"]),
         Route("/api/active_runs", documents.active_runs, methods=["GET"]),
@@ -21,4 +22,5 @@ def user_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route("/api/pgn/{name}", files.pgn, methods=["GET"]),
         Route("/api/run_pgns/{name}", files.run_pgns, methods=["GET"]),
         Route("/api/nn/{name}", files.nn, methods=["GET"]),
+        Route("/api/binary/{sha256}", sources.binary, methods=["GET"]),
     ]

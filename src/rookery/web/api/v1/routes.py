@@ -7,6 +7,8 @@ from rookery.web.api.v1.engines import EngineEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
+from rookery.web.api.v1.uploads import UploadEndpoints
+from rookery.web.paths import BINARIES_PATH
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
@@ -16,6 +18,7 @@ ENGINE = f"{ROOT}/engines/{{name}}"
 def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
     engines = EngineEndpoints(desk)
+    uploads = UploadEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),
         Route(f"{ROOT}/runs", found.listing, methods=["GET"]),
@@ -35,4 +38,5 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(ENGINE, engines.one, methods=["GET"]),
         Route(ENGINE, engines.put, methods=["PUT"]),
         Route(ENGINE, engines.remove, methods=["DELETE"]),
+        Route(BINARIES_PATH, uploads.binary, methods=["POST"]),
     ]

@@ -13,6 +13,7 @@ from rookery.protocol.submission import SUBMISSION, SubmittedArgs
 from rookery.service.bearers import Bearer
 from rookery.service.fleet.ports import FinishedQuery
 from rookery.service.submission import created, remarks_on
+from rookery.service.submission.preparation import Preparation
 from rookery.service.summaries import summary
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
@@ -51,7 +52,10 @@ class RunEndpoints:
         body = await read_body(request.receive)
         with refusals():
             large, make = len(body) > LARGE_SUBMISSION, self._made
-            made = await desk.threads.cpu(make, body, bearer) if large else make(body, bearer)
+            read = SUBMISSION.read
+            args = await desk.threads.cpu(read, body) if large else read(body)
+            args = await Preparation(desk.sources.binaries.rows).prepared(args)
+            made = await desk.threads.cpu(make, args, bearer) if large else make(args, bearer)
             run, approver = made.run, self._approver_of(bearer)
             await desk.fleet.submit(run, approver=approver)
         state = DisplayState.PAUSED if approver else DisplayState.PENDING
@@ -108,8 +112,8 @@ class RunEndpoints:
         run = await self._run(request)
         return PlainTextResponse(await desk.threads.cpu(summary, run, style))
 
-    def _made(self, body: bytes, bearer: Bearer) -> "_Made":
-        desk, args = self._desk, SUBMISSION.read(body)
+    def _made(self, args: SubmittedArgs, bearer: Bearer) -> "_Made":
+        desk = self._desk
         now, owner = desk.clock.now(), bearer.user.name
         around = replace(desk.around, catalogue=desk.engines.catalogue)
         run = created(args, owner, around, now=now, chance=desk.chance)

@@ -1,15 +1,14 @@
 """The body of a call: small ones in memory, large ones through a file, decoded in a thread."""
 
-import asyncio
 import tempfile
 from collections.abc import Callable
 from typing import IO, TypeVar
 
-from starlette.types import Message, Receive
+from starlette.types import Receive
 
 from rookery.boundary.offload import Threads
-from rookery.web.bodies import BODY_SECONDS, LARGE
-from rookery.web.faults import BodyTooLarge, BodyTooSlow, Fault
+from rookery.web.bodies import LARGE, next_message, still_there
+from rookery.web.faults import BodyTooLarge
 from rookery.web.scope import body_in, has_more
 
 T = TypeVar("T")
@@ -18,19 +17,15 @@ PIECE = 1024 * 1024
 """A large body is written to its file in pieces of about this size."""
 
 
-class ClientLeft(Fault):
-    """The connection was closed before the body was whole."""
-
-
 async def taken_in(
     receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
 ) -> T:
     """What the body says; raises BodyTooLarge beyond so many bytes."""
     # The first piece needs no time limit of its own: the connection has one up to there.
-    message = _present(await receive())
+    message = still_there(await receive())
     body, more = body_in(message), has_more(message)
     while more and len(body) <= LARGE:
-        message = await _next(receive)
+        message = await next_message(receive)
         body += body_in(message)
         more = has_more(message)
     if more:
@@ -50,7 +45,7 @@ async def _spooled(
         while more:
             if size > most:
                 raise BodyTooLarge
-            message = await _next(receive)
+            message = await next_message(receive)
             piece += body_in(message)
             size += len(body_in(message))
             more = has_more(message)
@@ -65,17 +60,3 @@ async def _spooled(
 def _decoded(file: IO[bytes], decode: Callable[[bytes], T]) -> T:
     file.seek(0)
     return decode(file.read())
-
-
-async def _next(receive: Receive) -> Message:
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return _present(await receive())
-    except TimeoutError:
-        raise BodyTooSlow from None
-
-
-def _present(message: Message) -> Message:
-    if message["type"] == "http.disconnect":
-        raise ClientLeft
-    return message

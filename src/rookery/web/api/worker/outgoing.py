@@ -180,6 +180,8 @@ def _ours(run: Run) -> HouseArgs:
     return HouseArgs(
         new_engine=_if(new.engine != STOCKFISH.name, new.engine),
         base_engine=_if(base.engine != STOCKFISH.name, base.engine),
+        new_binary=new.binary or UNSET,
+        base_binary=base.binary or UNSET,
         new_repo=_if(apart, new.repository),
         base_repo=_if(apart, base.repository),
         new_threads=UNSET if new.threads is None else new.threads,

@@ -1,0 +1,67 @@
+"""Programs on this machine as the sides of a run: uploaded first, then named by their hashes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rookery.client import Client
+from rookery.core.complaint import Complaint
+
+SIDES = (("new_tag", "new_binary"), ("base_tag", "base_binary"))
+ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": "UHO_Lichess_4852_v1.epd"}
+"""What two programs play by when nothing is said."""
+ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
+KINDS = frozenset({"sprt", "spsa", "num_games"})
+
+
+class NoProgram(Complaint):
+    """What should be a program is none."""
+
+    exit_code = 2
+
+
+def programs_in(fields: Mapping[str, object]) -> dict[str, Path]:
+    """The sides that name a file, by the field of their tag; raises NoProgram."""
+    named = {tag: fields.get(tag) for tag, _ in SIDES}
+    return {
+        tag: _program(text)
+        for tag, text in named.items()
+        if isinstance(text, str) and is_path(text)
+    }
+
+
+def is_path(text: str) -> bool:
+    """A branch may hold a slash too; a path begins as one does, or a file is there."""
+    begins = text.startswith(("./", "../", "/", "~"))
+    return begins or ("/" in text and Path(text).is_file())
+
+
+def with_defaults(fields: dict[str, object]) -> dict[str, object]:
+    kind = {} if KINDS & fields.keys() else {"sprt": ORDINARY_SPRT}
+    return {**ORDINARY, **kind, **fields}
+
+
+def uploaded(
+    fields: dict[str, object], programs: Mapping[str, Path], client: Client
+) -> dict[str, object]:
+    """The fields of a run between these programs. The same file is sent once."""
+    hashes = {path: client.upload(path).sha256 for path in set(programs.values())}
+    tags = {tag: path.name for tag, path in programs.items()}
+    binaries = {binary: hashes[programs[tag]] for tag, binary in SIDES if tag in programs}
+    return fields | _apart(tags, binaries) | binaries
+
+
+def _apart(tags: dict[str, str], binaries: dict[str, str]) -> dict[str, str]:
+    """Two programs of one name are told apart by their hashes."""
+    if len(set(tags.values())) == len(tags):
+        return tags
+    by_tag = dict(SIDES)
+    return {tag: f"{name}-{binaries[by_tag[tag]][:8]}" for tag, name in tags.items()}
+
+
+def _program(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_file():
+        raise NoProgram(f"There is no file {text}.")
+    if not path.stat().st_size:
+        raise NoProgram(f"{text} is empty.")
+    return path

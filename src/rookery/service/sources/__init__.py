@@ -1,0 +1,1 @@
+"""Where programs, openings and source trees come from: uploads, books, commits, archives."""

@@ -1,0 +1,62 @@
+"""Programs that people upload: known by the SHA-256 of their bytes, played as they are."""
+
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.service.blobs import Blobs
+from rookery.service.sources.uploads import received
+
+
+class EmptyUpload(Exception):
+    """There is nothing in this upload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A program; `name` is what its file was called, for people to read."""
+
+    sha256: str
+    blob: str
+    size: int
+    name: str
+    user: str
+    created: datetime
+
+
+class Binaries(Protocol):
+    """The rows. Any process may write them."""
+
+    async def by_hash(self, sha256: str) -> Binary | None: ...
+
+    async def add(self, binary: Binary) -> Binary:
+        """The one that is kept: where the same bytes were there before, that."""
+        ...
+
+    async def known(self, keys: Collection[str]) -> frozenset[str]:
+        """Those of the blobs that a row names."""
+        ...
+
+
+class BinaryStore:
+    """Takes programs in; the same bytes are kept once, whoever sends them."""
+
+    def __init__(self, rows: Binaries, blobs: Blobs, threads: Threads, clock: Clock) -> None:
+        self.rows = rows
+        self.blobs = blobs
+        self._threads = threads
+        self._clock = clock
+
+    async def take(self, pieces: AsyncIterator[bytes], name: str, user: str) -> Binary:
+        """Raises EmptyUpload."""
+        found = await received(pieces, self.blobs, self._threads)
+        new = Binary(found.sha256, found.blob, found.size, name, user, self._clock.now())
+        kept = await self.rows.add(new) if found.size else None
+        if kept is None or kept.blob != new.blob:
+            await self._threads.io(self.blobs.remove, new.blob)
+        if kept is None:
+            raise EmptyUpload
+        return kept

@@ -1,0 +1,64 @@
+"""Uploads: bytes that come in pieces, written down and digested in threads as they come."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from anyio import CancelScope
+
+from rookery.boundary.offload import Threads
+from rookery.service.blobs import Blobs, Draft
+
+AT_ONCE = 2**20
+"""Pieces are gathered up to this size, so that a thread is asked seldom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An upload that is safe on the disk; its key means nothing to anybody yet."""
+
+    blob: str
+    sha256: str
+    size: int
+
+
+class Intake:
+    """Takes one upload in; several threads write it, one after the other."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._digest = hashlib.sha256()
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._size += len(data)
+        self._draft.write(data)
+
+    def keep(self) -> Received:
+        return Received(self._draft.keep(), self._digest.hexdigest(), self._size)
+
+
+async def received(pieces: AsyncIterator[bytes], blobs: Blobs, threads: Threads) -> Received:
+    """The whole of it; whatever breaks off leaves nothing behind."""
+    draft = await threads.io(blobs.draft)
+    intake = Intake(draft)
+    try:
+        async for gathered in _gathered(pieces):
+            await threads.io(intake.write, gathered)
+        return await threads.io(intake.keep)
+    finally:
+        # Whoever gave up must not leave a file behind.
+        with CancelScope(shield=True):
+            await threads.io(draft.drop)
+
+
+async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    buffer = bytearray()
+    async for piece in pieces:
+        buffer += piece
+        if len(buffer) >= AT_ONCE:
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)

@@ -1,0 +1,14 @@
+-- name: binaries_by_hash
+-- One uploaded program by its SHA-256.
+SELECT sha256, blob, size, name, user_name AS user, created FROM binaries WHERE sha256 = $1;
+
+-- name: binaries_add
+-- A new program, or the one that was there before with the same bytes.
+INSERT INTO binaries (sha256, blob, size, name, user_name, created)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (sha256) DO UPDATE SET sha256 = excluded.sha256
+RETURNING sha256, blob, size, name, user_name AS user, created;
+
+-- name: binaries_known
+-- Those of the blobs that a program lies in.
+SELECT blob FROM binaries WHERE blob = ANY ($1::text[]);

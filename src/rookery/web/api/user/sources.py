@@ -1,0 +1,44 @@
+"""What workers fetch to play with, beside nets: programs that were uploaded."""
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.service.blobs import Blobs, UnknownBlob
+from rookery.web.api.desk import ApiDesk
+from rookery.web.api.user.pieces import piece_of, sent
+from rookery.web.faults import NotFound
+from rookery.web.scope import header
+
+BYTES = "application/octet-stream"
+NEVER_CHANGES = "private, max-age=31536000, immutable"
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+class SourceEndpoints:
+    """Each is known by its hash, so that whoever has it need not fetch it again."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @runs(Domain.STREAM, "a file is read piece by piece in threads")
+    async def binary(self, request: Request) -> Response:
+        sha256, store = str(request.path_params["sha256"]), self._desk.sources.binaries
+        found = await store.rows.by_hash(sha256) if _SHA256.fullmatch(sha256) else None
+        if found is None:
+            raise NotFound("There is no such program.")
+        headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
+        return await self._file(request, store.blobs, found.blob, found.size, headers)
+
+    async def _file(
+        self, request: Request, blobs: Blobs, key: str, size: int, headers: dict[str, str]
+    ) -> Response:
+        if header(request.scope, b"if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        try:
+            piece = await self._desk.threads.io(piece_of, blobs, key, size)
+        except UnknownBlob:
+            raise NotFound from None
+        return sent([piece], self._desk, BYTES, headers)

@@ -1,0 +1,43 @@
+"""Files that people give: programs to be played as they are."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.protocol import v1
+from rookery.service.sources.binaries import EmptyUpload
+from rookery.service.tokens import Scope
+from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.v1 import queries
+from rookery.web.api.v1.callers import bearer_of
+from rookery.web.bodies import json_answer, pieces
+from rookery.web.faults import BadRequest
+from rookery.web.openapi import Operation, described
+
+
+class UploadEndpoints:
+    """Bodies are written down piece by piece; none is ever held in memory as a whole."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation(
+            "Upload a program",
+            {201: v1.Uploaded},
+            raw_body=True,
+            query={"name": v1.Name},
+            bearer=True,
+        )
+    )
+    @runs(Domain.THREAD, "pieces are written and digested in threads")
+    async def binary(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        with refusals():
+            name = queries.name_in(request.query_params, "name")
+        try:
+            kept = await desk.sources.binaries.take(pieces(request.receive), name, bearer.user.name)
+        except EmptyUpload:
+            raise BadRequest("There is nothing in this upload.") from None
+        return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)

@@ -1,0 +1,40 @@
+"""Uploaded programs: one contract, held by PostgreSQL and by its twin in memory alike."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from rookery.service.sources.binaries import Binaries, Binary
+from rookery.storage.binaries import MemoryBinaries, PostgresBinaries
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from tests.database import pool_on
+
+pytestmark = pytest.mark.anyio
+
+BINARY = Binary("a" * 64, "blob", 5, "engine", "olga", datetime(2026, 3, 1, tzinfo=UTC))
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def binaries(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[Binaries]:
+    if request.param == "memory":
+        yield MemoryBinaries()
+        return
+    async with pool_on(database) as pool:
+        yield PostgresBinaries(pool, queries)
+
+
+async def test_an_added_program_comes_back_as_it_was(binaries: Binaries) -> None:
+    assert await binaries.add(BINARY) == BINARY
+    assert await binaries.by_hash(BINARY.sha256) == BINARY
+    assert await binaries.by_hash("b" * 64) is None
+
+
+async def test_the_first_of_equal_programs_stays(binaries: Binaries) -> None:
+    await binaries.add(BINARY)
+    assert await binaries.add(replace(BINARY, blob="other", user="sven")) == BINARY
+    assert await binaries.known(["blob", "other"]) == {"blob"}
