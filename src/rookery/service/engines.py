@@ -1,6 +1,6 @@
 """Engines: which ones this installation knows, live in memory, and who may change them.
 
-Two engines are built in; a stored record of the same name takes their place. What is removed is
+Some engines are built in; a stored record of the same name takes their place. What is removed is
 kept: a run of it may still be looked at, and its name stays with its team.
 """
 

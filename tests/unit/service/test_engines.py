@@ -30,9 +30,10 @@ def make_engines(*runs: Run, rows: MemoryEngines | None = None) -> Engines:
     return Engines(rows or MemoryEngines(), HandClock(), playing(*runs))
 
 
-async def test_two_engines_are_built_in() -> None:
+async def test_some_engines_are_built_in() -> None:
     engines = make_engines()
-    assert [record.name for record in await engines.list()] == ["Fledgling", "Stockfish"]
+    names = [record.name for record in await engines.list()]
+    assert names == ["Fledgling", "Stockfish", "uploaded"]
     assert engines.catalogue.record("Stockfish").speed.reference == 628_000
 
 

@@ -39,7 +39,8 @@ async def test_an_engine_is_written_read_and_removed(api: Api) -> None:
     found = await api.get("/api/v1/engines/Ethereal")
     assert msgspec.json.decode(found.content, type=EngineRecord).speed.reference == 1e6
     listed = msgspec.json.decode((await api.get("/api/v1/engines")).content, type=v1.EngineList)
-    assert [record.name for record in listed.engines] == ["Ethereal", "Fledgling", "Stockfish"]
+    names = [record.name for record in listed.engines]
+    assert names == ["Ethereal", "Fledgling", "Stockfish", "uploaded"]
     headers = dict(await api.headers(BORIS))
     gone = await api.visitor.delete("/api/v1/engines/Ethereal", headers=headers)
     assert gone.status_code == 200
