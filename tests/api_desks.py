@@ -16,6 +16,7 @@ from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
 from rookery.storage.memory import MemoryTokens
 from rookery.storage.nets import MemoryNets
+from rookery.storage.statistics import MemoryStatistics
 from rookery.web.api.desk import ApiDesk
 from rookery.web.streams import Streams
 from tests.desks import Back
@@ -43,6 +44,7 @@ def make_api_desk(
         games=_folder(files, "games", clock),
         nets=nets,
         net_files=_folder(files, "nets", clock),
+        statistics=MemoryStatistics(),
         downloads=Downloads(nets),
         sources=make_sources(files, threads, clock),
         streams=streams,

@@ -1,5 +1,6 @@
 """Rows of uploaded games, in PostgreSQL."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from rookery.storage.pgns import MemoryPgns, PostgresPgns
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
 from tests.database import pool_on
+from tests.storage.fleet.scenes import changed, finished, kept, opened
+from tests.unit.core.makers import make_run
 from tests.unit.service.fleet.stage import call_of, on_stage
 from tests.unit.web.fakes import HandClock
 
@@ -43,6 +46,18 @@ async def test_games_are_kept_for_their_time(database: Target, queries: Queries)
         await rows.add(pgn(1, "old", NOW - timedelta(days=11)))
         await rows.add(pgn(1, "new", NOW - timedelta(days=9)))
         assert [each.blob for each in await rows.expired(NOW, 10)] == ["old"]
+
+
+async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries: Queries) -> None:
+    run = finished("a", run=make_run("a"))
+    run = replace(run, updated=NOW - timedelta(hours=23))
+    async with opened(database, queries) as store, pool_on(database) as pool:
+        await kept(store, changed(run))
+        rows = PostgresPgns(pool, queries)
+        await rows.add(replace(pgn(1, "early", NOW - timedelta(days=3)), run=run.id))
+        assert await rows.expired(NOW, 10) == ()
+        (late,) = await rows.expired(NOW + timedelta(hours=2), 10)
+        assert late.blob == "early"
 
 
 async def test_games_of_a_task_of_ones_own_are_stored_and_orphans_swept(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ V1 = (
     "/api/v1/tasks",
     "/api/v1/workers",
     "/api/v1/actions",
+    "/api/v1/contributors",
     "/api/v1/users",
     "/api/v1/engines",
     "/api/v1/engines/{name}",

@@ -18,8 +18,9 @@ from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.sources import Sources
+from rookery.service.statistics import Accounting, Statistics
 from rookery.service.tokens import Tokens
-from rookery.service.trust import Contributions, Trust
+from rookery.service.trust import Trust
 from rookery.service.users import Users
 from rookery.settings import Settings
 from rookery.web.api.desk import ApiDesk
@@ -30,6 +31,7 @@ from rookery.web.house import Basis, always
 from rookery.web.steps import Opened, Step, opening
 
 CLEAN_UP_SECONDS = 3600.0
+COUNT_SECONDS = 900.0
 NOTE_SECONDS = 60.0
 
 
@@ -41,8 +43,8 @@ class Keeping:
     tokens: Tokens
     pgns: Pgns
     nets: Nets
-    contributions: Contributions
     engines: EngineRows
+    statistics: Statistics
     games: Blobs
     net_files: Blobs
     binaries: BinaryStore
@@ -86,9 +88,7 @@ def make_desks(
         threads=threads,
         clock=clock,
         is_primary=is_primary,
-        trusts=Trust(
-            kept.contributions, store.reads, clock, hours=float(settings.stop_run_cpu_hours)
-        ),
+        trusts=Trust(kept.statistics, clock, hours=float(settings.stop_run_cpu_hours)),
         machines=Machines(mind_quota=settings.mind_github_quota),
         payloads=Payloads(engines.told),
     )
@@ -102,6 +102,7 @@ def make_desks(
         games=kept.games,
         nets=kept.nets,
         net_files=kept.net_files,
+        statistics=kept.statistics,
         downloads=Downloads(kept.nets),
         sources=Sources(kept.binaries),
         streams=basis.streams,
@@ -114,15 +115,20 @@ def make_desks(
     return Desks(workers, api)
 
 
-def job_step(basis: Basis, desks: Desks) -> Step:
-    """What the fleet does by itself, until the process begins to stop."""
+def all_jobs(desks: Desks) -> tuple[Job, ...]:
+    """What is done by itself while the process serves."""
     workers, api = desks.workers, desks.api
-    jobs = (
+    return (
         *jobs_of(desks.fleet, workers.is_primary),
         Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
+        Job("user statistics", COUNT_SECONDS, Accounting(api.statistics, api.reads, api.clock)),
         Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
         Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
     )
+
+
+def job_step(basis: Basis, desks: Desks, jobs: tuple[Job, ...]) -> Step:
+    """The jobs, until the process begins to stop."""
     place: Opened[None] = Opened("the jobs")
     return opening(
         place,

@@ -18,7 +18,6 @@ from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
 from rookery.storage.binaries import PostgresBinaries
 from rookery.storage.blobs import FolderBlobs
-from rookery.storage.contributions import PostgresContributions
 from rookery.storage.engines import PostgresEngines
 from rookery.storage.fleet.store import open_fleet_store
 from rookery.storage.keyfile import key_in
@@ -30,6 +29,7 @@ from rookery.storage.pool import Pool, open_pool
 from rookery.storage.primacy import primacy
 from rookery.storage.problems import Problem
 from rookery.storage.queries import Queries
+from rookery.storage.statistics import PostgresStatistics
 from rookery.storage.target import Target
 from rookery.storage.tokens import PostgresTokens
 from rookery.storage.users import PostgresUsers
@@ -167,8 +167,8 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresTokens(pool, queries),
                 PostgresPgns(pool, queries),
                 PostgresNets(pool, queries),
-                PostgresContributions(pool, queries),
                 PostgresEngines(pool, queries),
+                PostgresStatistics(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
                 binaries=_binaries(settings, ground, basis),

@@ -9,7 +9,7 @@ from functools import partial
 
 from starlette.applications import Starlette
 
-from rookery.bootstrap.desks import Desks, Keeping, job_step, make_desks
+from rookery.bootstrap.desks import Desks, Keeping, all_jobs, job_step, make_desks
 from rookery.bootstrap.ground import Ground, ground_steps
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.domains import Declaration, Domain
@@ -17,8 +17,8 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, LoopWatch
 from rookery.clock import SystemClock
 from rookery.logs import Log
+from rookery.service.fleet.jobs import Job
 from rookery.service.sources.binaries import BinaryStore
-from rookery.service.trust import NoContributions
 from rookery.settings import Settings
 from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import MemoryBlobs
@@ -29,6 +29,7 @@ from rookery.storage.nets import MemoryNets
 from rookery.storage.pgns import MemoryPgns
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
+from rookery.storage.statistics import MemoryStatistics
 from rookery.storage.users import PostgresUsers
 from rookery.web.app import create_app
 from rookery.web.hosts import hosts
@@ -73,7 +74,11 @@ def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -
 
 
 def upper_steps(
-    basis: Basis, bridge: Opened[Bridge], watch: Opened[LoopWatch], desks: Desks
+    basis: Basis,
+    bridge: Opened[Bridge],
+    watch: Opened[LoopWatch],
+    desks: Desks,
+    jobs: tuple[Job, ...],
 ) -> tuple[Step, ...]:
     """The upper floor: the crossings between the loop and threads, and the jobs."""
     return (
@@ -89,7 +94,7 @@ def upper_steps(
             "answers a thread that asks four times a second",
             lambda: LoopWatch(partial(_tell_blockage, basis.log)),
         ),
-        job_step(basis, desks),
+        job_step(basis, desks, jobs),
     )
 
 
@@ -119,13 +124,14 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         MemoryTokens(users),
         MemoryPgns(),
         MemoryNets(),
-        NoContributions(),
         MemoryEngines(),
+        MemoryStatistics(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
         binaries=BinaryStore(MemoryBinaries(), MemoryBlobs(), basis.threads, basis.clock),
     )
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
+    jobs = all_jobs(desks)
     bridge: Opened[Bridge] = Opened("the bridge")
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(
@@ -135,13 +141,14 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         threads=basis.threads,
         bridge=bridge,
         watch=watch,
-        stairs=Stairs(upper_steps(basis, bridge, watch, desks), basis.threads, basis.log),
+        stairs=Stairs(upper_steps(basis, bridge, watch, desks, jobs), basis.threads, basis.log),
         ground_steps=ground_steps(settings, Ground(), basis),
         clock=basis.clock,
         log=basis.log,
         secret_keys=partial(_keys, secrets.token_bytes(32)),
         database_answers=_answer_at_once,
         gates=(desks.workers.gate,),
+        jobs=jobs,
         lifecycle=basis.lifecycle,
         streams=basis.streams,
         base_url=settings.base_url,

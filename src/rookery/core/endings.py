@@ -1,5 +1,6 @@
 """How tasks and runs end, and what is told about it."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from rookery.core import lifecycle
@@ -65,6 +66,10 @@ def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
     if not moved.changed:
         return Changes()
     run, before = moved.run, working.runs().get(moved.run.id)
+    ended = before is not None and run.status.finished
+    if ended:
+        # How long its games are kept counts from here.
+        run = replace(run, updated=now)
     closings = working.settle(run, now)
     excess = tuple(
         excess_event(run, task, now)
@@ -72,7 +77,6 @@ def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
         for task in closing.tasks
         if task.results.excessive()
     )
-    ended = before is not None and run.status.finished
     return Changes(
         runs=(run,),
         closings=closings,

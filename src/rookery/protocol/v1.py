@@ -197,6 +197,26 @@ class ActionList(Struct, frozen=True, kw_only=True):
     actions: tuple[ActionEntry, ...]
 
 
+class ContributorEntry(Struct, frozen=True, kw_only=True):
+    """What a user's machines gave to runs that are over, how fast they play now, and how many
+    tests the user submitted."""
+
+    user: str
+    games: int
+    core_hours: float
+    tests: int
+    games_per_hour: float
+    last: datetime | UnsetType = UNSET
+
+
+class ContributorList(Struct, frozen=True, kw_only=True):
+    """A page of contributors, those who gave most first."""
+
+    contributors: tuple[ContributorEntry, ...]
+    page: int
+    more: bool
+
+
 class UserEntry(Struct, frozen=True, kw_only=True):
     """What users may know of one another; the rest is there for approvers only."""
 

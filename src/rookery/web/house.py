@@ -11,6 +11,7 @@ from rookery.boundary.watch import LoopWatch
 from rookery.clock import Clock
 from rookery.logs import Log
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.jobs import Job
 from rookery.service.users import Users
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.calls import LARGEST
@@ -88,6 +89,7 @@ class House:
     watch: Opened[LoopWatch] = field(default_factory=lambda: Opened("watch"))
     meter: LoopMeter = field(default_factory=LoopMeter)
     gates: tuple[Gate, ...] = ()
+    jobs: tuple[Job, ...] = ()
     pool: Callable[[], PoolStats | None] = lambda: None
     is_primary: Callable[[], bool] = always
     lifecycle: Lifecycle = field(default_factory=Lifecycle)

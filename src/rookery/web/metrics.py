@@ -1,7 +1,7 @@
 """The figures of one process as Prometheus metric families."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
 from prometheus_client import generate_latest
@@ -20,6 +20,7 @@ from rookery.boundary.gate import GateStats
 from rookery.boundary.histogram import Histogram
 from rookery.boundary.meter import LoopTime
 from rookery.boundary.offload import LimiterStats
+from rookery.service.fleet.jobs import Job
 from rookery.web.house import House, PoolStats
 from rookery.web.traffic import BOUNDS, Key, Tally, Traffic
 
@@ -41,6 +42,7 @@ class Figures:
     lag: Histogram | None
     longest_lag: float
     loop_times: dict[str, LoopTime]
+    jobs: tuple[Job, ...]
     pool: PoolStats | None
     primary: bool
 
@@ -56,6 +58,7 @@ def figures(house: House, traffic: Traffic) -> Figures:
         lag=house.watch().histogram() if house.watch.is_open else None,
         longest_lag=house.watch().longest if house.watch.is_open else 0.0,
         loop_times=house.meter.times(),
+        jobs=tuple(replace(job) for job in house.jobs),
         pool=house.pool(),
         primary=house.is_primary(),
     )
@@ -83,6 +86,7 @@ class _Snapshot(Collector):
         yield from _bridge(shown.bridge)
         yield from _lag(shown.lag, shown.longest_lag)
         yield from _loop_times(shown.loop_times)
+        yield from _jobs(shown.jobs)
         yield from _pool(shown.pool)
 
 
@@ -169,6 +173,15 @@ def _loop_times(times: dict[str, LoopTime]) -> Iterator[Metric]:
     yield _by_name(_COUNTER, "rookery_loop_seconds", "Spent on the loop", seconds)
     yield _by_name(_COUNTER, "rookery_loop_calls", "Calls measured", calls)
     yield _by_name(_GAUGE, "rookery_loop_longest_step_seconds", "Longest at a stretch", longest)
+
+
+def _jobs(jobs: tuple[Job, ...]) -> Iterator[Metric]:
+    done = ((job.name, job.done) for job in jobs)
+    failed = ((job.name, job.failed) for job in jobs)
+    seconds = ((job.name, job.spent_seconds) for job in jobs)
+    yield _by_name(_COUNTER, "rookery_jobs_done", "Background jobs that went well", done)
+    yield _by_name(_COUNTER, "rookery_jobs_failed", "Background jobs that failed", failed)
+    yield _by_name(_COUNTER, "rookery_jobs_seconds", "How long jobs took", seconds)
 
 
 def _pool(pool: PoolStats | None) -> Iterator[Metric]:

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.unit.core.rehearsal import OFTEN, Rehearsal, rehearse
 
-DIGEST = "528116e27f90543542808a19d1a2cf04c3ed58acacef3ef389995709d4bd7331"
+DIGEST = "6200d5b3bed14ef4d539293eb06c6b3199b3d02d87a903f03d4455e3d071a4ba"
 
 
 def test_ten_thousand_operations_always_end_in_the_same_state() -> None:

@@ -8,8 +8,11 @@ import pytest
 
 from rookery.core.lifecycle import Actor
 from rookery.protocol import v1
+from rookery.service.fleet.chores import Chores
+from rookery.service.statistics import Contributor, Period
 from rookery.service.tokens import Scope
-from tests.unit.core.makers import make_machine
+from rookery.storage.statistics import MemoryStatistics
+from tests.unit.core.makers import NOW, make_machine
 from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
 
@@ -28,6 +31,7 @@ PUBLIC = (
     "/api/v1/tasks?run={run}",
     "/api/v1/workers",
     "/api/v1/actions",
+    "/api/v1/contributors",
 )
 
 
@@ -99,6 +103,23 @@ async def test_actions_are_filtered(api: Api, query: str, count: int) -> None:
 @pytest.mark.parametrize("query", ["?before=yesterday", "?run=x", "?size=0"])
 async def test_a_bad_filter_is_refused(api: Api, query: str) -> None:
     assert (await api.get(f"/api/v1/actions{query}")).status_code == 400
+
+
+async def test_contributors_are_listed_with_their_present_pace(api: Api) -> None:
+    given = Contributor("wanda", 640, 12.5, 1, NOW)
+    statistics = api.desk.statistics
+    assert isinstance(statistics, MemoryStatistics)
+    statistics.contributors[Period.MONTH] += [given, replace(given, user_name="zed")]
+    await api.submitted()
+    await api.granted(make_machine(user="wanda", nps=628_000.0))
+    await Chores(api.fleet).measure_speeds()
+    answer = await api.get("/api/v1/contributors?period=month&size=1")
+    page = msgspec.json.decode(answer.content, type=v1.ContributorList)
+    (wanda,) = page.contributors
+    assert (wanda.user, wanda.games, wanda.core_hours, page.more) == ("wanda", 640, 12.5, True)
+    assert wanda.games_per_hour > 0
+    rest = (await api.get("/api/v1/contributors")).content
+    assert msgspec.json.decode(rest, type=v1.ContributorList).contributors == ()
 
 
 async def test_users_are_listed_to_users(api: Api) -> None:

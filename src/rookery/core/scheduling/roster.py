@@ -116,8 +116,15 @@ class Roster:
         """What a machine played before the server was started, for when it asks again."""
         self._recalled[short_name] = (set(seen), last)
 
-    def forget(self, before: datetime, is_active: Callable[[TaskKey], object]) -> None:
-        """Drop machines that have not asked since and are not at work."""
-        for name, seat in list(self._seats.items()):
-            if seat.asked < before and not (seat.task and is_active(seat.task)):
+    def names(self) -> tuple[str, ...]:
+        """The short names of all machines that are remembered."""
+        return tuple(self._seats)
+
+    def forget(
+        self, names: Iterable[str], before: datetime, is_active: Callable[[TaskKey], object]
+    ) -> None:
+        """Drop those of the machines that have not asked since and are not at work."""
+        for name in names:
+            seat = self._seats.get(name)
+            if seat and seat.asked < before and not (seat.task and is_active(seat.task)):
                 del self._seats[name]

@@ -1,6 +1,7 @@
 """The fleet: the one door through which runs, tasks and blocks change; one per primary."""
 
 import asyncio
+from collections.abc import Mapping
 
 from rookery.clock import Clock
 from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
@@ -30,6 +31,8 @@ class Fleet(WorkerCalls, Commands):
         self._ended = Remembered(clock, MOST_RUNS_REMEMBERED)
         self._one_at_a_time = asyncio.Lock()
         self.pulses: dict[str, Pulse] = {}
+        self.user_paces: Mapping[str, float] = {}
+        """Games a minute that users' machines play now, as worked out once a minute."""
 
     def pulse(self, run_id: str) -> Pulse:
         """How fast a run moves; known a minute after it began."""

@@ -127,7 +127,8 @@ class Commands(Views):
                 move = decide(run, now)
                 if move.run is run and not move.events:
                     return Done(run)
-                return Done(move.run, Batch(command.settle(tenure.working, move, now)))
+                changes = command.settle(tenure.working, move, now)
+                return Done(changes.runs[-1] if changes.runs else run, Batch(changes))
 
             return await self.answer(moved)
 

@@ -162,6 +162,10 @@ class FleetReads(Protocol):
         """All tasks of a run, in the order of their numbers."""
         ...
 
+    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        """Tasks of a run from a number on, as many as there are up to a count."""
+        ...
+
     async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
         """A page of a list; what a tune's values were on the way is left out."""
         ...

@@ -52,6 +52,11 @@ class Views(Primary):
         await self.settle(tenure)
         return found or await self._store.reads.task(run_id, task_id)
 
+    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        """Tasks of a run from a number on; it may have a hundred thousand."""
+        await self.settle(self.enter())
+        return await self._store.reads.task_page(run_id, first, count)
+
     async def own_task(self, call: TaskCall) -> Task:
         """The caller's task, active or not; raises UnknownRun, UnknownTask or ForeignTask."""
         task = await self.task(call.run, call.task)

@@ -188,6 +188,10 @@ class MemoryReads:
     async def tasks(self, run_id: str) -> tuple[Task, ...]:
         return tuple(self._rows.of_run(run_id))
 
+    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        wanted = range(first, first + count)
+        return tuple(task for task in self._rows.of_run(run_id) if task.id in wanted)
+
     async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
         return tuple(each for key, each in self._rows.bad.items() if key[0] == run_id)
 

@@ -75,6 +75,10 @@ class PostgresReads:
     async def tasks(self, run_id: str) -> tuple[Task, ...]:
         return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
 
+    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        rows = await self._fetch("tasks_page", run_id, first, first + count)
+        return await _decoded(rows, task_of)
+
     async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
         return await _decoded(await self._fetch("bad_tasks_of_run", run_id), bad_task_of)
 

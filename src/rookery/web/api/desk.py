@@ -18,6 +18,7 @@ from rookery.service.fleet.ports import FleetReads
 from rookery.service.nets import Downloads, Nets
 from rookery.service.pgns import Pgns
 from rookery.service.sources.sources import Sources
+from rookery.service.statistics import Statistics
 from rookery.service.submission.identity import Chance
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.users import Users
@@ -47,6 +48,7 @@ class ApiDesk:
     games: Blobs
     nets: Nets
     net_files: Blobs
+    statistics: Statistics
     downloads: Downloads
     sources: Sources
     streams: Streams

@@ -50,9 +50,9 @@ def test_machines_that_went_away_are_forgotten_unless_at_work() -> None:
     roster = Roster()
     roster.sit(make_task("one"), {})
     roster.arrive(make_machine("idle"), NOW)
-    roster.forget(later(1), is_active=lambda key: key == ("one", 0))
+    roster.forget(roster.names(), later(1), is_active=lambda key: key == ("one", 0))
     assert [seat.machine for seat in roster.seats()] == [MACHINE]
-    roster.forget(later(1), is_active=lambda key: False)
+    roster.forget(roster.names(), later(1), is_active=lambda key: False)
     assert not list(roster.seats())
 
 

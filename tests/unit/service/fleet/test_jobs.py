@@ -3,7 +3,8 @@
 import pytest
 
 from rookery.core.answers import GO_ON
-from rookery.service.fleet.jobs import Chores, Job, Listening, attempt
+from rookery.service.fleet.chores import Chores, Listening
+from rookery.service.fleet.jobs import Job, attempt
 from tests.unit.core.makers import make_machine, pairs, run_id
 from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
 

@@ -254,6 +254,10 @@ SELECT * FROM present_tasks WHERE run = $1 AND id = $2;
 -- All tasks of a run.
 SELECT * FROM present_tasks WHERE run = $1 ORDER BY id;
 
+-- name: tasks_page
+-- Tasks of a run whose numbers lie in a range.
+SELECT * FROM present_tasks WHERE run = $1 AND id >= $2 AND id < $3 ORDER BY id;
+
 -- name: tasks_last_seen
 -- When tasks of a run gave a sign of life.
 SELECT id, seen FROM tasks WHERE run = $1 AND seen IS NOT NULL;

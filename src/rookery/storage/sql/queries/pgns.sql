@@ -15,16 +15,19 @@ SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY task, id;
 SELECT blob FROM pgns WHERE blob = ANY ($1::text[]);
 
 -- name: pgns_expired
--- Uploads past their time: a day after a run's end, ten for long games or deleted runs, else fifty.
+-- Uploads past their time: a day after a run's end, or ten for long games or deleted runs; fifty
+-- after they came in while a run goes on.
 SELECT pgns.run, pgns.task, pgns.blob, pgns.size, pgns.at
 FROM pgns
 LEFT JOIN runs ON runs.id = pgns.run
-WHERE pgns.at < $1::timestamptz - CASE
-    WHEN runs.id IS NULL OR runs.deleted THEN interval '10 days'
-    WHEN runs.finished AND runs.tc_base >= 20 THEN interval '10 days'
-    WHEN runs.finished THEN interval '1 day'
-    ELSE interval '50 days'
-END
+WHERE pgns.at < $1::timestamptz - interval '1 day'
+AND CASE WHEN runs.finished THEN greatest(pgns.at, runs.updated) ELSE pgns.at END
+    < $1::timestamptz - CASE
+        WHEN runs.id IS NULL OR runs.deleted THEN interval '10 days'
+        WHEN runs.finished AND runs.tc_base >= 20 THEN interval '10 days'
+        WHEN runs.finished THEN interval '1 day'
+        ELSE interval '50 days'
+    END
 ORDER BY pgns.at
 LIMIT $2;
 

@@ -11,12 +11,13 @@ from rookery.protocol import v1
 from rookery.protocol.fields import RunId
 from rookery.protocol.user.action_filter import All, Compare, Expression, Order
 from rookery.service.fleet.at_play import tasks_at_play
+from rookery.service.statistics import Period
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import bearer_of, visitor_of
 from rookery.web.api.v1.runs import PAGING
-from rookery.web.api.v1.views import action_of, task_of, user_of, workers_of
+from rookery.web.api.v1.views import action_of, contributor_of, task_of, user_of, workers_of
 from rookery.web.bodies import json_answer
 from rookery.web.openapi import Operation, described
 
@@ -49,12 +50,12 @@ class ListEndpoints:
         return await desk.threads.cpu(_tasks_answer, found, page, more=count > end)
 
     async def _tasks_of(self, run_id: str, first: int, end: int) -> tuple[tuple[Task, ...], int]:
-        """A page of a run's tasks and how many it has. One by one, because a run may have a
-        hundred thousand and whoever asks for some must not make us load them all."""
+        """A page of a run's tasks and how many it has."""
         fleet = self._desk.fleet
         count = (await fleet.known_run(run_id)).tally.tasks
-        found = [await fleet.task(run_id, number) for number in range(first, min(end, count))]
-        return tuple(task for task in found if task is not None), count
+        if first >= count:
+            return (), count
+        return await fleet.task_page(run_id, first, min(end, count) - first), count
 
     @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
     @runs(Domain.THREAD, "the list is made in a thread")
@@ -83,6 +84,26 @@ class ListEndpoints:
             _, size = queries.page_in(query)
             found = await desk.reads.actions(_wanted(query), limit=size)
         return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
+
+    @described(
+        Operation(
+            "Whose machines gave most to runs that are over, in all or in the last thirty days",
+            {200: v1.ContributorList},
+            query={"period": Period, **PAGING},
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def contributors(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        await visitor_of(request, desk.bearers)
+        with refusals():
+            period = queries.choice(query, "period", Period)
+            page, size = queries.page_in(query)
+        found = await desk.statistics.page(period, (page - 1) * size, size + 1)
+        paces = desk.fleet.user_paces
+        shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
+        more = len(found) > size
+        return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
 
     @described(Operation("Everybody with an account", {200: v1.UserList}, bearer=True))
     @runs(Domain.LOOP, "awaits one query")

@@ -33,6 +33,7 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(f"{ROOT}/tasks", lists.tasks, methods=["GET"]),
         Route(f"{ROOT}/workers", lists.workers, methods=["GET"]),
         Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
+        Route(f"{ROOT}/contributors", lists.contributors, methods=["GET"]),
         Route(f"{ROOT}/users", lists.users, methods=["GET"]),
         Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
         Route(ENGINE, engines.one, methods=["GET"]),

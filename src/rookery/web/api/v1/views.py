@@ -22,6 +22,7 @@ from rookery.protocol.user.actions import ActionDocument
 from rookery.protocol.user.elo import FixedElo
 from rookery.service.fleet.views import Pulse
 from rookery.service.groups import is_approver
+from rookery.service.statistics import Contributor
 from rookery.service.users import User
 from rookery.web.api.documents import args_document
 from rookery.web.api.elo import fixed_elo, live_elo_of
@@ -154,6 +155,17 @@ def action_of(action: ActionDocument) -> v1.ActionEntry:
         task=action.task_id,
         worker=action.worker,
         message=action.message,
+    )
+
+
+def contributor_of(who: Contributor, games_per_minute: float) -> v1.ContributorEntry:
+    return v1.ContributorEntry(
+        user=who.user_name,
+        games=who.games,
+        core_hours=finite(who.core_hours),
+        tests=who.tests,
+        games_per_hour=finite(60 * games_per_minute),
+        last=who.last or UNSET,
     )
 
 

@@ -1,0 +1,113 @@
+"""What users' machines gave to the fleet: counted by a job once a run is over, never live
+(contract 13.4)."""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rookery.clock import Clock
+from rookery.core.rates import core_hours
+from rookery.core.run import Run
+from rookery.service.fleet.ports import FleetReads
+
+RUNS_AT_A_TIME = 20
+MONTH = timedelta(days=30)
+
+
+class Period(enum.StrEnum):
+    """Over which time sums are kept."""
+
+    ALL = "all"
+    MONTH = "month"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A run that is over and not counted yet, with the number of its row."""
+
+    run: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What one user's machines played in a run, and when they reported last."""
+
+    user_name: str
+    games: int
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """The same with the time that it took."""
+
+    user_name: str
+    games: int
+    core_hours: float
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Contributor:
+    """A user as lists of contributors show them; `tests` are runs they submitted."""
+
+    user_name: str
+    games: int
+    core_hours: float
+    tests: int
+    last: datetime | None
+
+
+class Statistics(Protocol):
+    """The rows. Any process may write them."""
+
+    async def due(self, limit: int) -> tuple[Due, ...]:
+        """Runs that are over and were not counted as they are now."""
+        ...
+
+    async def played(self, run_id: str) -> tuple[Played, ...]: ...
+
+    async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
+        """Puts these in the place of what the run was counted for before."""
+        ...
+
+    async def sum_up(self, since: datetime) -> None:
+        """Adds up anew, over all time and since then."""
+        ...
+
+    async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
+        """Those who gave most come first."""
+        ...
+
+    async def core_hours(self, user: str) -> float:
+        """What the user's machines gave in all, as far as it was counted."""
+        ...
+
+
+class Accounting:
+    """The job: a few runs at a time, so that a first count of many years is no great effort."""
+
+    def __init__(self, rows: Statistics, reads: FleetReads, clock: Clock) -> None:
+        self._rows = rows
+        self._reads = reads
+        self._clock = clock
+
+    async def __call__(self) -> None:
+        while due := await self._rows.due(RUNS_AT_A_TIME):
+            for each in due:
+                await self._count(each)
+        await self._rows.sum_up(self._clock.now() - MONTH)
+
+    async def _count(self, due: Due) -> None:
+        run = await self._reads.run(due.run)
+        assert run is not None, due
+        played = await self._rows.played(due.run)
+        await self._rows.credit(due, [_credit(run, each) for each in played])
+
+
+def _credit(run: Run, played: Played) -> Credit:
+    hours = core_hours(run, played.games)
+    return Credit(played.user_name, played.games, hours, played.last)

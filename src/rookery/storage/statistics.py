@@ -1,0 +1,72 @@
+"""What users' machines gave, in PostgreSQL, and a twin in memory for houses without one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rookery.service.statistics import Contributor, Credit, Due, Period, Played
+from rookery.storage.fence import Fence
+from rookery.storage.pool import Pool
+from rookery.storage.queries import Queries
+
+
+class PostgresStatistics:
+    def __init__(self, pool: Pool, queries: Queries) -> None:
+        self._pool = pool
+        self._queries = queries
+        self._fence = Fence(pool, queries)
+
+    async def due(self, limit: int) -> tuple[Due, ...]:
+        rows = await self._pool.fetch(self._queries["credits_due"], limit)
+        return tuple(Due(**row) for row in rows)
+
+    async def played(self, run_id: str) -> tuple[Played, ...]:
+        rows = await self._pool.fetch(self._queries["credits_played"], run_id)
+        return tuple(Played(**row) for row in rows)
+
+    async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
+        values = [(due.run, c.user_name, c.games, c.core_hours, c.last) for c in credits_]
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["credits_drop"], due.run)
+            await connection.executemany(self._queries["credits_add"], values)
+            await connection.execute(self._queries["credits_done"], due.run, due.sequence)
+
+    async def sum_up(self, since: datetime) -> None:
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["statistics_clear"])
+            await connection.execute(self._queries["statistics_sum_up"], since)
+
+    async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
+        rows = await self._pool.fetch(self._queries["statistics_page"], period.value, count, first)
+        return tuple(Contributor(**row) for row in rows)
+
+    async def core_hours(self, user: str) -> float:
+        hours = await self._pool.fetchval(self._queries["statistics_hours"], user)
+        return float(hours or 0)
+
+
+class MemoryStatistics:
+    """Counts nothing by itself: what a test puts in is what there is."""
+
+    def __init__(self) -> None:
+        self.contributors: dict[Period, list[Contributor]] = {each: [] for each in Period}
+
+    async def due(self, limit: int) -> tuple[Due, ...]:
+        del limit
+        return ()
+
+    async def played(self, run_id: str) -> tuple[Played, ...]:
+        del run_id
+        return ()
+
+    async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
+        """Nothing is ever due."""
+
+    async def sum_up(self, since: datetime) -> None:
+        """Nothing was counted."""
+
+    async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
+        return tuple(self.contributors[period][first : first + count])
+
+    async def core_hours(self, user: str) -> float:
+        found = (each for each in self.contributors[Period.ALL] if each.user_name == user)
+        return sum(each.core_hours for each in found)

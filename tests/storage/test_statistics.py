@@ -1,0 +1,104 @@
+"""What users' machines gave, counted from rows as the group commit writes them."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+
+from rookery.core.rates import core_hours
+from rookery.core.run import Run
+from rookery.core.task import Task
+from rookery.service.statistics import Accounting, Contributor, Period
+from rookery.storage.fleet.store import FleetStore
+from rookery.storage.queries import Queries
+from rookery.storage.statistics import PostgresStatistics
+from rookery.storage.target import Target
+from tests.database import pool_on
+from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
+from tests.unit.core.makers import NOW, make_run, pairs
+from tests.unit.web.fakes import HandClock
+
+pytestmark = pytest.mark.anyio
+
+OVER = finished("a")
+OWNER = OVER.plan.owner
+ME = make_task(OVER).machine.user
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    store: FleetStore
+    rows: PostgresStatistics
+    count: Accounting
+    clock: HandClock
+
+    async def write(self, run: Run, *tasks: Task) -> None:
+        await kept(self.store, changed(played(run, *tasks), *tasks))
+
+    async def of(self, user: str, period: Period = Period.ALL) -> Contributor | None:
+        found = {each.user_name: each for each in await self.rows.page(period, 0, 10)}
+        return found.get(user)
+
+
+@pytest.fixture
+async def books(database: Target, queries: Queries) -> AsyncIterator[Books]:
+    clock = HandClock()
+    clock.move(seconds=(NOW - clock.now()).total_seconds())
+    async with opened(database, queries) as store, pool_on(database) as pool:
+        rows = PostgresStatistics(pool, queries)
+        yield Books(store, rows, Accounting(rows, store.reads, clock), clock)
+
+
+def closed(number: int, games: int, user: str = "", *, run: Run = OVER, bad: bool = False) -> Task:
+    task = make_task(run, number).closed()
+    machine = replace(task.machine, user=user or ME)
+    return replace(task, results=pairs(even=games // 2), machine=machine, bad=bad)
+
+
+async def test_games_and_hours_are_credited_to_the_machines_user(books: Books) -> None:
+    await books.write(OVER, closed(0, 6), closed(1, 10, bad=True), closed(2, 18, "bob"))
+    await books.count()
+    mine, bobs = await books.of(ME), await books.of("bob")
+    assert mine is not None
+    assert bobs is not None
+    assert (mine.games, bobs.games) == (6, 18)
+    assert mine.core_hours == pytest.approx(core_hours(OVER, 6))
+    assert await books.rows.core_hours("bob") == pytest.approx(core_hours(OVER, 18))
+
+
+async def test_the_tests_a_user_submitted_are_counted(books: Books) -> None:
+    await books.write(OVER)
+    await books.write(make_run("b"))
+    await books.count()
+    owner = await books.of(OWNER)
+    assert owner is not None
+    assert (owner.tests, owner.games) == (2, 0)
+
+
+async def test_a_run_that_goes_on_is_not_counted_yet(books: Books) -> None:
+    run = make_run("b")
+    await books.write(run, closed(0, 6, "bob", run=run))
+    await books.count()
+    assert await books.of("bob") is None
+
+
+async def test_a_run_that_changed_is_counted_again_and_once(books: Books) -> None:
+    await books.write(OVER, closed(0, 6, "bob"))
+    await books.count()
+    await books.count()
+    await books.write(OVER, closed(0, 6, "bob"), closed(1, 8, "bob"))
+    await books.count()
+    found = await books.of("bob")
+    assert found is not None
+    assert found.games == 14
+
+
+async def test_a_month_later_only_the_sum_of_all_time_is_left(books: Books) -> None:
+    await books.write(OVER, closed(0, 6, "bob"))
+    await books.count()
+    assert await books.of("bob", Period.MONTH) == await books.of("bob")
+    books.clock.move(seconds=timedelta(days=31).total_seconds())
+    await books.count()
+    assert await books.of("bob", Period.MONTH) is None
+    assert await books.of("bob") is not None
