@@ -7,6 +7,7 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
+from rookery.service.events import Bus
 from rookery.service.nets import Downloads
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.sources import Sources
@@ -33,13 +34,15 @@ def make_api_desk(
     files: Path | None = None,
 ) -> ApiDesk:
     """Files lie in a folder where one is given, because only those are sent piece by piece."""
-    nets = MemoryNets()
+    nets, bus = MemoryNets(), Bus(back.store.reads)
+    back.store.hears.append(bus)
     return ApiDesk(
         fleet=back.desk.fleet,
         reads=back.store.reads,
         users=users,
         bearers=Bearers(tokens or MemoryTokens(users), users, clock),
         engines=back.engines,
+        bus=bus,
         pgns=back.pgns,
         games=_folder(files, "games", clock),
         nets=nets,

@@ -14,11 +14,13 @@ from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
 from rookery.logs import Log
+from rookery.service.events import Bus
 from rookery.service.passwords import Passwords
 from rookery.service.tokens import Tokens
 from rookery.service.users import User
 from rookery.storage.memory import MemoryUsers
 from rookery.web import server
+from rookery.web.api.desk import ApiDesk
 from rookery.web.app import create_app
 from rookery.web.house import Basis, House, Limits
 from rookery.web.steps import Opened, Stairs, Step, opening
@@ -49,23 +51,24 @@ def make_house(
     threads, log, users = Threads(), log or RecordedLog(), users or MemoryUsers()
     clock, streams = clock or SystemClock(), Streams()
     back = back or make_back(users=users, threads=threads, clock=clock, log=log)
+    api = make_api_desk(
+        back,
+        users,
+        threads=threads,
+        clock=clock,
+        streams=streams,
+        tokens=tokens,
+        files=files,
+    )
     bridge: Opened[Bridge] = Opened("bridge")
     crossing = opening(bridge, "bridge", "threads may call the loop", open_bridge)
     return House(
         users=users,
         workers=back.desk,
-        api=make_api_desk(
-            back,
-            users,
-            threads=threads,
-            clock=clock,
-            streams=streams,
-            tokens=tokens,
-            files=files,
-        ),
+        api=api,
         threads=threads,
         bridge=bridge,
-        stairs=Stairs((crossing, back.step(), *steps), threads, log),
+        stairs=Stairs((crossing, back.step(), event_step(api), *steps), threads, log),
         clock=clock,
         log=log,
         streams=streams,
@@ -73,6 +76,11 @@ def make_house(
         secret_keys=lambda: (KEY,),
         database_answers=database_answers,
     )
+
+
+def event_step(api: ApiDesk) -> Step:
+    place: Opened[Bus] = Opened("events")
+    return opening(place, "events", "as in the real house", api.bus.opened)
 
 
 def in_memory_site(app: Starlette, house: House) -> tuple[server.Site, Basis]:

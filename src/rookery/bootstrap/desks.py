@@ -10,6 +10,7 @@ from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.credentials import Credentials
 from rookery.service.engines import EngineRows, Engines
+from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job, jobs_of, working_off
 from rookery.service.fleet.primary import Store
@@ -19,6 +20,7 @@ from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.sources import Sources
 from rookery.service.statistics import Accounting, Statistics
+from rookery.service.tidings import Channel, Tidings
 from rookery.service.tokens import Tokens
 from rookery.service.trust import Trust
 from rookery.service.users import Users
@@ -70,6 +72,7 @@ def make_desks(
     *,
     key: bytes,
     is_primary: Callable[[], bool] = always,
+    bus: Bus | None = None,
 ) -> Desks:
     """Desks whose fleet is not opened yet."""
     clock, threads = basis.clock, basis.threads
@@ -80,6 +83,7 @@ def make_desks(
     bearers = Bearers(kept.tokens, kept.users, clock)
     credentials = Credentials(kept.users, passwords, bearers, clock, key)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
+    forget_by_tidings(basis.tidings, credentials, bearers)
     workers = Desk(
         fleet=fleet,
         credentials=credentials,
@@ -98,6 +102,7 @@ def make_desks(
         users=kept.users,
         bearers=bearers,
         engines=engines,
+        bus=bus or Bus(store.reads, basis.log),
         pgns=kept.pgns,
         games=kept.games,
         nets=kept.nets,
@@ -113,6 +118,32 @@ def make_desks(
         nets_elsewhere=settings.nets_url or "",
     )
     return Desks(workers, api)
+
+
+def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Bearers) -> None:
+    """Whoever changes an account, from whichever process: within a moment it counts here."""
+
+    def user(name: str) -> None:
+        credentials.forget(name)
+        bearers.forget_all()
+
+    def token(_id: str) -> None:
+        credentials.forget_tokens()
+        bearers.forget_all()
+
+    def everything() -> None:
+        credentials.forget_all()
+        bearers.forget_all()
+
+    tidings.on(Channel.USERS, user, everything)
+    tidings.on(Channel.TOKENS, token, everything)
+
+
+def event_step(desks: Desks) -> Step:
+    """The bus on which live pages and streams hang."""
+    place: Opened[Bus] = Opened("the event bus")
+    why = "remembers what changed last; after a gap it awaits the rows"
+    return opening(place, "events", why, desks.api.bus.opened)
 
 
 def all_jobs(desks: Desks) -> tuple[Job, ...]:

@@ -12,16 +12,21 @@ from functools import partial
 from rookery.bootstrap.desks import Desks, Keeping, make_desks
 from rookery.boundary.domains import Declaration, Domain
 from rookery.logs import Log
+from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.sources.binaries import BinaryStore
+from rookery.service.tidings import Channel
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
 from rookery.storage.binaries import PostgresBinaries
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.engines import PostgresEngines
+from rookery.storage.fleet.notices import pass_on
+from rookery.storage.fleet.reads import PostgresReads
 from rookery.storage.fleet.store import open_fleet_store
 from rookery.storage.keyfile import key_in
 from rookery.storage.lease import Lease
+from rookery.storage.listening import Listening
 from rookery.storage.migrations import Migration
 from rookery.storage.nets import PostgresNets
 from rookery.storage.pgns import PostgresPgns
@@ -53,6 +58,7 @@ class Ground:
     seal_key: Opened[bytes] = field(default_factory=lambda: Opened("the seal key"))
     lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
     desks: Opened[Desks] = field(default_factory=lambda: Opened("the desks"))
+    listening: Opened[Listening] = field(default_factory=lambda: Opened("the listening"))
     given_up: list[str] = field(default_factory=list)
     """What ended for good while the server ran, so that the server ends too."""
 
@@ -108,6 +114,12 @@ def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step
             lambda: open_desks(settings, ground, basis),
             seconds=8.0,
         ),
+        opening(
+            ground.listening,
+            "listening",
+            "one connection of its own hears what other processes tell",
+            lambda: _listen(ground, basis, instance),
+        ),
     )
 
 
@@ -147,6 +159,12 @@ def _hold_lease(
     return primacy(lease, force=settings.database_url is None, log=log.info)
 
 
+def _listen(ground: Ground, basis: Basis, instance: str) -> AbstractAsyncContextManager[Listening]:
+    bus = ground.desks().api.bus
+    basis.tidings.on(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
+    return Listening(ground.target(), basis.tidings, instance=instance, log=basis.log.info).opened()
+
+
 @asynccontextmanager
 async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncIterator[Desks]:
     """The fleet on its rows, and what workers and programs need besides."""
@@ -157,7 +175,10 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
         for fleet in opened:
             fleet.lost(reason)
 
-    async with open_fleet_store(pool, queries, lease, lost=lost, log=basis.log.info) as store:
+    bus = Bus(PostgresReads(pool, queries), basis.log)
+    async with open_fleet_store(
+        pool, queries, lease, lost=lost, hears=(bus,), log=basis.log.info
+    ) as store:
         desks = make_desks(
             settings,
             basis,
@@ -175,6 +196,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
             ),
             key=ground.seal_key(),
             is_primary=lease.is_held,
+            bus=bus,
         )
         await desks.api.engines.load()
         await desks.fleet.open()

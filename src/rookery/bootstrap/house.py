@@ -9,7 +9,14 @@ from functools import partial
 
 from starlette.applications import Starlette
 
-from rookery.bootstrap.desks import Desks, Keeping, all_jobs, job_step, make_desks
+from rookery.bootstrap.desks import (
+    Desks,
+    Keeping,
+    all_jobs,
+    event_step,
+    job_step,
+    make_desks,
+)
 from rookery.bootstrap.ground import Ground, ground_steps
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.domains import Declaration, Domain
@@ -94,6 +101,7 @@ def upper_steps(
             "answers a thread that asks four times a second",
             lambda: LoopWatch(partial(_tell_blockage, basis.log)),
         ),
+        event_step(desks),
         job_step(basis, desks, jobs),
     )
 
@@ -151,6 +159,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         jobs=jobs,
         lifecycle=basis.lifecycle,
         streams=basis.streams,
+        tidings=basis.tidings,
         base_url=settings.base_url,
         hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
         proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),

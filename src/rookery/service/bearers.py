@@ -86,14 +86,20 @@ class Bearers:
         if uses:
             await self._tokens.note_uses(uses)
 
+    def forget_all(self) -> None:
+        """A user or a token has changed; each is one look at the database away."""
+        self._found.forget_all()
+
     async def _look(self, secret: str) -> _Found:
         if len(secret) > LONGEST or not secret.startswith((PREFIX, WORKER_PREFIX)):
             return _Found()
         digest = digest_of(secret)
         found = self._found.get(digest)
         if found is None:
+            looked_at = self._found.forgotten
             found = await self._look_up(digest)
-            self._found.put(digest, found, REMEMBERED_SECONDS)
+            if looked_at == self._found.forgotten:
+                self._found.put(digest, found, REMEMBERED_SECONDS)
         return found
 
     async def _look_up(self, digest: bytes) -> _Found:

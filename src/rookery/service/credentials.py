@@ -95,10 +95,22 @@ class Credentials:
                 self._keep(seal)
 
     def forget(self, name: str) -> None:
-        """The user has changed."""
+        """The user has changed; what was wrong before may be right now."""
         self._rows.forget(name)
+        self._wrong.forget_all()
+
+    def forget_tokens(self) -> None:
+        """A token has changed, and nothing here says which seals were made with it."""
+        self._right_tokens.forget_all()
+        self._wrong.forget_all()
+
+    def forget_all(self) -> None:
+        """Anything may have changed. Seals stay: they are right as long as their hash is."""
+        self._rows.forget_all()
+        self.forget_tokens()
 
     async def _look(self, name: str, password: str, client: str, attempt: str) -> Verified:
+        looked_at = self._forgotten()
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
         seal = self._seal(name, password, hashed)
@@ -108,9 +120,9 @@ class Credentials:
         else:
             right = seal in self._right or await self._matches(name, hashed, password, client)
         if user is None or not right:
-            self._wrong.put(attempt, True, WRONG_SECONDS)
+            self._wrong.put(attempt, True, WRONG_SECONDS if looked_at == self._forgotten() else 0)
             raise WrongCredentials
-        self._remember(user, seal, is_token=is_token)
+        self._remember(user, seal, is_token=is_token, fresh=looked_at == self._forgotten())
         return Verified(in_good_standing(user), "" if is_token else seal)
 
     async def _matches(self, name: str, hashed: str, password: str, client: str) -> bool:
@@ -120,12 +132,17 @@ class Credentials:
             self._attempts.refund(client, name)
         return right
 
-    def _remember(self, user: User, seal: str, *, is_token: bool) -> None:
-        self._rows.put(user.name, user, USER_SECONDS)
-        if is_token:
-            self._right_tokens.put(seal, True, TOKEN_SECONDS)
-        else:
+    def _forgotten(self) -> int:
+        """Changes when something did: what was looked up before it may be of the past."""
+        return self._rows.forgotten + self._right_tokens.forgotten
+
+    def _remember(self, user: User, seal: str, *, is_token: bool, fresh: bool) -> None:
+        if not is_token:
             self._keep(seal)
+        elif fresh:
+            self._right_tokens.put(seal, True, TOKEN_SECONDS)
+        if fresh:
+            self._rows.put(user.name, user, USER_SECONDS)
 
     def _keep(self, seal: str) -> None:
         self._right.pop(seal, None)

@@ -24,6 +24,8 @@ class Remembered(Generic[K, V]):
         self._clock = clock
         self._most = most
         self._kept: OrderedDict[K, _Kept[V]] = OrderedDict()
+        self.forgotten = 0
+        """How often something was to be forgotten: what was looked up before is of no use then."""
 
     def get(self, key: K) -> V | None:
         kept = self._kept.get(key)
@@ -36,4 +38,9 @@ class Remembered(Generic[K, V]):
             self._kept.popitem(last=False)
 
     def forget(self, key: K) -> None:
+        self.forgotten += 1
         self._kept.pop(key, None)
+
+    def forget_all(self) -> None:
+        self.forgotten += 1
+        self._kept.clear()

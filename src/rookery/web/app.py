@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.service.login import Login
 from rookery.service.passwords import Passwords
+from rookery.service.tidings import Channel
 from rookery.web.answers import answer_to
 from rookery.web.api.description import openapi
 from rookery.web.api.metrics import metrics
@@ -111,6 +112,8 @@ def make_kit(house: House) -> Kit:
     assets = read_assets()
     # Only ever compared within this process.
     passwords = Passwords(house.threads, house.clock, key=secrets.token_bytes(32))
+    standing = Standing(house.users, house.clock, key=lambda: house.secret_keys()[-1])
+    house.tidings.on(Channel.USERS, standing.forget, standing.forget_all)
     return Kit(
         house=house,
         assets=assets,
@@ -118,7 +121,7 @@ def make_kit(house: House) -> Kit:
         traffic=Traffic(),
         seal=Seal(house.secret_keys, house.clock),
         readiness=Readiness(house.lifecycle, house.database_answers, house.clock),
-        standing=Standing(house.users, house.clock, key=lambda: house.secret_keys()[-1]),
+        standing=standing,
         login=Login(house.users, passwords, house.clock),
     )
 

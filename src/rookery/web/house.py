@@ -12,6 +12,7 @@ from rookery.clock import Clock
 from rookery.logs import Log
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job
+from rookery.service.tidings import Tidings
 from rookery.service.users import Users
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.calls import LARGEST
@@ -69,6 +70,7 @@ class Basis:
     log: Log
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     streams: Streams = field(default_factory=Streams)
+    tidings: Tidings = field(default_factory=Tidings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ class House:
     is_primary: Callable[[], bool] = always
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     streams: Streams = field(default_factory=Streams)
+    tidings: Tidings = field(default_factory=Tidings)
     base_url: str | None = None
     hosts: Hosts = field(default_factory=lambda: hosts(None))
     proxies: Proxies = field(default_factory=Proxies)

@@ -37,6 +37,10 @@ class Standing:
         """To be called when a user was changed here or elsewhere."""
         self._marks.forget(name)
 
+    def forget_all(self) -> None:
+        """To be called when a change may have been missed."""
+        self._marks.forget_all()
+
     async def _look_up(self, name: str) -> str:
         user = await self._users.by_name(name)
         return "" if user is None or user.blocked else self.mark(user)

@@ -42,6 +42,9 @@ class Script:
             raise self.error
         self.written.append((gathered, following, sequence))
 
+    def begin(self, sequence: int) -> None:
+        """The store says it, not the group commit."""
+
     def add(self, sequence: int, runs: Iterable[str]) -> None:
         self.told.append((sequence, set(runs)))
 
@@ -53,7 +56,7 @@ def script() -> Script:
 
 @pytest.fixture
 async def commits(script: Script) -> AsyncIterator[GroupCommit]:
-    found = GroupCommit(script, script, sequence=100, limits=LIMITS, lost=script.losses.append)
+    found = GroupCommit(script, [script], sequence=100, limits=LIMITS, lost=script.losses.append)
     yield found
     await found.end("the test is over")
 
@@ -129,7 +132,7 @@ async def test_a_full_queue_takes_nothing(commits: GroupCommit, script: Script) 
 
 
 async def test_a_queue_whose_oldest_change_waits_too_long_takes_nothing(script: Script) -> None:
-    commits = GroupCommit(script, script, limits=replace(LIMITS, seconds=0.0))
+    commits = GroupCommit(script, [script], limits=replace(LIMITS, seconds=0.0))
     script.going.clear()
     commits.put(result(1))
     await asyncio.sleep(0.001)

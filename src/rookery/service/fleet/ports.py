@@ -1,6 +1,6 @@
 """What the fleet needs of a store: one group commit, and reads of what was committed."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -147,6 +147,27 @@ class FinishedQuery:
     """Engines that the reader may not know of."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedRuns:
+    """By run the last commit that changed it, up to a commit; not all of them unless complete."""
+
+    sequence: int
+    runs: Mapping[str, int]
+    complete: bool = True
+
+
+class Hears(Protocol):
+    """Who is told about what was committed."""
+
+    def begin(self, sequence: int) -> None:
+        """A new tenure goes on from this commit, whoever told of the ones before."""
+        ...
+
+    def add(self, sequence: int, runs: Iterable[str]) -> None:
+        """A commit that changed these runs."""
+        ...
+
+
 class FleetReads(Protocol):
     """Reads of committed rows."""
 
@@ -198,4 +219,8 @@ class FleetReads(Protocol):
 
     async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
         """How the batches of a run were played, in the order they came in."""
+        ...
+
+    async def changed(self, after: int, most: int) -> ChangedRuns:
+        """The runs that commits after this one changed, the latest of them."""
         ...

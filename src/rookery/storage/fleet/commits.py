@@ -14,12 +14,12 @@ A waiter that is cancelled leaves; what it put is committed without it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from rookery.boundary.histogram import Histogram
-from rookery.service.fleet.ports import Batch, QueueFull, StateLost
+from rookery.service.fleet.ports import Batch, Hears, QueueFull, StateLost
 from rookery.storage import faultpoints
 from rookery.storage.fleet.backlog import Backlog, Slice
 from rookery.storage.fleet.gathering import Gathered
@@ -65,12 +65,6 @@ class Writes(Protocol):
     async def write(self, gathered: Gathered, following: Slice, sequence: int) -> None: ...
 
 
-class Hears(Protocol):
-    """Who is told about what was committed."""
-
-    def add(self, sequence: int, runs: Iterable[str]) -> None: ...
-
-
 @dataclass(slots=True)
 class Round:
     """Changes that are committed together, and those who wait for it."""
@@ -94,7 +88,7 @@ class GroupCommit:
     def __init__(
         self,
         writer: Writes,
-        notices: Hears,
+        hearers: Collection[Hears],
         *,
         sequence: int = 0,
         limits: Limits = STANDARD_LIMITS,
@@ -102,7 +96,7 @@ class GroupCommit:
         log: Log = quiet,
     ) -> None:
         self._writer = writer
-        self._notices = notices
+        self._hearers = hearers
         self._limits = limits
         self._lost = lost
         self._log = log
@@ -236,7 +230,8 @@ class GroupCommit:
         )
         round_.end(well=True)
         if size:
-            self._notices.add(round_.last, round_.gathered.touched())
+            for hearer in self._hearers:
+                hearer.add(round_.last, round_.gathered.touched())
 
     def _lose(self, reason: str) -> None:
         if self._is_lost:

@@ -23,8 +23,10 @@ from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 from rookery.protocol.user.finished import LTC_SECONDS
 from rookery.service.fleet.ports import (
     Batch,
+    ChangedRuns,
     Correction,
     FinishedQuery,
+    Hears,
     Provenance,
     QueueFull,
     Recalled,
@@ -53,8 +55,12 @@ class MemoryRows:
     blocks: dict[str, str] = field(default_factory=dict)
     recalled: dict[str, Recalled] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
+    sequence: int = 0
+    sequences: dict[str, int] = field(default_factory=dict)
+    """By run, the last commit that changed it."""
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: Batch) -> set[str]:
+        """Gives the runs that were changed."""
         changes = batch.changes
         self.runs |= {run.id: run for run in changes.runs}
         self.tasks |= {(task.run, task.id): task for task in changes.tasks}
@@ -71,6 +77,9 @@ class MemoryRows:
                 self.blocks[block.short_name] = block.message
         for sample in batch.samples:
             self._thin(sample)
+        self.sequence += 1
+        self.sequences |= {run.id: self.sequence for run in changes.runs}
+        return {run.id for run in changes.runs} | {task.run for task in changes.tasks}
 
     def _close(self, keys: Iterable[TaskKey]) -> None:
         for key in keys:
@@ -97,13 +106,14 @@ class MemoryCommits:
         *,
         most_changes: int = MOST_CHANGES,
         lost: Callable[[str], object] = lambda _reason: None,
+        hears: Collection[Hears] = (),
     ) -> None:
         self._rows = rows
+        self._hears = hears
         self._most_changes = most_changes
         self._lost = lost
         self._queue: list[Batch] = []
-        self._issued = 0
-        self._committed = 0
+        self._issued = self._committed = rows.sequence
         self._broken = False
         self._going = asyncio.Event()
         self._going.set()
@@ -146,7 +156,9 @@ class MemoryCommits:
 
     def _flush(self) -> None:
         for batch in self._queue:
-            self._rows.write(batch)
+            changed = self._rows.write(batch)
+            for hearer in self._hears:
+                hearer.add(self._rows.sequence, changed)
         self._queue.clear()
         if not self._broken:
             self._committed = self._issued
@@ -230,6 +242,11 @@ class MemoryReads:
         places = self._rows.samples.get(run_id, {})
         return tuple(places[each] for each in sorted(places))
 
+    async def changed(self, after: int, most: int) -> ChangedRuns:
+        later = {run: at for run, at in self._rows.sequences.items() if at > after}
+        latest = sorted(later.items(), key=lambda pair: -pair[1])
+        return ChangedRuns(self._rows.sequence, dict(latest[:most]), len(latest) <= most)
+
     async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
         return tuple(each for each in self._rows.provenance if each.run == run_id)
 
@@ -241,11 +258,14 @@ class MemoryStore:
         self.rows = rows or MemoryRows()
         self.reads = MemoryReads(self.rows)
         self.commits = MemoryCommits(self.rows)
+        self.hears: list[Hears] = []
 
     async def take(self) -> MemoryCommits:
         """Ends the commits given before; what they had not written is lost."""
         self.commits.lose("another has taken the fence")
-        self.commits = MemoryCommits(self.rows)
+        self.commits = MemoryCommits(self.rows, hears=self.hears)
+        for hearer in self.hears:
+            hearer.begin(self.rows.sequence)
         return self.commits
 
     async def close(self) -> None:

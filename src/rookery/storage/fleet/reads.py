@@ -17,6 +17,7 @@ from rookery.core.task import Task
 from rookery.protocol.user.action_filter import Expression
 from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 from rookery.service.fleet.ports import (
+    ChangedRuns,
     Correction,
     FinishedQuery,
     Provenance,
@@ -110,6 +111,13 @@ class PostgresReads:
 
     async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
         return await _decoded(await self._fetch("provenance_of_run", run_id), provenance_of)
+
+    async def changed(self, after: int, most: int) -> ChangedRuns:
+        # Asked first: what is committed in between is then told twice, and not missed.
+        sequence = await self._pool.fetchval(self._queries["commits_sequence"])
+        rows = await self._fetch("runs_changed", after, most + 1)
+        found = {row["id"]: row["sequence"] for row in rows[:most]}
+        return ChangedRuns(sequence, found, complete=len(rows) <= most)
 
     async def _unfinished(self) -> tuple[Run, ...]:
         rows = await self._fetch("runs_unfinished")

@@ -1,9 +1,10 @@
 """The fleet's rows in PostgreSQL: what the primary opens once and takes up again after a loss."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
+from rookery.service.fleet.ports import Hears
 from rookery.storage.fleet.commits import STANDARD_LIMITS, CommitStats, GroupCommit, Limits
 from rookery.storage.fleet.notices import Notices
 from rookery.storage.fleet.reads import PostgresReads
@@ -33,6 +34,7 @@ class FleetStore:
         *,
         limits: Limits = STANDARD_LIMITS,
         lost: OnLoss = ignored,
+        hears: Collection[Hears] = (),
         log: Log = quiet,
     ) -> None:
         self.reads = PostgresReads(pool, queries)
@@ -43,6 +45,7 @@ class FleetStore:
         self._lost = lost
         self._log = log
         self._notices = Notices(pool, queries, log=log)
+        self._hearers = (self._notices, *hears)
         self._commits: GroupCommit | None = None
 
     async def take(self) -> GroupCommit:
@@ -52,10 +55,13 @@ class FleetStore:
         self._notices.start()
         fence = await self._lease.take()
         self.reads.recovery = Recovery(fence, self._queries, log=self._log)
+        sequence = await self._sequence()
+        for hearer in self._hearers:
+            hearer.begin(sequence)
         self._commits = GroupCommit(
             Writer(fence, self._queries),
-            self._notices,
-            sequence=await self._sequence(),
+            self._hearers,
+            sequence=sequence,
             limits=self._limits,
             lost=self._lost,
             log=self._log,
@@ -84,10 +90,16 @@ class FleetStore:
 
 @asynccontextmanager
 async def open_fleet_store(
-    pool: Pool, queries: Queries, lease: Lease, *, lost: OnLoss = ignored, log: Log = quiet
+    pool: Pool,
+    queries: Queries,
+    lease: Lease,
+    *,
+    lost: OnLoss = ignored,
+    hears: Collection[Hears] = (),
+    log: Log = quiet,
 ) -> AsyncIterator[FleetStore]:
     """A store that is closed in the end, whoever has taken it up."""
-    store = FleetStore(pool, queries, lease, lost=lost, log=log)
+    store = FleetStore(pool, queries, lease, lost=lost, hears=hears, log=log)
     try:
         yield store
     finally:

@@ -98,13 +98,16 @@ CREATE TABLE runs (
     closed_below integer NOT NULL,
     listed timestamptz GENERATED ALWAYS AS (
         CASE WHEN finished AND NOT deleted THEN updated END
-    ) STORED
+    ) STORED,
+    -- What listeners catch up by; those that play are few and need no index.
+    settled bigint GENERATED ALWAYS AS (CASE WHEN finished THEN sequence END) STORED
 ) WITH (fillfactor = 70);
 CREATE INDEX runs_unfinished ON runs (id) WHERE NOT finished;
 CREATE INDEX runs_listed ON runs (listed DESC, id DESC) WHERE listed IS NOT NULL;
 CREATE INDEX runs_of_owner ON runs (owner, listed DESC, id DESC) WHERE listed IS NOT NULL;
 CREATE INDEX runs_flagged ON runs (flag, listed DESC, id DESC)
     WHERE listed IS NOT NULL AND flag <> 'none';
+CREATE INDEX runs_settled ON runs (settled DESC) WHERE settled IS NOT NULL;
 CREATE INDEX runs_long ON runs (listed DESC, id DESC) WHERE listed IS NOT NULL AND tc_base >= 40;
 
 -- How a run came to stand where it does, for kinds that remember it: only ever appended to.

@@ -12,6 +12,7 @@ from rookery.protocol.user.quota import QuotaDocument
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.engines import Engines, UnknownEngine
+from rookery.service.events import Bus
 from rookery.service.fleet.faults import UnknownRun, UnknownTask
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FleetReads
@@ -44,6 +45,7 @@ class ApiDesk:
     users: Users
     bearers: Bearers
     engines: Engines
+    bus: Bus
     pgns: Pgns
     games: Blobs
     nets: Nets

@@ -198,6 +198,16 @@ SELECT sequence FROM commits;
 -- Wakes all who listen; only after the commit, since a transaction that notifies commits alone.
 SELECT pg_notify('fleet', $1);
 
+-- name: runs_changed
+-- Which runs changed after a commit, latest first.
+SELECT id, sequence FROM (
+    SELECT id, sequence FROM runs WHERE NOT finished AND sequence > $1
+    UNION ALL
+    (SELECT id, sequence FROM runs WHERE settled > $1 ORDER BY settled DESC LIMIT $2)
+) AS changed
+ORDER BY sequence DESC, id
+LIMIT $2;
+
 -- name: tasks_close_rest
 -- Brings up to date the rows of tasks that ended with their run, where a crash kept them behind.
 UPDATE tasks SET active = false, ticket = NULL

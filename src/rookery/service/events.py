@@ -1,0 +1,243 @@
+"""The event bus: whoever watches runs is told, after the commit, which of them changed.
+
+    commit --add--> what changed last --at most four times a second--> subscribers
+    a gap ---miss--> rows are asked --^
+
+Theory of operation. The bus keeps for each of the latest runs the number of the commit that changed
+it last, and that list is all there is: a subscriber is a position in it. So a reader that is slow
+or comes back costs nothing, is told each run once however often it changed, and when it is too far
+behind it is told to look at everything again. In the primary the group commit feeds the bus; other
+processes hear of commits through the database. Where something may have been missed, the rows say
+what changed since, and until they have been asked no subscriber moves beyond the gap.
+"""
+
+import asyncio
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from rookery.logs import Log, SilentLog
+from rookery.service.fleet.ports import ChangedRuns, FleetReads
+
+PAUSE_SECONDS = 0.25
+MOST_KEPT = 2_000
+"""Runs whose last change is known; who is further behind must look at everything."""
+RETRY_SECONDS = 1.0
+FROM_THE_START = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which run a subscriber asks about; all of them without one."""
+
+    run: str = ""
+
+
+EVERY_RUN = Wanted()
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What changed up to a commit; `missed` means that more did than is known."""
+
+    sequence: int
+    runs: frozenset[str]
+    missed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BusStats:
+    """What the bus has done so far, and who listens now."""
+
+    sequence: int
+    subscribers: int
+    flushes: int
+    gaps: int
+    behind: bool
+
+
+class Subscription:
+    """A reader's place; iterating gives what changed since, as soon as something has."""
+
+    def __init__(self, bus: "Bus", wanted: Wanted, position: int) -> None:
+        self.position = position
+        self._bus = bus
+        self._wanted = wanted
+        self._woken = asyncio.Event()
+        self._woken.set()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def put_back(self, position: int) -> None:
+        """What was read since could not be used: it is to be read again."""
+        self.position = position
+        self._woken.set()
+
+    def __aiter__(self) -> "Subscription":
+        return self
+
+    async def __anext__(self) -> Notice:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            notice = self._bus.since(self.position, self._wanted)
+            if notice.runs or notice.missed:
+                self.position = notice.sequence
+                return notice
+
+
+class Bus:
+    """One per process; the event loop alone uses it."""
+
+    def __init__(self, reads: FleetReads, log: Log | None = None, *, kept: int = MOST_KEPT) -> None:
+        self._reads = reads
+        self._log = log or SilentLog()
+        self._most = kept
+        self._latest: OrderedDict[str, int] = OrderedDict()
+        """By run, in the order of these numbers."""
+        self._floor = 0
+        """Every change after this commit is in the list."""
+        self._known = 0
+        """Up to this commit nothing was missed."""
+        self._seen = 0
+        self._missed = asyncio.Event()
+        self._missed.set()
+        self._behind = True
+        self._waiting: set[str] = set()
+        self._next_flush = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._of_all: set[Subscription] = set()
+        self._of_one: defaultdict[str, set[Subscription]] = defaultdict(set)
+        self._flushes = 0
+        self._gaps = 0
+
+    def begin(self, sequence: int) -> None:
+        """A new tenure starts from this commit; of the last ones nobody may have told us."""
+        if sequence > self._seen:
+            self.miss()
+
+    def add(self, sequence: int, runs: Iterable[str]) -> None:
+        """A commit that changed these."""
+        changed = set(runs)
+        for run in changed:
+            self._latest[run] = sequence
+            self._latest.move_to_end(run)
+        self._trim()
+        self._seen = max(self._seen, sequence)
+        if not self._behind:
+            self._known = self._seen
+        self._flush_soon(changed)
+
+    def hear(self, after: int, sequence: int, runs: Collection[str] | None) -> None:
+        """What another process tells of its commits: those after one, up to another."""
+        if sequence <= self._seen:
+            return
+        if runs is None or after > self._seen:
+            self.miss()
+        else:
+            self.add(sequence, runs)
+
+    def miss(self) -> None:
+        """Something may have changed that nobody told us: the rows will be asked."""
+        self._behind = True
+        self._missed.set()
+
+    @property
+    def sequence(self) -> int:
+        """The last commit up to which nothing was missed."""
+        return self._known
+
+    def since(self, position: int, wanted: Wanted = EVERY_RUN) -> Notice:
+        if wanted.run:
+            changed = self._latest.get(wanted.run, self._floor) > position
+            return Notice(self._known, frozenset({wanted.run} if changed else ()))
+        return Notice(self._known, frozenset(self._after(position)), position < self._floor)
+
+    @contextmanager
+    def subscribe(
+        self, wanted: Wanted = EVERY_RUN, after: int | None = None
+    ) -> Iterator[Subscription]:
+        """From a commit on, or from now on; a number that was never given out means the start."""
+        position = self._known if after is None else after
+        subscription = Subscription(
+            self, wanted, position if position <= self._seen else FROM_THE_START
+        )
+        place = self._of_one[wanted.run] if wanted.run else self._of_all
+        place.add(subscription)
+        try:
+            yield subscription
+        finally:
+            place.discard(subscription)
+            if wanted.run and not place:
+                self._of_one.pop(wanted.run, None)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator["Bus"]:
+        """Asks the rows wherever something was missed, at first for all that is to be known."""
+        working = asyncio.create_task(self._catch_up(), name="event bus")
+        try:
+            yield self
+        finally:
+            working.cancel()
+            await asyncio.wait([working])
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def stats(self) -> BusStats:
+        subscribers = len(self._of_all) + sum(map(len, self._of_one.values()))
+        return BusStats(self._known, subscribers, self._flushes, self._gaps, self._behind)
+
+    def _after(self, position: int) -> Iterator[str]:
+        for run, sequence in reversed(self._latest.items()):
+            if sequence <= position:
+                return
+            yield run
+
+    async def _catch_up(self) -> None:
+        while True:
+            await self._missed.wait()
+            self._missed.clear()
+            try:
+                found = await self._reads.changed(self._known, self._most)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may do
+                self._log.warning("events_not_caught_up", why=repr(error))
+                self._missed.set()
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                self._merge(found)
+
+    def _merge(self, found: ChangedRuns) -> None:
+        both = {**found.runs, **{k: v for k, v in self._latest.items() if v > found.runs.get(k, 0)}}
+        self._latest = OrderedDict(sorted(both.items(), key=lambda pair: pair[1]))
+        if not found.complete:
+            self._floor = max(self._floor, min(found.runs.values(), default=found.sequence))
+        self._trim()
+        self._gaps += 1
+        self._seen = max(self._seen, found.sequence)
+        if not self._missed.is_set():
+            self._behind, self._known = False, self._seen
+        self._flush_soon(found.runs)
+
+    def _trim(self) -> None:
+        while len(self._latest) > self._most:
+            _, self._floor = self._latest.popitem(last=False)
+
+    def _flush_soon(self, runs: Iterable[str]) -> None:
+        """Many commits are one notice."""
+        self._waiting.update(runs)
+        if self._waiting and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(loop.time(), self._next_flush), self._flush)
+
+    def _flush(self) -> None:
+        self._timer = None
+        self._next_flush = asyncio.get_running_loop().time() + PAUSE_SECONDS
+        self._flushes += 1
+        runs, self._waiting = self._waiting, set()
+        for subscription in self._of_all:
+            subscription.wake()
+        for run in runs & self._of_one.keys():
+            for subscription in self._of_one[run]:
+                subscription.wake()

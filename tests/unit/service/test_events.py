@@ -1,0 +1,174 @@
+"""The event bus: a position in what changed last, moved by commits and by what rows say."""
+
+from collections.abc import AsyncIterator, Mapping
+
+import anyio
+import pytest
+
+from rookery.service.events import FROM_THE_START, PAUSE_SECONDS, Bus, Notice, Wanted
+from rookery.service.fleet.ports import ChangedRuns
+from rookery.storage.fleet.memory import MemoryReads, MemoryRows
+from tests.eventually import eventually
+
+pytestmark = pytest.mark.anyio
+
+
+class Rows(MemoryReads):
+    """Rows that say what the test puts there, once it lets them."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryRows())
+        self.sequence = 0
+        self.sequences: Mapping[str, int] = {}
+        self.failing = False
+        self.asked: list[int] = []
+
+    async def changed(self, after: int, most: int) -> ChangedRuns:
+        self.asked.append(after)
+        if self.failing:
+            raise OSError("away")
+        latest = sorted(self.sequences.items(), key=lambda pair: -pair[1])
+        found = {run: at for run, at in latest if at > after}
+        return ChangedRuns(self.sequence, dict(list(found.items())[:most]), len(found) <= most)
+
+
+@pytest.fixture
+def rows() -> Rows:
+    return Rows()
+
+
+@pytest.fixture
+async def bus(rows: Rows) -> AsyncIterator[Bus]:
+    async with Bus(rows, kept=3).opened() as opened:
+        await eventually(lambda: not opened.stats().behind)
+        yield opened
+
+
+async def test_a_subscriber_is_told_what_a_commit_changed(bus: Bus) -> None:
+    with bus.subscribe() as subscription:
+        bus.add(1, ["a", "b"])
+        assert await anext(subscription) == Notice(1, frozenset({"a", "b"}))
+
+
+async def test_many_commits_are_one_notice(bus: Bus) -> None:
+    with bus.subscribe() as subscription:
+        bus.add(1, ["a"])
+        await anext(subscription)
+        await eventually(lambda: bus.stats().flushes == 1)
+        for sequence in range(2, 100):
+            bus.add(sequence, ["a"])
+        assert await anext(subscription) == Notice(99, frozenset({"a"}))
+        assert bus.stats().flushes <= 2
+
+
+async def test_a_subscriber_to_one_run_hears_of_no_other(bus: Bus) -> None:
+    with bus.subscribe(Wanted("b")) as subscription:
+        bus.add(1, ["a"])
+        bus.add(2, ["b"])
+        bus.add(3, ["a"])
+        assert await anext(subscription) == Notice(3, frozenset({"b"}))
+        bus.add(4, ["a"])
+        with anyio.move_on_after(2 * PAUSE_SECONDS) as waiting:
+            await anext(subscription)
+        assert waiting.cancelled_caught
+
+
+async def test_who_comes_back_is_told_what_changed_since(bus: Bus) -> None:
+    bus.add(1, ["a"])
+    bus.add(2, ["b"])
+    bus.add(3, ["c"])
+    with bus.subscribe(after=1) as subscription:
+        assert await anext(subscription) == Notice(3, frozenset({"b", "c"}))
+    with bus.subscribe(Wanted("a"), after=1) as one, anyio.move_on_after(0.01) as waiting:
+        await anext(one)
+    assert waiting.cancelled_caught
+
+
+async def test_who_is_too_far_behind_is_told_to_look_at_everything(bus: Bus) -> None:
+    with bus.subscribe() as subscription:
+        for sequence, run in enumerate("abcde", 1):
+            bus.add(sequence, [run])
+        assert await anext(subscription) == Notice(5, frozenset("cde"), missed=True)
+        bus.add(6, ["c"])
+        assert await anext(subscription) == Notice(6, frozenset("c"))
+
+
+async def test_a_number_that_was_never_given_out_means_the_start(bus: Bus) -> None:
+    for sequence, run in enumerate("abcde", 1):
+        bus.add(sequence, [run])
+    with bus.subscribe(after=1000) as subscription:
+        assert subscription.position == FROM_THE_START
+        assert (await anext(subscription)).missed
+
+
+async def test_after_a_gap_the_rows_say_what_changed(bus: Bus, rows: Rows) -> None:
+    bus.add(1, ["a"])
+    with bus.subscribe() as subscription:
+        rows.sequence, rows.sequences = 4, {"a": 1, "b": 4}
+        bus.miss()
+        assert await anext(subscription) == Notice(4, frozenset({"b"}))
+    assert rows.asked[-1] == 1
+
+
+async def test_nobody_moves_beyond_a_gap_before_the_rows_were_asked(bus: Bus, rows: Rows) -> None:
+    bus.add(1, ["a"])
+    rows.failing = True
+    bus.miss()
+    with bus.subscribe() as subscription:
+        bus.add(5, ["c"])
+        assert await anext(subscription) == Notice(1, frozenset({"c"}))
+        rows.failing, rows.sequence, rows.sequences = False, 5, {"b": 3, "c": 5}
+        await eventually(lambda: not bus.stats().behind)
+        assert await anext(subscription) == Notice(5, frozenset({"b", "c"}))
+
+
+async def test_what_was_told_here_already_is_not_heard_again(bus: Bus, rows: Rows) -> None:
+    bus.add(3, ["a"])
+    bus.hear(0, 3, ["a"])
+    bus.hear(0, 2, None)
+    assert not bus.stats().behind
+    bus.hear(3, 4, ["b"])
+    assert bus.since(3) == Notice(4, frozenset({"b"}))
+
+
+@pytest.mark.parametrize("notice", [(7, 8, ["c"]), (3, 8, None)])
+async def test_a_notice_after_one_that_was_not_heard_is_a_gap(
+    bus: Bus, rows: Rows, notice: tuple[int, int, list[str] | None]
+) -> None:
+    bus.add(3, ["a"])
+    rows.sequence, rows.sequences = 8, {"b": 6, "c": 8}
+    bus.hear(*notice)
+    assert bus.stats().behind
+    await eventually(lambda: bus.sequence == 8)
+    assert bus.since(3).runs == {"b", "c"}
+
+
+async def test_a_new_tenure_that_goes_on_from_what_was_heard_is_no_gap(bus: Bus) -> None:
+    bus.add(3, ["a"])
+    bus.begin(3)
+    assert not bus.stats().behind
+    bus.begin(4)
+    assert bus.stats().behind
+
+
+async def test_what_could_not_be_used_is_told_again(bus: Bus) -> None:
+    with bus.subscribe() as subscription:
+        bus.add(1, ["a"])
+        before = subscription.position
+        notice = await anext(subscription)
+        subscription.put_back(before)
+        assert await anext(subscription) == notice
+
+
+async def test_a_bus_forgets_who_has_left(bus: Bus) -> None:
+    with bus.subscribe(), bus.subscribe(Wanted("a")), bus.subscribe(Wanted("a")):
+        assert bus.stats().subscribers == 3
+    assert bus.stats().subscribers == 0
+
+
+async def test_only_the_latest_rows_are_kept_at_the_start(rows: Rows) -> None:
+    rows.sequence, rows.sequences = 9, dict(zip("abcdef", range(4, 10), strict=True))
+    async with Bus(rows, kept=3).opened() as bus:
+        await eventually(lambda: not bus.stats().behind)
+        assert bus.since(7) == Notice(9, frozenset("ef"))
+        assert bus.since(6).missed
