@@ -1,68 +1,106 @@
-"""Counts an engine's nodes and takes its speed, with as many at once as games will be played."""
+"""Counts an engine's nodes and takes its speed, with as many at once as games will be played.
+
+A single bench on an idle machine has a core's full boost and all of its cache: that speed is never
+seen again once every slot plays.
+"""
 
 import asyncio
+import os
 import re
 import shlex
-import signal
-import subprocess
+from functools import partial
 from statistics import fmean
 from time import perf_counter
 
-from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured
+from rookery.worker.engines.output import Output
+from rookery.worker.engines.programs import Program, TooLong, ending, run
 
 PATIENCE_SECONDS = 600.0
-LONGEST_LOG = 2**20
+NOISY_SPREAD = 0.15
+"""Slots that lie further apart in speed belong to a machine with other things to do."""
+_SPEED = re.compile(r"Nodes/second\s*:\s*([\d.,]+)|([\d.,]+)\s*(?:nps|knps|mnps)", re.IGNORECASE)
 
 
-async def bench(built: Built, record: EngineRecord, *, slots: int) -> Measured:
-    """Bench on all slots at once, after a warm-up; raises BenchFailed."""
-    threads = Threads(tokens=max(slots, 1))
+async def bench(
+    built: Built,
+    record: EngineRecord,
+    *,
+    slots: int,
+    signature: int | None = None,
+    seconds: float = PATIENCE_SECONDS,
+) -> Measured:
+    """Bench on all slots at once, after a warm-up; raises BenchFailed, WrongBench."""
     command = (*built.command, *shlex.split(record.bench.command))
-    first = await threads.io(_one, command, record)
-    if slots <= 1:
-        return first
-    all_at_once = (threads.io(_one, command, record) for _ in range(slots))
-    found = await asyncio.gather(*all_at_once)
-    if len({first.nodes, *(each.nodes for each in found)}) > 1:
+    surroundings = {**_surroundings(), **dict(built.environment)}
+    once = partial(_one, Program(command, environment=surroundings, seconds=seconds), record)
+    first = await once()
+    _check(first.nodes, record, signature)
+    # Also one slot is measured anew: the warm-up read the program from the disk.
+    found = await asyncio.gather(*(once() for _ in range(max(slots, 1))))
+    if len({first.nodes, *(each.nodes for each in found)}) > 1 and record.bench.must_match:
         raise BenchFailed(f"The bench of {record.name} counts other nodes each time.")
     speeds = [each.nps for each in found]
     mean = fmean(speeds)
     return Measured(first.nodes, mean, (max(speeds) - min(speeds)) / mean if mean else 0.0)
 
 
-def _one(command: tuple[str, ...], record: EngineRecord) -> Measured:
+def _check(nodes: int, record: EngineRecord, signature: int | None) -> None:
+    if signature is not None and record.bench.must_match and nodes != signature:
+        raise WrongBench(record.name, signature, nodes)
+
+
+class WrongBench(BenchFailed):
+    """The engine counts other nodes than its commit says."""
+
+    def __init__(self, name: str, expected: int, found: int) -> None:
+        super().__init__(f"The bench of {name} is {found}, and should be {expected}.")
+        self.expected = expected
+        self.found = found
+
+
+async def _one(program: Program, record: EngineRecord) -> Measured:
     began = perf_counter()
-    text = _said(command, record)
-    seconds = perf_counter() - began
-    named = list(re.finditer(record.bench.pattern, text))
-    if not named:
+    text = await _said(program, record)
+    return read_bench(text, record, perf_counter() - began)
+
+
+def read_bench(text: str, record: EngineRecord, seconds: float) -> Measured:
+    """What a bench's text tells; its speed by the clock where it names none."""
+    try:
+        named = list(re.finditer(record.bench.pattern, text))
+    except re.error:
+        raise BenchFailed(f"The bench pattern of {record.name} is no pattern.") from None
+    if not named or not named[-1].re.groups:
         raise BenchFailed(f"The bench of {record.name} names no nodes.", text)
     found = named[-1]
-    nodes = int(found[1].replace(",", ""))
-    speed = float(found[2].replace(",", "")) if found.re.groups > 1 else nodes / seconds
-    return Measured(nodes, speed)
+    nodes = _number(found[1])
+    if found.re.groups > 1:
+        return Measured(nodes, float(_number(found[2])))
+    speeds = list(_SPEED.finditer(text))
+    speed = _number(speeds[-1][1] or speeds[-1][2]) if speeds else 0
+    return Measured(nodes, float(speed) or nodes / max(seconds, 1e-6))
 
 
-def _said(command: tuple[str, ...], record: EngineRecord) -> str:
+def _number(text: str) -> int:
+    """Thousands may be parted by commas or dots."""
+    return int("".join(filter(str.isdigit, text)) or "0")
+
+
+def _surroundings() -> dict[str, str]:
+    return {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
+
+
+async def _said(program: Program, record: EngineRecord) -> str:
+    output = Output()
     try:
-        ended = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        code = await run(program, output)
+    except OSError as error:
         raise BenchFailed(f"The bench of {record.name} could not be run: {error}.") from None
-    text = ended.stdout[-LONGEST_LOG:].decode("utf-8", "replace")
-    if ended.returncode:
-        how = _ending(ended.returncode)
-        raise BenchFailed(f"The bench of {record.name} failed with exit code {how}.", text)
-    return text
-
-
-def _ending(code: int) -> str:
-    return signal.Signals(-code).name if -code in set(signal.Signals) else str(code)
+    except TooLong:
+        sentence = f"The bench of {record.name} did not end within {program.seconds:.0f} s."
+        raise BenchFailed(sentence, output.text) from None
+    if code:
+        raise BenchFailed(f"The bench of {record.name} ended with {ending(code)}.", output.text)
+    return output.text

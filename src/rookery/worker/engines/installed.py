@@ -6,7 +6,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from rookery import __version__
+import chess
+
+import rookery
 from rookery.worker.engines.order import BuildFailed, Built, Order
 
 OURS = "rookery-fledgling"
@@ -17,8 +19,8 @@ def installed(order: Order) -> Built:
     """The command that the record names; reads the program, so that it belongs into a thread."""
     words = shlex.split(order.record.recipe.output)
     if words[:1] == [OURS]:
-        digest = hashlib.sha256(f"{OURS} {__version__}".encode()).hexdigest()
-        return Built((*OUR_COMMAND, *words[1:]), digest)
+        digest = hashlib.sha256(f"{OURS} {rookery.__version__}".encode()).hexdigest()
+        return Built((*OUR_COMMAND, *words[1:]), digest, (), *_our_surroundings())
     program = shutil.which(words[0]) if words else None
     if program is None:
         wanted = order.record.recipe.output or "nothing"
@@ -29,3 +31,12 @@ def installed(order: Order) -> Built:
 def _digest(program: Path) -> str:
     with program.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
+    """The folders of this Python and of this package, which need not be installed in it."""
+    root, libraries = Path(rookery.__file__).parent.parent, Path(chess.__file__).parent.parent
+    prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
+    # The package alone: what lies beside it in a checkout is nobody's business.
+    readable = (*prefixes, libraries, root / "rookery")
+    return readable, (("PYTHONPATH", str(root)),)

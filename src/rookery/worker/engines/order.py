@@ -32,16 +32,42 @@ class Built:
     """The SHA-256 of the program."""
     options: tuple[tuple[str, str], ...] = ()
     """Nets that are handed over by UCI option."""
+    readable: tuple[Path, ...] = ()
+    """What the program needs to see of the disk beside the system's own folders."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """What it needs beside what every engine sees."""
+
+
+class NotOffered(Exception):
+    """The server does not have that file."""
 
 
 class Downloads(Protocol):
-    """Where files come from: a worker's server, or the command line's own disk."""
+    """Where files come from: a worker's server, or the command line's own disk.
+
+    Each writes a whole file to the path it is given, or raises NotOffered or OSError.
+    """
 
     async def net(self, name: str, into: Path) -> None: ...
 
     async def binary(self, sha256: str, into: Path) -> None: ...
 
-    async def source(self, repository: str, commit: str, into: Path) -> None: ...
+    async def source(self, repository: str, commit: str, into: Path) -> None:
+        """A zip archive; NotOffered for a repository that is not the server's own."""
+        ...
+
+
+class NoDownloads:
+    """For who has nowhere to ask."""
+
+    async def net(self, name: str, into: Path) -> None:
+        raise NotOffered
+
+    async def binary(self, sha256: str, into: Path) -> None:
+        raise NotOffered
+
+    async def source(self, repository: str, commit: str, into: Path) -> None:
+        raise NotOffered
 
 
 class BuildFailed(Exception):

@@ -1,18 +1,142 @@
-"""Makes engines from orders."""
+"""Makes engines from orders: finds, fetches, builds and keeps them."""
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
 
 from rookery.boundary.offload import Threads
+from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.building import Site, build
+from rookery.worker.engines.builds import Builds, key_of
+from rookery.worker.engines.cache import MOST_BYTES, Cache
+from rookery.worker.engines.git import Fetched
 from rookery.worker.engines.installed import installed
-from rookery.worker.engines.order import BuildFailed, Built, Order
+from rookery.worker.engines.introduction import NoIntroduction, introduce
+from rookery.worker.engines.machine import identity
+from rookery.worker.engines.nets import Net, Nets, by_name
+from rookery.worker.engines.order import BuildFailed, Built, Downloads, NoDownloads, Order
+from rookery.worker.engines.output import Output
+from rookery.worker.engines.preparation import prepare
+from rookery.worker.engines.recipes import compilers_of, plan, tools_of
+from rookery.worker.engines.sources import Sources
+from rookery.worker.engines.toolchain import Tool, Toolchain
+from rookery.worker.engines.uploads import Uploads
 
 
 class Workshop:
     """The place of one worker where engines are made and kept."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        downloads: Downloads | None = None,
+        *,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         self._threads = Threads()
+        self._cache = Cache(folder.absolute(), self._threads, most_bytes)
+        # Nothing else of the worker's surroundings reaches a build.
+        self._environment = {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
+        offered = downloads or NoDownloads()
+        self._toolchain = Toolchain(self._environment, self._threads)
+        self._sources = Sources(self._cache, offered, self._environment)
+        self._nets = Nets(self._cache, offered)
+        self._uploads = Uploads(self._cache, offered)
+        self._builds = Builds(self._cache)
 
     async def make(self, order: Order) -> Built:
         """A program that plays as ordered; raises BuildFailed."""
-        if order.record.recipe.kind != "installed" or order.binary:
-            raise BuildFailed(f"{order.record.name} can't be built here.")
-        return await self._threads.io(installed, order)
+        try:
+            return await self._make(order)
+        except OSError as error:
+            raise _trouble(self._cache.folder, error) from None
+
+    async def _make(self, order: Order) -> Built:
+        nets = await self._nets.get(order.nets)
+        if order.binary:
+            built = await self._started(await self._uploads.get(order.binary), order.record)
+        elif order.record.recipe.kind == "installed":
+            built = await self._started(await self._threads.io(installed, order), order.record)
+        else:
+            built = await self._from_source(order, nets)
+        return _with_options(built, order.record, nets)
+
+    async def _from_source(self, order: Order, nets: tuple[Net, ...]) -> Built:
+        record = order.record
+        tools = await self._tools(record)
+        source = await self._sources.get(order.repository or record.source, order.commit)
+        machine = await self._threads.io(identity)
+        key = key_of(record, source.tree, nets, tools, self._environment, machine)
+        if built := await self._known(key, record):
+            return built
+        async with self._cache.locked("builds", key):
+            built = await self._known(key, record)
+            return built or await self._build(record, source, nets, tools, key)
+
+    async def _tools(self, record: EngineRecord) -> tuple[Tool, ...]:
+        """The compiler first, when the recipe wants one."""
+        names = compilers_of(record.recipe)
+        compiler = (await self._toolchain.first(names),) if names else ()
+        needed = [await self._toolchain.need(wanted) for wanted in tools_of(record)]
+        usual = [] if names else [await self._toolchain.find(name) for name in ("cc", "c++")]
+        return (*compiler, *needed, *(tool for tool in usual if tool))
+
+    async def _known(self, key: str, record: EngineRecord) -> Built | None:
+        """A program in the cache that still starts here."""
+        built = await self._threads.io(self._builds.find, key)
+        try:
+            return await self._started(built, record) if built else None
+        except BuildFailed:
+            return None
+
+    async def _build(
+        self,
+        record: EngineRecord,
+        source: Fetched,
+        nets: tuple[Net, ...],
+        tools: tuple[Tool, ...],
+        key: str,
+    ) -> Built:
+        output = Output()
+        async with self._cache.scratch() as scratch:
+            site = Site(scratch, self._environment, self._threads)
+            compiler = tools[0] if compilers_of(record.recipe) else None
+            found = await self._threads.io(prepare, record, source, nets, scratch, compiler)
+            program = await build(plan(record, found), site, record.name, output)
+            built = await self._threads.io(self._builds.keep, program, scratch, key)
+        await self._threads.io(self._cache.tidy)
+        return await self._started(built, record, output.text)
+
+    async def _started(self, built: Built, record: EngineRecord, log: str = "") -> Built:
+        try:
+            await introduce(
+                built.command,
+                self._threads,
+                environment={**self._environment, **dict(built.environment)},
+            )
+        except NoIntroduction as failed:
+            sentence = f"The program of {record.name} is no UCI engine: {failed}."
+            raise BuildFailed(sentence, f"{log}\n{failed.said}".strip(), "run") from None
+        return built
+
+
+def _with_options(built: Built, record: EngineRecord, nets: tuple[Net, ...]) -> Built:
+    if record.nets.use != "uci_option":
+        return built
+    named = by_name(record, nets)
+    return replace(
+        built,
+        options=tuple((name, str(net.path)) for name, net in named),
+        readable=(*built.readable, *(net.path for _, net in named)),
+    )
+
+
+def _trouble(folder: Path, error: OSError) -> BuildFailed:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return BuildFailed(f"The disk of the cache {folder} is full.")
+        case errno.EROFS | errno.EACCES | errno.EPERM:
+            return BuildFailed(f"The cache {folder} can't be written to.")
+        case _:
+            return BuildFailed(f"The cache {folder} can't be used: {error}.")

@@ -1,0 +1,132 @@
+"""The folder where a worker keeps sources, nets and programs, alone or together with others.
+
+Entries appear whole, by a rename; a lock per entry keeps two workers from making the same one
+twice. What was not used for a while goes first when the folder grows over its bound.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rookery.boundary.offload import Threads
+from rookery.worker.engines.locks import lock
+
+MOST_BYTES = 20 * 2**30
+IN_USE_SECONDS = 12 * 3600.0
+"""What was wanted so recently may belong to a task that is being played."""
+
+KINDS = ("sources", "nets", "programs", "builds")
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The folders below one folder; making this value makes none of them."""
+
+    folder: Path
+    threads: Threads
+    most_bytes: int = MOST_BYTES
+
+    def place(self, kind: str, name: str) -> Path:
+        assert kind in KINDS
+        return self.folder / kind / name
+
+    @contextlib.asynccontextmanager
+    async def locked(self, kind: str, name: str) -> AsyncIterator[None]:
+        """Waits for others that make the same entry."""
+        async with lock(self.folder / "locks" / f"{kind}-{name}", self.threads):
+            yield
+
+    @contextlib.asynccontextmanager
+    async def scratch(self) -> AsyncIterator[Path]:
+        """An empty folder on the cache's own disk, gone afterwards."""
+        folder = await self.threads.io(self._make_scratch)
+        try:
+            yield folder
+        finally:
+            await self.threads.io(remove, folder)
+
+    def _make_scratch(self) -> Path:
+        parent = self.folder / "scratch"
+        parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=parent))
+
+    def keep(self, made: Path, kind: str, name: str) -> Path:
+        """Give a finished file or folder its place; somebody else's equal one may be there."""
+        place = self.place(kind, name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            if place.is_dir() and made.is_dir():
+                remove(place)
+            made.replace(place)
+        return place
+
+    def tidy(self) -> tuple[Path, ...]:
+        """Remove what was unused longest until the rest fits; what went."""
+        entries = sorted(self._entries(), key=lambda entry: entry.used)
+        if not entries:
+            return ()
+        # The disk's own clock, because that of another machine may have set the other times.
+        now = _touched(self.folder)
+        too_much = sum(entry.size for entry in entries) - self.most_bytes
+        gone = []
+        for entry in entries:
+            if too_much <= 0 or now - entry.used < IN_USE_SECONDS:
+                break
+            remove(entry.path)
+            too_much -= entry.size
+            gone.append(entry.path)
+        return tuple(gone)
+
+    def _entries(self) -> "Iterator[_Entry]":
+        for kind in KINDS:
+            with contextlib.suppress(OSError):
+                for path in (self.folder / kind).iterdir():
+                    yield _Entry(path, path.lstat().st_mtime, size_of(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    used: float
+    size: int
+
+
+def _touched(folder: Path) -> float:
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime
+
+
+def note_use(path: Path) -> None:
+    """So that it is not tidied away soon; a cache that can't be written is never tidied."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file or of everything below a folder."""
+    if not path.is_dir() or path.is_symlink():
+        return path.lstat().st_size
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(folder, name).lstat().st_size
+    return total
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder, also when a build left folders that can't be entered."""
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    for folder, names, _ in os.walk(path):
+        for name in names:
+            with contextlib.suppress(OSError):
+                inner = Path(folder, name)
+                if not inner.is_symlink():
+                    inner.chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,96 @@
+"""Fetches one commit of any git repository, with its submodules, and nothing of its history."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rookery.worker.engines.order import BuildFailed, Whose
+from rookery.worker.engines.output import Output
+from rookery.worker.engines.programs import Program, TooLong, ending, run
+
+SECONDS = 900.0
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?", re.ASCII)
+CONFIG = """\
+[safe]
+	directory = *
+[advice]
+	detachedHead = false
+[init]
+	defaultBranch = main
+"""
+"""Ours alone: that of the person at the machine may hold secrets, and rewrites of addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A source tree, and the hash git gives to all of its contents."""
+
+    folder: Path
+    tree: str
+
+
+class Git:
+    """Runs git for one fetch, in a folder of its own."""
+
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], output: Output, *, local: bool
+    ) -> None:
+        self._folder = folder
+        self._output = output
+        allowed = "http:https:git:ssh:file" if local else "http:https:git:ssh"
+        self._environment = {
+            **environment,
+            "GIT_CONFIG_GLOBAL": str(folder.parent / "gitconfig"),
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+            "GIT_ALLOW_PROTOCOL": allowed,
+            "GIT_LFS_SKIP_SMUDGE": "1",
+        }
+
+    async def fetch(self, repository: str, commit: str) -> str:
+        """Check the commit out into the folder; the hash of its tree. Raises BuildFailed."""
+        await self._must("init", "--quiet")
+        # Most servers give a single commit; the others are asked for all they have.
+        if await self._git("fetch", "--depth=1", "--no-tags", "--", repository, commit):
+            await self._must("fetch", "--no-tags", "--", repository, "+refs/*:refs/fetched/*")
+        await self._must("checkout", "--quiet", "--force", commit)
+        if await self._git("submodule", "update", "--init", "--recursive", "--depth=1"):
+            await self._must("submodule", "update", "--init", "--recursive")
+        return await self._tree()
+
+    async def _tree(self) -> str:
+        said = Output()
+        await self._run(said, "rev-parse", "HEAD^{tree}")
+        return said.text.strip()
+
+    async def _must(self, *words: str) -> None:
+        if code := await self._git(*words):
+            raise BuildFailed(
+                f"The source could not be fetched: git {words[0]} ended with {ending(code)}.",
+                self._output.text,
+                _whose(self._output.text),
+            )
+
+    async def _git(self, *words: str) -> int:
+        self._output.line(f"$ git {' '.join(words)}")
+        return await self._run(self._output, *words)
+
+    async def _run(self, output: Output, *words: str) -> int:
+        program = Program(("git", *words), self._folder, self._environment, SECONDS)
+        try:
+            return await run(program, output)
+        except FileNotFoundError:
+            raise BuildFailed("git is not installed on this machine.") from None
+        except TooLong:
+            raise BuildFailed("The source could not be fetched in time.", output.text) from None
+
+
+def _whose(log: str) -> Whose:
+    """Another machine meets the same trouble with a commit that is not there."""
+    gone = ("did not match", "not our ref", "unable to read tree", "reference is not a tree")
+    return "run" if any(words in log for words in gone) else "machine"
+
+
+def is_local(repository: str) -> bool:
+    return repository.startswith(("/", "file://", "./", "../"))

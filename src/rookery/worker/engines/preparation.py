@@ -1,0 +1,45 @@
+"""Lays a source and its nets out for a build."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.git import Fetched
+from rookery.worker.engines.nets import Net, by_name
+from rookery.worker.engines.recipes import Circumstances, folder_of
+from rookery.worker.engines.toolchain import Tool
+from rookery.worker.match.cores import usable_processors
+
+
+def prepare(
+    record: EngineRecord,
+    source: Fetched,
+    nets: Sequence[Net],
+    scratch: Path,
+    compiler: Tool | None,
+) -> Circumstances:
+    """Copies, so that it belongs into a thread; nobody builds in the kept source itself."""
+    tree = scratch / "tree"
+    shutil.copytree(source.folder, tree, symlinks=True)
+    folder = folder_of(record.recipe, tree)
+    named: tuple[tuple[str, Path], ...] = ()
+    if record.nets.use == "embedded":
+        _embed(nets, folder)
+    elif record.nets.use == "build_variable":
+        named = tuple((name, _copied(net, scratch / "nets")) for name, net in by_name(record, nets))
+    return Circumstances(
+        tree, compiler, named, usable_processors(), (folder / "Cargo.toml").is_file()
+    )
+
+
+def _embed(nets: Sequence[Net], folder: Path) -> None:
+    """Where Makefiles look before they would download."""
+    for net in nets:
+        if folder.is_dir():
+            _copied(net, folder)
+
+
+def _copied(net: Net, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copyfile(net.path, folder / net.name))

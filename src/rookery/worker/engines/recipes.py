@@ -1,0 +1,173 @@
+"""Turns a record's recipe into the commands of a build. Decides only; runs nothing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from rookery.protocol.engine_record import EngineRecord, RecipeRecord
+from rookery.worker.engines.toolchain import Tool, Wanted
+
+NATIVE = "-C target-cpu=native"
+PROGRAM = "rookery-engine"
+"""What a program is called while it is built, where the recipe lets us choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a build finds: the source tree, the compiler, and the nets as files of the scratch."""
+
+    tree: Path
+    compiler: Tool | None = None
+    nets: tuple[tuple[str, Path], ...] = ()
+    """By build variable."""
+    jobs: int = 1
+    has_cargo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command in a folder of the tree; only fetching may reach the network."""
+
+    command: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps, and where their program is then looked for, in this order."""
+
+    steps: tuple[Step, ...]
+    programs: tuple[Path, ...]
+    search: tuple[Path, ...] = ()
+    """Folders where an only executable would be it."""
+
+
+def plan(record: EngineRecord, found: Circumstances) -> Plan:
+    """How this source becomes a program on this machine."""
+    return _PLANS[record.recipe.kind](record.recipe, found)
+
+
+def tools_of(record: EngineRecord) -> tuple[Wanted, ...]:
+    """What must be on the machine whatever the compiler."""
+    own = tuple(Wanted.read(f"{tool.name}>={tool.version}") for tool in record.tools)
+    return tuple(Wanted(name) for name in _TOOLS.get(record.recipe.kind, ())) + own
+
+
+def compilers_of(recipe: RecipeRecord) -> tuple[str, ...]:
+    """Of which one must be on the machine; () where the recipe finds its own."""
+    return recipe.compilers or _COMPILERS.get(recipe.kind, ())
+
+
+def folder_of(recipe: RecipeRecord, tree: Path) -> Path:
+    """Where the build starts; never outside the tree."""
+    named = recipe.directory or ("src" if recipe.kind == "stockfish" else "")
+    inner = PurePosixPath(named)
+    if inner.is_absolute() or ".." in inner.parts:
+        inner = PurePosixPath()
+    return tree / inner
+
+
+def _make(recipe: RecipeRecord, found: Circumstances) -> Plan:
+    folder = folder_of(recipe, found.tree)
+    words = ["make", f"-j{found.jobs}", *_words(recipe.target), f"EXE={PROGRAM}"]
+    words += _compiler_variable(found.compiler)
+    words += _settings({**{name: str(path) for name, path in found.nets}, **recipe.variables})
+    # Makefiles of engines in Rust call cargo, which must have its packages before.
+    fetching = _cargo_fetch(folder) if found.has_cargo else ()
+    offline = {"CARGO_NET_OFFLINE": "true"} if fetching else {}
+    output = (folder / recipe.output,) if recipe.output else ()
+    programs = (*output, folder / PROGRAM, folder / f"{PROGRAM}.exe")
+    return Plan((*fetching, Step(tuple(words), folder, offline)), programs, (folder,))
+
+
+def _stockfish(recipe: RecipeRecord, found: Circumstances) -> Plan:
+    folder = folder_of(recipe, found.tree)
+    program = recipe.output or "stockfish"
+    settings = {"ARCH": "native", "EXE": program, **recipe.variables}
+    if found.compiler:
+        settings.setdefault("COMP", "clang" if "clang" in found.compiler.name else "gcc")
+        settings.setdefault("COMPCXX", found.compiler.path)
+    target = recipe.target or "profile-build"
+    words = ("make", f"-j{found.jobs}", target, *_settings(settings))
+    return Plan((Step(words, folder),), (folder / program, folder / f"{program}.exe"))
+
+
+def _cargo(recipe: RecipeRecord, found: Circumstances) -> Plan:
+    folder = folder_of(recipe, found.tree)
+    named = {name: str(path) for name, path in found.nets}
+    environment = {"RUSTFLAGS": NATIVE, **named, **recipe.variables, "CARGO_NET_OFFLINE": "true"}
+    words = ("cargo", "build", "--release", "--offline", f"-j{found.jobs}")
+    target = ("--bin", recipe.target) if recipe.target else ()
+    release = folder / "target" / "release"
+    programs = tuple(release / name for name in (recipe.output, recipe.target) if name) + tuple(
+        folder / name for name in (recipe.output,) if name
+    )
+    steps = (*_cargo_fetch(folder), Step((*words, *target), folder, environment))
+    return Plan(steps, programs, (release, found.tree / "target" / "release"))
+
+
+def _cargo_fetch(folder: Path) -> tuple[Step, ...]:
+    locked = ("--locked",) if (folder / "Cargo.lock").exists() else ()
+    return (Step(("cargo", "fetch", *locked), folder, network=True),)
+
+
+def _cmake(recipe: RecipeRecord, found: Circumstances) -> Plan:
+    folder = folder_of(recipe, found.tree)
+    build = folder / "build-rookery"
+    settings = {"CMAKE_BUILD_TYPE": "Release"}
+    if found.compiler:
+        language = "CXX" if "++" in found.compiler.name else "C"
+        settings[f"CMAKE_{language}_COMPILER"] = found.compiler.path
+    settings |= {name: str(path) for name, path in found.nets} | recipe.variables
+    first = (
+        "cmake",
+        "-S",
+        ".",
+        "-B",
+        str(build),
+        *(f"-D{name}={value}" for name, value in settings.items()),
+    )
+    second = ("cmake", "--build", str(build), "--parallel", str(found.jobs))
+    target = ("--target", recipe.target) if recipe.target else ()
+    programs = tuple(
+        place / name for name in (recipe.output, recipe.target) if name for place in (build, folder)
+    )
+    steps = (Step(first, folder), Step((*second, *target), folder))
+    return Plan(steps, programs, (build, build / "bin", build / "src"))
+
+
+def _commands(recipe: RecipeRecord, found: Circumstances) -> Plan:
+    folder = folder_of(recipe, found.tree)
+    environment = {"EXE": PROGRAM, "JOBS": str(found.jobs)}
+    environment |= dict(word.split("=", 1) for word in _compiler_variable(found.compiler))
+    environment |= {name: str(path) for name, path in found.nets} | recipe.variables
+    steps = tuple(Step(("sh", "-c", line), folder, environment) for line in recipe.commands)
+    output = (folder / recipe.output,) if recipe.output else ()
+    return Plan(steps, (*output, folder / PROGRAM))
+
+
+def _compiler_variable(compiler: Tool | None) -> list[str]:
+    if compiler is None or compiler.name.startswith("cargo"):
+        return []
+    return [f"{'CXX' if '++' in compiler.name else 'CC'}={compiler.path}"]
+
+
+def _settings(variables: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in variables.items()]
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_PLANS: Mapping[str, Callable[[RecipeRecord, Circumstances], Plan]] = {
+    "make": _make,
+    "stockfish": _stockfish,
+    "cargo": _cargo,
+    "cmake": _cmake,
+    "commands": _commands,
+}
+_TOOLS = {"make": ("make",), "stockfish": ("make",), "cargo": ("cargo",), "cmake": ("cmake",)}
+_COMPILERS = {"stockfish": ("g++", "clang++")}

@@ -1,0 +1,98 @@
+"""Finds the programs a build needs on this machine, and which version of each is there."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rookery.boundary.offload import Threads
+from rookery.core.engine import Version
+from rookery.worker.engines.order import BuildFailed
+from rookery.worker.engines.output import Output
+from rookery.worker.engines.programs import Program, TooLong, run
+
+SECONDS = 30.0
+_WANTED = re.compile(r"(?P<name>.*?)(?:\s*>=\s*(?P<version>[\d.]+))?\s*\Z", re.DOTALL)
+_VERSION = re.compile(r"\d+(?:\.\d+)+|\b\d+\b", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A program on this machine; `says` is its own line about itself."""
+
+    name: str
+    path: str
+    says: str
+
+    @property
+    def version(self) -> Version:
+        found = _VERSION.search(self.says)
+        return numbers(found[0]) if found else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A program by name, in at least that version; () for any."""
+
+    name: str
+    version: Version = ()
+
+    @classmethod
+    def read(cls, text: str) -> "Wanted":
+        """From `clang++>=14.0` or a name alone."""
+        found = _WANTED.match(text.strip())
+        assert found
+        return cls(found["name"], numbers(found["version"] or ""))
+
+    def __str__(self) -> str:
+        least = f" {'.'.join(map(str, self.version))} or newer" if self.version else ""
+        return self.name + least
+
+
+def numbers(text: str) -> Version:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """The programs on the path of builds."""
+
+    environment: Mapping[str, str]
+    threads: Threads
+
+    async def find(self, name: str) -> Tool | None:
+        folders = self.environment.get("PATH", os.defpath)
+        path = await self.threads.io(shutil.which, name, path=folders)
+        return Tool(name, path, await self._says(path)) if path else None
+
+    async def need(self, wanted: Wanted) -> Tool:
+        """Raises BuildFailed, for this machine, when it is missing or too old."""
+        tool = await self.find(wanted.name)
+        if tool is None:
+            raise BuildFailed(f"{wanted} is not installed on this machine.")
+        if tool.version < wanted.version:
+            raise BuildFailed(f"{wanted} is needed, and this machine has: {tool.says}.")
+        return tool
+
+    async def first(self, names: Iterable[str]) -> Tool:
+        """The first of several that would do; raises BuildFailed when there is none."""
+        wanted = [Wanted.read(name) for name in names]
+        for each in wanted:
+            tool = await self.find(each.name)
+            if tool and tool.version >= each.version:
+                return tool
+        raise BuildFailed(f"This machine has none of {', '.join(map(str, wanted))}.")
+
+    async def _says(self, path: str) -> str:
+        for words in (("--version",), ("version",), ("-version",)):
+            output = Output(10_000, 10_000)
+            try:
+                program = Program((path, *words), environment=self.environment, seconds=SECONDS)
+                code = await run(program, output)
+            except (TooLong, OSError):
+                continue
+            lines = output.text.strip().splitlines()
+            if code == 0 and lines:
+                return lines[0].strip()
+        return ""
