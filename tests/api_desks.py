@@ -48,6 +48,7 @@ def make_api_desk(
         nets=nets,
         net_files=_folder(files, "nets", clock),
         statistics=MemoryStatistics(),
+        logs=back.desk.logs,
         downloads=Downloads(nets),
         sources=make_sources(files, threads, clock),
         streams=streams,

@@ -13,11 +13,13 @@ from rookery.service.fleet.fleet import Fleet
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import PgnStore
 from rookery.service.users import User, Users
+from rookery.service.worker_logs import LogStore
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.pgns import MemoryPgns
+from rookery.storage.worker_logs import MemoryWorkerLogs
 from rookery.web.api.worker.desk import Desk
 from rookery.web.api.worker.incoming import Machines
 from rookery.web.api.worker.outgoing import Payloads
@@ -82,6 +84,7 @@ def make_back(
         fleet=fleet,
         credentials=credentials,
         pgns=PgnStore(fleet, pgns, blobs, threads, clock),
+        logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), threads, clock),
         gate=Gate("request_task", 5),
         threads=threads,
         clock=clock,

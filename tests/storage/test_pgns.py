@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
+from rookery.protocol.games import Ending, Game, Outcome
 from rookery.service.pgns import Pgn, PgnStore
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.pgns import MemoryPgns, PostgresPgns
@@ -32,7 +33,7 @@ async def test_uploads_come_back_task_by_task(database: Target, queries: Queries
     async with pool_on(database) as pool:
         rows = PostgresPgns(pool, queries)
         for task, blob in ((2, "c"), (1, "a"), (1, "b")):
-            await rows.add(pgn(task, blob))
+            await rows.add(pgn(task, blob), ())
         assert await rows.of_task(RUN, 1) == (pgn(1, "a"), pgn(1, "b"))
         assert [each.blob for each in await rows.of_run(RUN)] == ["a", "b", "c"]
         assert await rows.known(["a", "x"]) == {"a"}
@@ -43,9 +44,21 @@ async def test_uploads_come_back_task_by_task(database: Target, queries: Queries
 async def test_games_are_kept_for_their_time(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
         rows = PostgresPgns(pool, queries)
-        await rows.add(pgn(1, "old", NOW - timedelta(days=11)))
-        await rows.add(pgn(1, "new", NOW - timedelta(days=9)))
+        await rows.add(pgn(1, "old", NOW - timedelta(days=11)), ())
+        await rows.add(pgn(1, "new", NOW - timedelta(days=9)), ())
         assert [each.blob for each in await rows.expired(NOW, 10)] == ["old"]
+
+
+async def test_what_is_known_of_games_outlives_them(database: Target, queries: Queries) -> None:
+    won = Game(Outcome.WHITE, Ending.NORMAL, True, 81, b"12345678", 0)
+    drawn = Game(Outcome.DRAW, Ending.ADJUDICATION, False, 65_535, b"abcdefgh", 9_000)
+    async with pool_on(database) as pool:
+        rows = PostgresPgns(pool, queries)
+        await rows.add(pgn(1, "a"), (won, drawn))
+        await rows.add(pgn(1, "b"), (won,))
+        await rows.forget(["a"])
+        assert await rows.games(RUN, 1) == (won, drawn, won)
+        assert await rows.games(RUN, 2) == ()
 
 
 async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries: Queries) -> None:
@@ -54,7 +67,7 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
     async with opened(database, queries) as store, pool_on(database) as pool:
         await kept(store, changed(run))
         rows = PostgresPgns(pool, queries)
-        await rows.add(replace(pgn(1, "early", NOW - timedelta(days=3)), run=run.id))
+        await rows.add(replace(pgn(1, "early", NOW - timedelta(days=3)), run=run.id), ())
         assert await rows.expired(NOW, 10) == ()
         (late,) = await rows.expired(NOW + timedelta(hours=2), 10)
         assert late.blob == "early"

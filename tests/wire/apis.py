@@ -15,6 +15,7 @@ from rookery.core.kinds import Report
 from rookery.core.machine import Machine
 from rookery.core.results import Results
 from rookery.core.task import Task
+from rookery.service.bearers import Bearers
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.tokens import ORDINARY, Scope, mint
 from rookery.service.users import User
@@ -85,7 +86,8 @@ async def open_api(
 ) -> AsyncIterator[Api]:
     users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
     tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
-    back = make_back(users=users, threads=threads, clock=clock, log=log, store=store)
+    known = Bearers(tokens, users, clock)
+    back = make_back(users=users, tokens=known, threads=threads, clock=clock, log=log, store=store)
     house = make_house(log=log, clock=clock, users=users, back=back, tokens=tokens, files=files)
     desk = replace(house.api, cross_approval=cross_approval, nets_elsewhere=nets_elsewhere)
     async with open_site(replace(house, api=desk)) as site:

@@ -24,6 +24,7 @@ from rookery.service.tidings import Channel, Tidings
 from rookery.service.tokens import Tokens
 from rookery.service.trust import Trust
 from rookery.service.users import Users
+from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.desk import Desk
@@ -49,6 +50,7 @@ class Keeping:
     statistics: Statistics
     games: Blobs
     net_files: Blobs
+    logs: LogStore
     binaries: BinaryStore
 
 
@@ -88,6 +90,7 @@ def make_desks(
         fleet=fleet,
         credentials=credentials,
         pgns=PgnStore(fleet, kept.pgns, kept.games, threads, clock),
+        logs=kept.logs,
         gate=Gate("request_task", settings.task_semaphore_size),
         threads=threads,
         clock=clock,
@@ -108,6 +111,7 @@ def make_desks(
         nets=kept.nets,
         net_files=kept.net_files,
         statistics=kept.statistics,
+        logs=kept.logs,
         downloads=Downloads(kept.nets),
         sources=Sources(kept.binaries),
         streams=basis.streams,
@@ -152,6 +156,7 @@ def all_jobs(desks: Desks) -> tuple[Job, ...]:
     return (
         *jobs_of(desks.fleet, workers.is_primary),
         Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
+        Job("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
         Job("user statistics", COUNT_SECONDS, Accounting(api.statistics, api.reads, api.clock)),
         Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
         Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),

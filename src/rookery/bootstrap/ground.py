@@ -16,6 +16,7 @@ from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.tidings import Channel
+from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
 from rookery.storage.binaries import PostgresBinaries
@@ -38,6 +39,7 @@ from rookery.storage.statistics import PostgresStatistics
 from rookery.storage.target import Target
 from rookery.storage.tokens import PostgresTokens
 from rookery.storage.users import PostgresUsers
+from rookery.storage.worker_logs import PostgresWorkerLogs
 from rookery.web.house import Basis
 from rookery.web.steps import Opened, Step, opening
 
@@ -138,6 +140,12 @@ def _load_sql(ground: Ground) -> None:
     ground.migrations.put(migrations.load())
 
 
+def _logs(settings: Settings, ground: Ground, basis: Basis) -> LogStore:
+    files = FolderBlobs(settings.data / "blobs" / "logs", basis.clock)
+    rows = PostgresWorkerLogs(ground.pool(), ground.queries())
+    return LogStore(rows, files, basis.threads, basis.clock)
+
+
 async def _migrate(ground: Ground, log: Log) -> None:
     await migrations.migrate(ground.target(), ground.queries(), ground.migrations(), log=log.info)
 
@@ -192,6 +200,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresStatistics(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
+                logs=_logs(settings, ground, basis),
                 binaries=_binaries(settings, ground, basis),
             ),
             key=ground.seal_key(),

@@ -26,6 +26,7 @@ from rookery.clock import SystemClock
 from rookery.logs import Log
 from rookery.service.fleet.jobs import Job
 from rookery.service.sources.binaries import BinaryStore
+from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
 from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import MemoryBlobs
@@ -38,6 +39,7 @@ from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
 from rookery.storage.statistics import MemoryStatistics
 from rookery.storage.users import PostgresUsers
+from rookery.storage.worker_logs import MemoryWorkerLogs
 from rookery.web.app import create_app
 from rookery.web.hosts import hosts
 from rookery.web.house import Basis, House, Limits, PoolStats
@@ -136,6 +138,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         MemoryStatistics(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
+        logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),
         binaries=BinaryStore(MemoryBinaries(), MemoryBlobs(), basis.threads, basis.clock),
     )
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))

@@ -197,6 +197,45 @@ class ActionList(Struct, frozen=True, kw_only=True):
     actions: tuple[ActionEntry, ...]
 
 
+class GameEntry(Struct, frozen=True, kw_only=True):
+    """A game of a task, as its upload tells it; equal openings have equal digests."""
+
+    number: int
+    outcome: str
+    ending: str
+    new_is_white: bool
+    plies: int
+    opening: str
+
+
+class GameList(Struct, frozen=True, kw_only=True):
+    """The games of a task in the order of their uploads; a page of them."""
+
+    games: tuple[GameEntry, ...]
+    page: int
+    more: bool
+
+
+class LogEntry(Struct, frozen=True, kw_only=True):
+    """A log that a worker sent along with a call."""
+
+    id: int
+    run: RunId
+    task: int
+    call: str
+    worker: str
+    time: datetime
+    size: int
+
+
+class LogList(Struct, frozen=True, kw_only=True):
+    """A page of the logs of a run, newest first."""
+
+    logs: tuple[LogEntry, ...]
+    page: int
+    more: bool
+
+
 class ContributorEntry(Struct, frozen=True, kw_only=True):
     """What a user's machines gave to runs that are over, how fast they play now, and how many
     tests the user submitted."""

@@ -1,6 +1,6 @@
 """Games as workers upload them: gzip streams, several per task if need be."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -8,12 +8,12 @@ from typing import Protocol
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.core.answers import TaskCall
+from rookery.protocol.games import Game, scanned
 from rookery.service.blobs import Blobs
 from rookery.service.fleet.views import Views
+from rookery.service.orphans import remove, swept
 
 AT_A_TIME = 200
-ORPHAN_SECONDS = 86_400.0
-"""A blob this old without a row will not get one any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,14 @@ class Pgn:
 class Pgns(Protocol):
     """The rows. Any process may write them."""
 
-    async def add(self, pgn: Pgn) -> None: ...
+    async def add(self, pgn: Pgn, games: Sequence[Game]) -> None:
+        """The upload, and what is known of its games."""
+        ...
+
+    async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
+        """What is known of a task's games, in the order of its uploads, whether they are kept or
+        not."""
+        ...
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[Pgn, ...]:
         """In the order they came in."""
@@ -68,24 +75,14 @@ class PgnStore:
     async def upload(self, call: TaskCall, data: bytes) -> None:
         """Games of a task of the caller's own, which has usually ended by now."""
         await self._fleet.own_task(call)
+        games = await self._threads.cpu(scanned, data)
         key = await self._threads.io(self._blobs.write, data)
-        await self._rows.add(Pgn(call.run, call.task, key, len(data), self._clock.now()))
+        await self._rows.add(Pgn(call.run, call.task, key, len(data), self._clock.now()), games)
 
     async def clean_up(self) -> None:
         """Lets go what was kept long enough, and blobs that no row ever came to name."""
         while expired := await self._rows.expired(self._clock.now(), AT_A_TIME):
             keys = [pgn.blob for pgn in expired]
             await self._rows.forget(keys)
-            await self._threads.io(self._remove, keys)
-        await self._sweep()
-
-    async def _sweep(self) -> None:
-        old = await self._threads.io(lambda: list(self._blobs.older_than(ORPHAN_SECONDS)))
-        for start in range(0, len(old), AT_A_TIME):
-            part = old[start : start + AT_A_TIME]
-            named = await self._rows.known(part)
-            await self._threads.io(self._remove, [key for key in part if key not in named])
-
-    def _remove(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self._blobs.remove(key)
+            await self._threads.io(remove, self._blobs, keys)
+        await swept(self._blobs, self._rows, self._threads)

@@ -1,14 +1,19 @@
 """Uploaded games in PostgreSQL, and their twin in memory. Any process may write them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 import asyncpg
 
+from rookery.protocol.games import Game
 from rookery.service.pgns import Pgn
 from rookery.storage.fence import Fence
+from rookery.storage.game_index import packed, unpacked
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
+
+MOST_UPLOADS = 50
+"""Of one task, as far as its games are listed."""
 
 
 class PostgresPgns:
@@ -17,11 +22,18 @@ class PostgresPgns:
         self._queries = queries
         self._fence = Fence(pool, queries)
 
-    async def add(self, pgn: Pgn) -> None:
+    async def add(self, pgn: Pgn, games: Sequence[Game]) -> None:
+        index = (pgn.blob, pgn.run, pgn.task, pgn.at, *packed(games))
         async with self._fence.write() as connection:
             await connection.execute(
                 self._queries["pgns_add"], pgn.run, pgn.task, pgn.blob, pgn.size, pgn.at
             )
+            if games:
+                await connection.execute(self._queries["pgns_index"], *index)
+
+    async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
+        query = self._queries["pgns_indexed"]
+        return unpacked(await self._pool.fetch(query, run_id, task_id, MOST_UPLOADS))
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[Pgn, ...]:
         return _pgns(await self._pool.fetch(self._queries["pgns_of_task"], run_id, task_id))
@@ -50,9 +62,14 @@ class MemoryPgns:
 
     def __init__(self) -> None:
         self.rows: list[Pgn] = []
+        self._games: dict[tuple[str, int], list[Game]] = {}
 
-    async def add(self, pgn: Pgn) -> None:
+    async def add(self, pgn: Pgn, games: Sequence[Game]) -> None:
         self.rows.append(pgn)
+        self._games.setdefault((pgn.run, pgn.task), []).extend(games)
+
+    async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
+        return tuple(self._games.get((run_id, task_id), ()))
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[Pgn, ...]:
         return tuple(pgn for pgn in self.rows if (pgn.run, pgn.task) == (run_id, task_id))

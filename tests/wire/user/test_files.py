@@ -31,7 +31,7 @@ class Place:
     async def keep_games(self, task: int, text: str) -> bytes:
         desk, packed = self.api.desk, gzip.compress(text.encode(), mtime=0)
         key = await desk.threads.io(desk.games.write, packed)
-        await desk.pgns.add(Pgn(RUN, task, key, len(packed), desk.clock.now()))
+        await desk.pgns.add(Pgn(RUN, task, key, len(packed), desk.clock.now()), ())
         return packed
 
 

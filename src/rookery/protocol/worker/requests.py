@@ -152,6 +152,7 @@ class WorkerLog(TaskRequest, frozen=True, gc=False, kw_only=True):
     message: str
     run_id: RunId | UnsetType = UNSET
     task_id: Count | UnsetType = UNSET
+    rookery: Failure | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         _cut_message(self, self.message)

@@ -23,6 +23,7 @@ from rookery.service.statistics import Statistics
 from rookery.service.submission.identity import Chance
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.users import Users
+from rookery.service.worker_logs import LogStore
 from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound
 from rookery.web.streams import Streams
 
@@ -51,6 +52,7 @@ class ApiDesk:
     nets: Nets
     net_files: Blobs
     statistics: Statistics
+    logs: LogStore
     downloads: Downloads
     sources: Sources
     streams: Streams

@@ -2,6 +2,19 @@
 -- Notes games that lie in a blob by now.
 INSERT INTO pgns (run, task, blob, size, at) VALUES ($1, $2, $3, $4, $5);
 
+-- name: pgns_index
+-- What is known of the games of an upload.
+INSERT INTO game_index (blob, run, task, at, games, endings, plies, openings, places)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: pgns_indexed
+-- What is known of the games of a task, also where the games themselves are gone.
+SELECT games, endings, plies, openings, places
+FROM game_index
+WHERE run = $1 AND task = $2
+ORDER BY at, blob
+LIMIT $3;
+
 -- name: pgns_of_task
 -- The uploads of one task, in the order they came in.
 SELECT run, task, blob, size, at FROM pgns WHERE run = $1 AND task = $2 ORDER BY id;

@@ -4,6 +4,7 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.v1.engines import EngineEndpoints
+from rookery.web.api.v1.evidence import EvidenceEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
@@ -18,6 +19,7 @@ ENGINE = f"{ROOT}/engines/{{name}}"
 def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
     engines = EngineEndpoints(desk)
+    evidence = EvidenceEndpoints(desk)
     uploads = UploadEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),
@@ -34,6 +36,9 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(f"{ROOT}/workers", lists.workers, methods=["GET"]),
         Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
         Route(f"{ROOT}/contributors", lists.contributors, methods=["GET"]),
+        Route(f"{ROOT}/games", evidence.games, methods=["GET"]),
+        Route(f"{ROOT}/logs", evidence.logs, methods=["GET"]),
+        Route(f"{ROOT}/logs/{{log_id:int}}", evidence.log, methods=["GET"]),
         Route(f"{ROOT}/users", lists.users, methods=["GET"]),
         Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
         Route(ENGINE, engines.one, methods=["GET"]),

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope
 from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.gate import GateFull
-from rookery.core.answers import StopAnswer, TaskCall
+from rookery.core.answers import DONE, StopAnswer, TaskCall
 from rookery.protocol.worker import requests
 from rookery.protocol.worker.answers import (
     OFFICIAL_VERSION,
@@ -128,7 +128,10 @@ class FailedTask(WorkerCall[requests.FailedTask]):
 
     async def act(self, request: requests.FailedTask, caller: Caller) -> Answer:
         call = self.desk.machines.call(request, caller)
-        return outgoing.end_answer(await self.desk.fleet.fail_task(call, request.message))
+        answer = await self.desk.fleet.fail_task(call, request.message)
+        if answer is DONE:
+            await self.desk.logs.keep(call, "failed_task", incoming.log_of(request.rookery))
+        return outgoing.end_answer(answer)
 
 
 @runs(Domain.LOOP, "ends a run or a task in memory; waits for the commit")
@@ -137,9 +140,13 @@ class StopRun(WorkerCall[requests.FailedTask]):
     reader = requests.STOP_RUN
 
     async def act(self, request: requests.FailedTask, caller: Caller) -> Answer:
+        call = self.desk.machines.call(request, caller)
         bench = 0 if request.rookery is UNSET else request.rookery.bench
+        log = incoming.log_of(request.rookery)
+        if log and (await self.desk.fleet.own_task(call)).active:
+            await self.desk.logs.keep(call, "stop_run", log)
         answer = await self.desk.fleet.stop_run(
-            self.desk.machines.call(request, caller),
+            call,
             request.message,
             trusted=await self.desk.trusts(caller.user),
             complaint=complaint_in(request.message, bench),
@@ -171,6 +178,8 @@ class WorkerLog(WorkerCall[requests.WorkerLog]):
         if request.run_id is not UNSET and request.task_id is not UNSET:
             call = TaskCall(request.run_id, request.task_id, machine)
         await self.desk.fleet.note(machine, request.message, call)
+        if call is not None:
+            await self.desk.logs.keep(call, "worker_log", incoming.log_of(request.rookery))
         return EndAnswer()
 
 

@@ -10,6 +10,7 @@ from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.pgns import PgnStore
 from rookery.service.users import User
+from rookery.service.worker_logs import LogStore
 from rookery.web.api.worker.incoming import Machines
 from rookery.web.api.worker.outgoing import Payloads
 
@@ -21,6 +22,7 @@ class Desk:
     fleet: Fleet
     credentials: Credentials
     pgns: PgnStore
+    logs: LogStore
     gate: Gate
     threads: Threads
     clock: Clock

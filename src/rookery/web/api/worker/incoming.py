@@ -73,6 +73,10 @@ def report_of(request: requests.UpdateTask) -> Report:
     return Report(request.stats.results(), _batches(request.spsa))
 
 
+def log_of(failure: requests.Failure | UnsetType) -> str:
+    return "" if failure is UNSET else failure.log
+
+
 def provenance_of(request: requests.UpdateTask, now: datetime) -> Provenance | None:
     """How the last games were played, which a worker of ours tells."""
     said = request.rookery

@@ -1,0 +1,104 @@
+"""What workers wrote down before a task failed, kept for those who have to find out why."""
+
+import gzip
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.core.answers import TaskCall
+from rookery.service.blobs import Blobs
+from rookery.service.orphans import remove, swept
+
+AT_A_TIME = 200
+KEPT = timedelta(days=50)
+MOST_OF_A_TASK = 8
+"""A machine that fails for ever does not fill the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLog:
+    """One text; `call` is the endpoint it came with, `size` counts its bytes."""
+
+    id: int
+    run: str
+    task: int
+    call: str
+    worker: str
+    at: datetime
+    blob: str
+    size: int
+
+
+class WorkerLogs(Protocol):
+    """The rows. Any process may write them."""
+
+    async def add(self, log: WorkerLog) -> None:
+        """The number is given by the rows."""
+        ...
+
+    async def count(self, run_id: str, task_id: int) -> int: ...
+
+    async def of_run(self, run_id: str, first: int, count: int) -> tuple[WorkerLog, ...]:
+        """A page of them, the newest first."""
+        ...
+
+    async def one(self, log_id: int) -> WorkerLog | None: ...
+
+    async def known(self, keys: Collection[str]) -> frozenset[str]:
+        """Those of the keys that a row names."""
+        ...
+
+    async def older(self, than: datetime, limit: int) -> tuple[WorkerLog, ...]: ...
+
+    async def forget(self, keys: Collection[str]) -> None:
+        """The rows of these blobs are no longer needed."""
+        ...
+
+
+class LogStore:
+    """Takes logs in, gives them out, and lets them go when their time is up."""
+
+    def __init__(self, rows: WorkerLogs, blobs: Blobs, threads: Threads, clock: Clock) -> None:
+        self.rows = rows
+        self._blobs = blobs
+        self._threads = threads
+        self._clock = clock
+
+    async def keep(self, call: TaskCall, endpoint: str, text: str) -> None:
+        """A text about a task that is the caller's own."""
+        if not text or await self.rows.count(call.run, call.task) >= MOST_OF_A_TASK:
+            return
+        data = text.encode("utf-8", "replace")
+        blob = await self._threads.io(self._written, data)
+        await self.rows.add(
+            WorkerLog(
+                0,
+                call.run,
+                call.task,
+                endpoint,
+                call.machine.long_name,
+                self._clock.now(),
+                blob,
+                len(data),
+            )
+        )
+
+    async def text(self, log: WorkerLog) -> bytes:
+        """Raises UnknownBlob when its time was up."""
+        return await self._threads.io(self._read, log.blob)
+
+    async def clean_up(self) -> None:
+        while old := await self.rows.older(self._clock.now() - KEPT, AT_A_TIME):
+            keys = [log.blob for log in old]
+            await self.rows.forget(keys)
+            await self._threads.io(remove, self._blobs, keys)
+        await swept(self._blobs, self.rows, self._threads)
+
+    def _written(self, data: bytes) -> str:
+        return self._blobs.write(gzip.compress(data, 6))
+
+    def _read(self, blob: str) -> bytes:
+        return gzip.decompress(self._blobs.read(blob))

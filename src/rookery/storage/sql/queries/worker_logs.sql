@@ -1,0 +1,36 @@
+-- name: worker_logs_add
+-- Notes a log that lies in a blob by now.
+INSERT INTO worker_logs (run, task, call, worker, at, blob, size)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
+
+-- name: worker_logs_count
+-- How many logs a task has.
+SELECT count(*) FROM worker_logs WHERE run = $1 AND task = $2;
+
+-- name: worker_logs_of_run
+-- A page of the logs of a run, newest first.
+SELECT id, run, task, call, worker, at, blob, size
+FROM worker_logs
+WHERE run = $1
+ORDER BY id DESC
+LIMIT $2 OFFSET $3;
+
+-- name: worker_logs_one
+-- A log by its number.
+SELECT id, run, task, call, worker, at, blob, size FROM worker_logs WHERE id = $1;
+
+-- name: worker_logs_known
+-- Those of the blobs that a row names.
+SELECT blob FROM worker_logs WHERE blob = ANY ($1::text[]);
+
+-- name: worker_logs_older
+-- Logs whose time is up.
+SELECT id, run, task, call, worker, at, blob, size
+FROM worker_logs
+WHERE at < $1
+ORDER BY at
+LIMIT $2;
+
+-- name: worker_logs_forget
+-- Lets the rows of these blobs go.
+DELETE FROM worker_logs WHERE blob = ANY ($1::text[]);

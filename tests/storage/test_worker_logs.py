@@ -1,0 +1,53 @@
+"""Rows of workers' logs, in PostgreSQL and in their twin."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from rookery.boundary.offload import Threads
+from rookery.core.answers import TaskCall
+from rookery.service.blobs import UnknownBlob
+from rookery.service.worker_logs import LogStore, WorkerLogs
+from rookery.storage.blobs import FolderBlobs
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.worker_logs import MemoryWorkerLogs, PostgresWorkerLogs
+from tests.database import pool_on
+from tests.unit.core.makers import make_machine, run_id
+from tests.unit.web.fakes import HandClock
+
+pytestmark = pytest.mark.anyio
+
+CALL = TaskCall(run_id("a"), 3, make_machine())
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def rows(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[WorkerLogs]:
+    if request.param == "memory":
+        yield MemoryWorkerLogs()
+        return
+    async with pool_on(database) as pool:
+        yield PostgresWorkerLogs(pool, queries)
+
+
+async def test_a_log_is_kept_and_let_go(rows: WorkerLogs, tmp_path: Path) -> None:
+    clock = HandClock()
+    store = LogStore(rows, FolderBlobs(tmp_path, clock), Threads(), clock)
+    await store.keep(CALL, "failed_task", "first")
+    await store.keep(CALL, "failed_task", "second \udcff")
+    await store.keep(CALL, "failed_task", "")
+    new, old = await rows.of_run(CALL.run, 0, 10)
+    assert await rows.one(old.id) == old
+    assert [await store.text(each) for each in (old, new)] == [b"first", b"second ?"]
+    clock.move(seconds=timedelta(days=49).total_seconds())
+    await store.clean_up()
+    assert await rows.count(CALL.run, CALL.task) == 2
+    clock.move(seconds=timedelta(days=2).total_seconds())
+    await store.clean_up()
+    assert await rows.of_run(CALL.run, 0, 10) == ()
+    with pytest.raises(UnknownBlob):
+        await store.text(old)
