@@ -9,6 +9,7 @@ from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.events import Bus
 from rookery.service.nets import Downloads
+from rookery.service.privacy import Privacy
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.sources import Sources
 from rookery.service.tokens import Tokens
@@ -43,6 +44,8 @@ def make_api_desk(
         bearers=Bearers(tokens or MemoryTokens(users), users, clock),
         engines=back.engines,
         bus=bus,
+        teams=back.teams,
+        privacy=Privacy(back.engines, back.teams),
         pgns=back.pgns,
         games=_folder(files, "games", clock),
         nets=nets,

@@ -12,6 +12,7 @@ from rookery.service.engines import Engines
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import PgnStore
+from rookery.service.teams import Teams
 from rookery.service.users import User, Users
 from rookery.service.worker_logs import LogStore
 from rookery.storage.blobs import MemoryBlobs
@@ -19,6 +20,7 @@ from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory import MemoryStore
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.pgns import MemoryPgns
+from rookery.storage.teams import MemoryTeams
 from rookery.storage.worker_logs import MemoryWorkerLogs
 from rookery.web.api.worker.desk import Desk
 from rookery.web.api.worker.incoming import Machines
@@ -53,6 +55,7 @@ class Back:
     blobs: MemoryBlobs
     standing: Standing
     engines: Engines
+    teams: Teams
 
     def step(self) -> Step:
         why = Declaration(Domain.LOOP, "reads the twins")
@@ -78,7 +81,9 @@ def make_back(
         clock,
         KEY,
     )
-    engines = Engines(MemoryEngines(), clock, fleet.active)
+    users = users or MemoryUsers()
+    teams = Teams(MemoryTeams(), users, clock)
+    engines = Engines(MemoryEngines(), teams, clock, fleet.active)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
     desk = Desk(
         fleet=fleet,
@@ -92,5 +97,6 @@ def make_back(
         trusts=standing.trusts,
         machines=Machines(mind_quota=True),
         payloads=Payloads(engines.told),
+        teams_of=teams.of,
     )
-    return Back(desk, store, pgns, blobs, standing, engines)
+    return Back(desk, store, pgns, blobs, standing, engines, teams)

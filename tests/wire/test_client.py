@@ -188,3 +188,17 @@ def test_the_commands_list_show_and_refuse_engines(
     file.write_text("{}")
     assert frame.main(["engine", "put", str(file)]) == 2
     assert "name" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_make_a_team(capsys: pytest.CaptureFixture[str]) -> None:
+    assert frame.main(["team", "create", "owls"]) == 0
+    assert capsys.readouterr().out == "owls: ada\n"
+    assert frame.main(["team", "add", "owls", "nobody"]) == 3
+    assert "refuses (404)" in capsys.readouterr().err
+    assert frame.main(["team", "add", "owls", "ada", "--lead", "--json"]) == 0
+    assert '"leads":["ada"]' in capsys.readouterr().out
+    assert frame.main(["team", "remove", "owls", "ada"]) == 3
+    assert "refuses (409)" in capsys.readouterr().err
+    assert frame.main(["team", "list"]) == 0
+    assert "owls" in capsys.readouterr().out

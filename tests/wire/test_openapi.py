@@ -54,6 +54,9 @@ V1 = (
     "/api/v1/users",
     "/api/v1/engines",
     "/api/v1/engines/{name}",
+    "/api/v1/teams",
+    "/api/v1/teams/{team}",
+    "/api/v1/teams/{team}/members/{user}",
     "/api/v1/binaries",
 )
 

@@ -17,9 +17,11 @@ from rookery.service.fleet.primary import Store
 from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
+from rookery.service.privacy import Privacy
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.sources import Sources
 from rookery.service.statistics import Accounting, Statistics
+from rookery.service.teams import TeamRows, Teams
 from rookery.service.tidings import Channel, Tidings
 from rookery.service.tokens import Tokens
 from rookery.service.trust import Trust
@@ -48,6 +50,7 @@ class Keeping:
     nets: Nets
     engines: EngineRows
     statistics: Statistics
+    teams: TeamRows
     games: Blobs
     net_files: Blobs
     logs: LogStore
@@ -81,7 +84,8 @@ def make_desks(
     policy = Policy(limit_by_address=settings.limit_per_address)
     fleet = Fleet(store, clock, basis.log, policy=policy)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
-    engines = Engines(kept.engines, clock, fleet.active)
+    teams = Teams(kept.teams, kept.users, clock)
+    engines = Engines(kept.engines, teams, clock, fleet.active)
     bearers = Bearers(kept.tokens, kept.users, clock)
     credentials = Credentials(kept.users, passwords, bearers, clock, key)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
@@ -98,6 +102,7 @@ def make_desks(
         trusts=Trust(kept.statistics, clock, hours=float(settings.stop_run_cpu_hours)),
         machines=Machines(mind_quota=settings.mind_github_quota),
         payloads=Payloads(engines.told),
+        teams_of=teams.of,
     )
     api = ApiDesk(
         fleet=fleet,
@@ -106,6 +111,8 @@ def make_desks(
         bearers=bearers,
         engines=engines,
         bus=bus or Bus(store.reads, basis.log),
+        teams=teams,
+        privacy=Privacy(engines, teams),
         pgns=kept.pgns,
         games=kept.games,
         nets=kept.nets,

@@ -37,6 +37,7 @@ from rookery.storage.problems import Problem
 from rookery.storage.queries import Queries
 from rookery.storage.statistics import PostgresStatistics
 from rookery.storage.target import Target
+from rookery.storage.teams import PostgresTeams
 from rookery.storage.tokens import PostgresTokens
 from rookery.storage.users import PostgresUsers
 from rookery.storage.worker_logs import PostgresWorkerLogs
@@ -198,6 +199,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresNets(pool, queries),
                 PostgresEngines(pool, queries),
                 PostgresStatistics(pool, queries),
+                PostgresTeams(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
                 logs=_logs(settings, ground, basis),
@@ -208,6 +210,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
             bus=bus,
         )
         await desks.api.engines.load()
+        await desks.api.teams.load()
         await desks.fleet.open()
         opened.append(desks.fleet)
         try:

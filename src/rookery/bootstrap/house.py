@@ -38,6 +38,7 @@ from rookery.storage.pgns import MemoryPgns
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
 from rookery.storage.statistics import MemoryStatistics
+from rookery.storage.teams import MemoryTeams
 from rookery.storage.users import PostgresUsers
 from rookery.storage.worker_logs import MemoryWorkerLogs
 from rookery.web.app import create_app
@@ -136,6 +137,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         MemoryNets(),
         MemoryEngines(),
         MemoryStatistics(),
+        MemoryTeams(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
         logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),

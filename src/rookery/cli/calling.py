@@ -2,13 +2,18 @@
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
+from rookery.cli.subcommands import Subcommands
 from rookery.client import Client
 from rookery.core.complaint import Complaint
 
 SERVER = "ROOKERY_SERVER"
 TOKEN = "ROOKERY_TOKEN"  # noqa: S105 - the name of a variable
+Work = Callable[[Client, argparse.Namespace], None]
 THIS_MACHINE = "http://127.0.0.1:8000"
 
 
@@ -28,6 +33,24 @@ def add_server(parser: argparse.ArgumentParser) -> None:
         "--token-file", type=Path, metavar="FILE", help=f"file with an access token [{TOKEN}]"
     )
     parser.add_argument("--json", action="store_true", help="answer in JSON, for scripts")
+
+
+def add_server_command(
+    commands: Subcommands, name: str, purpose: str, work: Work
+) -> argparse.ArgumentParser:
+    """A command that calls a server."""
+
+    def run(parsed: argparse.Namespace) -> int:
+        work(client_of(parsed), parsed)
+        return 0
+
+    parser = commands.add(name, purpose, run)
+    add_server(parser)
+    return parser
+
+
+def print_json(value: object) -> None:
+    print(msgspec.json.encode(value).decode())
 
 
 def client_of(parsed: argparse.Namespace) -> Client:

@@ -1,12 +1,11 @@
 """`rookery engine`: the engine records of a server."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from rookery.cli.calling import add_server, client_of
+from rookery.cli.calling import add_server_command, print_json
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
@@ -14,8 +13,6 @@ from rookery.core.complaint import Complaint
 from rookery.protocol.encoding import encode
 from rookery.protocol.engine_record import ENGINE_RECORD, EngineRecord
 from rookery.protocol.faults import WireFault
-
-Work = Callable[[Client, argparse.Namespace], None]
 
 
 class BadRecord(Complaint):
@@ -27,29 +24,23 @@ class BadRecord(Complaint):
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser("engine", help="list, show, write or remove engine records")
     commands = Subcommands(parser)
-    _add(commands, "list", "list the engines that a server knows", _list)
-    showing = _add(commands, "show", "print an engine's record, as `put` takes it", _show)
+    add_server_command(commands, "list", "list the engines that a server knows", _list)
+    showing = add_server_command(
+        commands, "show", "print an engine's record, as `put` takes it", _show
+    )
     showing.add_argument("name", metavar="NAME")
-    putting = _add(commands, "put", "make an engine known, or replace its record", _put)
+    putting = add_server_command(
+        commands, "put", "make an engine known, or replace its record", _put
+    )
     putting.add_argument("file", type=Path, metavar="FILE", help="a record in JSON")
-    removing = _add(commands, "remove", "let no new run have this engine", _remove)
+    removing = add_server_command(commands, "remove", "let no new run have this engine", _remove)
     removing.add_argument("name", metavar="NAME")
-
-
-def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
-    def run(parsed: argparse.Namespace) -> int:
-        work(client_of(parsed), parsed)
-        return 0
-
-    parser = commands.add(name, purpose, run)
-    add_server(parser)
-    return parser
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> None:
     found = client.engines()
     if parsed.json:
-        print(encode(found).decode())
+        print_json(found)
         return
     heads = ("name", "recipe", "reference nps", "team", "source")
     print(table(heads, [_row(record) for record in found.engines]))

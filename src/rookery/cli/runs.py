@@ -1,55 +1,42 @@
 """`rookery runs`: lists the runs of a server, shows one, approves or stops it."""
 
 import argparse
-from collections.abc import Callable
 
-import msgspec
-
-from rookery.cli.calling import add_server, client_of
+from rookery.cli.calling import add_server_command, print_json
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
 from rookery.protocol import v1
 
-Work = Callable[[Client, argparse.Namespace], None]
-
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser("runs", help="list, show, approve or stop runs on a server")
     commands = Subcommands(parser)
-    listing = _add(commands, "list", "list runs, unfinished ones unless asked otherwise", _list)
+    listing = add_server_command(
+        commands, "list", "list runs, unfinished ones unless asked otherwise", _list
+    )
     states = [state.value for state in v1.ListedState]
     listing.add_argument("--state", choices=states, default=states[0], metavar="STATE",
                          help=f"one of {', '.join(states)}")  # fmt: skip
     listing.add_argument("--owner", default="", metavar="NAME", help="only those of one user")
     listing.add_argument("--page", type=int, default=1, metavar="N")
     listing.add_argument("--size", type=int, default=50, metavar="N", help="rows of a page")
-    showing = _add(commands, "show", "show how a run stands", _show)
+    showing = add_server_command(commands, "show", "show how a run stands", _show)
     styles = [style.value for style in v1.HouseStyle]
     showing.add_argument("--style", choices=styles, default=styles[0], metavar="STYLE",
                          help=f"whose words: {' or '.join(styles)}")  # fmt: skip
-    stopping = _add(commands, "stop", "stop a run", _stop)
+    stopping = add_server_command(commands, "stop", "stop a run", _stop)
     stopping.add_argument("--message", default="", metavar="TEXT", help="why")
-    approving = _add(commands, "approve", "let a run be played", _approve)
+    approving = add_server_command(commands, "approve", "let a run be played", _approve)
     for each in (showing, stopping, approving):
         each.add_argument("id", metavar="RUN")
-
-
-def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
-    def run(parsed: argparse.Namespace) -> int:
-        work(client_of(parsed), parsed)
-        return 0
-
-    parser = commands.add(name, purpose, run)
-    add_server(parser)
-    return parser
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> None:
     state = v1.ListedState(parsed.state)
     found = client.runs(state=state, owner=parsed.owner, page=parsed.page, size=parsed.size)
     if parsed.json:
-        _print_json(found)
+        print_json(found)
         return
     heads = ("id", "state", "owner", "test", "tc", "games", "LLR")
     print(table(heads, [_row(run) for run in found.runs]))
@@ -60,7 +47,7 @@ def _list(client: Client, parsed: argparse.Namespace) -> None:
 def _show(client: Client, parsed: argparse.Namespace) -> None:
     run = client.run(parsed.id)
     if parsed.json:
-        _print_json(run)
+        print_json(run)
         return
     print(f"{run.new_tag} vs {run.base_tag} by {run.owner}: {run.state}")
     if run.info:
@@ -79,7 +66,7 @@ def _stop(client: Client, parsed: argparse.Namespace) -> None:
 
 def _tell(run: v1.RunSummary, parsed: argparse.Namespace) -> None:
     if parsed.json:
-        _print_json(run)
+        print_json(run)
     else:
         print(f"Run {run.id} is {run.state}.")
 
@@ -96,7 +83,3 @@ def _row(run: v1.RunSummary) -> tuple[str, ...]:
         f"{games}/{run.num_games}",
         f"{run.llr:.2f}" if isinstance(run.llr, float) else "",
     )
-
-
-def _print_json(value: object) -> None:
-    print(msgspec.json.encode(value).decode())

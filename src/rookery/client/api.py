@@ -80,6 +80,18 @@ class Client:
     def users(self) -> v1.UserList:
         return self._get(f"{ROOT}/users", v1.UserList)
 
+    def teams(self) -> v1.TeamList:
+        return self._get(f"{ROOT}/teams", v1.TeamList)
+
+    def create_team(self, name: str) -> v1.TeamEntry:
+        return self._post(f"{ROOT}/teams", v1.NewTeam(name=name), v1.TeamEntry)
+
+    def join_team(self, team: str, user: str, *, lead: bool = False) -> v1.TeamEntry:
+        return self._send("PUT", _member(team, user), v1.MemberBody(lead=lead), v1.TeamEntry)
+
+    def leave_team(self, team: str, user: str) -> v1.TeamEntry:
+        return self._decoded(self._transport.call("DELETE", _member(team, user)), v1.TeamEntry)
+
     def engines(self) -> v1.EngineList:
         return self._get(f"{ROOT}/engines", v1.EngineList)
 
@@ -115,3 +127,8 @@ def _place(run_id: str) -> str:
 
 def _engine(name: str) -> str:
     return f"{ROOT}/engines/{urllib.parse.quote(name, safe='')}"
+
+
+def _member(team: str, user: str) -> str:
+    words = [urllib.parse.quote(word, safe="") for word in (team, user)]
+    return f"{ROOT}/teams/{words[0]}/members/{words[1]}"

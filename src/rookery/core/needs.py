@@ -113,6 +113,12 @@ def first_missing(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
     return next((need for need in needs if not need.met_by(abilities)), None)
 
 
+def missing_team(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
+    """The team that the worker's owner is not in."""
+    teams = (need for need in needs if need.word is NeedWord.TEAM)
+    return next((need for need in teams if not need.met_by(abilities)), None)
+
+
 def needs_of(plan: Plan, catalogue: Catalogue) -> tuple[Need, ...]:
     """All needs of a plan, each once, in a fixed order (a kind of run may add its own)."""
     found = [*_of_sides(plan, catalogue), *_of_rules(plan)]

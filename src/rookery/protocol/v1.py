@@ -277,3 +277,33 @@ class EngineList(Struct, frozen=True, kw_only=True):
     """All engines known here, by name."""
 
     engines: tuple[EngineRecord, ...]
+
+
+TeamName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{1,49}\Z")]
+
+
+class NewTeam(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A team to be made; whoever makes it leads it."""
+
+    name: TeamName
+
+
+class MemberBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How somebody is in a team."""
+
+    lead: bool = False
+
+
+class TeamEntry(Struct, frozen=True, kw_only=True):
+    """A team with who is in it, by name; those who lead are members too."""
+
+    name: str
+    members: tuple[str, ...]
+    leads: tuple[str, ...]
+    created: datetime
+
+
+class TeamList(Struct, frozen=True, kw_only=True):
+    """The teams that the reader may know of, by name."""
+
+    teams: tuple[TeamEntry, ...]

@@ -16,16 +16,21 @@ from msgspec.structs import replace
 from rookery.clock import Clock
 from rookery.core.archfilter import BadArchFilter, check
 from rookery.core.engine import Catalogue
-from rookery.core.faults import NotApprover, RunFault
+from rookery.core.faults import RunFault
 from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.protocol import known_engines
 from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.faults import BadField
+from rookery.service.teams import Teams
 
 
 class UnknownEngine(RunFault):
     """there is no engine {name}"""
+
+
+class NotOfTeam(RunFault):
+    """only a member of the engine's team or an approver may do this"""
 
 
 class EngineInUse(RunFault):
@@ -56,8 +61,9 @@ ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
 class Engines:
     """One per process; the event loop alone writes here."""
 
-    def __init__(self, rows: EngineRows, clock: Clock, active: ActiveRuns) -> None:
+    def __init__(self, rows: EngineRows, teams: Teams, clock: Clock, active: ActiveRuns) -> None:
         self._rows = rows
+        self._teams = teams
         self._clock = clock
         self._active = active
         self._one_at_a_time = asyncio.Lock()
@@ -65,6 +71,8 @@ class Engines:
         self._known: dict[str, EngineRecord] = {}
         self._told: dict[str, EngineRecord] = {}
         self.catalogue = Catalogue({})
+        self.private: dict[str, str] = {}
+        """The teams of private engines, also of removed ones."""
         self._learn(())
 
     async def load(self) -> None:
@@ -90,11 +98,12 @@ class Engines:
         return self._told.get(name)
 
     async def put(self, record: EngineRecord, actor: Actor) -> bool:
-        """Whether the engine is new; raises BadField, NotApprover or EngineInUse."""
-        _check_patterns(record)
+        """Whether the engine is new; raises BadField, NotOfTeam or EngineInUse."""
+        _check_record(record)
         async with self._one_at_a_time:
             name, before = record.name, self._known.get(record.name)
-            self._check_writer(actor)
+            self._check_writer(actor, record, self._last(name))
+            await self._check_trusted(name, actor)
             if before and (before.team, before.private) != (record.team, record.private):
                 await self._check_idle(name, "its team and privacy can't change before they end")
             await self._save(KeptEngine(record, self._clock.now(), actor.name))
@@ -106,15 +115,32 @@ class Engines:
             kept = self._kept.get(name)
             if kept is None or kept.removed:
                 raise UnknownEngine(name=name)
-            self._check_writer(actor)
+            self._check_writer(actor, kept.record)
             await self._check_idle(name, "it can't be removed before they end")
             now = self._clock.now()
             await self._save(KeptEngine(kept.record, now, actor.name, removed=True))
         return kept.record
 
-    def _check_writer(self, actor: Actor) -> None:
-        if not actor.approver:
-            raise NotApprover
+    def _last(self, name: str) -> EngineRecord | None:
+        """The record of that name, also a removed one: it keeps its team."""
+        kept = self._kept.get(name)
+        return kept.record if kept else self._known.get(name)
+
+    def _check_writer(self, actor: Actor, *records: EngineRecord | None) -> None:
+        """Whoever writes must be in the team that has the engine, and in the one that gets it."""
+        own = self._teams.of(actor.name)
+        teams = {record.team for record in records if record is not None}
+        if not actor.approver and not teams <= own:
+            raise NotOfTeam
+        for team in teams - {""}:
+            if not self._teams.exists(team):
+                raise BadField(field="team", text=f"there is no team {team}")
+
+    async def _check_trusted(self, name: str, actor: Actor) -> None:
+        """What an approver has let onto the fleet's machines must not become something else."""
+        approved = [run for run in await self._active() if run.status.approved]
+        if not actor.approver and any(plays(run, name) for run in approved):
+            raise EngineInUse(name=name, what="only an approver may change it before they end")
 
     async def _check_idle(self, name: str, what: str) -> None:
         if any(plays(run, name) for run in await self._active()):
@@ -127,21 +153,26 @@ class Engines:
     def _learn(self, engines: tuple[KeptEngine, ...]) -> None:
         self._kept = {engine.record.name: engine for engine in engines}
         present = [each.record for each in self._kept.values() if not each.removed]
+        gone = [each.record for each in self._kept.values() if each.removed]
         self._known = {each.name: each for each in (*known_engines.BUILT_IN, *present)}
+        self.catalogue = known_engines.catalogue_of(self._known.values())
+        ever = ({each.name: each for each in gone} | self._known).values()
+        self.private = {each.name: each.team for each in ever if each.private}
         self._told = {
             each.name: replace(each, presets=())
-            for each in (*(kept.record for kept in engines if kept.removed), *self._known.values())
+            for each in ever
             if each is not known_engines.STOCKFISH
         }
-        self.catalogue = known_engines.catalogue_of(self._known.values())
 
 
 def plays(run: Run, engine: str) -> bool:
     return any(side.engine == engine for side in run.plan.sides)
 
 
-def _check_patterns(record: EngineRecord) -> None:
+def _check_record(record: EngineRecord) -> None:
     """The server itself matches names of nets, so that theirs must not run away."""
+    if record.private and not record.team:
+        raise BadField(field="private", text="a private engine belongs to a team")
     try:
         check(record.nets.pattern)
     except BadArchFilter:

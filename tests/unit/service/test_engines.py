@@ -5,13 +5,15 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from rookery.core.faults import NotApprover
 from rookery.core.run import Run
 from rookery.protocol.engine_record import EngineRecord, NetRecord, PresetRecord, SpeedRecord
 from rookery.protocol.faults import BadField
-from rookery.service.engines import EngineInUse, Engines, UnknownEngine
+from rookery.service.engines import EngineInUse, Engines, NotOfTeam, UnknownEngine
+from rookery.service.teams import Team, Teams
 from rookery.storage.engines import MemoryEngines
-from tests.unit.core.makers import BOSS, OWNER, make_plan, make_run
+from rookery.storage.memory import MemoryUsers
+from rookery.storage.teams import MemoryTeams
+from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, make_plan, make_run
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -26,19 +28,26 @@ def playing(*runs: Run) -> Callable[[], Awaitable[tuple[Run, ...]]]:
     return active
 
 
-def make_engines(*runs: Run, rows: MemoryEngines | None = None) -> Engines:
-    return Engines(rows or MemoryEngines(), HandClock(), playing(*runs))
+OWLS = Team("owls", frozenset({OWNER.name}), frozenset({OWNER.name}), NOW)
+THEIRS = EngineRecord(name="Strix", team="owls", private=True)
+
+
+async def make_engines(*runs: Run, rows: MemoryEngines | None = None) -> Engines:
+    """With a team that olga is in."""
+    teams = Teams(MemoryTeams(OWLS), MemoryUsers(), HandClock())
+    await teams.load()
+    return Engines(rows or MemoryEngines(), teams, HandClock(), playing(*runs))
 
 
 async def test_some_engines_are_built_in() -> None:
-    engines = make_engines()
+    engines = await make_engines()
     names = [record.name for record in await engines.list()]
     assert names == ["Fledgling", "Stockfish", "uploaded"]
     assert engines.catalogue.record("Stockfish").speed.reference == 628_000
 
 
 async def test_a_stored_record_takes_the_place_of_a_built_in_one_until_it_is_removed() -> None:
-    engines = make_engines()
+    engines = await make_engines()
     assert engines.told("Stockfish") is None
     own = EngineRecord(name="Stockfish", speed=SpeedRecord(reference=1.0))
     assert not await engines.put(own, BOSS)
@@ -50,14 +59,14 @@ async def test_a_stored_record_takes_the_place_of_a_built_in_one_until_it_is_rem
 
 async def test_another_process_finds_what_was_written() -> None:
     rows = MemoryEngines()
-    assert await make_engines(rows=rows).put(ETHEREAL, BOSS)
-    other = make_engines(rows=rows)
+    assert await (await make_engines(rows=rows)).put(ETHEREAL, BOSS)
+    other = await make_engines(rows=rows)
     await other.load()
     assert await other.by_name("Ethereal") == ETHEREAL
 
 
 async def test_a_removed_engine_is_unknown_but_its_old_runs_can_be_played_on() -> None:
-    engines = make_engines()
+    engines = await make_engines()
     await engines.put(ETHEREAL, BOSS)
     await engines.remove("Ethereal", BOSS)
     with pytest.raises(UnknownEngine):
@@ -69,25 +78,25 @@ async def test_a_removed_engine_is_unknown_but_its_old_runs_can_be_played_on() -
 
 
 async def test_only_approvers_write_engines_that_belong_to_nobody() -> None:
-    engines = make_engines()
-    with pytest.raises(NotApprover):
+    engines = await make_engines()
+    with pytest.raises(NotOfTeam):
         await engines.put(ETHEREAL, OWNER)
     await engines.put(ETHEREAL, BOSS)
-    with pytest.raises(NotApprover):
+    with pytest.raises(NotOfTeam):
         await engines.remove("Ethereal", OWNER)
 
 
 async def test_an_engine_at_play_keeps_its_privacy_and_stays() -> None:
-    engines = make_engines(make_run(plan=make_plan(engine="Ethereal")))
+    engines = await make_engines(make_run(plan=make_plan(engine="Ethereal")))
     await engines.put(ETHEREAL, BOSS)
     with pytest.raises(EngineInUse):
         await engines.remove("Ethereal", BOSS)
     with pytest.raises(EngineInUse):
-        await engines.put(msgspec.structs.replace(ETHEREAL, private=True), BOSS)
+        await engines.put(msgspec.structs.replace(ETHEREAL, team="owls", private=True), BOSS)
 
 
 async def test_workers_are_not_told_the_presets() -> None:
-    engines = make_engines()
+    engines = await make_engines()
     preset = PresetRecord("STC", {"tc": "10+0.1"})
     await engines.put(msgspec.structs.replace(ETHEREAL, presets=(preset,)), BOSS)
     assert engines.told("Ethereal") == ETHEREAL
@@ -97,4 +106,35 @@ async def test_workers_are_not_told_the_presets() -> None:
 async def test_a_pattern_that_could_run_away_is_refused() -> None:
     record = msgspec.structs.replace(ETHEREAL, nets=NetRecord(pattern="(a+)+b"))
     with pytest.raises(BadField, match=r"nets\.pattern"):
-        await make_engines().put(record, BOSS)
+        await (await make_engines()).put(record, BOSS)
+
+
+async def test_members_write_the_engines_of_their_team() -> None:
+    engines = await make_engines()
+    assert await engines.put(THEIRS, OWNER)
+    with pytest.raises(NotOfTeam):
+        await engines.put(THEIRS, STRANGER)
+    with pytest.raises(NotOfTeam):
+        await engines.put(msgspec.structs.replace(THEIRS, name="Stockfish"), OWNER)
+    with pytest.raises(BadField, match="team"):
+        await engines.put(msgspec.structs.replace(ETHEREAL, team="nobody"), BOSS)
+    with pytest.raises(BadField, match="private"):
+        await engines.put(msgspec.structs.replace(ETHEREAL, private=True), BOSS)
+
+
+async def test_what_was_approved_is_not_changed_by_members() -> None:
+    engines = await make_engines(make_run(plan=make_plan(engine="Strix")))
+    with pytest.raises(EngineInUse):
+        await engines.put(THEIRS, OWNER)
+    assert await engines.put(THEIRS, BOSS)
+
+
+async def test_the_name_of_a_removed_engine_stays_with_its_team() -> None:
+    engines = await make_engines()
+    await engines.put(THEIRS, OWNER)
+    await engines.remove("Strix", OWNER)
+    assert engines.private == {"Strix": "owls"}
+    with pytest.raises(NotOfTeam):
+        await engines.put(THEIRS, STRANGER)
+    await engines.put(msgspec.structs.replace(THEIRS, private=False), OWNER)
+    assert engines.private == {}

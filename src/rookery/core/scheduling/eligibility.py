@@ -13,13 +13,17 @@ from typing import NamedTuple
 from rookery.core import archfilter
 from rookery.core.demands import Demands
 from rookery.core.machine import Machine, Profile
-from rookery.core.needs import first_missing
+from rookery.core.needs import first_missing, missing_team
 from rookery.core.run import Run
 
 
 class Filter(enum.IntEnum):
-    """The filters in the order in which they are tried; the first that holds is the reason."""
+    """The filters in the order in which they are tried; the first that holds is the reason.
 
+    A run that is not for the machine's owner gives no other reason, because they may know none.
+    """
+
+    PRIVATE = 0
     FINISHED = 1
     UNAPPROVED = 2
     THREADS = 3
@@ -76,6 +80,8 @@ def standing(run: Run) -> Reason | None:
 
 def mismatch(demands: Demands, profile: Profile) -> Reason | None:
     """Why no run of this class suits such a machine."""
+    if stranger := missing_team(demands.needs, profile.abilities):
+        return Reason(Filter.PRIVATE, stranger.sentence)
     threads, cores = demands.threads, profile.cores
     if threads > cores:
         return Reason(Filter.THREADS, f"the run needs {threads} threads, the machine has {cores}")

@@ -11,24 +11,26 @@ from rookery.protocol.faults import WireFault
 from rookery.protocol.user.quota import QuotaDocument
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
-from rookery.service.engines import Engines, UnknownEngine
+from rookery.service.engines import Engines, NotOfTeam, UnknownEngine
 from rookery.service.events import Bus
 from rookery.service.fleet.faults import UnknownRun, UnknownTask
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FleetReads
 from rookery.service.nets import Downloads, Nets
 from rookery.service.pgns import Pgns
+from rookery.service.privacy import Privacy
 from rookery.service.sources.sources import Sources
 from rookery.service.statistics import Statistics
 from rookery.service.submission.identity import Chance
 from rookery.service.submission.surroundings import Surroundings
-from rookery.service.users import Users
+from rookery.service.teams import NotLeading, Teams, UnknownTeam
+from rookery.service.users import UnknownUser, Users
 from rookery.service.worker_logs import LogStore
 from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound
 from rookery.web.streams import Streams
 
-NOT_ALLOWED = (NotYours, NotApprover, OwnRun)
-NOT_THERE = (UnknownRun, UnknownTask, UnknownEngine)
+NOT_ALLOWED = (NotYours, NotApprover, OwnRun, NotOfTeam, NotLeading)
+NOT_THERE = (UnknownRun, UnknownTask, UnknownEngine, UnknownTeam)
 NOT_SENSIBLE = (BadGames, FixedGames)
 
 
@@ -47,6 +49,8 @@ class ApiDesk:
     bearers: Bearers
     engines: Engines
     bus: Bus
+    teams: Teams
+    privacy: Privacy
     pgns: Pgns
     games: Blobs
     nets: Nets
@@ -78,6 +82,8 @@ def refusals() -> Iterator[None]:
         raise Forbidden(_sentence(fault)) from None
     except NOT_THERE as fault:
         raise NotFound(_sentence(fault)) from None
+    except UnknownUser as fault:
+        raise NotFound(str(fault)) from None
     except NOT_SENSIBLE as fault:
         raise BadRequest(_sentence(fault)) from None
     except RunFault as fault:

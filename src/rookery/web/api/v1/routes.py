@@ -8,18 +8,21 @@ from rookery.web.api.v1.evidence import EvidenceEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
+from rookery.web.api.v1.teams import TeamEndpoints
 from rookery.web.api.v1.uploads import UploadEndpoints
 from rookery.web.paths import BINARIES_PATH
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
 ENGINE = f"{ROOT}/engines/{{name}}"
+TEAM = f"{ROOT}/teams/{{team}}"
+MEMBER = f"{TEAM}/members/{{user}}"
 
 
 def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
-    engines = EngineEndpoints(desk)
     evidence = EvidenceEndpoints(desk)
+    engines, teams = EngineEndpoints(desk), TeamEndpoints(desk)
     uploads = UploadEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),
@@ -44,5 +47,10 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(ENGINE, engines.one, methods=["GET"]),
         Route(ENGINE, engines.put, methods=["PUT"]),
         Route(ENGINE, engines.remove, methods=["DELETE"]),
+        Route(f"{ROOT}/teams", teams.listing, methods=["GET"]),
+        Route(f"{ROOT}/teams", teams.create, methods=["POST"]),
+        Route(TEAM, teams.one, methods=["GET"]),
+        Route(MEMBER, teams.join, methods=["PUT"]),
+        Route(MEMBER, teams.leave, methods=["DELETE"]),
         Route(BINARIES_PATH, uploads.binary, methods=["POST"]),
     ]

@@ -104,7 +104,7 @@ class WorkerCall(Generic[R]):
         verified = await self._verified(request, facts_of(scope).client)
         if isinstance(request, _Unreadable):
             raise request.fault
-        return await self.act(request, caller_in(scope, verified))
+        return await self.act(request, caller_in(scope, verified, self.desk.teams_of))
 
     async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, Answer]:
         try:

@@ -1,5 +1,6 @@
 """Who calls: a verified user on a machine, at an address."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from starlette.types import Scope
@@ -20,12 +21,17 @@ class Caller(NamedTuple):
     address: str
     country: str
     user: User
+    teams: frozenset[str] = frozenset()
 
 
-def caller_in(scope: Scope, verified: Verified) -> Caller:
+TeamsOf = Callable[[str], frozenset[str]]
+
+
+def caller_in(scope: Scope, verified: Verified, teams_of: TeamsOf) -> Caller:
     user = verified.user
     address, country = facts_of(scope).client, _country(scope)
-    return Caller(verified.seal, user.machine_limit, address, country, user)
+    teams = teams_of(user.name)
+    return Caller(verified.seal, user.machine_limit, address, country, user, teams)
 
 
 def _country(scope: Scope) -> str:

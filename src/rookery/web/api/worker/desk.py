@@ -11,8 +11,14 @@ from rookery.service.fleet.fleet import Fleet
 from rookery.service.pgns import PgnStore
 from rookery.service.users import User
 from rookery.service.worker_logs import LogStore
+from rookery.web.api.worker.callers import TeamsOf
 from rookery.web.api.worker.incoming import Machines
 from rookery.web.api.worker.outgoing import Payloads
+
+
+def in_no_team(_user: str) -> frozenset[str]:
+    """Where nobody has made a team."""
+    return frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,4 +35,5 @@ class Desk:
     is_primary: Callable[[], bool]
     trusts: Callable[[User], Awaitable[bool]]  # whose word alone stops a run
     machines: Machines
+    teams_of: TeamsOf = in_no_team
     payloads: Payloads = field(default_factory=Payloads)

@@ -59,7 +59,7 @@ def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True
         details=encode(info).decode(),
         seal=caller.seal,
     )
-    return machine if info.rookery is UNSET else _extended(machine, info.rookery)
+    return machine if info.rookery is UNSET else _extended(machine, info.rookery, caller.teams)
 
 
 def sign_of_life(request: requests.TaskCall) -> TaskCall:
@@ -96,14 +96,15 @@ def provenance_of(request: requests.UpdateTask, now: datetime) -> Provenance | N
     )
 
 
-def _extended(machine: Machine, extra: wire.Abilities) -> Machine:
-    """What a worker of ours says besides."""
+def _extended(machine: Machine, extra: wire.Abilities, teams: frozenset[str]) -> Machine:
+    """What a worker of ours says besides, and the teams that we know its owner is in."""
     abilities = rookery_abilities(
         system=extra.os,
         cpu_flags=extra.flags,
         tools=extra.tools,
         syzygy_men=extra.syzygy_men,
         sandbox=extra.sandbox,
+        teams=teams,
     )
     return replace(
         machine,

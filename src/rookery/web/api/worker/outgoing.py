@@ -15,6 +15,7 @@ from rookery.core.engine import STOCKFISH
 from rookery.core.kinds import SprtTest, SpsaTuning
 from rookery.core.plan import Draw, Plan, Resign
 from rookery.core.run import STOCKFISH_NPS, Run
+from rookery.core.scheduling.eligibility import Filter
 from rookery.protocol.encoding import encode, finite
 from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.run_args import (
@@ -233,7 +234,8 @@ def _reasons(answer: Waiting) -> str:
     """Why there is nothing to do, for the person who looks at the worker's screen."""
     counts: Counter[str] = Counter()
     for reason, number in answer.reasons:
-        counts[reason.sentence] += number
+        if reason.filter is not Filter.PRIVATE:
+            counts[reason.sentence] += number
     said = [f"{sentence} ({number})" for sentence, number in counts.most_common(MOST_REASONS)]
     return f"no task: {'; '.join(said)}" if said else ""
 

@@ -1,0 +1,58 @@
+"""`rookery team`: makes teams on a server, and takes members in or out."""
+
+import argparse
+
+from rookery.cli.calling import Work, add_server_command, print_json
+from rookery.cli.subcommands import Subcommands
+from rookery.cli.tables import table
+from rookery.client import Client
+from rookery.protocol import v1
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("team", help="make teams, list them, take members in or out")
+    commands = Subcommands(parser)
+    add_server_command(commands, "list", "list the teams that you may know of", _list)
+    works: tuple[tuple[str, str, Work], ...] = (
+        ("create", "make a team, and lead it", _create),
+        ("add", "take somebody in", _add),
+        ("remove", "take somebody out", _remove),
+    )
+    made = {name: add_server_command(commands, name, text, work) for name, text, work in works}
+    for each in made.values():
+        each.add_argument("team", metavar="TEAM")
+    for name in ("add", "remove"):
+        made[name].add_argument("user", metavar="USER")
+    made["add"].add_argument("--lead", action="store_true", help="who may take others in")
+
+
+def _list(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.teams()
+    if parsed.json:
+        print_json(found)
+        return
+    rows = [(team.name, ", ".join(team.leads), ", ".join(_others(team))) for team in found.teams]
+    print(table(("team", "led by", "members"), rows))
+
+
+def _create(client: Client, parsed: argparse.Namespace) -> None:
+    _tell(client.create_team(parsed.team), parsed)
+
+
+def _add(client: Client, parsed: argparse.Namespace) -> None:
+    _tell(client.join_team(parsed.team, parsed.user, lead=parsed.lead), parsed)
+
+
+def _remove(client: Client, parsed: argparse.Namespace) -> None:
+    _tell(client.leave_team(parsed.team, parsed.user), parsed)
+
+
+def _tell(team: v1.TeamEntry, parsed: argparse.Namespace) -> None:
+    if parsed.json:
+        print_json(team)
+    else:
+        print(f"{team.name}: {', '.join(team.members)}")
+
+
+def _others(team: v1.TeamEntry) -> list[str]:
+    return [name for name in team.members if name not in team.leads]

@@ -1,0 +1,37 @@
+"""Privacy: what belongs to a private engine is for its team alone, whoever else asks.
+
+A run with two private engines is for those who are in both teams. Approvers are no exception: who
+wants to see a team's runs has to be in the team.
+"""
+
+from rookery.core.run import Run
+from rookery.service.engines import Engines
+from rookery.service.teams import Teams
+
+NOTHING: frozenset[str] = frozenset()
+
+
+class Privacy:
+    """Asked by every list, read, search, stream and export; answers from memory."""
+
+    def __init__(self, engines: Engines, teams: Teams) -> None:
+        self._engines = engines
+        self._teams = teams
+
+    def hidden(self, viewer: str | None) -> frozenset[str]:
+        """The engines that somebody may not know of; None is a stranger."""
+        private = self._engines.private
+        if not private:
+            return NOTHING
+        own = self._teams.of(viewer)
+        return frozenset(name for name, team in private.items() if team not in own)
+
+    def sees_engine(self, viewer: str | None, engine: str) -> bool:
+        team = self._engines.private.get(engine)
+        return team is None or team in self._teams.of(viewer)
+
+    def sees(self, viewer: str | None, run: Run) -> bool:
+        return all(self.sees_engine(viewer, side.engine) for side in run.plan.sides)
+
+    def is_private(self, run: Run) -> bool:
+        return any(side.engine in self._engines.private for side in run.plan.sides)

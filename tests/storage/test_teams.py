@@ -1,0 +1,47 @@
+"""Teams: one contract, held by PostgreSQL and by its twin in memory alike."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from rookery.service.teams import Team, TeamExists, TeamRows
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.teams import MemoryTeams, PostgresTeams
+from rookery.storage.users import PostgresUsers
+from tests.database import pool_on
+from tests.unit.service.people import OLGA, SVEN
+
+pytestmark = pytest.mark.anyio
+
+OWLS = Team("owls", frozenset({"olga"}), frozenset({"olga"}), datetime(2026, 3, 1, 12, tzinfo=UTC))
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def rows(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[TeamRows]:
+    if request.param == "memory":
+        yield MemoryTeams()
+        return
+    async with pool_on(database) as pool:
+        users = PostgresUsers(pool, queries)
+        for user in (OLGA, SVEN):
+            await users.add(user)
+        yield PostgresTeams(pool, queries)
+
+
+async def test_a_team_comes_back_as_it_was(rows: TeamRows) -> None:
+    await rows.add(OWLS)
+    assert await rows.everything() == (OWLS,)
+    with pytest.raises(TeamExists):
+        await rows.add(OWLS)
+
+
+async def test_members_are_written_anew(rows: TeamRows) -> None:
+    await rows.add(OWLS)
+    larger = replace(OWLS, members=frozenset({"olga", "sven"}), leads=frozenset({"sven"}))
+    await rows.save(larger)
+    assert await rows.everything() == (larger,)

@@ -1,0 +1,58 @@
+"""Privacy: runs of private engines are for their teams."""
+
+import pytest
+
+from rookery.protocol.engine_record import EngineRecord
+from rookery.service.engines import Engines
+from rookery.service.privacy import Privacy
+from rookery.service.teams import Team, Teams
+from rookery.storage.engines import MemoryEngines
+from rookery.storage.memory import MemoryUsers
+from rookery.storage.teams import MemoryTeams
+from tests.unit.core.makers import BOSS, NOW, make_plan, make_run, make_side
+from tests.unit.service.test_engines import playing
+from tests.unit.web.fakes import HandClock
+
+pytestmark = pytest.mark.anyio
+
+OWLS = Team("owls", frozenset({"olga", "both"}), frozenset({"olga"}), NOW)
+CATS = Team("cats", frozenset({"carl", "both"}), frozenset({"carl"}), NOW)
+
+
+@pytest.fixture
+async def privacy() -> Privacy:
+    teams = Teams(MemoryTeams(OWLS, CATS), MemoryUsers(), HandClock())
+    await teams.load()
+    engines = Engines(MemoryEngines(), teams, HandClock(), playing())
+    await engines.put(EngineRecord(name="Strix", team="owls", private=True), BOSS)
+    await engines.put(EngineRecord(name="Felis", team="cats", private=True), BOSS)
+    await engines.put(EngineRecord(name="Open", team="cats"), BOSS)
+    return Privacy(engines, teams)
+
+
+async def test_a_private_engine_is_for_its_team_alone(privacy: Privacy) -> None:
+    run = make_run(plan=make_plan(engine="Strix"))
+    assert privacy.sees("olga", run)
+    assert not privacy.sees("carl", run)
+    assert not privacy.sees(BOSS.name, run)
+    assert not privacy.sees(None, run)
+    assert privacy.is_private(run)
+
+
+async def test_two_private_engines_are_for_those_in_both_teams(privacy: Privacy) -> None:
+    sides = (make_side("a", engine="Strix"), make_side("b", engine="Felis"))
+    run = make_run(plan=make_plan(sides=sides))
+    seen = [name for name in ("olga", "carl", "both", None) if privacy.sees(name, run)]
+    assert seen == ["both"]
+
+
+async def test_what_is_hidden_depends_on_who_looks(privacy: Privacy) -> None:
+    assert privacy.hidden(None) == {"Strix", "Felis"}
+    assert privacy.hidden("olga") == {"Felis"}
+    assert privacy.hidden("both") == frozenset()
+
+
+async def test_an_open_engine_of_a_team_is_for_all(privacy: Privacy) -> None:
+    run = make_run(plan=make_plan(engine="Open"))
+    assert privacy.sees(None, run)
+    assert not privacy.is_private(run)

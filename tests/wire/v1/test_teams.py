@@ -1,0 +1,93 @@
+"""Teams through the JSON API, and whose machines play a private engine."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx
+import msgspec
+import pytest
+
+from rookery.protocol import v1
+from rookery.service.passwords import Passwords
+from rookery.service.users import User
+from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.wire.apis import Api, Json, open_api
+from tests.wire.houses import PASSWORD
+from tests.wire.worker.office import Worker, worker_info
+
+pytestmark = pytest.mark.anyio
+
+STRIX: Json = {"name": "Strix", "team": "owls", "private": True}
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    async with open_api() as opened:
+        yield opened
+
+
+async def put(api: Api, path: str, user: User, content: Json | None = None) -> httpx.Response:
+    headers = dict(await api.headers(user))
+    return await api.visitor.put(path, json=content or {}, headers=headers)
+
+
+async def team(api: Api) -> None:
+    made = await api.post("/api/v1/teams", OLGA, {"name": "owls"})
+    assert made.status_code == 201
+
+
+def entry(answer: httpx.Response) -> v1.TeamEntry:
+    return msgspec.json.decode(answer.content, type=v1.TeamEntry)
+
+
+async def test_a_team_is_made_joined_and_left(api: Api) -> None:
+    await team(api)
+    assert (await api.post("/api/v1/teams", SVEN, {"name": "owls"})).status_code == 409
+    joined = await put(api, "/api/v1/teams/owls/members/sven", OLGA)
+    assert entry(joined).members == ("olga", "sven")
+    assert entry(await api.get("/api/v1/teams/owls", SVEN)).leads == ("olga",)
+    headers = dict(await api.headers(SVEN))
+    left = await api.visitor.delete("/api/v1/teams/owls/members/sven", headers=headers)
+    assert entry(left).members == ("olga",)
+    assert (await api.get("/api/v1/teams/owls", SVEN)).status_code == 404
+    listed = await api.get("/api/v1/teams", SVEN)
+    assert msgspec.json.decode(listed.content, type=v1.TeamList).teams == ()
+
+
+async def test_what_makes_no_team_is_refused(api: Api) -> None:
+    assert (await api.post("/api/v1/teams", OLGA, {"name": "-"})).status_code == 400
+    assert (await api.visitor.get("/api/v1/teams")).status_code == 401
+    await team(api)
+    assert (await put(api, "/api/v1/teams/owls/members/nobody", OLGA)).status_code == 404
+    assert (await put(api, "/api/v1/teams/owls/members/sven", SVEN)).status_code == 404
+    assert (await put(api, "/api/v1/teams/owls/members/boris", BORIS)).status_code == 200
+
+
+async def test_members_write_their_engines(api: Api) -> None:
+    await team(api)
+    assert (await put(api, "/api/v1/engines/Strix", SVEN, STRIX)).status_code == 403
+    assert (await put(api, "/api/v1/engines/Strix", OLGA, STRIX)).status_code == 201
+
+
+async def test_only_machines_of_members_play_a_private_engine(api: Api) -> None:
+    await team(api)
+    await put(api, "/api/v1/teams/owls/members/boris", OLGA)
+    await put(api, "/api/v1/engines/Strix", OLGA, STRIX)
+    await api.submitted(BORIS, new_engine="Strix", base_engine="Strix")
+    stranger, member = await worker(api, SVEN), await worker(api, OLGA)
+    refused = await stranger.request_task()
+    assert set(refused) == {"task_waiting", "duration"}
+    assert "run" in await member.request_task()
+    await put(api, "/api/v1/teams/owls/members/sven", OLGA)
+    assert "run" in await stranger.request_task()
+
+
+async def worker(api: Api, user: User) -> Worker:
+    """A machine of ours, with the password of its owner."""
+    await api.desk.users.save(replace(user, password_hash=await hashed(api)))
+    info = worker_info(user.name, key=user.name.encode().hex()[:8], rookery={"os": "linux"})
+    return Worker(api.visitor, info)
+
+
+async def hashed(api: Api) -> str:
+    return await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
