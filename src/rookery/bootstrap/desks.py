@@ -18,6 +18,7 @@ from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.privacy import Privacy
+from rookery.service.refresh import Refresh
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.sources import Sources
 from rookery.service.statistics import Accounting, Statistics
@@ -90,6 +91,7 @@ def make_desks(
     credentials = Credentials(kept.users, passwords, bearers, clock, key)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
     forget_by_tidings(basis.tidings, credentials, bearers)
+    refresh_by_tidings(basis, engines, teams)
     workers = Desk(
         fleet=fleet,
         credentials=credentials,
@@ -148,6 +150,17 @@ def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Beare
 
     tidings.on(Channel.USERS, user, everything)
     tidings.on(Channel.TOKENS, token, everything)
+
+
+def refresh_by_tidings(basis: Basis, engines: Engines, teams: Teams) -> None:
+    """Teams and engines are told of together: whose an engine is depends on both."""
+
+    async def load() -> None:
+        await engines.load()
+        await teams.load()
+
+    refresh = Refresh(load, basis.log)
+    basis.tidings.on(Channel.ENGINES, refresh.soon, refresh.soon)
 
 
 def event_step(desks: Desks) -> Step:
