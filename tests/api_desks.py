@@ -3,6 +3,7 @@
 import secrets
 from pathlib import Path
 
+from rookery.bootstrap.sources import make_sources
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.service.bearers import Bearers
@@ -10,18 +11,20 @@ from rookery.service.blobs import Blobs
 from rookery.service.events import Bus
 from rookery.service.nets import Downloads
 from rookery.service.privacy import Privacy
-from rookery.service.sources.binaries import BinaryStore
-from rookery.service.sources.sources import Sources
+from rookery.service.sources.sources import Shelf, Sources
 from rookery.service.tokens import Tokens
 from rookery.service.users import Users
 from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
+from rookery.storage.books import MemoryBooks
 from rookery.storage.memory import MemoryTokens
 from rookery.storage.nets import MemoryNets
 from rookery.storage.statistics import MemoryStatistics
 from rookery.web.api.desk import ApiDesk
+from rookery.web.house import Basis
 from rookery.web.streams import Streams
 from tests.desks import Back
+from tests.unit.web.fakes import RecordedLog
 
 
 def make_api_desk(
@@ -53,7 +56,7 @@ def make_api_desk(
         statistics=MemoryStatistics(),
         logs=back.desk.logs,
         downloads=Downloads(nets),
-        sources=make_sources(files, threads, clock),
+        sources=_sources(back, files, threads, clock),
         streams=streams,
         threads=threads,
         clock=clock,
@@ -61,9 +64,14 @@ def make_api_desk(
     )
 
 
-def make_sources(files: Path | None, threads: Threads, clock: Clock) -> Sources:
-    binaries = _folder(files, "binaries", clock)
-    return Sources(BinaryStore(MemoryBinaries(), binaries, threads, clock))
+def _sources(back: Back, files: Path | None, threads: Threads, clock: Clock) -> Sources:
+    shelf = Shelf(
+        MemoryBinaries(),
+        _folder(files, "binaries", clock),
+        MemoryBooks(),
+        _folder(files, "books", clock),
+    )
+    return make_sources(Basis(threads, clock, RecordedLog()), shelf, back.desk.fleet)
 
 
 def _folder(files: Path | None, name: str, clock: Clock) -> Blobs:

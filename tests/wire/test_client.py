@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rookery.books import demo_path
 from rookery.cli import main as frame
 from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
 from rookery.core.run import DisplayState
@@ -117,6 +118,22 @@ def test_two_programs_are_uploaded_and_play_each_other(
     assert (shown["new_tag"], shown["base_tag"], shown["kind"]) == ("new", "base", "sprt")
     assert shown["args"]["new_binary"] == hashlib.sha256(new.read_bytes()).hexdigest()
     assert "binary" in shown["needs"]
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_a_book_is_given_listed_and_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine+90.epd"
+    file.write_bytes(demo_path().read_bytes())
+    assert frame.main(["book", "add", str(file)]) == 0
+    assert capsys.readouterr().out == "mine+90.epd is kept: 96 openings.\n"
+    assert frame.main(["book", "list"]) == 0
+    assert "mine+90.epd" in capsys.readouterr().out
+    assert frame.main(["book", "remove", "mine+90.epd"]) == 0
+    assert frame.main(["book", "remove", "mine+90.epd"]) == 3
+    assert "There is no book mine+90.epd" in capsys.readouterr().err
+    assert frame.main(["book", "add", str(tmp_path / "no.epd")]) == 2
 
 
 @pytest.mark.usefixtures("surroundings")

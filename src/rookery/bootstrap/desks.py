@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rookery.bootstrap.sources import make_sources
 from rookery.boundary.gate import Gate
 from rookery.core.scheduling.policy import Policy
 from rookery.service.bearers import Bearers
@@ -19,8 +20,7 @@ from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.privacy import Privacy
 from rookery.service.refresh import Refresh
-from rookery.service.sources.binaries import BinaryStore
-from rookery.service.sources.sources import Sources
+from rookery.service.sources.sources import Shelf
 from rookery.service.statistics import Accounting, Statistics
 from rookery.service.teams import TeamRows, Teams
 from rookery.service.tidings import Channel, Tidings
@@ -55,7 +55,7 @@ class Keeping:
     games: Blobs
     net_files: Blobs
     logs: LogStore
-    binaries: BinaryStore
+    shelf: Shelf
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def make_desks(
         statistics=kept.statistics,
         logs=kept.logs,
         downloads=Downloads(kept.nets),
-        sources=Sources(kept.binaries),
+        sources=make_sources(basis, kept.shelf, fleet),
         streams=basis.streams,
         threads=threads,
         clock=clock,
@@ -179,6 +179,7 @@ def all_jobs(desks: Desks) -> tuple[Job, ...]:
         Job("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
         Job("user statistics", COUNT_SECONDS, Accounting(api.statistics, api.reads, api.clock)),
         Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
+        Job("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
         Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
     )
 

@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from rookery.bootstrap.desks import Desks, Keeping, make_desks
+from rookery.bootstrap.sources import kept_shelf
 from rookery.boundary.domains import Declaration, Domain
 from rookery.logs import Log
 from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
-from rookery.service.sources.binaries import BinaryStore
 from rookery.service.tidings import Channel
 from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
-from rookery.storage.binaries import PostgresBinaries
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.engines import PostgresEngines
 from rookery.storage.fleet.notices import pass_on
@@ -203,7 +202,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
                 logs=_logs(settings, ground, basis),
-                binaries=_binaries(settings, ground, basis),
+                shelf=kept_shelf(settings.data, pool, queries, basis.clock),
             ),
             key=ground.seal_key(),
             is_primary=lease.is_held,
@@ -217,9 +216,3 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
             yield desks
         finally:
             await desks.fleet.close()
-
-
-def _binaries(settings: Settings, ground: Ground, basis: Basis) -> BinaryStore:
-    rows = PostgresBinaries(ground.pool(), ground.queries())
-    folder = FolderBlobs(settings.data / "blobs" / "binaries", basis.clock)
-    return BinaryStore(rows, folder, basis.threads, basis.clock)

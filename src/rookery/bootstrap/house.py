@@ -18,6 +18,7 @@ from rookery.bootstrap.desks import (
     make_desks,
 )
 from rookery.bootstrap.ground import Ground, ground_steps
+from rookery.bootstrap.sources import memory_shelf
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Threads
@@ -25,10 +26,8 @@ from rookery.boundary.watch import Blockage, LoopWatch
 from rookery.clock import SystemClock
 from rookery.logs import Log
 from rookery.service.fleet.jobs import Job
-from rookery.service.sources.binaries import BinaryStore
 from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
-from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory import MemoryStore
@@ -141,7 +140,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
         logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),
-        binaries=BinaryStore(MemoryBinaries(), MemoryBlobs(), basis.threads, basis.clock),
+        shelf=memory_shelf(),
     )
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
     jobs = all_jobs(desks)

@@ -35,6 +35,7 @@ COMMANDS = (
     Command("net", "rookery.cli.net", "add or list nets"),
     Command("engine", "rookery.cli.engine", "list, show, write or remove engine records"),
     Command("team", "rookery.cli.team", "make teams, list them, take members in or out"),
+    Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
     Command("submit", "rookery.cli.submit", "create a run on a server"),
     Command("runs", "rookery.cli.runs", "list, show, approve or stop runs on a server"),
     Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from rookery.books import DEMO
 from rookery.client import Client
 from rookery.core.complaint import Complaint
 
 SIDES = (("new_tag", "new_binary"), ("base_tag", "base_binary"))
-ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": "UHO_Lichess_4852_v1.epd"}
+ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": DEMO}
 """What two programs play by when nothing is said."""
 ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
 KINDS = frozenset({"sprt", "spsa", "num_games"})

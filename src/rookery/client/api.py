@@ -36,6 +36,16 @@ class Client:
         answer = self._transport.upload("POST", f"{ROOT}/binaries?{name}", program)
         return self._decoded(answer, v1.Uploaded)
 
+    def books(self) -> v1.BookList:
+        return self._get(f"{ROOT}/books", v1.BookList)
+
+    def put_book(self, name: str, file: Path) -> v1.BookEntry:
+        answer = self._transport.upload("PUT", _book(name), file)
+        return self._decoded(answer, v1.BookEntry)
+
+    def remove_book(self, name: str) -> v1.BookEntry:
+        return self._decoded(self._transport.call("DELETE", _book(name)), v1.BookEntry)
+
     def runs(
         self,
         *,
@@ -132,3 +142,7 @@ def _engine(name: str) -> str:
 def _member(team: str, user: str) -> str:
     words = [urllib.parse.quote(word, safe="") for word in (team, user)]
     return f"{ROOT}/teams/{words[0]}/members/{words[1]}"
+
+
+def _book(name: str) -> str:
+    return f"{ROOT}/books/{urllib.parse.quote(name, safe='')}"

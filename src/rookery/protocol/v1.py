@@ -19,6 +19,8 @@ Page = Annotated[int, Meta(ge=1, le=10_000_000)]
 PageSize = Annotated[int, Meta(ge=1, le=200)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 
+BookName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(epd|pgn)\Z")]
+
 
 class ListedState(enum.StrEnum):
     """Which runs a list shows."""
@@ -117,6 +119,26 @@ class Uploaded(Struct, frozen=True, kw_only=True):
 
     sha256: str
     size: int
+
+
+class BookEntry(Struct, frozen=True, kw_only=True):
+    """A book; one that is not kept here is official, and workers fetch it elsewhere."""
+
+    name: str
+    openings: int
+    sri: str
+    official: bool
+    kept: bool
+    size: int | UnsetType = UNSET
+    sha256: str | UnsetType = UNSET
+    user: str | UnsetType = UNSET
+    created: datetime | UnsetType = UNSET
+
+
+class BookList(Struct, frozen=True, kw_only=True):
+    """All books, those that are kept here first."""
+
+    books: tuple[BookEntry, ...]
 
 
 class PurgeAnswer(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Protocol
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.service.blobs import Blobs
-from rookery.service.sources.uploads import received
+from rookery.service.sources.uploads import NoLook, received
 
 
 class EmptyUpload(Exception):
@@ -52,7 +52,7 @@ class BinaryStore:
 
     async def take(self, pieces: AsyncIterator[bytes], name: str, user: str) -> Binary:
         """Raises EmptyUpload."""
-        found = await received(pieces, self.blobs, self._threads)
+        found, _ = await received(pieces, self.blobs, self._threads, NoLook())
         new = Binary(found.sha256, found.blob, found.size, name, user, self._clock.now())
         kept = await self.rows.add(new) if found.size else None
         if kept is None or kept.blob != new.blob:

@@ -3,12 +3,14 @@
 import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from anyio import CancelScope
 
 from rookery.boundary.offload import Threads
 from rookery.service.blobs import Blobs, Draft
 
+T = TypeVar("T")
 AT_ONCE = 2**20
 """Pieces are gathered up to this size, so that a thread is asked seldom."""
 
@@ -22,27 +24,52 @@ class Received:
     size: int
 
 
-class Intake:
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Look(Protocol[T_co]):
+    """Somebody who reads along, and may refuse what comes."""
+
+    def feed(self, data: bytes) -> None: ...
+
+    def finish(self) -> T_co: ...
+
+
+class NoLook:
+    """For bytes that may be anything."""
+
+    def feed(self, data: bytes) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class Intake(Generic[T]):
     """Takes one upload in; several threads write it, one after the other."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, look: Look[T]) -> None:
         self._draft = draft
+        self._look = look
         self._digest = hashlib.sha256()
         self._size = 0
 
     def write(self, data: bytes) -> None:
         self._digest.update(data)
         self._size += len(data)
+        self._look.feed(data)
         self._draft.write(data)
 
-    def keep(self) -> Received:
-        return Received(self._draft.keep(), self._digest.hexdigest(), self._size)
+    def keep(self) -> tuple[Received, T]:
+        """Nothing is kept that was refused."""
+        seen = self._look.finish()
+        return Received(self._draft.keep(), self._digest.hexdigest(), self._size), seen
 
 
-async def received(pieces: AsyncIterator[bytes], blobs: Blobs, threads: Threads) -> Received:
-    """The whole of it; whatever breaks off leaves nothing behind."""
+async def received(
+    pieces: AsyncIterator[bytes], blobs: Blobs, threads: Threads, look: Look[T]
+) -> tuple[Received, T]:
+    """The whole of it, and what was seen in it; whatever breaks off leaves nothing behind."""
     draft = await threads.io(blobs.draft)
-    intake = Intake(draft)
+    intake = Intake(draft, look)
     try:
         async for gathered in _gathered(pieces):
             await threads.io(intake.write, gathered)

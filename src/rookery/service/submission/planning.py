@@ -15,7 +15,7 @@ from rookery.service.submission.architectures import KNOWN_ARCHITECTURES
 from rookery.service.submission.faults import refuse, require
 from rookery.service.submission.kinds import games_of, kind_of, reference_nps
 from rookery.service.submission.sides import sides_of
-from rookery.service.submission.surroundings import Surroundings
+from rookery.service.submission.surroundings import KnownBook, Surroundings
 
 LONG_RATIO = 4.0
 """Games this many times as long as those of a short test make a long one."""
@@ -37,7 +37,7 @@ def planned(
         games=games_of(args),
         tc=tc,
         owner=owner,
-        book=_book(args),
+        book=_book(args, around.book),
         threads=args.threads,
         rules=_rules(args),
         wishes=_wishes(args),
@@ -48,11 +48,17 @@ def planned(
     return replace(plan, info=_info(args, plan, around)), kind_of(args, plan, around)
 
 
-def _book(args: SubmittedArgs) -> Book:
+def _book(args: SubmittedArgs, known: KnownBook | None) -> Book:
+    """The hash of a kept book is what it is; an official one may have changed since it was noted
+    here."""
+    given = words.book_sri("book_sri", args.book_sri)
+    if known is not None and known.kept:
+        require(given in ("", known.sri), "book_sri", "the book that is kept here has another hash")
     return Book(
         words.book("book", args.book),
         words.book_depth("book_depth", args.book_depth),
-        sri=words.book_sri("book_sri", args.book_sri),
+        official=known is None or known.official,
+        sri=given or (known.sri if known else ""),
     )
 
 

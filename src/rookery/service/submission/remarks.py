@@ -7,16 +7,20 @@ from rookery.core.machine import OFFICIAL
 from rookery.core.needs import first_missing
 from rookery.core.run import Run
 from rookery.core.spsa import remarks
+from rookery.service.submission.expectation import expected_games
+from rookery.service.submission.surroundings import KnownBook
 
 MOST_REMARKS = 20
+LARGE_PART = 0.8
+"""Of a book: beyond it pairs begin to be alike, and count for less than they seem to."""
 
 
-def remarks_on(run: Run) -> tuple[str, ...]:
+def remarks_on(run: Run, book: KnownBook | None = None) -> tuple[str, ...]:
     """Sentences, the most general first; never more than a person reads."""
-    return tuple(_remarks(run))[:MOST_REMARKS]
+    return tuple(_remarks(run, book))[:MOST_REMARKS]
 
 
-def _remarks(run: Run) -> Iterator[str]:
+def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
     missing = first_missing(run.demands.needs, OFFICIAL)
     if missing is not None:
         yield f"official workers can't play this run: {missing.sentence}"
@@ -24,5 +28,18 @@ def _remarks(run: Run) -> Iterator[str]:
         yield "book_sri: without the book's hash official workers can't check the book"
     if run.plan.games < run.kind.step:
         yield f"num_games: reports come in steps of {run.kind.step} games, so that many are played"
+    yield from _book_remarks(run, book)
     if isinstance(run.kind, SpsaTuning):
         yield from (remark.text for remark in remarks(run.kind.tune))
+
+
+def _book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
+    """Of a book that nobody here has heard of there is nothing to say."""
+    if book is None:
+        return
+    needed = expected_games(run) / 2
+    if needed > LARGE_PART * book.openings:
+        yield (
+            f"book: about {needed:,.0f} openings are needed, and {run.plan.book.name} has"
+            f" {book.openings:,}: many will be played more than once"
+        )

@@ -9,9 +9,21 @@ ORDINARY_CORES = 4
 
 
 @dataclass(frozen=True, slots=True)
+class KnownBook:
+    """What is known of a book before it is played from; `official` ones any worker can fetch."""
+
+    openings: int
+    sri: str
+    official: bool
+    kept: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """The medians stand for the machine that will most likely play."""
 
     catalogue: Catalogue = STANDARD
     median_nps: float = STOCKFISH_NPS
     median_cores: int = ORDINARY_CORES
+    book: KnownBook | None = None
+    """That of the submission; None where nobody here has heard of it."""

@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import UNSET, UnsetType
 
 from rookery.core.timecontrol import BadTimeControl, TimeControl, parse
+from rookery.service.sources.books import NAME as BOOK
 from rookery.service.submission.faults import NoSignature, Unresolved, refuse, require
 
 MOST_HASH_MIB = 2**20
@@ -15,7 +16,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _SIGNATURE = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 # As engines write it at the end of a commit's message: "Bench: 1234567", "bench = 1,234,567".
 _BENCH = re.compile(r"\b[Bb]ench\s*[:=]?\s*([1-9][0-9,]{4,14})\b", re.ASCII)
-_BOOK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII)
 _SRI = re.compile(r"[A-Za-z0-9+/]{64}", re.ASCII)
 _TOKEN = re.compile(r"[^\s=]+=[^\s=]*", re.ASCII)
 _OWNER_AND_NAME = re.compile(r"/[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", re.ASCII)
@@ -78,7 +78,7 @@ def _check_numbers(field: str, tokens: list[str]) -> None:
 
 
 def book(field: str, name: str) -> str:
-    require(_BOOK.fullmatch(name) is not None, field, "expected a file name ending in .epd or .pgn")
+    require(BOOK.fullmatch(name) is not None, field, "expected a file name ending in .epd or .pgn")
     return name
 
 

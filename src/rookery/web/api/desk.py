@@ -19,6 +19,7 @@ from rookery.service.fleet.ports import FleetReads
 from rookery.service.nets import Downloads, Nets
 from rookery.service.pgns import Pgns
 from rookery.service.privacy import Privacy
+from rookery.service.sources.books import UnknownBook
 from rookery.service.sources.sources import Sources
 from rookery.service.statistics import Statistics
 from rookery.service.submission.identity import Chance
@@ -30,7 +31,7 @@ from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound
 from rookery.web.streams import Streams
 
 NOT_ALLOWED = (NotYours, NotApprover, OwnRun, NotOfTeam, NotLeading)
-NOT_THERE = (UnknownRun, UnknownTask, UnknownEngine, UnknownTeam)
+NOT_THERE = (UnknownRun, UnknownTask, UnknownBook, UnknownEngine, UnknownTeam)
 NOT_SENSIBLE = (BadGames, FixedGames)
 
 

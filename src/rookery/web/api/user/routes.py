@@ -22,5 +22,6 @@ def user_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route("/api/pgn/{name}", files.pgn, methods=["GET"]),
         Route("/api/run_pgns/{name}", files.run_pgns, methods=["GET"]),
         Route("/api/nn/{name}", files.nn, methods=["GET"]),
+        Route("/api/book/{name}", sources.book, methods=["GET"]),
         Route("/api/binary/{sha256}", sources.binary, methods=["GET"]),
     ]

@@ -1,18 +1,22 @@
-"""What workers fetch to play with, beside nets: programs that were uploaded."""
+"""What workers fetch to play with, beside nets: programs and books."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.service.blobs import Blobs, UnknownBlob
+from rookery.service.blobs import UnknownBlob
 from rookery.web.api.desk import ApiDesk
-from rookery.web.api.user.pieces import piece_of, sent
+from rookery.web.api.user.pieces import Piece, sent
 from rookery.web.faults import NotFound
 from rookery.web.scope import header
 
 BYTES = "application/octet-stream"
+ASK_AGAIN = "no-cache"
+"""A name may come to mean another book, once this one was removed."""
 NEVER_CHANGES = "private, max-age=31536000, immutable"
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -30,15 +34,24 @@ class SourceEndpoints:
         if found is None:
             raise NotFound("There is no such program.")
         headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
-        return await self._file(request, store.blobs, found.blob, found.size, headers)
+        return await self._file(request, lambda: store.blobs.path(found.blob), found.size, headers)
+
+    @runs(Domain.STREAM, "a file is read piece by piece in threads")
+    async def book(self, request: Request) -> Response:
+        name, store = str(request.path_params["name"]), self._desk.sources.books
+        found = await store.by_name(name)
+        if found is None:
+            raise NotFound("There is no such book.")
+        headers = {"etag": f'"{found.sha256}"', "cache-control": ASK_AGAIN}
+        return await self._file(request, lambda: store.path(found), found.size, headers)
 
     async def _file(
-        self, request: Request, blobs: Blobs, key: str, size: int, headers: dict[str, str]
+        self, request: Request, place: Callable[[], Path], size: int, headers: dict[str, str]
     ) -> Response:
         if header(request.scope, b"if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         try:
-            piece = await self._desk.threads.io(piece_of, blobs, key, size)
+            path = await self._desk.threads.io(place)
         except UnknownBlob:
             raise NotFound from None
-        return sent([piece], self._desk, BYTES, headers)
+        return sent([Piece(path, 0, size)], self._desk, BYTES, headers)

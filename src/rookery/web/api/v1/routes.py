@@ -3,6 +3,7 @@
 from starlette.routing import BaseRoute, Route
 
 from rookery.web.api.desk import ApiDesk
+from rookery.web.api.v1.books import BookEndpoints
 from rookery.web.api.v1.engines import EngineEndpoints
 from rookery.web.api.v1.evidence import EvidenceEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
@@ -10,10 +11,11 @@ from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
 from rookery.web.api.v1.teams import TeamEndpoints
 from rookery.web.api.v1.uploads import UploadEndpoints
-from rookery.web.paths import BINARIES_PATH
+from rookery.web.paths import BINARIES_PATH, BOOKS_PATH
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
+BOOK = f"{BOOKS_PATH}/{{name}}"
 ENGINE = f"{ROOT}/engines/{{name}}"
 TEAM = f"{ROOT}/teams/{{team}}"
 MEMBER = f"{TEAM}/members/{{user}}"
@@ -23,7 +25,7 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
     evidence = EvidenceEndpoints(desk)
     engines, teams = EngineEndpoints(desk), TeamEndpoints(desk)
-    uploads = UploadEndpoints(desk)
+    uploads, books = UploadEndpoints(desk), BookEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),
         Route(f"{ROOT}/runs", found.listing, methods=["GET"]),
@@ -52,5 +54,9 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(TEAM, teams.one, methods=["GET"]),
         Route(MEMBER, teams.join, methods=["PUT"]),
         Route(MEMBER, teams.leave, methods=["DELETE"]),
+        Route(BOOKS_PATH, books.listing, methods=["GET"]),
+        Route(BOOK, books.one, methods=["GET"]),
+        Route(BOOK, books.put, methods=["PUT"]),
+        Route(BOOK, books.remove, methods=["DELETE"]),
         Route(BINARIES_PATH, uploads.binary, methods=["POST"]),
     ]

@@ -1,7 +1,5 @@
 """Runs: created, listed, looked at, summed up."""
 
-from dataclasses import dataclass, replace
-
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -9,33 +7,22 @@ from rookery.boundary.domains import Domain, runs
 from rookery.core.run import DisplayState, Run
 from rookery.protocol import v1
 from rookery.protocol.fields import RunId
-from rookery.protocol.submission import SUBMISSION, SubmittedArgs
+from rookery.protocol.submission import SubmittedArgs
 from rookery.service.bearers import Bearer
 from rookery.service.fleet.ports import FinishedQuery
-from rookery.service.submission import created, remarks_on
-from rookery.service.submission.preparation import Preparation
 from rookery.service.summaries import summary
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1.submissions import Submissions
 from rookery.web.api.v1.views import details_of, summary_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 
 BY_ID = {"run_id": RunId}
-LARGE_SUBMISSION = 4 * 1024
-"""Some dozens of tuned parameters: about a millisecond."""
 PAGING = {"page": v1.Page, "size": v1.PageSize}
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A run that nobody has taken up yet, and what its author should hear."""
-
-    run: Run
-    warnings: tuple[str, ...]
 
 
 class RunEndpoints:
@@ -43,6 +30,7 @@ class RunEndpoints:
 
     def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
+        self._submissions = Submissions(desk)
 
     @described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
     @runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
@@ -51,11 +39,7 @@ class RunEndpoints:
         bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
         body = await read_body(request.receive)
         with refusals():
-            large, make = len(body) > LARGE_SUBMISSION, self._made
-            read = SUBMISSION.read
-            args = await desk.threads.cpu(read, body) if large else read(body)
-            args = await Preparation(desk.sources.binaries.rows).prepared(args)
-            made = await desk.threads.cpu(make, args, bearer) if large else make(args, bearer)
+            made = await self._submissions.made(body, bearer)
             run, approver = made.run, self._approver_of(bearer)
             await desk.fleet.submit(run, approver=approver)
         state = DisplayState.PAUSED if approver else DisplayState.PENDING
@@ -111,13 +95,6 @@ class RunEndpoints:
             style = queries.choice(request.query_params, "style", v1.HouseStyle)
         run = await self._run(request)
         return PlainTextResponse(await desk.threads.cpu(summary, run, style))
-
-    def _made(self, args: SubmittedArgs, bearer: Bearer) -> "_Made":
-        desk = self._desk
-        now, owner = desk.clock.now(), bearer.user.name
-        around = replace(desk.around, catalogue=desk.engines.catalogue)
-        run = created(args, owner, around, now=now, chance=desk.chance)
-        return _Made(run, remarks_on(run))
 
     def _approver_of(self, bearer: Bearer) -> str:
         """An approver's own run is approved at once, unless another one has to look at it."""

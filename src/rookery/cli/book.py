@@ -1,0 +1,95 @@
+"""`rookery book`: the opening books of a server."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from rookery.cli.book_import import import_books
+from rookery.cli.calling import add_server, client_of
+from rookery.cli.subcommands import Subcommands
+from rookery.cli.tables import table
+from rookery.client import Client
+from rookery.core.complaint import Complaint
+from rookery.protocol import v1
+
+Work = Callable[[Client, argparse.Namespace], int]
+
+
+class NoBook(Complaint):
+    """There is no file to give."""
+
+    exit_code = 2
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("book", help="add, list, remove or import opening books")
+    commands = Subcommands(parser)
+    adding = _add(commands, "add", "give a book to a server", _give)
+    adding.add_argument("file", type=Path, metavar="FILE", help="a book in EPD or PGN")
+    adding.add_argument("--name", default="", help="another name than the file's")
+    listing = _add(commands, "list", "list the books that are kept on a server", _list)
+    listing.add_argument("--all", action="store_true", help="official books too")
+    removing = _add(commands, "remove", "remove a book from a server", _remove)
+    removing.add_argument("name", metavar="NAME")
+    importing = _add(commands, "import", "give the books that OpenBench's files describe", _import)
+    importing.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="OpenBench's NAME.epd.json or books.json, or a folder of them",
+    )
+
+
+def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
+    parser = commands.add(name, purpose, lambda parsed: work(client_of(parsed), parsed))
+    add_server(parser)
+    return parser
+
+
+def _give(client: Client, parsed: argparse.Namespace) -> int:
+    if not parsed.file.is_file():
+        raise NoBook(f"There is no file {parsed.file}.")
+    book = client.put_book(parsed.name or parsed.file.name, parsed.file)
+    _tell(book, parsed, f"{book.name} is kept: {book.openings:,} openings.")
+    return 0
+
+
+def _list(client: Client, parsed: argparse.Namespace) -> int:
+    found = client.books()
+    if parsed.json:
+        print(msgspec.json.encode(found).decode())
+        return 0
+    shown = [book for book in found.books if book.kept or parsed.all]
+    print(table(("name", "openings", "bytes", "given by"), [_row(book) for book in shown]))
+    return 0
+
+
+def _remove(client: Client, parsed: argparse.Namespace) -> int:
+    book = client.remove_book(parsed.name)
+    _tell(book, parsed, f"{book.name} is removed.")
+    return 0
+
+
+def _import(client: Client, parsed: argparse.Namespace) -> int:
+    outcome = import_books(parsed.files, client.put_book)
+    if parsed.json:
+        print(msgspec.json.encode(outcome).decode())
+    else:
+        for book in outcome.taken:
+            print(f"{book.name}: {book.openings:,} openings.")
+        for sentence in outcome.not_mapped:
+            print(f"Not taken over: {sentence}")
+    return 0 if outcome.taken or not outcome.not_mapped else 1
+
+
+def _tell(book: v1.BookEntry, parsed: argparse.Namespace, sentence: str) -> None:
+    print(msgspec.json.encode(book).decode() if parsed.json else sentence)
+
+
+def _row(book: v1.BookEntry) -> tuple[str, ...]:
+    size = f"{book.size:,}" if isinstance(book.size, int) else ""
+    giver = book.user if isinstance(book.user, str) else "official"
+    return book.name, f"{book.openings:,}", size, giver

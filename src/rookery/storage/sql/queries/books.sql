@@ -1,0 +1,26 @@
+-- name: books_by_name
+-- One book by its exact name.
+SELECT name, blob, size, sha256, sri, openings, user_name AS user, created
+FROM books
+WHERE name = $1;
+
+-- name: books_all
+-- All books, by name.
+SELECT name, blob, size, sha256, sri, openings, user_name AS user, created
+FROM books
+ORDER BY name COLLATE "C";
+
+-- name: books_add
+-- A new book, or the one that had the name before.
+INSERT INTO books (name, blob, size, sha256, sri, openings, user_name, created)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (name) DO UPDATE SET name = excluded.name
+RETURNING name, blob, size, sha256, sri, openings, user_name AS user, created;
+
+-- name: books_remove
+-- Frees a book's name.
+DELETE FROM books WHERE name = $1;
+
+-- name: books_known
+-- Those of the blobs that a book lies in.
+SELECT blob FROM books WHERE blob = ANY ($1::text[]);

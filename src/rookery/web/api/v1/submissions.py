@@ -1,0 +1,54 @@
+"""From the body of a submission to a run that nobody has taken up yet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ParamSpec, TypeVar
+
+from rookery.core.run import Run
+from rookery.protocol.submission import SUBMISSION, SubmittedArgs
+from rookery.service.bearers import Bearer
+from rookery.service.submission import Surroundings, created, remarks_on
+from rookery.service.submission.preparation import Preparation
+from rookery.web.api.desk import ApiDesk
+
+P = ParamSpec("P")
+T = TypeVar("T")
+LARGE_SUBMISSION = 4 * 1024
+"""Some dozens of tuned parameters: about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRun:
+    """A run, and what its author should hear."""
+
+    run: Run
+    warnings: tuple[str, ...]
+
+
+class Submissions:
+    """What must be asked for is awaited; the rest is quick, or done in a thread."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    async def made(self, body: bytes, bearer: Bearer) -> MadeRun:
+        """Raises WireFault."""
+        desk, large = self._desk, len(body) > LARGE_SUBMISSION
+        preparation = Preparation(desk.sources.binaries.rows, desk.sources.books)
+        args = await self._aside(large, SUBMISSION.read, body)
+        args = await preparation.prepared(args)
+        book = await preparation.book(args.book)
+        around = replace(desk.around, catalogue=desk.engines.catalogue, book=book)
+        return await self._aside(large, self._made, args, bearer.user.name, around)
+
+    def _made(self, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
+        desk = self._desk
+        run = created(args, owner, around, now=desk.clock.now(), chance=desk.chance)
+        return MadeRun(run, remarks_on(run, around.book))
+
+    async def _aside(
+        self, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        if large:
+            return await self._desk.threads.cpu(work, *args, **kwargs)
+        return work(*args, **kwargs)

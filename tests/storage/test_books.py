@@ -1,0 +1,45 @@
+"""Books: one contract, held by PostgreSQL and by its twin in memory alike."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from rookery.service.sources.books import Book, Books
+from rookery.storage.books import MemoryBooks, PostgresBooks
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from tests.database import pool_on
+
+pytestmark = pytest.mark.anyio
+
+BOOK = Book("b.epd", "blob", 5, "a" * 64, "k" * 64, 3, "olga", datetime(2026, 3, 1, tzinfo=UTC))
+OTHER = replace(BOOK, name="a.pgn", blob="other")
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def books(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[Books]:
+    if request.param == "memory":
+        yield MemoryBooks()
+        return
+    async with pool_on(database) as pool:
+        yield PostgresBooks(pool, queries)
+
+
+async def test_books_are_listed_by_name(books: Books) -> None:
+    assert await books.add(BOOK) == BOOK
+    assert await books.add(OTHER) == OTHER
+    assert await books.everything() == (OTHER, BOOK)
+    assert await books.by_name(BOOK.name) == BOOK
+    assert await books.known(["blob", "x"]) == {"blob"}
+
+
+async def test_the_first_book_of_a_name_stays_until_it_is_removed(books: Books) -> None:
+    await books.add(BOOK)
+    assert await books.add(replace(BOOK, blob="new")) == BOOK
+    await books.remove(BOOK.name)
+    assert await books.by_name(BOOK.name) is None
+    assert await books.add(replace(BOOK, blob="new")) == replace(BOOK, blob="new")
