@@ -46,9 +46,7 @@ from rookery.web.readiness import Readiness
 from rookery.web.rendering import Templates
 from rookery.web.standing import Standing
 from rookery.web.traffic import Traffic
-from rookery.web.ui.assets import asset
-from rookery.web.ui.pages.home import home
-from rookery.web.ui.pages.login import login, logout
+from rookery.web.ui.routes import page_routes
 
 
 def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -78,10 +76,7 @@ def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlett
 
 def routes() -> list[BaseRoute]:
     return [
-        Route("/", home, methods=["GET"]),
-        Route("/login", login, methods=["GET", "POST"]),
-        Route("/logout", logout, methods=["POST"]),
-        Route("/static/{digest}/{name}", asset, methods=["GET"]),
+        *page_routes(),
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
         Route("/metrics", metrics, methods=["GET"]),

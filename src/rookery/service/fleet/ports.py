@@ -8,6 +8,7 @@ from typing import Protocol
 from rookery.core.changes import NO_CHANGES, Changes
 from rookery.core.events import Event
 from rookery.core.purge import BadTask
+from rookery.core.results import Results
 from rookery.core.run import Run
 from rookery.core.tally import Tally
 from rookery.core.task import Task
@@ -133,6 +134,16 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one user's machines with one kind of processor have played of a run."""
+
+    user: str
+    arch: str
+    machines: int
+    results: Results
+
+
+@dataclass(frozen=True, slots=True)
 class FinishedQuery:
     """Which finished runs a list asks for, newest first."""
 
@@ -215,6 +226,22 @@ class FleetReads(Protocol):
 
     async def samples(self, run_id: str) -> tuple[Sample, ...]:
         """The points of a run's charts, in order."""
+        ...
+
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+        """Of each run the last point up to then, or its first where it is younger."""
+        ...
+
+    async def latest_tasks(self, run_id: str, limit: int) -> tuple[Task, ...]:
+        """The youngest tasks of a run, the last one first."""
+        ...
+
+    async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
+        """Who played a run, those with the most games first; what was struck out is left out."""
+        ...
+
+    async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
+        """How many runs have ended since then."""
         ...
 
     async def provenance(self, run_id: str) -> tuple[Provenance, ...]:

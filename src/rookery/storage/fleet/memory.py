@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from rookery.core.events import Event
 from rookery.core.purge import BadTask
+from rookery.core.results import total
 from rookery.core.run import Run
 from rookery.core.stats.flags import Flag
 from rookery.core.tally import recounted
@@ -24,6 +25,7 @@ from rookery.protocol.user.finished import LTC_SECONDS
 from rookery.service.fleet.ports import (
     Batch,
     ChangedRuns,
+    Contribution,
     Correction,
     FinishedQuery,
     Hears,
@@ -247,6 +249,25 @@ class MemoryReads:
         latest = sorted(later.items(), key=lambda pair: -pair[1])
         return ChangedRuns(self._rows.sequence, dict(latest[:most]), len(latest) <= most)
 
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+        found: dict[str, Sample] = {}
+        for run_id in runs:
+            points = await self.samples(run_id)
+            before = [point for point in points if point.at <= at]
+            if points:
+                found[run_id] = before[-1] if before else points[0]
+        return found
+
+    async def latest_tasks(self, run_id: str, limit: int) -> tuple[Task, ...]:
+        return tuple(reversed(self._rows.of_run(run_id)[-limit:]))
+
+    async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
+        return contributions_of(self._rows.of_run(run_id))[:limit]
+
+    async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
+        query = FinishedQuery(since=at, hidden=frozenset(hidden))
+        return sum(1 for run in self._rows.runs.values() if is_listed(run, query))
+
     async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
         return tuple(each for each in self._rows.provenance if each.run == run_id)
 
@@ -271,6 +292,23 @@ class MemoryStore:
     async def close(self) -> None:
         """Writes what was put and ends."""
         self.commits.release()
+
+
+def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:
+    """Who played these tasks, those with the most games first."""
+    groups: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        if not task.bad and task.results.games:
+            groups.setdefault((task.machine.user, task.machine.arch), []).append(task)
+    found = [
+        Contribution(
+            *group,
+            len({task.machine.key.split("-")[0] for task in played}),
+            total(task.results for task in played),
+        )
+        for group, played in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.results.games, one.user, one.arch)))
 
 
 def plays(run: Run, engines: Collection[str]) -> bool:

@@ -18,6 +18,7 @@ from rookery.protocol.user.action_filter import Expression
 from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 from rookery.service.fleet.ports import (
     ChangedRuns,
+    Contribution,
     Correction,
     FinishedQuery,
     Provenance,
@@ -27,7 +28,12 @@ from rookery.service.fleet.ports import (
 from rookery.storage.fleet import selection
 from rookery.storage.fleet.codecs import bad_task_of, results_of, run_of, task_of
 from rookery.storage.fleet.logbook import document_of, event_of
-from rookery.storage.fleet.records import provenance_of, recalled_of, sample_of
+from rookery.storage.fleet.records import (
+    contribution_of,
+    provenance_of,
+    recalled_of,
+    sample_of,
+)
 from rookery.storage.fleet.recovery import Recovery, corrected
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
@@ -108,6 +114,23 @@ class PostgresReads:
 
     async def samples(self, run_id: str) -> tuple[Sample, ...]:
         return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
+
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+        rows = await self._fetch("samples_at", list(runs), at)
+        return {row["run"]: sample_of(row) for row in rows}
+
+    async def latest_tasks(self, run_id: str, limit: int) -> tuple[Task, ...]:
+        return await _decoded(await self._fetch("tasks_latest", run_id, limit), task_of)
+
+    async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
+        rows = await self._fetch("tasks_by_contributor", run_id, limit)
+        return await _decoded(rows, contribution_of)
+
+    async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
+        found: int = await self._pool.fetchval(
+            self._queries["runs_finished_since"], at, sorted(hidden)
+        )
+        return found
 
     async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
         return await _decoded(await self._fetch("provenance_of_run", run_id), provenance_of)

@@ -1,7 +1,7 @@
 """Points of charts, provenance and machines as rows, and back."""
 
-from rookery.service.fleet.ports import Block, Provenance, Recalled, Sample
-from rookery.storage.fleet.codecs import Columns, Row
+from rookery.service.fleet.ports import Block, Contribution, Provenance, Recalled, Sample
+from rookery.storage.fleet.codecs import Columns, Row, results_of
 from rookery.storage.fleet.json import clean
 from rookery.storage.fleet.thinning import place
 
@@ -40,6 +40,10 @@ def provenance_columns(each: Provenance) -> Columns:
 
 def provenance_of(row: Row) -> Provenance:
     return Provenance(**{name: row[name] for name in Provenance.__dataclass_fields__})
+
+
+def contribution_of(row: Row) -> Contribution:
+    return Contribution(row["user_name"], row["arch"], row["machines"], results_of(row))
 
 
 def block_columns(block: Block) -> Columns:

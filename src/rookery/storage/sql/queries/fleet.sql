@@ -233,6 +233,10 @@ WHERE listed IS NOT NULL AND /* conditions */ true
 ORDER BY listed DESC, id DESC
 LIMIT $1 OFFSET $2;
 
+-- name: runs_finished_since
+-- How many runs have ended since then, but for those of hidden engines.
+SELECT count(*) FROM runs WHERE listed >= $1 AND NOT engines && $2::text[];
+
 -- name: run_history_of
 -- What led where these runs stand.
 SELECT run, entry FROM run_history WHERE run = ANY($1::text[]) ORDER BY run, place;
@@ -268,6 +272,26 @@ SELECT * FROM present_tasks WHERE run = $1 ORDER BY id;
 -- Tasks of a run whose numbers lie in a range.
 SELECT * FROM present_tasks WHERE run = $1 AND id >= $2 AND id < $3 ORDER BY id;
 
+-- name: tasks_latest
+-- The youngest tasks of a run.
+SELECT * FROM present_tasks WHERE run = $1 ORDER BY id DESC LIMIT $2;
+
+-- name: tasks_by_contributor
+-- Who played a run, by user and processor. A machine is known by the first part of its key.
+SELECT
+    machine ->> 'user' AS user_name, machine ->> 'arch' AS arch,
+    count(DISTINCT split_part(machine ->> 'key', '-', 1))::integer AS machines,
+    sum(wins)::bigint AS wins, sum(losses)::bigint AS losses, sum(draws)::bigint AS draws,
+    sum(crashes)::bigint AS crashes, sum(time_losses)::bigint AS time_losses,
+    sum(p0)::bigint AS p0, sum(p1)::bigint AS p1, sum(p2)::bigint AS p2,
+    sum(p3)::bigint AS p3, sum(p4)::bigint AS p4
+FROM tasks
+WHERE run = $1 AND NOT bad
+GROUP BY user_name, arch
+HAVING sum(wins + losses + draws) > 0
+ORDER BY sum(wins + losses + draws) DESC, user_name, arch
+LIMIT $2;
+
 -- name: tasks_last_seen
 -- When tasks of a run gave a sign of life.
 SELECT id, seen FROM tasks WHERE run = $1 AND seen IS NOT NULL;
@@ -285,6 +309,16 @@ ORDER BY b.position;
 -- name: samples_of_run
 -- The points of a run's charts.
 SELECT * FROM samples WHERE run = $1 ORDER BY place;
+
+-- name: samples_at
+-- Of each run its last point up to a time, or its first: one look into the index for each.
+SELECT s.*
+FROM unnest($1::text[]) AS r (id) CROSS JOIN LATERAL (
+    (SELECT * FROM samples WHERE run = r.id AND at <= $2 ORDER BY place DESC LIMIT 1)
+    UNION ALL
+    (SELECT * FROM samples WHERE run = r.id ORDER BY place LIMIT 1)
+    LIMIT 1
+) AS s;
 
 -- name: provenance_of_run
 -- How the batches of a run were played.

@@ -1,30 +1,94 @@
-"""The start page: what this is and how it is doing."""
+"""The start page: the fleet at a glance and the list of runs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.kit import kit_of
-from rookery.web.ui.page import page
+from rookery.core.lifecycle import Actor
+from rookery.service.fleet.faults import Rebuilding
+from rookery.service.fleet.ports import FinishedQuery, StateLost
+from rookery.web.kit import Kit, kit_of
+from rookery.web.ui.page import made_fragment, made_page
+from rookery.web.ui.viewer import viewer_of
+from rookery.web.ui.views import figures
+from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
+
+LONGEST_NAME = 100
+MOST_PAGES = 100_000
+KINDS = ("green", "yellow", "ltc")
 
 
-@dataclass(frozen=True, slots=True)
-class HomeView:
-    """`trouble` is empty when everything works."""
-
-    trouble: str
-    role: str
-    address: str
-
-
-@runs(Domain.THREAD, "loads on the loop, rendered in a thread")
+@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def home(request: Request) -> Response:
-    kit = kit_of(request)
-    view = HomeView(
-        trouble=await kit.readiness.reason_against(),
-        role="Primary" if kit.house.is_primary() else "Secondary",
-        address=kit.house.base_url or str(request.base_url).rstrip("/"),
+    return await made_page(request, "home.html", home_view, await _load(request))
+
+
+@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
+async def home_live(request: Request) -> Response:
+    """What moves on the start page, for its script."""
+    return await made_fragment(request, "home_live.html", home_view, await _load(request))
+
+
+def filters_in(query: Mapping[str, str]) -> Filters:
+    """People edit addresses: what makes no sense is left out."""
+    only, page = query.get("only", ""), query.get("page", "")
+    return Filters(
+        owner=query.get("owner", "").strip()[:LONGEST_NAME],
+        engine=query.get("engine", "").strip()[:LONGEST_NAME],
+        only=only if only in KINDS else "",
+        page=int(page) if page.isascii() and page.isdigit() and 1 <= int(page) <= MOST_PAGES else 1,
     )
-    return await page(request, "home.html", view)
+
+
+async def _load(request: Request) -> HomeMaterial:
+    kit, now = kit_of(request), kit_of(request).house.clock.now()
+    trouble = await kit.readiness.reason_against()
+    address = kit.house.base_url or str(request.base_url).rstrip("/")
+    bare = HomeMaterial(now, trouble=trouble, role=_role(kit), address=address)
+    if trouble:
+        return bare
+    try:
+        return await _filled(kit, await viewer_of(request), filters_in(request.query_params), bare)
+    except (Rebuilding, StateLost):
+        return HomeMaterial(now, trouble="it is taking over", role=_role(kit), address=address)
+
+
+async def _filled(
+    kit: Kit, viewer: Actor | None, filters: Filters, bare: HomeMaterial
+) -> HomeMaterial:
+    fleet, reads, now = kit.house.fleet, kit.house.api.reads, bare.now
+    unfinished = await fleet.active()
+    return HomeMaterial(
+        now=now,
+        viewer=viewer,
+        unfinished=unfinished,
+        finished=await reads.finished(_query(filters)),
+        finished_today=await reads.finished_since(_midnight(now)),
+        then=await reads.samples_at([run.id for run in unfinished], now - figures.WINDOW),
+        pulses=dict(fleet.pulses),
+        filters=filters,
+        role=bare.role,
+        address=bare.address,
+    )
+
+
+def _query(filters: Filters) -> FinishedQuery:
+    return FinishedQuery(
+        page=filters.page,
+        page_size=PAGE_SIZE,
+        owner=filters.owner,
+        green_only=filters.only == "green",
+        yellow_only=filters.only == "yellow",
+        ltc_only=filters.only == "ltc",
+    )
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _role(kit: Kit) -> str:
+    return "Primary" if kit.house.is_primary() else "Secondary"

@@ -1,0 +1,118 @@
+// Keeps one part of a page up to date. The server says that something changed, the page fetches
+// that part again as HTML, and only what differs is replaced: nothing jumps, nothing loses focus.
+
+const place = document.getElementById("live");
+const PAUSE = 1000; // at most one fetch a second
+const SLOWLY = 30000; // also without news: times grow old
+const WITHOUT_NEWS = 4000; // where the server can't tell news
+const AGAIN = 5000; // after a stream that was refused
+
+let stream = null;
+let wanted = false;
+let busy = false;
+let timer = 0;
+let refused = false;
+
+function alike(one, other) {
+  return one.nodeType === other.nodeType && one.nodeName === other.nodeName && one.id === other.id;
+}
+
+function sameAttributes(from, to) {
+  for (const { name } of [...to.attributes]) {
+    if (!from.hasAttribute(name) && name !== "open") to.removeAttribute(name);
+  }
+  for (const { name, value } of from.attributes) {
+    if (to.getAttribute(name) !== value) to.setAttribute(name, value);
+  }
+}
+
+// Makes `present` like `fresh`, keeping every element that is still there.
+function become(present, fresh) {
+  if (present.isEqualNode(fresh)) return;
+  if (present.nodeType !== Node.ELEMENT_NODE) {
+    present.nodeValue = fresh.nodeValue;
+    return;
+  }
+  sameAttributes(fresh, present);
+  let next = present.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const known = child.id ? present.querySelector(`:scope > [id="${CSS.escape(child.id)}"]`) : next;
+    if (known && alike(known, child)) {
+      if (known !== next) present.insertBefore(known, next);
+      else next = next.nextSibling;
+      become(known, child);
+    } else {
+      present.insertBefore(child, next);
+    }
+  }
+  while (next) {
+    const gone = next;
+    next = next.nextSibling;
+    gone.remove();
+  }
+}
+
+async function fetchPart() {
+  wanted = false;
+  busy = true;
+  try {
+    const answer = await fetch(place.dataset.fragment, { headers: { accept: "text/html" } });
+    if (answer.ok && !answer.redirected) {
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+      const part = place.cloneNode(false);
+      part.append(...fresh.childNodes);
+      become(place, part);
+    }
+  } catch {
+    // The server is away; the stream or the next turn tells when it is back.
+  }
+  busy = false;
+  plan(wanted ? PAUSE : refused ? WITHOUT_NEWS : SLOWLY);
+}
+
+function plan(delay) {
+  clearTimeout(timer);
+  timer = document.hidden ? 0 : setTimeout(fetchPart, delay);
+}
+
+function news() {
+  if (busy) wanted = true;
+  else if (!wanted) {
+    wanted = true;
+    plan(PAUSE);
+  }
+}
+
+function listen() {
+  stream = new EventSource(place.dataset.events);
+  stream.addEventListener("open", () => {
+    refused = false;
+    news(); // what happened while nobody listened
+  });
+  stream.addEventListener("run", news);
+  stream.addEventListener("error", () => {
+    if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
+    refused = true;
+    plan(WITHOUT_NEWS);
+    setTimeout(() => document.hidden || (hush(), listen()), AGAIN * 6);
+  });
+}
+
+function hush() {
+  clearTimeout(timer);
+  if (stream) stream.close();
+  stream = null;
+}
+
+if (place) {
+  document.addEventListener("visibilitychange", () => {
+    hush();
+    if (!document.hidden) {
+      wanted = false;
+      listen();
+      plan(0);
+    }
+  });
+  addEventListener("pagehide", hush);
+  if (!document.hidden) listen();
+}

@@ -1,0 +1,116 @@
+"""The buttons of a run: each is a form that asks the fleet, as the JSON API does."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.core.lifecycle import Actor
+from rookery.core.modification import Modification
+from rookery.service.fleet.fleet import Fleet
+from rookery.web.api.desk import refusals
+from rookery.web.faults import BadRequest, Fault
+from rookery.web.forms import Form
+from rookery.web.kit import kit_of
+from rookery.web.paths import is_local
+from rookery.web.scope import facts_of, session_of
+from rookery.web.ui.page import go_to
+from rookery.web.ui.viewer import viewer_of
+
+LONGEST_MESSAGE = 500
+Move = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def approve_run(request: Request) -> Response:
+    return await _done(request, _approve)
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def stop_run(request: Request) -> Response:
+    return await _done(request, _stop)
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def modify_run(request: Request) -> Response:
+    return await _done(request, _modify)
+
+
+@runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit")
+async def purge_run(request: Request) -> Response:
+    return await _done(request, _purge)
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def delete_run(request: Request) -> Response:
+    return await _done(request, _delete)
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def restore_run(request: Request) -> Response:
+    return await _done(request, _restore)
+
+
+async def _done(request: Request, move: Move) -> Response:
+    """Whatever comes of it is told on the page that follows."""
+    run_id, session = str(request.path_params["run_id"]), session_of(request.scope)
+    back = f"/runs/{run_id}"
+    actor = await viewer_of(request)
+    if actor is None:
+        return go_to(f"/login?next={back}")
+    form = facts_of(request.scope).form
+    wanted = form.text("next")
+    place = wanted if wanted and is_local(wanted) else back
+    try:
+        with refusals():
+            session.flash(await move(kit_of(request).house.fleet, run_id, actor, form))
+    except Fault as refused:
+        session.flash(str(refused), "error")
+    return go_to(place)
+
+
+async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.approve(run_id, actor)
+    return f"{run.plan.sides[0].tag} is approved."
+
+
+async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
+    run = await fleet.stop(run_id, actor, form.text("message")[:LONGEST_MESSAGE])
+    return f"{run.plan.sides[0].tag} is stopped."
+
+
+async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
+    wanted = Modification(
+        priority=_whole(form, "priority", -1000, 1000),
+        throughput=_whole(form, "throughput", 1, 1000),
+    )
+    run = await fleet.modify(run_id, actor, wanted)
+    return f"Priority {run.plan.priority}, throughput {run.plan.throughput} %."
+
+
+async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    struck = len((await fleet.purge(run_id, actor)).bad)
+    return f"{struck} tasks were struck out." if struck else "Nothing had to be struck out."
+
+
+async def _delete(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.delete(run_id, actor)
+    return f"{run.plan.sides[0].tag} is deleted; its page can restore it."
+
+
+async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.restore(run_id, actor)
+    return f"{run.plan.sides[0].tag} is listed again."
+
+
+def _whole(form: Form, name: str, low: int, high: int) -> int:
+    text = form.text(name).strip()
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and low <= int(digits[:9]) * _sign(text) <= high):
+        raise BadRequest(f"The {name} is a whole number from {low} to {high}.")
+    return int(text)
+
+
+def _sign(text: str) -> int:
+    return -1 if text.startswith("-") else 1

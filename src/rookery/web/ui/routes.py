@@ -1,0 +1,37 @@
+"""The addresses of the pages."""
+
+from starlette.routing import BaseRoute, Route
+
+from rookery.web.ui.assets import asset
+from rookery.web.ui.pages.home import home, home_live
+from rookery.web.ui.pages.login import login, logout
+from rookery.web.ui.pages.run import old_address, run_live, run_page
+from rookery.web.ui.pages.run_moves import (
+    approve_run,
+    delete_run,
+    modify_run,
+    purge_run,
+    restore_run,
+    stop_run,
+)
+
+ONE = "/runs/{run_id}"
+
+
+def page_routes() -> list[BaseRoute]:
+    return [
+        Route("/", home, methods=["GET"]),
+        Route("/live", home_live, methods=["GET"]),
+        Route("/login", login, methods=["GET", "POST"]),
+        Route("/logout", logout, methods=["POST"]),
+        Route(ONE, run_page, methods=["GET"]),
+        Route(f"{ONE}/live", run_live, methods=["GET"]),
+        Route(f"{ONE}/approve", approve_run, methods=["POST"]),
+        Route(f"{ONE}/stop", stop_run, methods=["POST"]),
+        Route(f"{ONE}/modify", modify_run, methods=["POST"]),
+        Route(f"{ONE}/purge", purge_run, methods=["POST"]),
+        Route(f"{ONE}/delete", delete_run, methods=["POST"]),
+        Route(f"{ONE}/restore", restore_run, methods=["POST"]),
+        Route("/tests/view/{run_id}", old_address, methods=["GET"]),
+        Route("/static/{digest}/{name}", asset, methods=["GET"]),
+    ]

@@ -1,0 +1,1 @@
+"""What pages show: frozen values made from runs, tasks and points. Nothing here waits."""

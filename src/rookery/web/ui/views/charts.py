@@ -1,0 +1,176 @@
+"""Charts as drawings: lines, a band and a few marks, all placed here; templates only draw them."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rookery.core.kinds import SprtTest, SpsaTuning
+from rookery.core.run import Run
+from rookery.service.fleet.ports import Sample
+from rookery.web.ui.views import figures, words
+
+WIDE, HIGH = 640.0, 220.0
+LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 26.0
+MOST_POINTS = 160
+"""More than this no eye tells apart."""
+MARKS = 4
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A number beside an axis, with its line across the chart."""
+
+    at: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line across the chart that means something."""
+
+    y: str
+    text: str = ""
+    label_y: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Paths in the coordinates of a drawing of `wide` by `high`."""
+
+    name: str
+    title: str
+    line: str
+    band: str
+    across: tuple[Mark, ...]
+    along: tuple[Mark, ...]
+    rules: tuple[Rule, ...]
+    last_x: str
+    last_y: str
+    last: str
+    wide: str = f"{WIDE:.0f}"
+    high: str = f"{HIGH:.0f}"
+    left: str = f"{LEFT:.0f}"
+    right: str = f"{WIDE - RIGHT:.0f}"
+    bottom: str = f"{HIGH - BOTTOM:.0f}"
+    top: str = f"{TOP:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How values are placed on a drawing."""
+
+    most_x: float
+    low: float
+    high: float
+
+    def x(self, value: float) -> float:
+        return LEFT + (WIDE - LEFT - RIGHT) * value / self.most_x
+
+    def y(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * min(1.0, max(0.0, share))
+
+    def path(self, points: Sequence[Point]) -> str:
+        placed = (f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in points)
+        return "M" + "L".join(placed) if points else ""
+
+
+def charts_of(run: Run, samples: Sequence[Sample]) -> tuple[Chart, ...]:
+    """The charts that mean something for this kind of run, once there are two points."""
+    points = _thinned([one for one in samples if sum(one.pentanomial)])
+    if len(points) < 2 or isinstance(run.kind, SpsaTuning):
+        return ()
+    found = [_elo_chart(points)]
+    if isinstance(run.kind, SprtTest):
+        found.insert(0, _llr_chart(run.kind, points))
+    return tuple(found)
+
+
+def _llr_chart(kind: SprtTest, samples: Sequence[Sample]) -> Chart:
+    spec = kind.spec
+    line: list[Point] = [(0.0, 0.0), *((float(one.games), one.llr) for one in samples)]
+    values = [y for _, y in line]
+    field = _field(line[-1][0], min(spec.lower, *values), max(spec.upper, *values))
+    top, bottom = field.y(spec.upper), field.y(spec.lower)
+    rules = (
+        Rule(_n(top), f"pass {words.fixed(spec.upper)}", _n(top + 14)),
+        Rule(_n(bottom), f"fail {words.fixed(spec.lower)}", _n(bottom - 6)),
+    )
+    return _chart("llr", "LLR over games", field, line, rules=rules, last=words.fixed(values[-1]))
+
+
+def _elo_chart(samples: Sequence[Sample]) -> Chart:
+    """With its 95 % band. Early estimates go anywhere, so that the later half sets the scale."""
+    found = [(float(one.games), figures.plain(one.pentanomial)) for one in samples]
+    line = [(x, elo.middle) for x, elo in found]
+    steady = found[len(found) // 2 :]
+    low = min(0.0, *(elo.low for _, elo in steady))
+    high = max(0.0, *(elo.high for _, elo in steady))
+    field = _field(line[-1][0], low, high)
+    edges = [(x, elo.high) for x, elo in found] + [(x, elo.low) for x, elo in reversed(found)]
+    last = found[-1][1]
+    return _chart(
+        "elo",
+        "Elo over games",
+        field,
+        line,
+        band=field.path(edges) + "Z",
+        rules=(Rule(_n(field.y(0.0))),),
+        last=words.elo(last.middle, last.half_width),
+    )
+
+
+def _chart(
+    name: str,
+    title: str,
+    field: Field,
+    line: Sequence[Point],
+    *,
+    band: str = "",
+    rules: tuple[Rule, ...] = (),
+    last: str = "",
+) -> Chart:
+    x, y = line[-1]
+    return Chart(
+        name=name,
+        title=title,
+        line=field.path(line),
+        band=band,
+        across=tuple(Mark(_n(field.y(v)), words.plain(v)) for v in _steps(field.low, field.high)),
+        along=tuple(Mark(_n(field.x(v)), words.count(v)) for v in _steps(0.0, field.most_x) if v),
+        rules=rules,
+        last_x=_n(field.x(x)),
+        last_y=_n(field.y(y)),
+        last=last,
+    )
+
+
+def _field(most_x: float, low: float, high: float) -> Field:
+    room = max(0.05 * (high - low), 0.01)
+    return Field(max(1.0, most_x), low - room, high + room)
+
+
+def _steps(low: float, high: float) -> Iterator[float]:
+    """Round numbers within a range, about as many as fit."""
+    rough = (high - low) / MARKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * each for each in (1, 2, 2.5, 5, 10) if power * each >= rough)
+    number = math.ceil(low / step)
+    while number * step <= high:
+        yield number * step
+        number += 1
+
+
+def _thinned(samples: Sequence[Sample]) -> list[Sample]:
+    """Evenly, and with the last one."""
+    step = max(1, math.ceil(len(samples) / MOST_POINTS))
+    kept = list(samples[::step])
+    if samples and kept[-1] is not samples[-1]:
+        kept.append(samples[-1])
+    return kept
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}"

@@ -1,0 +1,172 @@
+"""The page of one run: its first screen, and below it everything else."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.core.kinds import SprtTest, SpsaTuning
+from rookery.core.lifecycle import Actor
+from rookery.core.run import Run
+from rookery.core.scheduling.diagnosis import Diagnosis, Finding
+from rookery.core.task import Task
+from rookery.protocol.user.actions import ActionDocument
+from rookery.service.fleet.ports import Contribution, Sample
+from rookery.service.fleet.views import STILL, Pulse
+from rookery.web.ui.views import figures, terms, words
+from rookery.web.ui.views.charts import Chart, charts_of
+from rookery.web.ui.views.contributors import Group, groups_of
+from rookery.web.ui.views.marks import Pentanomial, pentanomial
+from rookery.web.ui.views.rights import Rights, rights_of
+from rookery.web.ui.views.row import Known, RunRow, row_of, shows_pairs
+from rookery.web.ui.views.tables import (
+    Happening,
+    Machine,
+    ParameterRow,
+    TaskRow,
+    happenings_of,
+    machine_of,
+    parameters_of,
+    task_row,
+)
+from rookery.web.ui.views.terms import Term
+from rookery.web.ui.views.words import Moment
+
+MOST_MACHINES = 50
+MOVING = frozenset({Finding.RUNNING, Finding.FINISHED})
+
+
+@dataclass(frozen=True, slots=True)
+class RunMaterial:
+    """All that was loaded of a run; frozen values alone, because a thread makes the page."""
+
+    run: Run
+    now: datetime
+    viewer: Actor | None = None
+    pulse: Pulse = STILL
+    samples: tuple[Sample, ...] = ()
+    playing: tuple[Task, ...] = ()
+    diagnosis: Diagnosis | None = None
+    contributions: tuple[Contribution, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    actions: tuple[ActionDocument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """`reason` says why it is idle, where it is."""
+
+    row: RunRow
+    sentence: str
+    reason: str
+    evidence: tuple[Term, ...]
+    outcome: str
+    took: str
+    los: str
+    chance: str
+    results: str
+    iterations: str
+    pairs: Pentanomial | None
+    charts: tuple[Chart, ...]
+    machines: tuple[Machine, ...]
+    more_machines: str
+    parameters: tuple[ParameterRow, ...]
+    groups: tuple[Group, ...]
+    tasks: tuple[TaskRow, ...]
+    happenings: tuple[Happening, ...]
+    terms: tuple[Term, ...]
+    rights: Rights
+    priority: int
+    throughput: int
+    created: Moment
+    updated: Moment
+    approver: str
+
+
+def run_view(material: RunMaterial) -> RunView:
+    """Costs statistics: called in a thread."""
+    run, now = material.run, material.now
+    found, ahead, over = figures.elo_of(run), figures.ahead_of(run), run.status.finished
+    playing = sorted(material.playing, key=lambda task: (-task.machine.cores, task.id))
+    return RunView(
+        row=row_of(Known(run, _hour_ago(material), material.pulse), now),
+        sentence=terms.sentence(run),
+        reason=_reason(material.diagnosis),
+        evidence=_evidence(material.diagnosis),
+        outcome=_outcome(run),
+        took=words.span((run.updated - run.created).total_seconds()) if over else "",
+        los=words.NOTHING if found is None else words.percent(found.los),
+        chance="" if ahead is None or ahead.chance is None else words.percent(ahead.chance),
+        results=_results(run),
+        iterations=_iterations(run),
+        pairs=pentanomial(run.tally.results.pentanomial) if shows_pairs(run) else None,
+        charts=charts_of(run, _with_present(material)),
+        machines=tuple(machine_of(task, now) for task in playing[:MOST_MACHINES]),
+        more_machines=_more(len(playing) - MOST_MACHINES),
+        parameters=parameters_of(run),
+        groups=groups_of(run.kind, material.contributions),
+        tasks=tuple(task_row(task, now) for task in material.tasks),
+        happenings=tuple(happenings_of(material.actions, now)),
+        terms=terms.terms_of(run),
+        rights=rights_of(material.viewer, run),
+        priority=run.plan.priority,
+        throughput=run.plan.throughput,
+        created=words.ago(run.created, now),
+        updated=words.ago(run.updated, now),
+        approver=run.status.approver,
+    )
+
+
+def _hour_ago(material: RunMaterial) -> Sample | None:
+    """The point that rates and movements are measured from."""
+    before = [one for one in material.samples if one.at <= material.now - figures.WINDOW]
+    if before:
+        return before[-1]
+    return material.samples[0] if material.samples else None
+
+
+def _with_present(material: RunMaterial) -> tuple[Sample, ...]:
+    """Points are taken now and then; the last one of a chart is always where the run is."""
+    run, results = material.run, material.run.tally.results
+    if material.samples and material.samples[-1].games >= results.games:
+        return material.samples
+    llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
+    present = Sample(run.id, material.now, results.games, results.pentanomial, llr, run.tally.cores)
+    return (*material.samples, present)
+
+
+def _reason(diagnosis: Diagnosis | None) -> str:
+    if diagnosis is None or diagnosis.finding in MOVING:
+        return ""
+    text = diagnosis.sentence
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _evidence(diagnosis: Diagnosis | None) -> tuple[Term, ...]:
+    if diagnosis is None or diagnosis.finding in MOVING:
+        return ()
+    return tuple(Term(name, text) for name, text in diagnosis.evidence)
+
+
+def _outcome(run: Run) -> str:
+    """After how many games it ended."""
+    if not run.status.finished:
+        return ""
+    games = words.several(run.tally.results.games, "game")
+    return f"after {games}"
+
+
+def _results(run: Run) -> str:
+    results = run.tally.results
+    counts = (results.wins, results.losses, results.draws)
+    won, lost, drawn = map(words.count, counts)
+    return f"{won} won, {lost} lost, {drawn} drawn"
+
+
+def _iterations(run: Run) -> str:
+    if not isinstance(run.kind, SpsaTuning):
+        return ""
+    tune = run.kind.tune
+    return f"{words.count(tune.iteration)} of {words.count(tune.schedule.iterations)} iterations"
+
+
+def _more(number: int) -> str:
+    return f"and {words.several(number, 'more machine')}" if number > 0 else ""

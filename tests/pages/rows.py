@@ -1,0 +1,109 @@
+"""Rows of runs in every state, as pages show them: playing, idle, waiting, ended in each colour."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rookery.core.kinds import Fixed, Kind
+from rookery.core.plan import Plan
+from rookery.core.results import NOTHING, Results
+from rookery.core.run import Run, Status
+from rookery.core.tally import recounted
+from rookery.core.task import Task
+from rookery.service.fleet.sampling import sample_of
+from rookery.storage.fleet.memory import MemoryRows
+from tests.unit.core.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
+
+POINTS = 60
+PAIRS_A_POINT = 400
+MACHINES = (("ada", "x86-64-avx2", 16), ("bob", "apple-silicon", 8), ("wanda", "x86-64-bmi2", 32))
+
+
+def drawn_pairs(chance: random.Random, shares: tuple[int, ...], number: int) -> Results:
+    """So many pairs with these odds for each score."""
+    found = chance.choices(range(5), shares, k=number)
+    ll, ld, even, wd, ww = (found.count(place) for place in range(5))
+    return Results(
+        wins=2 * ww + wd,
+        losses=2 * ll + ld,
+        draws=ld + 2 * even + wd,
+        pentanomial=(ll, ld, even, wd, ww),
+    )
+
+
+class Rows:
+    """Fills the rows; each run has points of a chart and a task on each machine."""
+
+    def __init__(self, now: datetime) -> None:
+        self.rows = MemoryRows()
+        self._now = now
+        self._chance = random.Random(7)
+
+    def run(
+        self,
+        name: str,
+        kind: Kind,
+        shares: tuple[int, ...] = (),
+        *,
+        hours: float = 5.0,
+        owner: str = "olga",
+        status: Status | None = None,
+        points: int = POINTS,
+    ) -> Run:
+        """`shares` are the odds of the five scores; without any nothing was played."""
+        start = self._now - timedelta(hours=hours)
+        plan = _plan(name, owner)
+        run = replace(make_run(name, plan, kind), created=start, updated=self._now)
+        run = replace(run, status=status or run.status)
+        tasks = list(self._tasks(run, start)) if shares else []
+        for number in range(points if shares else 0):
+            place = number % len(tasks)
+            more = drawn_pairs(self._chance, shares, PAIRS_A_POINT // points * 10)
+            task = replace(tasks[place], results=tasks[place].results + more, reported=self._now)
+            tasks[place] = task
+            run = replace(run, tally=recounted(tasks), kind=_judged(run, tasks))
+            at = start + timedelta(hours=hours) * (number + 1) / points
+            self.rows.samples.setdefault(run.id, {})[run.tally.results.games] = sample_of(run, at)
+        return self._kept(run, tasks)
+
+    def _tasks(self, run: Run, start: datetime) -> Iterator[Task]:
+        for number, (user, arch, cores) in enumerate(MACHINES):
+            machine = make_machine(f"{user}{run.id[:4]}", cores, user=user, arch=arch, nps=7e5)
+            yield Task(run.id, number, number * 20_000, 20_000, machine, start, start)
+
+    def _kept(self, run: Run, tasks: list[Task]) -> Run:
+        if run.status.finished:
+            tasks = [task.closed() for task in tasks]
+            run = replace(run, tally=recounted(tasks))
+        self.rows.runs[run.id] = run
+        self.rows.tasks |= {(task.run, task.id): task for task in tasks}
+        return run
+
+
+def _plan(name: str, owner: str) -> Plan:
+    sides = (make_side(name, commit="a" * 40), make_side("master", commit="b" * 40))
+    return replace(make_plan(sides=sides, games=80_000, owner=owner), info=f"Try {name} once more")
+
+
+def _judged(run: Run, tasks: list[Task]) -> Kind:
+    total = sum((task.results for task in tasks), NOTHING)
+    return run.kind.rejudged(total)
+
+
+def filled(now: datetime) -> MemoryRows:
+    """Everything that a page may have to show."""
+    rows = Rows(now)
+    over = Status(approver=BOSS.name, finished=True)
+    rows.run("late-move-pruning", sprt(elo1=2.0), (20, 200, 560, 212, 22))
+    rows.run("history-bonus", sprt(elo1=2.0), (20, 210, 560, 200, 20), hours=2.0, owner="sven")
+    rows.run("tune-search", spsa(40_000, "A,100,0,200,10,0.002\nB,30,0,60,3,0.002"))
+    rows.run("fixed-check", Fixed(), (20, 210, 560, 200, 20), hours=1.0)
+    rows.run("quiet-checks", sprt(elo1=2.0))
+    rows.run("idea", sprt(elo1=2.0), status=Status())
+    rows.run("simplify-time", sprt(elo0=-1.75, elo1=0.25), status=Status(), owner="sven")
+    rows.run("king-safety", sprt(elo1=10.0), (15, 170, 560, 230, 25), status=over, hours=30.0)
+    rows.run("remove-term", sprt(elo0=-10.0, elo1=0.0), (15, 190, 560, 210, 20), status=over)
+    rows.run("razoring", sprt(elo1=30.0), (20, 200, 560, 214, 20), status=over, owner="sven")
+    rows.run("aspiration", sprt(elo1=10.0), (25, 230, 540, 180, 20), status=over)
+    return rows.rows

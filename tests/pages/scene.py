@@ -1,0 +1,72 @@
+"""A server with runs in every state: python -m tests.pages.scene; /scene/play plays on."""
+
+import asyncio
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.clock import SystemClock
+from rookery.core.answers import TaskCall
+from rookery.core.kinds import Report
+from rookery.logs import logger, start_logs
+from rookery.service.fleet.at_play import tasks_at_play
+from rookery.service.groups import APPROVERS
+from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.memory import MemoryUsers
+from rookery.web.app import create_app
+from rookery.web.house import House
+from rookery.web.kit import kit_of
+from rookery.web.listening import Place
+from rookery.web.server import loop_factory, serve
+from tests.desks import make_back
+from tests.pages.rows import drawn_pairs, filled
+from tests.wire.houses import in_memory_site, make_house, make_user
+
+CHANCE = random.Random(11)
+
+
+@runs(Domain.LOOP, "for the test")
+async def play(request: Request) -> Response:
+    """A batch on every machine of every run."""
+    fleet = kit_of(request).house.fleet
+    for task in await tasks_at_play(fleet):
+        results = task.results + drawn_pairs(CHANCE, (20, 200, 560, 212, 22), 10)
+        call = TaskCall(task.run, task.id, task.machine)
+        await fleet.update_task(call, Report(results), None)
+    return PlainTextResponse("played")
+
+
+async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
+    app = create_app(house, [Route("/scene/play", play, methods=["GET"])])
+    user = await make_user(house, "boris")
+    await house.users.save(replace(user, groups=frozenset({APPROVERS})))
+    site, basis = in_memory_site(app, house)
+    return await serve(
+        site,
+        basis,
+        Place("127.0.0.1", port),
+        say=lambda address: print(address, flush=True),
+        farewell=farewell,
+    )
+
+
+def main(port: int = 0) -> int:
+    writer, users, clock = start_logs(style="json"), MemoryUsers(), SystemClock()
+    store = MemoryStore(filled(clock.now()))
+    back = make_back(users=users, clock=clock, log=logger(), store=store)
+    house = make_house(log=logger(), clock=clock, users=users, back=back)
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(run(house, port, writer.stop))
+    finally:
+        writer.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -1,0 +1,65 @@
+"""The start page as a value."""
+
+from dataclasses import replace
+
+from rookery.core.lifecycle import Actor
+from rookery.service.fleet.views import Pulse
+from rookery.web.ui.pages.home import filters_in
+from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
+from tests.unit.core.makers import BOSS, NOW, OWNER, make_plan, make_run, sprt
+
+PENDING = make_run("pending", kind=sprt(), approved=False)
+BUSY = make_run("busy", kind=sprt(), cores=8)
+IDLE = make_run("idle", make_plan(owner="sven"))
+RUNS = (PENDING, IDLE, BUSY)
+
+
+def material(viewer: Actor | None = None, **more: object) -> HomeMaterial:
+    made = HomeMaterial(NOW, viewer, RUNS, pulses={BUSY.id: Pulse(5e6, 12.0)})
+    return replace(made, **more)  # type: ignore[arg-type]  # tests name the fields they need
+
+
+def test_the_strip_sums_up_the_fleet() -> None:
+    strip = {one.name: one.text for one in home_view(material(finished_today=3)).strip}
+    assert strip == {
+        "cores": "8",
+        "workers": "1",
+        "games a minute": "12",
+        "speed": "5.0 Mnps",
+        "tests finished today": "3",
+    }
+
+
+def test_runs_that_play_stand_above_those_that_wait_for_a_machine() -> None:
+    assert [row.id for row in home_view(material()).playing] == [BUSY.id, IDLE.id]
+
+
+def test_only_an_approver_may_approve_and_not_the_own_run() -> None:
+    for viewer, may in ((None, False), (OWNER, False), (BOSS, True), (Actor("olga", True), False)):
+        (waiting,) = home_view(material(viewer)).waiting
+        assert waiting.approvable is may
+
+
+def test_filters_choose_runs_and_stay_in_the_address() -> None:
+    view = home_view(material(filters=Filters(owner="sven", only="green")))
+    assert [row.id for row in view.playing] == [IDLE.id]
+    assert view.waiting == ()
+    assert view.live == "/live?owner=sven&only=green"
+    assert [one.address for one in view.choices][:2] == ["/?owner=sven", "/?owner=sven&only=green"]
+
+
+def test_a_full_page_leads_to_the_next_one() -> None:
+    view = home_view(material(finished=(BUSY,) * PAGE_SIZE, filters=Filters(page=2)))
+    assert (view.later, view.earlier) == ("/", "/?page=3")
+    assert home_view(material()).earlier == ""
+
+
+def test_filters_that_make_no_sense_are_passed_over() -> None:
+    assert filters_in({"page": "x", "only": "pink", "owner": " ada "}) == Filters(owner="ada")
+    assert filters_in({"page": "0"}) == filters_in({"page": "99999999999"}) == Filters()
+    assert filters_in({"page": "3", "only": "ltc"}) == Filters(only="ltc", page=3)
+
+
+def test_a_server_without_runs_is_bare() -> None:
+    assert home_view(HomeMaterial(NOW)).bare
+    assert not home_view(material()).bare

@@ -1,0 +1,178 @@
+"""The pages of runs: who sees what, and what the buttons do."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import httpx
+import pytest
+
+from rookery.core.run import Run
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.groups import APPROVERS
+from tests.unit.core.makers import BOSS, make_plan, make_run, pairs, sprt, spsa
+from tests.wire.houses import PASSWORD, Site, make_user, open_site
+
+pytestmark = pytest.mark.anyio
+
+RUN = make_run("a", make_plan(owner="olga"), sprt(), approved=False)
+UNKNOWN = "/runs/" + "f" * 24
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody with a browser."""
+
+    browser: httpx.AsyncClient
+    fleet: Fleet
+
+    async def see(self, path: str) -> str:
+        answer = await self.browser.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    async def press(self, path: str, **fields: str) -> httpx.Response:
+        """A button of the page of a run, or the same without its page."""
+        page = await self.see("/")
+        token = re.search(r'name="csrf_token" value="([^"]+)"', page)
+        given = {"csrf_token": token[1], **fields} if token else fields
+        return await self.browser.post(path, data=given)
+
+    async def run(self) -> Run:
+        return await self.fleet.known_run(RUN.id)
+
+
+@asynccontextmanager
+async def visited(name: str = "", *, approver: bool = False) -> AsyncIterator[Visitor]:
+    async with open_site() as site:
+        await site.house.fleet.submit(replace(RUN, created=site.house.clock.now()))
+        if name:
+            await _enter(site, name, approver=approver)
+        yield Visitor(site.browser, site.house.fleet)
+
+
+async def _enter(site: Site, name: str, *, approver: bool) -> None:
+    user = await make_user(site.house, name)
+    if approver:
+        await site.house.users.save(replace(user, groups=frozenset({APPROVERS})))
+    page = (await site.browser.get("/login")).text
+    token = page.split('name="csrf_token" value="')[1].split('"')[0]
+    form = {"username": name, "password": PASSWORD, "csrf_token": token}
+    assert (await site.browser.post("/login", data=form)).status_code == 302
+
+
+async def test_everybody_sees_the_runs_and_a_stranger_no_button() -> None:
+    async with visited() as visitor:
+        home, page = await visitor.see("/"), await visitor.see(f"/runs/{RUN.id}")
+        assert "idea" in home
+        assert "waits for approval" in page
+        assert "An approver must approve the run first." in page
+        assert "<form" not in home + page
+
+
+async def test_what_moves_comes_without_its_frame() -> None:
+    async with visited() as visitor:
+        for path in ("/live", f"/runs/{RUN.id}/live"):
+            part = await visitor.see(path)
+            assert "<html" not in part
+            assert "csrf" not in part
+
+
+async def test_pages_depend_on_who_looks_and_are_not_kept() -> None:
+    async with visited("boris", approver=True) as visitor:
+        answer = await visitor.browser.get(f"/runs/{RUN.id}")
+        assert answer.headers["cache-control"] == "private, no-cache"
+
+
+async def test_an_approver_approves_by_one_click_on_the_start_page() -> None:
+    async with visited("boris", approver=True) as visitor:
+        assert f'action="/runs/{RUN.id}/approve"' in await visitor.see("/")
+        answer = await visitor.press(f"/runs/{RUN.id}/approve", next="/")
+        assert (answer.status_code, answer.headers["location"]) == (302, "/")
+        assert (await visitor.run()).status.approver == "boris"
+        assert "idea is approved." in await visitor.see("/")
+
+
+async def test_a_refusal_is_told_on_the_page() -> None:
+    async with visited("olga") as visitor:
+        await visitor.press(f"/runs/{RUN.id}/approve")
+        assert not (await visitor.run()).status.approved
+        assert 'class="note error"' in await visitor.see(f"/runs/{RUN.id}")
+
+
+async def test_an_owner_changes_stops_deletes_and_restores() -> None:
+    async with visited("olga") as visitor:
+        here = f"/runs/{RUN.id}"
+        await visitor.press(f"{here}/modify", priority="-1", throughput="50")
+        plan = (await visitor.run()).plan
+        assert (plan.priority, plan.throughput) == (-1, 50)
+        await visitor.press(f"{here}/stop")
+        assert (await visitor.run()).status.finished
+        await visitor.press(f"{here}/delete")
+        assert (await visitor.run()).status.deleted
+        assert "deleted" in await visitor.see(here)
+        await visitor.press(f"{here}/restore")
+        assert not (await visitor.run()).status.deleted
+
+
+@pytest.mark.parametrize("priority", ["", "x", "1001", "1.5", "٣"])
+async def test_a_priority_that_is_none_changes_nothing(priority: str) -> None:
+    async with visited("olga") as visitor:
+        await visitor.press(f"/runs/{RUN.id}/modify", priority=priority, throughput="50")
+        assert (await visitor.run()).plan == RUN.plan
+        assert "The priority is a whole number" in await visitor.see("/")
+
+
+async def test_a_purge_says_what_it_did() -> None:
+    async with visited("olga") as visitor:
+        await visitor.press(f"/runs/{RUN.id}/stop")
+        await visitor.press(f"/runs/{RUN.id}/purge")
+        assert "Nothing had to be struck out." in await visitor.see("/")
+
+
+async def test_a_button_of_another_site_does_nothing() -> None:
+    async with visited("boris", approver=True) as visitor:
+        answer = await visitor.browser.post(f"/runs/{RUN.id}/approve", data={"next": "/"})
+        assert answer.status_code == 403
+        assert not (await visitor.run()).status.approved
+
+
+async def test_a_form_leads_to_no_other_site() -> None:
+    async with visited("olga") as visitor:
+        answer = await visitor.press(f"/runs/{RUN.id}/stop", next="//evil.example")
+        assert answer.headers["location"] == f"/runs/{RUN.id}"
+
+
+@pytest.mark.parametrize("path", [UNKNOWN, f"{UNKNOWN}/live", "/runs/x"])
+async def test_an_unknown_run_is_not_found(path: str) -> None:
+    async with visited() as visitor:
+        assert (await visitor.browser.get(path)).status_code == 404
+
+
+async def test_the_official_servers_address_of_a_run_leads_to_ours() -> None:
+    async with visited() as visitor:
+        answer = await visitor.browser.get(f"/tests/view/{RUN.id}")
+        assert answer.headers["location"] == f"/runs/{RUN.id}"
+
+
+async def test_texts_of_people_are_shown_as_texts() -> None:
+    async with open_site() as site:
+        plan = replace(make_plan(), info="<script>alert(1)</script>")
+        await site.house.fleet.submit(make_run("b", plan, spsa()), approver=BOSS.name)
+        for path in ("/", f"/runs/{make_run('b').id}"):
+            assert "<script>alert" not in (await site.browser.get(path)).text
+
+
+async def test_a_tune_and_a_finished_run_have_pages_too() -> None:
+    async with open_site() as site:
+        fleet, tune = site.house.fleet, make_run("b", kind=spsa())
+        await fleet.submit(tune, approver=BOSS.name)
+        over = make_run("c", kind=sprt())
+        tally = replace(over.tally, results=pairs(even=10, ww=4))
+        await fleet.submit(replace(over, tally=tally), approver=BOSS.name)
+        await fleet.stop(over.id, BOSS)
+        assert "0 of 500 iterations" in (await site.browser.get(f"/runs/{tune.id}")).text
+        page = (await site.browser.get(f"/runs/{over.id}")).text
+        assert "stopped" in page
+        assert "Took" in page
