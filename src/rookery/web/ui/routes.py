@@ -6,14 +6,7 @@ from rookery.web.ui.assets import asset
 from rookery.web.ui.pages.home import home, home_live
 from rookery.web.ui.pages.login import login, logout
 from rookery.web.ui.pages.run import old_address, run_live, run_page
-from rookery.web.ui.pages.run_moves import (
-    approve_run,
-    delete_run,
-    modify_run,
-    purge_run,
-    restore_run,
-    stop_run,
-)
+from rookery.web.ui.pages.run_moves import move_run
 
 ONE = "/runs/{run_id}"
 
@@ -26,12 +19,7 @@ def page_routes() -> list[BaseRoute]:
         Route("/logout", logout, methods=["POST"]),
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),
-        Route(f"{ONE}/approve", approve_run, methods=["POST"]),
-        Route(f"{ONE}/stop", stop_run, methods=["POST"]),
-        Route(f"{ONE}/modify", modify_run, methods=["POST"]),
-        Route(f"{ONE}/purge", purge_run, methods=["POST"]),
-        Route(f"{ONE}/delete", delete_run, methods=["POST"]),
-        Route(f"{ONE}/restore", restore_run, methods=["POST"]),
+        Route(f"{ONE}/{{move}}", move_run, methods=["POST"]),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         Route("/static/{digest}/{name}", asset, methods=["GET"]),
     ]

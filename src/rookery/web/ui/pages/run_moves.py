@@ -1,6 +1,6 @@
 """The buttons of a run: each is a form that asks the fleet, as the JSON API does."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,7 +10,7 @@ from rookery.core.lifecycle import Actor
 from rookery.core.modification import Modification
 from rookery.service.fleet.fleet import Fleet
 from rookery.web.api.desk import refusals
-from rookery.web.faults import BadRequest, Fault
+from rookery.web.faults import BadRequest, Fault, NotFound
 from rookery.web.forms import Form
 from rookery.web.kit import kit_of
 from rookery.web.paths import is_local
@@ -22,52 +22,23 @@ LONGEST_MESSAGE = 500
 Move = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def approve_run(request: Request) -> Response:
-    return await _done(request, _approve)
-
-
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def stop_run(request: Request) -> Response:
-    return await _done(request, _stop)
-
-
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def modify_run(request: Request) -> Response:
-    return await _done(request, _modify)
-
-
-@runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit")
-async def purge_run(request: Request) -> Response:
-    return await _done(request, _purge)
-
-
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def delete_run(request: Request) -> Response:
-    return await _done(request, _delete)
-
-
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def restore_run(request: Request) -> Response:
-    return await _done(request, _restore)
-
-
-async def _done(request: Request, move: Move) -> Response:
+@runs(Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks")
+async def move_run(request: Request) -> Response:
     """Whatever comes of it is told on the page that follows."""
     run_id, session = str(request.path_params["run_id"]), session_of(request.scope)
-    back = f"/runs/{run_id}"
-    actor = await viewer_of(request)
+    move, actor = MOVES.get(str(request.path_params["move"])), await viewer_of(request)
+    if move is None:
+        raise NotFound
     if actor is None:
-        return go_to(f"/login?next={back}")
+        return go_to(f"/login?next=/runs/{run_id}")
     form = facts_of(request.scope).form
-    wanted = form.text("next")
-    place = wanted if wanted and is_local(wanted) else back
     try:
         with refusals():
             session.flash(await move(kit_of(request).house.fleet, run_id, actor, form))
     except Fault as refused:
         session.flash(str(refused), "error")
-    return go_to(place)
+    wanted = form.text("next")
+    return go_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
 
 
 async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
@@ -114,3 +85,13 @@ def _whole(form: Form, name: str, low: int, high: int) -> int:
 
 def _sign(text: str) -> int:
     return -1 if text.startswith("-") else 1
+
+
+MOVES: Mapping[str, Move] = {
+    "approve": _approve,
+    "stop": _stop,
+    "modify": _modify,
+    "purge": _purge,
+    "delete": _delete,
+    "restore": _restore,
+}
