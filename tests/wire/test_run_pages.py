@@ -176,3 +176,17 @@ async def test_a_tune_and_a_finished_run_have_pages_too() -> None:
         page = (await site.browser.get(f"/runs/{over.id}")).text
         assert "stopped" in page
         assert "Took" in page
+
+
+async def test_a_run_of_a_private_engine_is_for_its_team_alone() -> None:
+    async with open_site() as site:
+        site.house.api.engines.private["Stockfish"] = "falcons"
+        await site.house.fleet.submit(RUN)
+        here = f"/runs/{RUN.id}"
+        for path in ("/", "/live"):
+            assert "idea" not in (await site.browser.get(path)).text
+        for path in (here, f"{here}/live"):
+            assert (await site.browser.get(path)).status_code == 404
+        stranger = Visitor(site.browser, site.house.fleet)
+        await _enter(site, "boris", approver=True)
+        assert (await stranger.press(f"{here}/approve")).status_code == 404

@@ -1,4 +1,4 @@
-"""What pages look up: points of charts at a time, the youngest tasks, who played, what ended."""
+"""What pages look up: points of charts at a time, who played, what ended."""
 
 from dataclasses import replace
 
@@ -29,13 +29,6 @@ async def test_the_last_point_up_to_a_time_is_found_for_each_run(store: Store) -
     await kept(store, changed(old, young), Batch(samples=(*points, make_sample(young, 500))))
     found = await store.reads.samples_at([old.id, young.id, UNKNOWN], later(250))
     assert {run: point.games for run, point in found.items()} == {old.id: 200, young.id: 500}
-
-
-async def test_the_youngest_tasks_come_first(store: Store) -> None:
-    tasks = [make_task(RUN, number) for number in range(5)]
-    await kept(store, changed(played(RUN, *tasks), *tasks))
-    found = await store.reads.latest_tasks(RUN.id, 2)
-    assert [task.id for task in found] == [4, 3]
 
 
 async def test_who_played_is_summed_up_by_user_and_processor(store: Store) -> None:

@@ -232,10 +232,6 @@ class FleetReads(Protocol):
         """Of each run the last point up to then, or its first where it is younger."""
         ...
 
-    async def latest_tasks(self, run_id: str, limit: int) -> tuple[Task, ...]:
-        """The youngest tasks of a run, the last one first."""
-        ...
-
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
         """Who played a run, those with the most games first; what was struck out is left out."""
         ...

@@ -258,9 +258,6 @@ class MemoryReads:
                 found[run_id] = before[-1] if before else points[0]
         return found
 
-    async def latest_tasks(self, run_id: str, limit: int) -> tuple[Task, ...]:
-        return tuple(reversed(self._rows.of_run(run_id)[-limit:]))
-
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
         return contributions_of(self._rows.of_run(run_id))[:limit]
 

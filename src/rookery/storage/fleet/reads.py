@@ -119,9 +119,6 @@ class PostgresReads:
         rows = await self._fetch("samples_at", list(runs), at)
         return {row["run"]: sample_of(row) for row in rows}
 
-    async def latest_tasks(self, run_id: str, limit: int) -> tuple[Task, ...]:
-        return await _decoded(await self._fetch("tasks_latest", run_id, limit), task_of)
-
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
         rows = await self._fetch("tasks_by_contributor", run_id, limit)
         return await _decoded(rows, contribution_of)

@@ -1,9 +1,12 @@
-"""Who looks at a page, as the core knows people."""
+"""Who looks at a page, as the core knows people, and which runs they may see."""
 
 from starlette.requests import Request
 
 from rookery.core.lifecycle import Actor
+from rookery.core.run import Run
 from rookery.service.groups import is_approver
+from rookery.web.api.desk import refusals
+from rookery.web.faults import NotFound
 from rookery.web.kit import kit_of
 from rookery.web.scope import session_of
 
@@ -13,3 +16,20 @@ async def viewer_of(request: Request) -> Actor | None:
     name = session_of(request.scope).user
     user = await kit_of(request).house.users.by_name(name) if name else None
     return None if user is None else Actor(user.name, approver=is_approver(user))
+
+
+def name_of(viewer: Actor | None) -> str | None:
+    return None if viewer is None else viewer.name
+
+
+async def run_seen_by(viewer: Actor | None, request: Request) -> Run:
+    """The run that the address names; raises NotFound for one that this person may not know of.
+
+    Deleted runs are hidden from lists, not from those who know their id.
+    """
+    house = kit_of(request).house
+    with refusals():
+        run = await house.fleet.known_run(str(request.path_params["run_id"]))
+    if not house.api.privacy.sees(name_of(viewer), run):
+        raise NotFound
+    return run

@@ -272,10 +272,6 @@ SELECT * FROM present_tasks WHERE run = $1 ORDER BY id;
 -- Tasks of a run whose numbers lie in a range.
 SELECT * FROM present_tasks WHERE run = $1 AND id >= $2 AND id < $3 ORDER BY id;
 
--- name: tasks_latest
--- The youngest tasks of a run.
-SELECT * FROM present_tasks WHERE run = $1 ORDER BY id DESC LIMIT $2;
-
 -- name: tasks_by_contributor
 -- Who played a run, by user and processor. A machine is known by the first part of its key.
 SELECT

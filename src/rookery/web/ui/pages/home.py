@@ -8,11 +8,12 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.core.lifecycle import Actor
+from rookery.core.run import Run
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.ports import FinishedQuery, StateLost
 from rookery.web.kit import Kit, kit_of
 from rookery.web.ui.page import made_fragment, made_page
-from rookery.web.ui.viewer import viewer_of
+from rookery.web.ui.viewer import name_of, viewer_of
 from rookery.web.ui.views import figures
 from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
 
@@ -60,13 +61,14 @@ async def _filled(
     kit: Kit, viewer: Actor | None, filters: Filters, bare: HomeMaterial
 ) -> HomeMaterial:
     fleet, reads, now = kit.house.fleet, kit.house.api.reads, bare.now
-    unfinished = await fleet.active()
+    hidden = kit.house.api.privacy.hidden(name_of(viewer))
+    unfinished = tuple(run for run in await fleet.active() if _is_shown(run, hidden))
     return HomeMaterial(
         now=now,
         viewer=viewer,
         unfinished=unfinished,
-        finished=await reads.finished(_query(filters)),
-        finished_today=await reads.finished_since(_midnight(now)),
+        finished=await reads.finished(_query(filters, hidden)),
+        finished_today=await reads.finished_since(_midnight(now), hidden),
         then=await reads.samples_at([run.id for run in unfinished], now - figures.WINDOW),
         pulses=dict(fleet.pulses),
         filters=filters,
@@ -75,7 +77,7 @@ async def _filled(
     )
 
 
-def _query(filters: Filters) -> FinishedQuery:
+def _query(filters: Filters, hidden: frozenset[str]) -> FinishedQuery:
     return FinishedQuery(
         page=filters.page,
         page_size=PAGE_SIZE,
@@ -83,7 +85,12 @@ def _query(filters: Filters) -> FinishedQuery:
         green_only=filters.only == "green",
         yellow_only=filters.only == "yellow",
         ltc_only=filters.only == "ltc",
+        hidden=hidden,
     )
+
+
+def _is_shown(run: Run, hidden: frozenset[str]) -> bool:
+    return not any(side.engine in hidden for side in run.plan.sides)
 
 
 def _midnight(now: datetime) -> datetime:

@@ -16,7 +16,7 @@ from rookery.web.kit import kit_of
 from rookery.web.paths import is_local
 from rookery.web.scope import facts_of, session_of
 from rookery.web.ui.page import go_to
-from rookery.web.ui.viewer import viewer_of
+from rookery.web.ui.viewer import run_seen_by, viewer_of
 
 LONGEST_MESSAGE = 500
 Move = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
@@ -31,6 +31,7 @@ async def move_run(request: Request) -> Response:
         raise NotFound
     if actor is None:
         return go_to(f"/login?next=/runs/{run_id}")
+    await run_seen_by(actor, request)
     form = facts_of(request.scope).form
     try:
         with refusals():
