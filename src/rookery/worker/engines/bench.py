@@ -5,9 +5,9 @@ seen again once every slot plays.
 """
 
 import asyncio
-import os
 import re
 import shlex
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from time import perf_counter
@@ -16,6 +16,7 @@ from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured
 from rookery.worker.engines.output import Output
 from rookery.worker.engines.programs import Program, TooLong, ending, run
+from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
 
 PATIENCE_SECONDS = 600.0
 NOISY_SPREAD = 0.15
@@ -30,11 +31,11 @@ async def bench(
     slots: int,
     signature: int | None = None,
     seconds: float = PATIENCE_SECONDS,
+    sandbox: Sandbox = NO_SANDBOX,
 ) -> Measured:
     """Bench on all slots at once, after a warm-up; raises BenchFailed, WrongBench."""
-    command = (*built.command, *shlex.split(record.bench.command))
-    surroundings = {**_surroundings(), **dict(built.environment)}
-    once = partial(_one, Program(command, environment=surroundings, seconds=seconds), record)
+    benching = replace(built, command=(*built.command, *shlex.split(record.bench.command)))
+    once = partial(_one, Program(sandbox.playing(benching), seconds=seconds), record)
     first = await once()
     _check(first.nodes, record, signature)
     # Also one slot is measured anew: the warm-up read the program from the disk.
@@ -86,10 +87,6 @@ def read_bench(text: str, record: EngineRecord, seconds: float) -> Measured:
 def _number(text: str) -> int:
     """Thousands may be parted by commas or dots."""
     return int("".join(filter(str.isdigit, text)) or "0")
-
-
-def _surroundings() -> dict[str, str]:
-    return {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
 
 
 async def _said(program: Program, record: EngineRecord) -> str:

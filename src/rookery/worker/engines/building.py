@@ -1,20 +1,29 @@
 """Carries out a build's plan in a scratch folder, and finds the program it made."""
 
+import asyncio
 import os
 import shlex
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 from rookery.boundary.offload import Threads
-from rookery.worker.engines.order import BuildFailed
+from rookery.worker.engines import sessions
+from rookery.worker.engines.cache import size_of
+from rookery.worker.engines.order import BuildFailed, Whose
 from rookery.worker.engines.output import Output
 from rookery.worker.engines.programs import Program, TooLong, ending, run
 from rookery.worker.engines.recipes import Plan, Step
+from rookery.worker.engines.sandbox.sandbox import Sandbox
 
 SECONDS = 1800.0
+MOST_SCRATCH = 20 * 2**30
+WATCH_SECONDS = 2.0
 _DISK_FULL = ("No space left on device", "Disk quota exceeded")
+_NO_NETWORK = ("Could not resolve host", "Temporary failure in name resolution")
+_ENDED = "rookery: ended, because "
 _NOT_PROGRAMS = (".sh", ".py", ".so", ".a", ".o", ".d", ".dylib", ".dll")
 
 
@@ -25,11 +34,23 @@ class Site:
     scratch: Path
     environment: Mapping[str, str]
     threads: Threads
+    sandbox: Sandbox
+    readable: tuple[Path, ...] = ()
     seconds: float = SECONDS
+    most_bytes: int = MOST_SCRATCH
 
     @property
     def tree(self) -> Path:
         return self.scratch / "tree"
+
+
+def most_scratch(scratch: Path) -> int:
+    """What a build may write: never more than half of what is free, for others' sake."""
+    return min(MOST_SCRATCH, shutil.disk_usage(scratch).free // 2)
+
+
+class _Excess(Exception):
+    """it takes more than a build may"""
 
 
 async def build(plan: Plan, site: Site, name: str, output: Output) -> Path:
@@ -40,42 +61,81 @@ async def build(plan: Plan, site: Site, name: str, output: Output) -> Path:
     program = await site.threads.io(_found, plan)
     if program is None:
         wanted = ", ".join(str(path.relative_to(site.tree)) for path in plan.programs[:1])
-        raise BuildFailed(
-            f"{name} was built, but there is no program {wanted}".rstrip() + ".", output.text, "run"
-        )
+        sentence = f"{name} was built, but there is no program {wanted}".rstrip()
+        raise BuildFailed(f"{sentence}.", output.text, "run")
     return program
 
 
 async def _carry_out(step: Step, site: Site, name: str, output: Output, seconds: float) -> None:
-    line = shlex.join(step.command)
-    output.line(f"$ {line}")
-    environment = {**site.environment, **step.environment}
-    program = Program(step.command, step.folder, environment, max(seconds, 0.1))
+    output.line(f"$ {shlex.join(step.command)}")
+    if not await site.threads.io(step.folder.is_dir):
+        sentence = f"{name} can't be built: its source has no folder {step.folder.name}."
+        raise BuildFailed(sentence, output.text, "run")
+    command = site.sandbox.building(
+        step.command,
+        folder=step.folder,
+        scratch=site.scratch,
+        readable=site.readable,
+        environment={**site.environment, **step.environment},
+        network=step.network,
+    )
     try:
-        code = await run(program, output)
-    except FileNotFoundError:
-        raise await site.threads.io(_missing, step, name) from None
+        code = await _watched(Program(command, seconds=max(seconds, 0.1)), site, output)
     except TooLong:
         sentence = f"{name} could not be built within {site.seconds:.0f} s."
+        raise BuildFailed(sentence, output.text, "run") from None
+    except _Excess as excess:
+        sentence = f"{name} could not be built: it took {excess}."
         raise BuildFailed(sentence, output.text, "run") from None
     if code:
         raise _failure(step, name, code, output.text)
 
 
-def _missing(step: Step, name: str) -> BuildFailed:
-    if step.folder.is_dir():
-        return BuildFailed(f"{name} can't be built: {step.command[0]} is not on this machine.")
-    sentence = f"{name} can't be built: its source has no folder {step.folder.name}."
-    return BuildFailed(sentence, whose="run")
+async def _watched(program: Program, site: Site, output: Output) -> int:
+    """What a limit of the kernel does not cover is looked at from time to time."""
+    started: list[int] = []
+    running = asyncio.create_task(run(program, output, started.append))
+    try:
+        while not (await asyncio.wait((running,), timeout=WATCH_SECONDS))[0]:
+            if why := await site.threads.io(_excess, site, started):
+                raise _Excess(why)
+        return running.result()
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
+        if not site.sandbox.available:
+            await site.threads.io(_end_all, started)
+
+
+def _excess(site: Site, started: list[int]) -> str:
+    if size_of(site.scratch) > site.most_bytes:
+        return f"more than {site.most_bytes / 2**30:.1f} GiB of disk"
+    if site.sandbox.available:
+        return ""
+    running = sum(len(sessions.members(session)) for session in started)
+    most = site.sandbox.build_processes
+    return f"more than {most} processes" if running > most else ""
+
+
+def _end_all(started: list[int]) -> None:
+    for session in started:
+        sessions.end(session)
 
 
 def _failure(step: Step, name: str, code: int, log: str) -> BuildFailed:
+    why, whose = _reason(step, code, log)
+    return BuildFailed(f"{name} could not be built: {why}.", log, whose)
+
+
+def _reason(step: Step, code: int, log: str) -> tuple[str, Whose]:
     if any(words in log for words in _DISK_FULL):
-        return BuildFailed(f"{name} could not be built: the disk is full.", log, "machine")
-    program = step.command[0]
-    return BuildFailed(
-        f"{name} could not be built: {program} ended with {ending(code)}.", log, "run"
-    )
+        return "the disk is full", "machine"
+    if step.network and any(words in log for words in _NO_NETWORK):
+        return "the network can't be reached", "machine"
+    last = log.rstrip().rpartition("\n")[2]
+    if last.startswith(_ENDED):
+        return last.removeprefix(_ENDED)[:200], "run"
+    return f"{step.command[0]} ended with {ending(code)}", "run"
 
 
 def _found(plan: Plan) -> Path | None:

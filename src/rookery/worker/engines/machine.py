@@ -1,5 +1,6 @@
 """What makes this machine's programs its own: system, processor and name."""
 
+import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,3 +31,11 @@ def _flags(cpu_info: Path = CPU_INFO) -> str:
         return platform.processor()
     words = ("flags", "Features", "model name", "CPU part")
     return "\n".join(dict.fromkeys(line for line in lines if line.startswith(words)))
+
+
+def memory_mib() -> int:
+    """All of the machine's; 0 where nobody tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    except (AttributeError, ValueError, OSError):
+        return 0

@@ -1,5 +1,6 @@
 """Lays a source and its nets out for a build."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.git import Fetched
 from rookery.worker.engines.nets import Net, by_name
 from rookery.worker.engines.recipes import Circumstances, folder_of
+from rookery.worker.engines.sandbox.enclosure import Account
 from rookery.worker.engines.toolchain import Tool
 from rookery.worker.match.cores import usable_processors
 
@@ -18,6 +20,7 @@ def prepare(
     nets: Sequence[Net],
     scratch: Path,
     compiler: Tool | None,
+    owner: Account | None,
 ) -> Circumstances:
     """Copies, so that it belongs into a thread; nobody builds in the kept source itself."""
     tree = scratch / "tree"
@@ -28,6 +31,10 @@ def prepare(
         _embed(nets, folder)
     elif record.nets.use == "build_variable":
         named = tuple((name, _copied(net, scratch / "nets")) for name, net in by_name(record, nets))
+    for name in ("cargo", "home"):
+        (scratch / name).mkdir()
+    if owner:
+        _give(scratch, owner)
     return Circumstances(
         tree, compiler, named, usable_processors(), (folder / "Cargo.toml").is_file()
     )
@@ -43,3 +50,10 @@ def _embed(nets: Sequence[Net], folder: Path) -> None:
 def _copied(net: Net, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copyfile(net.path, folder / net.name))
+
+
+def _give(folder: Path, owner: Account) -> None:
+    """To the account that builds inside; links themselves, never what they point to."""
+    for place, folders, files in os.walk(folder):
+        for name in (".", *folders, *files):
+            os.chown(Path(place, name), owner.uid, owner.gid, follow_symlinks=False)

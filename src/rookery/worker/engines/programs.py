@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,8 +30,13 @@ class TooLong(Exception):
     """it did not end in time"""
 
 
-async def run(program: Program, output: Output) -> int:
-    """Its exit code, negative for a signal; raises OSError when it can't be started, TooLong."""
+async def run(
+    program: Program, output: Output, started: Callable[[int], None] | None = None
+) -> int:
+    """Its exit code, negative for a signal; raises OSError when it can't be started, TooLong.
+
+    It leads a session of its own, whose number `started` is told.
+    """
     process = await asyncio.create_subprocess_exec(
         *program.command,
         stdin=DEVNULL,
@@ -40,6 +46,8 @@ async def run(program: Program, output: Output) -> int:
         env=dict(program.environment),
         start_new_session=True,
     )
+    if started:
+        started(process.pid)
     try:
         async with asyncio.timeout(program.seconds):
             await _drain(process, output)
@@ -77,7 +85,10 @@ async def _give_up(reading: "asyncio.Task[bytes]") -> None:
 async def _end(process: Process) -> None:
     # The group even when its leader has ended: what it left behind goes too.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if sys.platform != "win32":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
     await process.wait()
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.core.engine import Version
@@ -96,3 +97,32 @@ class Toolchain:
             if code == 0 and lines:
                 return lines[0].strip()
         return ""
+
+
+def folders_of(tools: Iterable[Tool]) -> tuple[Path, ...]:
+    """What a build must see of the disk so that these programs run; reads links."""
+    places = {path for tool in tools for path in (Path(tool.path), Path(tool.path).resolve())}
+    found = {path.parent for path in places}
+    found |= {path.parent.parent for path in places if _is_unpacked(path)}
+    rust = rust_home()
+    return (*found, rust) if rust else tuple(found)
+
+
+def _is_unpacked(program: Path) -> bool:
+    """Whether it has its libraries beside it; a home has a `bin` too, and must stay unseen."""
+    above = program.parent.parent
+    alone = above not in (Path("/"), _home()) and above.parent != Path("/home")
+    return alone and program.parent.name == "bin" and (above / "lib").is_dir()
+
+
+def rust_home() -> Path | None:
+    """Where rustup keeps its compilers; cargo's own folder holds secrets and is not given."""
+    home = _home()
+    return home / ".rustup" if home and (home / ".rustup").is_dir() else None
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord
-from rookery.worker.engines.building import Site, build
+from rookery.worker.engines.building import SECONDS, Site, build, most_scratch
 from rookery.worker.engines.builds import Builds, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache
 from rookery.worker.engines.git import Fetched
@@ -19,8 +19,9 @@ from rookery.worker.engines.order import BuildFailed, Built, Downloads, NoDownlo
 from rookery.worker.engines.output import Output
 from rookery.worker.engines.preparation import prepare
 from rookery.worker.engines.recipes import compilers_of, plan, tools_of
+from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
 from rookery.worker.engines.sources import Sources
-from rookery.worker.engines.toolchain import Tool, Toolchain
+from rookery.worker.engines.toolchain import Tool, Toolchain, folders_of, rust_home
 from rookery.worker.engines.uploads import Uploads
 
 
@@ -32,18 +33,27 @@ class Workshop:
         folder: Path,
         downloads: Downloads | None = None,
         *,
+        sandbox: Sandbox | None = None,
         most_bytes: int = MOST_BYTES,
+        seconds: float = SECONDS,
     ) -> None:
         self._threads = Threads()
         self._cache = Cache(folder.absolute(), self._threads, most_bytes)
-        # Nothing else of the worker's surroundings reaches a build.
-        self._environment = {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
+        self._seconds = seconds
+        self._sandbox = sandbox
+        self._environment = surroundings()
         offered = downloads or NoDownloads()
         self._toolchain = Toolchain(self._environment, self._threads)
         self._sources = Sources(self._cache, offered, self._environment)
         self._nets = Nets(self._cache, offered)
         self._uploads = Uploads(self._cache, offered)
         self._builds = Builds(self._cache)
+
+    async def sandbox(self) -> Sandbox:
+        """What builds and engines run in here; tried once."""
+        if self._sandbox is None:
+            self._sandbox = await detect(self._threads)
+        return self._sandbox
 
     async def make(self, order: Order) -> Built:
         """A program that plays as ordered; raises BuildFailed."""
@@ -100,21 +110,30 @@ class Workshop:
     ) -> Built:
         output = Output()
         async with self._cache.scratch() as scratch:
-            site = Site(scratch, self._environment, self._threads)
+            site = await self._site(scratch, tools)
             compiler = tools[0] if compilers_of(record.recipe) else None
-            found = await self._threads.io(prepare, record, source, nets, scratch, compiler)
+            owner = site.sandbox.owner
+            found = await self._threads.io(prepare, record, source, nets, scratch, compiler, owner)
             program = await build(plan(record, found), site, record.name, output)
             built = await self._threads.io(self._builds.keep, program, scratch, key)
         await self._threads.io(self._cache.tidy)
         return await self._started(built, record, output.text)
 
+    async def _site(self, scratch: Path, tools: tuple[Tool, ...]) -> Site:
+        own = {"CARGO_HOME": str(scratch / "cargo"), "HOME": str(scratch / "home")}
+        return Site(
+            scratch,
+            {**self._environment, **own},
+            self._threads,
+            await self.sandbox(),
+            await self._threads.io(folders_of, tools),
+            self._seconds,
+            await self._threads.io(most_scratch, scratch),
+        )
+
     async def _started(self, built: Built, record: EngineRecord, log: str = "") -> Built:
         try:
-            await introduce(
-                built.command,
-                self._threads,
-                environment={**self._environment, **dict(built.environment)},
-            )
+            await introduce((await self.sandbox()).playing(built), self._threads, environment={})
         except NoIntroduction as failed:
             sentence = f"The program of {record.name} is no UCI engine: {failed}."
             raise BuildFailed(sentence, f"{log}\n{failed.said}".strip(), "run") from None
@@ -140,3 +159,10 @@ def _trouble(folder: Path, error: OSError) -> BuildFailed:
             return BuildFailed(f"The cache {folder} can't be written to.")
         case _:
             return BuildFailed(f"The cache {folder} can't be used: {error}.")
+
+
+def surroundings() -> dict[str, str]:
+    """All that a build sees of the worker's own."""
+    rust = rust_home()
+    path = {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
+    return path | ({"RUSTUP_HOME": str(rust)} if rust else {})

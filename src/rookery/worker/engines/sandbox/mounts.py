@@ -1,0 +1,158 @@
+"""The file tree that a program in the sandbox sees: the system, read-only, and its own few places.
+
+Everything that is there was put there by name. What the machine has elsewhere, homes above all, is
+not hidden but absent.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from rookery.worker.engines.sandbox import kernel
+from rookery.worker.engines.sandbox.enclosure import HOME, Account, Enclosure
+
+TEMPORARY = "/tmp"  # noqa: S108 - in a namespace of our own
+SHARED = "/dev/shm"  # noqa: S108 - the same
+OLD, NEW = "/old", "/new"
+SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix", "gnu")
+SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
+NETWORK_SETTINGS = ("resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+READ_ONLY = kernel.MOUNT_ATTR_RDONLY | kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
+
+
+def lay_out(enclosure: Enclosure, inner: Account) -> None:
+    """Build the tree at NEW; the machine's own is at OLD until `move_in`."""
+    kernel.mount("", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+    _temporary(TEMPORARY, "size=1m,mode=755")
+    Path(TEMPORARY + OLD).mkdir()
+    kernel.pivot_root(TEMPORARY, TEMPORARY + OLD)
+    os.chdir("/")
+    Path(NEW).mkdir()
+    _temporary(NEW, "size=4m,mode=755")
+    _system()
+    _settings(enclosure, inner)
+    _devices()
+    _own_places(enclosure, inner)
+    _given(enclosure)
+
+
+def move_in() -> None:
+    """By the first process of the pid namespace: its own /proc, and nothing of the old tree."""
+    Path(NEW + "/proc").mkdir()
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+    kernel.mount("proc", NEW + "/proc", "proc", flags)
+    os.chdir(NEW)
+    kernel.pivot_root(".", ".")
+    kernel.unmount(".")
+    os.chdir("/")
+
+
+def close() -> None:
+    """No further namespaces inside, and no way to write to the kernel's settings or the root."""
+    with contextlib.suppress(OSError):
+        Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    _restrict("/proc", deep=False)
+    _restrict("/", deep=False)
+
+
+def _system() -> None:
+    for name in SYSTEM:
+        there = Path(OLD, name)
+        if there.is_symlink():
+            Path(NEW, name).symlink_to(there.readlink())
+        elif there.is_dir():
+            _bind(f"/{name}")
+    # Engines look here for processors and memory nodes, and play worse without.
+    if Path(OLD + "/sys/devices/system").is_dir():
+        _bind("/sys/devices/system")
+
+
+def _settings(enclosure: Enclosure, inner: Account) -> None:
+    names = (*SETTINGS, *(NETWORK_SETTINGS if enclosure.network else ()))
+    for name in names:
+        there = Path(OLD, "etc", name)
+        if there.is_symlink() and enclosure.network and name == "resolv.conf":
+            _copy_text(there, name)
+        elif there.exists():
+            _bind(f"/etc/{name}")
+    account = f"engine:x:{inner.uid}:{inner.gid}::{HOME}:/bin/sh\n"
+    Path(NEW, "etc").mkdir(exist_ok=True)
+    Path(NEW, "etc/passwd").write_text(account)
+
+
+def _copy_text(link: Path, name: str) -> None:
+    """A link into a folder that is not here; its own root is OLD."""
+    target = os.path.normpath(os.path.join("/etc", link.readlink()))  # noqa: PTH118 - a text, no file
+    with contextlib.suppress(OSError):
+        text = Path(OLD + target).read_text()
+        Path(NEW, "etc").mkdir(exist_ok=True)
+        Path(NEW, "etc", name).write_text(text)
+
+
+def _devices() -> None:
+    for name in DEVICES:
+        _bind(f"/dev/{name}", restricted=False)
+    for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+        Path(NEW, "dev", name).symlink_to(f"/proc/self/{target}")
+
+
+def _own_places(enclosure: Enclosure, inner: Account) -> None:
+    size = f"size={enclosure.temporary_mib}m,mode=700,uid={inner.uid},gid={inner.gid}"
+    for path in (TEMPORARY, SHARED, HOME):
+        Path(NEW + path).mkdir(parents=True)
+        _temporary(NEW + path, size)
+    Path(NEW, "var").mkdir()
+    Path(NEW, "var/tmp").symlink_to(TEMPORARY)
+    Path(NEW, "run").mkdir()
+
+
+def _given(enclosure: Enclosure) -> None:
+    for path in outermost((*enclosure.readable,)):
+        _bind(path)
+    for path in enclosure.writable:
+        _bind(path, restricted=False)
+
+
+def outermost(paths: Iterable[str]) -> list[str]:
+    """Without those that lie within another, or within the system's folders."""
+    covered = [f"/{name}" for name in SYSTEM]
+    kept: list[str] = []
+    for path in sorted(set(paths)):
+        if not any(path == each or path.startswith(f"{each}/") for each in (*covered, *kept)):
+            kept.append(path)
+    return kept
+
+
+def _bind(path: str, *, restricted: bool = True) -> None:
+    source, target = Path(OLD + path), Path(NEW + path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        target.mkdir(exist_ok=True)
+    else:
+        target.touch(exist_ok=True)
+    kernel.mount(str(source), str(target), flags=kernel.MS_BIND | kernel.MS_REC)
+    if restricted:
+        _restrict(str(target), deep=True)
+
+
+def _temporary(target: str, options: str) -> None:
+    kernel.mount("tmpfs", target, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+
+
+def _restrict(path: str, *, deep: bool) -> None:
+    try:
+        kernel.restrict_mounts(path, READ_ONLY, deep=deep)
+    except OSError:
+        # Kernels before 5.12: one mount after the other, with the flags it must keep.
+        for each in _mounts_below(path) if deep else (path,):
+            flags = os.statvfs(each).f_flag & (kernel.MS_NOEXEC | kernel.MS_NODEV)
+            flags |= kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID
+            kernel.mount("", each, flags=flags)
+
+
+def _mounts_below(path: str) -> list[str]:
+    lines = Path(OLD + "/proc/self/mountinfo").read_text().splitlines()
+    places = [line.split()[4].encode().decode("unicode_escape") for line in lines]
+    return [each for each in places if each == path or each.startswith(f"{path}/")]
