@@ -4,6 +4,7 @@ A run with two private engines is for those who are in both teams. Approvers are
 wants to see a team's runs has to be in the team.
 """
 
+from rookery.core.engine import Catalogue
 from rookery.core.run import Run
 from rookery.service.engines import Engines
 from rookery.service.teams import Teams
@@ -32,6 +33,13 @@ class Privacy:
 
     def sees(self, viewer: str | None, run: Run) -> bool:
         return all(self.sees_engine(viewer, side.engine) for side in run.plan.sides)
+
+    def catalogue(self, viewer: str | None) -> Catalogue:
+        """The engines that somebody may name in a run."""
+        whole, hidden = self._engines.catalogue, self.hidden(viewer)
+        if not hidden:
+            return whole
+        return Catalogue({k: v for k, v in whole.engines.items() if k not in hidden})
 
     def is_private(self, run: Run) -> bool:
         return any(side.engine in self._engines.private for side in run.plan.sides)

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.core.faults import BadGames, FixedGames, NotApprover, NotYours, OwnRun, RunFault
+from rookery.core.run import Run
+from rookery.core.task import Task
 from rookery.protocol.faults import WireFault
 from rookery.protocol.user.quota import QuotaDocument
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.engines import Engines, NotOfTeam, UnknownEngine
 from rookery.service.events import Bus
+from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.fleet.faults import UnknownRun, UnknownTask
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FleetReads
@@ -89,6 +92,24 @@ def refusals() -> Iterator[None]:
         raise BadRequest(_sentence(fault)) from None
     except RunFault as fault:
         raise Conflict(_sentence(fault)) from None
+
+
+async def seen_run(desk: ApiDesk, run_id: str, viewer: str | None) -> Run:
+    """A run that the viewer may know of; of any other, what is said of those that never were."""
+    with refusals():
+        run = await desk.fleet.known_run(run_id)
+        if not desk.privacy.sees(viewer, run):
+            raise UnknownRun(run=run_id)
+    return run
+
+
+async def seen_tasks_at_play(desk: ApiDesk, viewer: str | None) -> tuple[Task, ...]:
+    with refusals():
+        tasks = await tasks_at_play(desk.fleet)
+        if not desk.privacy.hidden(viewer):
+            return tasks
+        seen = {run.id for run in await desk.fleet.active() if desk.privacy.sees(viewer, run)}
+    return tuple(task for task in tasks if task.run in seen)
 
 
 def _sentence(fault: RunFault) -> str:

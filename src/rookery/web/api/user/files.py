@@ -10,10 +10,12 @@ from rookery.service.nets import Net
 from rookery.service.pgns import Pgn
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.user.pieces import Piece, piece_of, sent, unpacked, wanted_range
+from rookery.web.api.v1.callers import viewer_of
 from rookery.web.faults import NotFound
 from rookery.web.scope import header
 
 GZIP = "application/gzip"
+NO_GAMES = "There are no games."
 FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -28,6 +30,7 @@ class FileEndpoints:
         named = str(request.path_params["name"])
         with refusals():
             name = pgn_name(named)
+        await self._check_seen(request, name.run_id)
         uploads = await self._desk.pgns.of_task(name.run_id, name.task_id)
         pieces = await self._pieces(uploads[:1])
         headers = {**_attachment(named), "content-encoding": "gzip"}
@@ -38,6 +41,7 @@ class FileEndpoints:
         named = str(request.path_params["name"])
         with refusals():
             run_id = run_pgns_name(named)
+        await self._check_seen(request, run_id)
         pieces = await self._pieces(await self._desk.pgns.of_run(run_id))
         return sent(pieces, self._desk, GZIP, _attachment(named))
 
@@ -78,11 +82,19 @@ class FileEndpoints:
             raise NotFound("There is no such net.")
         return net
 
+    async def _check_seen(self, request: Request, run_id: str) -> None:
+        """Raises NotFound; where nothing is hidden, no run need be looked at."""
+        desk, viewer = self._desk, await viewer_of(request, self._desk.bearers)
+        if desk.privacy.hidden(viewer):
+            run = await desk.fleet.run(run_id)
+            if run is not None and not desk.privacy.sees(viewer, run):
+                raise NotFound(NO_GAMES)
+
     async def _pieces(self, uploads: tuple[Pgn, ...]) -> list[Piece]:
         """Where the uploads lie; those whose time is up are not there any more."""
         found = await self._desk.threads.io(_those_there, self._desk.games, uploads)
         if not found:
-            raise NotFound("There are no games.")
+            raise NotFound(NO_GAMES)
         return found
 
     async def _found(self, blobs: Blobs, key: str, size: int) -> Piece:

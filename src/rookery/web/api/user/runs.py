@@ -1,6 +1,7 @@
 """Runs, tasks and Elo as documents, and the log of actions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,6 +22,7 @@ from rookery.service.fleet.views import STILL, Pulse
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.documents import run_document, task_document
 from rookery.web.api.elo import elo_of_query, live_elo_of
+from rookery.web.api.v1.callers import viewer_of
 from rookery.web.bodies import read_body
 from rookery.web.faults import NotFound
 
@@ -42,28 +44,30 @@ class DocumentEndpoints:
         return _answer(self._desk.quota())
 
     @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
-    async def active_runs(self, _request: Request) -> Response:
-        desk = self._desk
-        found = await desk.fleet.active()
+    async def active_runs(self, request: Request) -> Response:
+        desk, viewer = self._desk, await viewer_of(request, self._desk.bearers)
+        active = await desk.fleet.active()
+        found = [run for run in active if desk.privacy.sees(viewer, run)]
         pulses = [desk.fleet.pulse(run.id) for run in found]
         return await desk.threads.cpu(_listed_answer, found, pulses)
 
     @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
     async def finished_runs(self, request: Request) -> Response:
-        desk = self._desk
+        desk, hidden = self._desk, await self._hidden(request)
         with refusals():
             query = finished_query(request.query_params)
-        found = await desk.reads.finished(_rows(query))
+        found = await desk.reads.finished(replace(_rows(query), hidden=hidden))
         return await desk.threads.cpu(_listed_answer, found, [STILL] * len(found))
 
     @runs(Domain.LOOP, "awaits one query; a filter is small")
     async def actions(self, request: Request) -> Response:
+        hidden = await self._hidden(request)
         body = await read_body(request.receive)
         try:
             wanted = action_filter(body)
         except WireFault:
             return _answer((), OPEN_TO_ALL)
-        return _answer(await self._desk.reads.actions(wanted), OPEN_TO_ALL)
+        return _answer(await self._desk.reads.actions(wanted, hidden=hidden), OPEN_TO_ALL)
 
     @runs(Domain.THREAD, "the document is made in a thread")
     async def get_run(self, request: Request) -> Response:
@@ -92,10 +96,14 @@ class DocumentEndpoints:
         return await self._desk.threads.cpu(lambda: _answer(elo_of_query(query)))
 
     async def _run(self, request: Request) -> tuple[Run, Pulse]:
+        viewer = await viewer_of(request, self._desk.bearers)
         run = await self._desk.fleet.run(request.path_params["run_id"])
-        if run is None:
+        if run is None or not self._desk.privacy.sees(viewer, run):
             raise NotFound("There is no such run.")
         return run, self._desk.fleet.pulse(run.id)
+
+    async def _hidden(self, request: Request) -> frozenset[str]:
+        return self._desk.privacy.hidden(await viewer_of(request, self._desk.bearers))
 
     async def _task(self, run_id: str, number: int, *, bad: bool) -> tuple[Task, BadTask | None]:
         """A task by its number, or the n-th of those that were thrown out."""

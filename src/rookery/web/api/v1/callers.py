@@ -5,7 +5,7 @@ from starlette.requests import Request
 from rookery.service.bearers import Bearer, Bearers, OwnerRefused, TokenRefused
 from rookery.service.tokens import Scope
 from rookery.web.faults import Forbidden, Unauthorized
-from rookery.web.scope import header
+from rookery.web.scope import header, session_of
 
 SCHEME = "bearer "
 
@@ -33,6 +33,15 @@ async def visitor_of(request: Request, bearers: Bearers) -> Bearer | None:
         raise Forbidden(str(refused)) from None
     except TokenRefused as refused:
         raise Unauthorized(str(refused)) from None
+
+
+async def viewer_of(request: Request, bearers: Bearers) -> str | None:
+    """Whose eyes an answer is for: a script shows a token, a browser has a session. A worker's
+    token lies on other people's machines, so that it shows nothing of what is its owner's."""
+    bearer = await visitor_of(request, bearers)
+    if bearer is None:
+        return session_of(request.scope).user or None
+    return bearer.user.name if Scope.READ in bearer.scopes else None
 
 
 def _either(scopes: tuple[Scope, ...]) -> str:

@@ -8,9 +8,10 @@ from rookery.core.lifecycle import Actor
 from rookery.protocol import v1
 from rookery.protocol.engine_record import ENGINE_RECORD, EngineRecord
 from rookery.protocol.faults import BadField
+from rookery.service.engines import UnknownEngine
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
-from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1.callers import bearer_of, viewer_of
 from rookery.web.bodies import LARGE, json_answer, read_body
 from rookery.web.openapi import Operation, described
 
@@ -27,15 +28,19 @@ class EngineEndpoints:
     @described(Operation("All engines known here", {200: v1.EngineList}))
     @runs(Domain.LOOP, "records are in memory")
     async def listing(self, request: Request) -> Response:
-        await visitor_of(request, self._desk.bearers)
-        return json_answer(v1.EngineList(engines=await self._desk.engines.list()))
+        hidden = self._desk.privacy.hidden(await viewer_of(request, self._desk.bearers))
+        found = await self._desk.engines.list()
+        seen = tuple(record for record in found if record.name not in hidden)
+        return json_answer(v1.EngineList(engines=seen))
 
     @described(Operation("An engine's record", {200: EngineRecord}, path=BY_NAME))
     @runs(Domain.LOOP, "records are in memory")
     async def one(self, request: Request) -> Response:
-        await visitor_of(request, self._desk.bearers)
+        viewer, name = await viewer_of(request, self._desk.bearers), _name(request)
         with refusals():
-            return json_answer(await self._desk.engines.by_name(_name(request)))
+            if not self._desk.privacy.sees_engine(viewer, name):
+                raise UnknownEngine(name=name)
+            return json_answer(await self._desk.engines.by_name(name))
 
     @described(
         Operation(

@@ -12,9 +12,9 @@ from rookery.protocol.user.queries import whole
 from rookery.service.blobs import UnknownBlob
 from rookery.service.tokens import Scope
 from rookery.service.worker_logs import WorkerLog
-from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.desk import ApiDesk, refusals, seen_run
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1.callers import bearer_of, viewer_of
 from rookery.web.api.v1.runs import PAGING
 from rookery.web.bodies import json_answer
 from rookery.web.faults import NotFound
@@ -41,12 +41,12 @@ class EvidenceEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def games(self, request: Request) -> Response:
         desk, query = self._desk, request.query_params
-        await visitor_of(request, desk.bearers)
+        viewer = await viewer_of(request, desk.bearers)
         with refusals():
             run_id = queries.run_in(query)
             task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
             page, size = queries.page_in(query)
-            await desk.fleet.known_run(run_id)
+            await seen_run(desk, run_id, viewer)
         found = await desk.pgns.games(run_id, task_id)
         first = (page - 1) * size
         shown = tuple(
@@ -91,7 +91,7 @@ class EvidenceEndpoints:
         """Only the run's owner and approvers."""
         bearer = await bearer_of(request, self._desk.bearers, Scope.READ)
         with refusals():
-            require_owner(await self._desk.fleet.known_run(run_id), bearer.actor)
+            require_owner(await seen_run(self._desk, run_id, bearer.user.name), bearer.actor)
 
 
 def _game(number: int, game: Game) -> v1.GameEntry:

@@ -6,16 +6,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.protocol import v1
 from rookery.protocol.fields import RunId
 from rookery.protocol.user.action_filter import All, Compare, Expression, Order
-from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.statistics import Period
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.desk import ApiDesk, refusals, seen_run, seen_tasks_at_play
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1.callers import bearer_of, viewer_of, visitor_of
 from rookery.web.api.v1.runs import PAGING
 from rookery.web.api.v1.views import action_of, contributor_of, task_of, user_of, workers_of
 from rookery.web.bodies import json_answer
@@ -38,32 +38,33 @@ class ListEndpoints:
     @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
     async def tasks(self, request: Request) -> Response:
         desk, query = self._desk, request.query_params
-        await visitor_of(request, desk.bearers)
+        viewer = await viewer_of(request, desk.bearers)
         with refusals():
             run_id, (page, size) = queries.run_in(query), queries.page_in(query)
             first, end = (page - 1) * size, page * size
             if run_id:
-                found, count = await self._tasks_of(run_id, first, end)
+                run = await seen_run(desk, run_id, viewer)
+                found, count = await self._tasks_of(run, first, end)
             else:
-                at_play = await tasks_at_play(desk.fleet)
+                at_play = await seen_tasks_at_play(desk, viewer)
                 found, count = at_play[first:end], len(at_play)
         return await desk.threads.cpu(_tasks_answer, found, page, more=count > end)
 
-    async def _tasks_of(self, run_id: str, first: int, end: int) -> tuple[tuple[Task, ...], int]:
+    async def _tasks_of(self, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
         """A page of a run's tasks and how many it has."""
-        fleet = self._desk.fleet
-        count = (await fleet.known_run(run_id)).tally.tasks
+        count = run.tally.tasks
         if first >= count:
             return (), count
-        return await fleet.task_page(run_id, first, min(end, count) - first), count
+        return await self._desk.fleet.task_page(run.id, first, min(end, count) - first), count
 
     @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
     @runs(Domain.THREAD, "the list is made in a thread")
     async def workers(self, request: Request) -> Response:
         desk = self._desk
         bearer = await visitor_of(request, desk.bearers)
+        viewer = await viewer_of(request, desk.bearers)
         with refusals():
-            tasks, blocks = await tasks_at_play(desk.fleet), await desk.fleet.blocks()
+            tasks, blocks = await seen_tasks_at_play(desk, viewer), await desk.fleet.blocks()
         reader = bearer.actor if bearer else None
         return await desk.threads.cpu(
             lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
@@ -79,10 +80,10 @@ class ListEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def actions(self, request: Request) -> Response:
         desk, query = self._desk, request.query_params
-        await visitor_of(request, desk.bearers)
+        hidden = desk.privacy.hidden(await viewer_of(request, desk.bearers))
         with refusals():
             _, size = queries.page_in(query)
-            found = await desk.reads.actions(_wanted(query), limit=size)
+            found = await desk.reads.actions(_wanted(query), limit=size, hidden=hidden)
         return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
 
     @described(

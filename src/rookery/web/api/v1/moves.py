@@ -13,7 +13,7 @@ from rookery.core.run import Run
 from rookery.protocol import v1
 from rookery.protocol.decoding import Reader
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.desk import ApiDesk, refusals, seen_run
 from rookery.web.api.v1.callers import bearer_of
 from rookery.web.api.v1.runs import BY_ID
 from rookery.web.api.v1.views import purge_of, summary_of
@@ -87,7 +87,10 @@ class MoveEndpoints:
             return _changed(await self._desk.fleet.restore(_id(request), actor))
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
-        return (await bearer_of(request, self._desk.bearers, *scopes)).actor
+        """Raises NotFound for those who may not know of the run, whatever they may do to others."""
+        actor = (await bearer_of(request, self._desk.bearers, *scopes)).actor
+        await seen_run(self._desk, _id(request), actor.name)
+        return actor
 
 
 def _id(request: Request) -> str:

@@ -1,5 +1,7 @@
 """Runs: created, listed, looked at, summed up."""
 
+from collections.abc import Iterable
+
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -12,13 +14,12 @@ from rookery.service.bearers import Bearer
 from rookery.service.fleet.ports import FinishedQuery
 from rookery.service.summaries import summary
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.desk import ApiDesk, refusals, seen_run
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1.callers import bearer_of, viewer_of
 from rookery.web.api.v1.submissions import Submissions
 from rookery.web.api.v1.views import details_of, summary_of
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 
 BY_ID = {"run_id": RunId}
@@ -55,17 +56,20 @@ class RunEndpoints:
     @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
     async def listing(self, request: Request) -> Response:
         desk, query = self._desk, request.query_params
-        await visitor_of(request, desk.bearers)
+        viewer = await viewer_of(request, desk.bearers)
+        hidden = desk.privacy.hidden(viewer)
         with refusals():
             state = queries.choice(query, "state", v1.ListedState)
             owner = queries.name_in(query, "owner")
             page, size = queries.page_in(query)
             if state is v1.ListedState.FINISHED:
-                wanted = FinishedQuery(page=page, page_size=size, owner=owner)
+                wanted = FinishedQuery(page=page, page_size=size, owner=owner, hidden=hidden)
                 found = await desk.reads.finished(wanted)
                 more = len(found) == size
             else:
-                listed = _listed(await desk.fleet.active(), state, owner)
+                active = await desk.fleet.active()
+                seen = [run for run in active if desk.privacy.sees(viewer, run)]
+                listed = _listed(seen, state, owner)
                 first = (page - 1) * size
                 found, more = tuple(listed[first : first + size]), len(listed) > first + size
         return await desk.threads.cpu(_list_answer, found, page, more=more)
@@ -74,7 +78,6 @@ class RunEndpoints:
     @runs(Domain.THREAD, "Elo is estimated in a thread")
     async def one(self, request: Request) -> Response:
         desk = self._desk
-        await visitor_of(request, desk.bearers)
         run = await self._run(request)
         pulse = desk.fleet.pulse(run.id)
         return await desk.threads.cpu(lambda: json_answer(details_of(run, pulse)))
@@ -90,7 +93,6 @@ class RunEndpoints:
     @runs(Domain.THREAD, "Elo is estimated in a thread")
     async def summary(self, request: Request) -> Response:
         desk = self._desk
-        await visitor_of(request, desk.bearers)
         with refusals():
             style = queries.choice(request.query_params, "style", v1.HouseStyle)
         run = await self._run(request)
@@ -103,14 +105,11 @@ class RunEndpoints:
 
     async def _run(self, request: Request) -> Run:
         """Deleted runs are hidden from lists, not from those who know their id."""
-        with refusals():
-            run = await self._desk.fleet.run(request.path_params["run_id"])
-        if run is None:
-            raise NotFound
-        return run
+        viewer = await viewer_of(request, self._desk.bearers)
+        return await seen_run(self._desk, str(request.path_params["run_id"]), viewer)
 
 
-def _listed(found: tuple[Run, ...], state: v1.ListedState, owner: str) -> list[Run]:
+def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:
     """Newest first."""
     chosen = [
         run

@@ -38,8 +38,9 @@ class Submissions:
         args = await self._aside(large, SUBMISSION.read, body)
         args = await preparation.prepared(args)
         book = await preparation.book(args.book)
-        around = replace(desk.around, catalogue=desk.engines.catalogue, book=book)
-        return await self._aside(large, self._made, args, bearer.user.name, around)
+        owner = bearer.user.name
+        around = replace(desk.around, catalogue=desk.privacy.catalogue(owner), book=book)
+        return await self._aside(large, self._made, args, owner, around)
 
     def _made(self, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
         desk = self._desk
