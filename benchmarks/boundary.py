@@ -97,7 +97,7 @@ def serve() -> int:
     from rookery.boundary.domains import Domain, runs
     from rookery.web.app import create_app
     from rookery.web.listening import Place
-    from rookery.web.server import loop_factory
+    from rookery.web.on_uvicorn import carrier
     from rookery.web.server import serve as serve_app
 
     lags: list[float] = []
@@ -112,13 +112,13 @@ def serve() -> int:
         feeling = asyncio.create_task(feel_the_lag(lags))
         place = Place("127.0.0.1", 0)
         site, basis = in_memory_site(app, house)
-        code = await serve_app(site, basis, place, say=lambda at: print(at, flush=True))
+        code = await serve_app(site, basis, place, carrier(), say=lambda at: print(at, flush=True))
         feeling.cancel()
         return code
 
     house = make_house()
     app = create_app(house, [*slow_routes(), Route(LAG, lag)])
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
         return runner.run(run())
 
 

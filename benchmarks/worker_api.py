@@ -75,23 +75,25 @@ def serve_rookery(port: int, data: Path) -> int:
     from rookery import bootstrap
     from rookery.logs import logger, start_logs
     from rookery.settings import Settings
+    from rookery.web.carriers import choose
     from rookery.web.house import House
     from rookery.web.listening import Place
-    from rookery.web.server import loop_factory, serve
+    from rookery.web.server import serve
 
     settings = Settings(data=data, port=port, log_level="error")
     writer = start_logs(level="error")
     basis = bootstrap.basis(settings, logger())
+    carrier = choose(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())
 
     async def prepare(house: House) -> None:
         await furnish(house)
 
     async def run() -> int:
         site = bootstrap.site(settings, basis, prepare)
-        return await serve(site, basis, Place("127.0.0.1", port), say=lambda _: None)
+        return await serve(site, basis, Place("127.0.0.1", port), carrier, say=lambda _: None)
 
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=carrier.new_loop) as runner:
             return runner.run(run())
     finally:
         writer.stop()

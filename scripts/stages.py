@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 # A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
 PATIENCE = 4
+DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
 SUMMARY = re.compile(r"(\d+) (passed|failed|errors?)\b")
 
 
@@ -44,7 +45,18 @@ class Outcome:
 def tier(name: str, budget: int, *words: str) -> Stage:
     """A folder of tests. Each runs with the detection of blocking calls switched on."""
     command = (str(BIN / "python"), "-m", "pytest", "-q", *words, f"tests/{name}")
-    return Stage(name, budget, command, {"ROOKERY_DETECT_BLOCKING": "1"})
+    return Stage(name, budget, command, DETECTION)
+
+
+def on_mongoose() -> tuple[str, ...]:
+    """What shows that Rookery is served by rookery-asgi too; scripts/prove mongoose runs all."""
+    paths = (
+        "tests/wire/test_raw_requests.py",
+        "tests/wire/test_client.py",
+        "tests/acceptance/test_serve.py",
+    )
+    python = ROOT / ".cache" / "together" / "bin" / "python"
+    return (str(python), "-m", "pytest", "-q", "-p", "no:schemathesis", *paths)
 
 
 def tool(name: str, budget: int, *words: str) -> Stage:
@@ -111,6 +123,9 @@ STAGES = (
     tier("faults", 150),
     Stage("compiler", 120, prepare=find_compiler),
     Stage("asgi", 180, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
+    # Rookery and rookery-asgi in one environment, which is no lock's and only for the next stage.
+    tool("together", 60, "python", "scripts/together.py"),
+    Stage("mongoose", 60, on_mongoose(), {"ROOKERY_HTTP": "mongoose"} | DETECTION),
 )
 
 

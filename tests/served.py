@@ -15,6 +15,8 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = (sys.executable, "-m", "rookery.cli.main")
 LIMIT_SECONDS = 60.0
+# The whole suite can be run on the other HTTP server.
+PASSED_ON = frozenset({"ROOKERY_HTTP"})
 
 
 class Served:
@@ -89,8 +91,8 @@ class Served:
 
 
 def environment(*, detect: bool = True) -> dict[str, str]:
-    """This process's, with our sources and without settings, but for the detection of blocking."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_")}
+    """This process's, with our sources and without settings, but for two that tests choose."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_") or k in PASSED_ON}
     paths = os.pathsep.join((str(PROJECT / "src"), str(PROJECT)))
     return kept | {"PYTHONPATH": paths, "ROOKERY_DETECT_BLOCKING": str(int(detect))}
 

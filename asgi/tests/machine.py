@@ -15,6 +15,7 @@ class Hooks:
     """Collects what the core reports."""
 
     forwarded = None
+    refused: Any = None
     accepted = None
 
     def __init__(self) -> None:

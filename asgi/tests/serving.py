@@ -1,6 +1,7 @@
 """Starts the server as a user would and talks to it over real sockets."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -11,8 +12,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from tests.machine import body_of
 
 ROOT = Path(__file__).resolve().parent.parent
+APP = "tests.apps:app"
+LAST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
 class Served:
@@ -147,3 +153,18 @@ def eventually(condition: object, seconds: float = 10.0) -> bool:
             return True
         time.sleep(0.02)
     return bool(condition())
+
+
+def get(path: str, *headers: str) -> bytes:
+    lines = [f"GET {path} HTTP/1.1", "Host: a", *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def ask(served: Served, path: str, *headers: str) -> bytes:
+    with served.connect() as sock:
+        return exchange(sock, get(path, "Connection: close", *headers))
+
+
+def notes(served: Served) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(body_of(ask(served, "/notes")))
+    return found

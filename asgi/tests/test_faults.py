@@ -14,15 +14,18 @@ import pytest
 
 from tests.machine import GET, body_of, status_of
 from tests.serving import (
+    APP,
     ROOT,
     Served,
+    ask,
     command,
     eventually,
+    get,
+    notes,
     read_all,
     read_response,
     serve,
 )
-from tests.test_serving import APP, ask, get, notes
 from tests.test_ws_session import shake
 
 STATES: dict[str, bytes] = {

@@ -12,7 +12,10 @@ import pytest
 from tests.serving import ROOT
 
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1"
-MACHINE = ("head", "chunked", "frames", "requests", "responses", "ws_messages", "ws_session")
+MACHINE = (
+    "head", "chunked", "frames", "scopes", "requests", "bodies", "responses", "ws_messages",
+    "ws_session",
+)  # fmt: skip
 SOCKETS = (
     "requests_share_a_connection",
     "leaves_with_requests_waiting",
@@ -104,4 +107,5 @@ def test_the_machine_is_clean(sanitized: dict[str, str]) -> None:
 
 @pytest.mark.timeout(180)
 def test_the_sockets_are_clean(sanitized: dict[str, str]) -> None:
-    assert run_tests(sanitized, "tests/test_serving.py", "-k", " or ".join(SOCKETS)) == ""
+    files = (f"tests/test_{name}.py" for name in ("serving", "flow", "timeouts", "stopping", "tls"))
+    assert run_tests(sanitized, *files, "-k", " or ".join(SOCKETS)) == ""

@@ -35,6 +35,14 @@ async def accept_and_echo(scope: Scope, receive: Receive, send: Send) -> None:
         await send({**message, "type": "websocket.send"})
 
 
+def test_without_websockets_the_wish_to_upgrade_is_ignored() -> None:
+    async def story() -> None:
+        answer = await machine_for(hello, ws=False).ask(shake())
+        assert answer.startswith(b"HTTP/1.1 200 ")
+
+    play(story)
+
+
 def test_the_scope_of_a_websocket() -> None:
     async def story() -> None:
         scopes: list[Scope] = []
@@ -325,13 +333,6 @@ def test_silent_clients_are_pinged_and_given_up() -> None:
         assert machine.conn.take() == b"\x89\x00"
         session.tick(now + 22)
         assert not machine.conn.open
-
-    play(story)
-
-
-def test_a_server_without_websockets_says_so() -> None:
-    async def story() -> None:
-        assert status_of(await machine_for(hello, ws=False).ask(shake())) == 501
 
     play(story)
 

@@ -105,6 +105,7 @@ class Settings:
     database_url: str | None = None
     host: str = "127.0.0.1"
     port: int = 8000
+    http: str = "uvicorn"
     base_url: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
@@ -143,6 +144,9 @@ SETTINGS: Mapping[str, Setting] = {
     "database_url": Setting(_database, "an external PostgreSQL 15+ instead of the embedded one"),
     "host": Setting(_text, "address to listen on"),
     "port": Setting(_whole(0, 65535), "port to listen on; 0 takes a free one"),
+    "http": Setting(
+        _one_of("uvicorn", "mongoose"), "what carries HTTP; mongoose needs rookery-asgi beside us"
+    ),
     "base_url": Setting(_address, "the address people and workers use, if not this machine's"),
     "allowed_hosts": Setting(_words, "further host names to answer to, by comma"),
     "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.web.wire import HEAD_BYTES
+from rookery.web.serving import HEAD_BYTES
 from tests.wire.processes import Server
 
 END = b"\r\nhost: localhost\r\nconnection: close\r\n\r\n"
@@ -18,7 +18,6 @@ def status_of(answer: bytes) -> int:
         b"GET /\0 HTTP/1.1",
         b"GET /a b HTTP/1.1",
         b"nonsense",
-        b"GET / HTTP/9.9",
         b"\xff\xfe / HTTP/1.1",
         b"GET http:// HTTP/1.1",
         b"GET / HTTP/1.1\r\nx: \0",
@@ -30,6 +29,12 @@ def status_of(answer: bytes) -> int:
 def test_what_is_no_http_is_refused_and_logged(server: Server, request_line: bytes) -> None:
     answer = server.exchange(request_line + END)
     assert status_of(answer) == 400
+    server.until_logged("request_unreadable")
+
+
+def test_another_http_is_refused(server: Server) -> None:
+    # 505 says it best; uvicorn's parser knows only that it can't read it.
+    assert status_of(server.exchange(b"GET / HTTP/9.9" + END)) in {400, 505}
     server.until_logged("request_unreadable")
 
 

@@ -91,8 +91,9 @@ static void expect_body(Conn *c, const Head *head) {
   }
 }
 
-static bool wants_websocket(const Head *head, const unsigned char *bytes) {
-  return head->websocket && head->upgrade && head->minor_version == 1 &&
+/* Where WebSockets are off the wish to upgrade is ignored, as HTTP allows. */
+static bool wants_websocket(const Core *core, const Head *head, const unsigned char *bytes) {
+  return core->hook_websocket != Py_None && head->websocket && head->upgrade && head->minor_version == 1 &&
          head->method_length == 3 && memcmp(bytes + head->method, "GET", 3) == 0;
 }
 
@@ -101,7 +102,7 @@ static void begin_request(Conn *c, const Head *head, const unsigned char *bytes)
   c->discarded = 0;
   if (most > 0 && head->content_length > most) {
     conn_refuse(c, 413);
-  } else if (wants_websocket(head, bytes)) {
+  } else if (wants_websocket(c->core, head, bytes)) {
     open_pipe(c, head, bytes);
   } else if ((c->request = request_new(c, head, bytes)) == NULL) {
     core_trouble(c->core);
@@ -378,10 +379,20 @@ void conn_close_gently(Conn *c, bool linger) {
   net_flush(c);
 }
 
+/* Python's side may want to log who was turned away. */
+void conn_tell_refused(Conn *c, int status) {
+  PyObject *hook = c->core->hook_refused;
+  if (hook == Py_None) return;
+  PyObject *done = PyObject_CallFunction(hook, "Oi", c->client, status);
+  if (done == NULL) core_trouble(c->core);
+  Py_XDECREF(done);
+}
+
 void conn_refuse(Conn *c, int status) {
   Request *r = c->request;
   bool begun = r != NULL && r->out >= OUT_STREAMING;
   c->core->counters.refused++;
+  conn_tell_refused(c, status);
   if (r) {
     Py_INCREF(r);
     request_leave(c);

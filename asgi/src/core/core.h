@@ -64,7 +64,7 @@ struct Core {
   bool manager_open, polling, stepping, stopping, poll_scheduled, resting;
   /* Python's side */
   PyObject *app, *loop, *create_future, *call_soon;
-  PyObject *hook_websocket, *hook_failed, *hook_forwarded, *hook_accepted;
+  PyObject *hook_websocket, *hook_failed, *hook_refused, *hook_forwarded, *hook_accepted;
   PyObject *state, *http_template, *websocket_template, *access, *error;
   PyObject *root_path_raw, *root_path;
   bool send_date, send_server;
@@ -149,6 +149,7 @@ void conn_run_buffered(Conn *c);
 void conn_eof(Conn *c);
 void conn_lost(Conn *c);
 void conn_refuse(Conn *c, int status);
+void conn_tell_refused(Conn *c, int status);
 void conn_response_ended(Conn *c, bool keep_alive);
 void conn_close_gently(Conn *c, bool linger);
 bool conn_is_full(const Conn *c);

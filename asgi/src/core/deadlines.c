@@ -51,8 +51,12 @@ static void expire_reading(Conn *c, Wait kind) {
     return;
   }
   if (kind != WAIT_IDLE && kind != WAIT_LINGER) core->counters.timeouts++;
-  if (kind == WAIT_BODY || (kind == WAIT_HEAD && c->in.length)) conn_refuse(c, 408);
-  else conn_lost(c);
+  if (kind == WAIT_BODY || (kind == WAIT_HEAD && c->in.length)) {
+    conn_refuse(c, 408);
+  } else {
+    if (kind == WAIT_HEAD) conn_tell_refused(c, 408);
+    conn_lost(c);
+  }
 }
 
 static void expire_writing(Conn *c) {

@@ -45,9 +45,11 @@ static void set_waits(Core *core, const Seconds *s) {
 static bool take_hooks(Core *core, PyObject *hooks) {
   core->hook_websocket = PyObject_GetAttrString(hooks, "websocket");
   core->hook_failed = PyObject_GetAttrString(hooks, "failed");
+  core->hook_refused = PyObject_GetAttrString(hooks, "refused");
   core->hook_forwarded = PyObject_GetAttrString(hooks, "forwarded");
   core->hook_accepted = PyObject_GetAttrString(hooks, "accepted");
-  return core->hook_websocket && core->hook_failed && core->hook_forwarded && core->hook_accepted;
+  return core->hook_websocket && core->hook_failed && core->hook_refused && core->hook_forwarded &&
+         core->hook_accepted;
 }
 
 static bool take_python(Core *core, PyObject *app, PyObject *loop, PyObject *state, PyObject *access) {
@@ -118,8 +120,8 @@ static void core_dealloc(Core *core) {
   head_free(&core->head);
   free(core->rx);
   PyObject **owned[] = {&core->app, &core->loop, &core->create_future, &core->hook_websocket,
-                        &core->hook_failed, &core->hook_forwarded, &core->hook_accepted,
-                        &core->state, &core->http_template, &core->websocket_template,
+                        &core->hook_failed, &core->hook_refused, &core->hook_forwarded,
+                        &core->hook_accepted, &core->state, &core->http_template, &core->websocket_template,
                         &core->access, &core->error, &core->root_path, &core->root_path_raw};
   for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++) Py_CLEAR(*owned[i]);
   PyObject_Free(core);

@@ -1,5 +1,6 @@
 """Finds Mongoose in the pinned cymongoose wheel and binds the C core to it."""
 
+import functools
 import importlib.machinery
 import importlib.metadata
 import importlib.util
@@ -12,8 +13,9 @@ NO_WHEEL = "cymongoose {wanted} is not installed"
 OTHER_WHEEL = "it needs cymongoose {wanted}, and {found} is installed"
 
 
+@functools.cache
 def bind() -> None:
-    """Make the core usable, or raise Unavailable with one sentence."""
+    """Make the core usable, or raise Unavailable with one sentence; looks at files, but once."""
     try:
         from rookery_asgi import _core
     except ImportError:

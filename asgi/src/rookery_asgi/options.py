@@ -41,6 +41,7 @@ class Options:
     timeout_body: float = 30.0
     timeout_write: float = 60.0
     timeout_graceful_shutdown: float = 10.0
+    timeout_disconnect: float = 1.0
     timeout_lifespan: float = 30.0
     ws: bool = True
     ws_max_size: int = 16 * 1024 * 1024

@@ -9,7 +9,7 @@ import signal
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rookery_asgi import _core, mongoose, sockets
@@ -26,21 +26,29 @@ from rookery_asgi.ws.session import Limits, Session
 log = logging.getLogger("rookery_asgi")
 
 TICK_SECONDS = 0.25
-AFTER_DISCONNECT = 1.0
+Refused = Callable[[tuple[str, int | None] | None, int], object]
+"""Told the address of a client whose request was refused, and the status; 408: it never came."""
 
 
 class Hooks:
     """What the core asks Python for."""
 
-    def __init__(self, options: Options, app: App, context: ssl.SSLContext | None) -> None:
-        """`forwarded` and `accepted` are None when they are not wanted, which costs nothing."""
+    def __init__(
+        self,
+        options: Options,
+        app: App,
+        context: ssl.SSLContext | None,
+        refused: Refused | None = None,
+    ) -> None:
+        """Those that are not wanted are None, which costs nothing."""
         trust = Trust.parse(options.forwarded_allow_ips)
+        self.refused = refused
+        self.websocket = self._open_websocket if options.ws else None
         self.forwarded = ProxyHeaders(trust) if options.proxy_headers else None
         self.accepted = self._seal if context is not None else None
         self.context = context
         self.sessions: set[Session] = set()
         self._app = app
-        self._ws = options.ws
         self._limits = Limits(
             most=options.ws_max_size,
             deflate=options.ws_per_message_deflate,
@@ -56,9 +64,9 @@ class Hooks:
         """The application raised, or sent no whole response."""
         log.error("the application failed: %s", error, exc_info=error)
 
-    def websocket(self, conn: _core.Connection, scope: Scope) -> Session:
+    def _open_websocket(self, conn: _core.Connection, scope: Scope) -> Session:
         """A client asks for a WebSocket."""
-        offer = handshake.read_offer(scope["headers"]) if self._ws else handshake.Refusal(501)
+        offer = handshake.read_offer(scope["headers"])
         if isinstance(offer, handshake.Refusal):
             session = Session(
                 conn, scope, handshake.Offer(b"", (), ""), self._limits, time.monotonic
@@ -76,8 +84,9 @@ class Hooks:
 class Server:
     """Serves one application in the running event loop."""
 
-    def __init__(self, app: App, options: Options) -> None:
+    def __init__(self, app: App, options: Options, *, refused: Refused | None = None) -> None:
         """Opens nothing yet."""
+        self._refused = refused
         self._page = MetricsPage(app, options.metrics_path) if options.metrics_path else None
         self._app: App = self._page or app
         self._options = options
@@ -134,7 +143,7 @@ class Server:
         context: ssl.SSLContext | None,
     ) -> Iterator[None]:
         opened = list(given) if given is not None else [sockets.bind(self._options)]
-        self._hooks = Hooks(self._options, self._app, context)
+        self._hooks = Hooks(self._options, self._app, context, self._refused)
         self._access = AccessLog(write_stdout) if self._options.access_log else None
         loop = asyncio.get_running_loop()
         core = self._core = self._make_core(loop, lifespan)
@@ -222,8 +231,9 @@ class Server:
         for session in list(sessions):
             session.go_away()
         await self._quiet(self._options.timeout_graceful_shutdown)
-        core.disconnect()
-        await self._quiet(0.0 if self._hurry.is_set() else AFTER_DISCONNECT)
+        if self._options.timeout_disconnect:
+            core.disconnect()
+            await self._quiet(self._options.timeout_disconnect)
         tasks = [*core.tasks(), *(s.task for s in sessions if s.task is not None)]
         for task in tasks:
             task.cancel()

@@ -11,8 +11,9 @@ from rookery.boundary.detect import Violation
 from rookery.core.complaint import Complaint
 from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
+from rookery.web.carriers import choose
 from rookery.web.listening import Place
-from rookery.web.server import loop_factory, serve
+from rookery.web.server import serve
 
 COLLECTED_AFTER = (100_000, 50, 100)
 
@@ -30,21 +31,22 @@ def run_site(
     writer = start_logs(style=settings.log_format, level=settings.log_level)
     log = logger()
     basis = bootstrap.basis(settings, log)
+    carrier = choose(settings.http, log)
     told: list[asyncio.Future[object]] = []
 
     def say(address: str) -> None:
         collect_rarely()
-        log.info("ready", address=address)
+        log.info("ready", address=address, http=carrier.name)
         # A terminal or pipe that nobody reads may hold the printer up.
         told.append(asyncio.ensure_future(basis.threads.io(ready, address)))
 
     async def serving() -> int:
         site = bootstrap.site(settings, basis, prepare)
         place = Place(settings.host, settings.port)
-        return await serve(site, basis, place, say=say, farewell=writer.stop)
+        return await serve(site, basis, place, carrier, say=say, farewell=writer.stop)
 
     # Only Python's own loop can be watched closely.
-    factory = None if settings.detect_blocking else loop_factory()
+    factory = None if settings.detect_blocking else carrier.new_loop
     try:
         with detection(settings, log), asyncio.Runner(loop_factory=factory) as runner:
             return runner.run(serving())

@@ -8,6 +8,7 @@ from rookery.cli.process import run_site
 SETTINGS = (
     "host",
     "port",
+    "http",
     "data",
     "database_url",
     "base_url",

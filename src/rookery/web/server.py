@@ -1,7 +1,7 @@
-"""Serves the app in the running loop with uvicorn, under our own start, signals and stop.
+"""Serves the app in the running loop, under our own start, signals and stop.
 
-uvicorn would tell the app to stop only after every answer has ended, which a stream never does. So
-the sequence is ours:
+An HTTP server would tell the app to stop only after every answer has ended, which a stream never
+does. So the sequence is ours:
 
     signal -> guard on, readiness 503 -> streams told to end -> jobs stopped
            -> accepted requests drained, up to a limit -> the steps down in reverse -> exit
@@ -10,11 +10,10 @@ the sequence is ours:
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
-import uvicorn
 from starlette.applications import Starlette
 
 from rookery.boundary.offload import Threads
@@ -22,12 +21,8 @@ from rookery.web.house import Basis, House
 from rookery.web.leaving import AT_ONCE, fail_after, fail_never, leave_now, leave_within
 from rookery.web.lifecycle import Phase
 from rookery.web.listening import Place, address_of, bind, complaint_for, raise_file_limit
+from rookery.web.serving import Carrier, HttpServer
 from rookery.web.signals import StopRequest, signals_caught
-from rookery.web.wire import protocol
-
-BACKLOG = 2048
-# Well above the idle time of clients: one that reuses a connection as it closes sees a reset.
-KEEP_ALIVE_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +52,7 @@ class Site:
 @dataclass(frozen=True, slots=True)
 class _Serving:
     place: Place
+    carrier: Carrier
     say: Callable[[str], object]
     patience: Patience
 
@@ -65,6 +61,7 @@ async def serve(
     site: Site,
     basis: Basis,
     place: Place,
+    carrier: Carrier,
     *,
     say: Callable[[str], object],
     farewell: Callable[[], None] = nothing,
@@ -79,19 +76,10 @@ async def serve(
     request = StopRequest(lambda: leave_now(AT_ONCE, farewell), basis.log)
     request.on_first(lambda: fail_after(patience.whole))
     with signals_caught(request, basis.log):
-        code = await _serve_until(request, site, basis, _Serving(place, say, patience))
+        code = await _serve_until(request, site, basis, _Serving(place, carrier, say, patience))
     fail_never()
     leave_within(patience.exit, code, farewell)
     return code
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed; None means Python's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 async def _serve_until(request: StopRequest, site: Site, basis: Basis, serving: _Serving) -> int:
@@ -111,10 +99,10 @@ async def _serve_until(request: StopRequest, site: Site, basis: Basis, serving: 
 async def _answer_requests(
     request: StopRequest, app: Starlette, house: House, listening: socket.socket, how: _Serving
 ) -> None:
-    server = _Uvicorn(_config(app, house, how.patience))
-    answering = asyncio.create_task(server.serve(sockets=[listening]), name="http server")
+    server = how.carrier.server(app, house, how.patience.drain)
+    serving = server.serve(listening, lambda: how.say(address_of(listening)))
+    answering = asyncio.create_task(serving, name="http server")
     stop = asyncio.create_task(request.wait(), name="stop request")
-    server.on_listening = lambda: how.say(address_of(listening))
     try:
         await asyncio.wait({answering, stop}, return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
@@ -126,14 +114,14 @@ async def _answer_requests(
         stop.cancel()
 
 
-async def _stop(house: House, server: "_Uvicorn") -> None:
+async def _stop(house: House, server: HttpServer) -> None:
     """Everything up to the drain, which the server does when told to end."""
     house.lifecycle.stop()
     house.log.info(
         "stopping", streams=house.streams.end_all(), threads=_threads_held(house.threads)
     )
     await house.stairs.stop_early()
-    server.should_exit = True
+    server.stop()
 
 
 def _let_signals_end_the_start(request: StopRequest, basis: Basis) -> None:
@@ -148,35 +136,3 @@ def _let_signals_end_the_start(request: StopRequest, basis: Basis) -> None:
 
 def _threads_held(threads: Threads) -> int:
     return sum(limiter.running for limiter in threads.stats())
-
-
-class _Uvicorn(uvicorn.Server):
-    """uvicorn without its signal handling, which says when it listens."""
-
-    on_listening: Callable[[], object] = nothing
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.on_listening()
-
-
-def _config(app: Starlette, house: House, patience: Patience) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=protocol(house.log),
-        ws="none",
-        lifespan="off",  # driven here, so that a failed start is an exception of ours
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        backlog=BACKLOG,
-        limit_concurrency=None,  # overload queues in the kernel
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=patience.drain,
-    )

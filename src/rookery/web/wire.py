@@ -5,10 +5,8 @@ import asyncio
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rookery.logs import Log
+from rookery.web.serving import HEAD_BYTES, HEAD_SECONDS
 
-HEAD_BYTES = 64 * 1024
-HEAD_SECONDS = 60.0
-"""For a head and a small body; a large body has a limit for each of its pieces."""
 SMALL_BODY_BYTES = 64 * 1024
 
 _TOO_LARGE = (

@@ -1,0 +1,85 @@
+"""What the application is told of a request, without sockets."""
+
+from typing import Any
+
+import pytest
+
+from rookery_asgi.types import Scope
+from tests.machine import (
+    GET,
+    Machine,
+    Recorder,
+    play,
+)
+
+
+def scope_for(request: bytes, **options: Any) -> Scope:
+    found: list[Scope] = []
+
+    async def story() -> None:
+        app = Recorder()
+        await Machine(app, **options).feed(request)
+        found.extend(app.scopes)
+
+    play(story)
+    return found[0]
+
+
+def test_a_scope_has_what_the_specification_asks_for() -> None:
+    scope = scope_for(b"GET /a%20b/%C3%A9?x=%20 HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nx-a: 2\r\n\r\n")
+    assert scope == {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.5"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/a b/é",
+        "raw_path": b"/a%20b/%C3%A9",
+        "query_string": b"x=%20",
+        "root_path": "",
+        "headers": [(b"host", b"h"), (b"x-a", b"1"), (b"x-a", b"2")],
+        "client": ("10.0.0.1", 5000),
+        "server": ("10.0.0.2", 80),
+        "state": {},
+        "extensions": {},
+    }
+
+
+def test_every_request_has_a_state_of_its_own() -> None:
+    async def story() -> None:
+        shared = {"list": [1]}
+        app = Recorder()
+        await Machine(app, state=shared).feed(GET * 2)
+        first, second = (scope["state"] for scope in app.scopes)
+        assert first == second == shared
+        assert first is not second
+        assert first["list"] is shared["list"]
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "raw", "query"),
+    [
+        (b"/", "/", b"/", b""),
+        (b"/?", "/", b"/", b""),
+        (b"/a?b?c", "/a", b"/a", b"b?c"),
+        (b"http://x/a?b", "/a", b"/a", b"b"),
+        (b"http://x", "/", b"/", b""),
+        (b"http://x?q", "/", b"/", b"q"),
+        (b"/%", "/%", b"/%", b""),
+        (b"/%4", "/%4", b"/%4", b""),
+        (b"/%zz", "/%zz", b"/%zz", b""),
+        (b"/%2F%2f", "///", b"/%2F%2f", b""),
+        (b"/%FF", "/�", b"/%FF", b""),
+        (b"/%00", "/\0", b"/%00", b""),
+    ],
+)
+def test_paths_are_decoded_and_kept_raw(target: bytes, path: str, raw: bytes, query: bytes) -> None:
+    scope = scope_for(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert (scope["path"], scope["raw_path"], scope["query_string"]) == (path, raw, query)
+
+
+def test_the_root_path_is_part_of_the_path() -> None:
+    scope = scope_for(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n", root_path="/api")
+    assert (scope["root_path"], scope["path"], scope["raw_path"]) == ("/api", "/api/x", b"/api/x")

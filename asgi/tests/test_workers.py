@@ -1,0 +1,60 @@
+"""Several processes: workers on one port, and reloading for developers."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.machine import body_of
+from tests.serving import (
+    APP,
+    ROOT,
+    ask,
+    command,
+    eventually,
+    serve,
+)
+
+
+def test_workers_share_the_port_and_are_replaced() -> None:
+    with serve(APP, "--workers", "2") as served:
+        assert eventually(lambda: served.log.count("serving on") == 2)
+
+        def pid() -> int:
+            number: int = json.loads(body_of(ask(served, "/scope")))["state"]["pid"]
+            return number
+
+        assert eventually(lambda: len({pid() for _ in range(20)}) == 2)
+        victim = pid()
+        os.kill(victim, signal.SIGKILL)
+        assert eventually(lambda: served.log.count("serving on") == 3)
+        assert eventually(lambda: victim not in {pid() for _ in range(20)})
+        assert served.stop() == 0
+
+
+def test_workers_whose_application_can_not_start_end_the_supervisor() -> None:
+    done = subprocess.run(
+        command("tests.apps:fails_to_start", "--port", "0", "--workers", "2"),
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        timeout=30,
+    )
+    assert done.returncode == 3
+
+
+def test_reload_serves_the_changed_application(tmp_path: Path) -> None:
+    module = tmp_path / "changing.py"
+    lines = (
+        "from tests.machine import answer",
+        "async def app(s, r, send):",
+        "  await answer(send, b'{}')",
+    )
+    text = "\n".join(lines)
+    module.write_text(text.replace("{}", "one"))
+    options = ("--reload", "--app-dir", str(tmp_path), "--lifespan", "off")
+    with serve("changing:app", *options) as served:
+        assert body_of(ask(served, "/")) == b"one"
+        module.write_text(text.replace("{}", "three"))
+        assert eventually(lambda: body_of(ask(served, "/")) == b"three", 20)

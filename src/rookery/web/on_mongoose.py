@@ -1,0 +1,107 @@
+"""HTTP by rookery-asgi, on the Mongoose event loop, where someone has installed it here.
+
+It is a distribution of its own under a licence of its own, so nothing of ours brings it along: it
+is looked for when it is asked for, and imported only then.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+
+from rookery.logs import Log
+from rookery.web.house import House
+from rookery.web.serving import (
+    BACKLOG,
+    HEAD_BYTES,
+    HEAD_SECONDS,
+    KEEP_ALIVE_SECONDS,
+    MONGOOSE,
+    Carrier,
+)
+
+if TYPE_CHECKING:
+    from rookery_asgi import Options
+    from rookery_asgi.server import Server
+
+NOT_INSTALLED = "rookery-asgi is not installed here; `pip install ./asgi` builds it."
+# What the server refuses by itself, before there is a request that the app could answer.
+EVENTS = {408: "request_never_came", 431: "request_head_too_large"}
+
+
+def unavailable() -> str | None:
+    """Why it can't serve here, as one sentence, or None when it can."""
+    try:
+        import rookery_asgi
+    except ImportError:
+        return NOT_INSTALLED
+    return rookery_asgi.unavailable()
+
+
+def carrier() -> Carrier:
+    """Its own kind of loop starts a request's task at once, which saves a turn of the loop.
+
+    All of it is imported here, before there is a loop that reading files would hold up.
+    """
+    from rookery_asgi.loops import new_loop
+    from rookery_asgi.server import Server
+
+    def server(app: Starlette, house: House, drain: int) -> MongooseServer:
+        return MongooseServer(Server(app, _options(drain), refused=_noting(house.log)))
+
+    return Carrier(MONGOOSE, server, new_loop)
+
+
+class MongooseServer:
+    """rookery-asgi behind the port."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+
+    async def serve(self, listening: socket.socket, say: Callable[[], object]) -> None:
+        telling = asyncio.create_task(self._tell(say), name="http server listens")
+        try:
+            await self._server.serve([listening])
+        finally:
+            telling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await telling
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    async def _tell(self, say: Callable[[], object]) -> None:
+        await self._server.listening.wait()
+        say()
+
+
+def _options(drain: int) -> "Options":
+    """Half the patience for the head and half for the next piece of a body: the same in all."""
+    from rookery_asgi import Options
+
+    return Options(
+        lifespan="off",  # driven by us, so that a failed start is an exception of ours
+        ws=False,
+        proxy_headers=False,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        limit_request_line=HEAD_BYTES,  # a long address gets an answer of the app
+        limit_head=HEAD_BYTES,
+        timeout_head=HEAD_SECONDS / 2,
+        timeout_body=HEAD_SECONDS / 2,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=drain,
+        timeout_disconnect=0,  # the drain's end is the end: what still runs says 503 and leaves
+    )
+
+
+def _noting(log: Log) -> Callable[[tuple[str, int | None] | None, int], object]:
+    def note(client: tuple[str, int | None] | None, status: int) -> None:
+        event = EVENTS.get(status, "request_unreadable")
+        log.warning(event, client=client[0] if client else "", status=status)
+
+    return note
