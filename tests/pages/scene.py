@@ -23,7 +23,8 @@ from rookery.web.app import create_app
 from rookery.web.house import House
 from rookery.web.kit import kit_of
 from rookery.web.listening import Place
-from rookery.web.server import loop_factory, serve
+from rookery.web.server import serve
+from tests.carried import carrier
 from tests.desks import make_back
 from tests.pages.rows import drawn_pairs, filled
 from tests.wire.houses import in_memory_site, make_house, make_user
@@ -51,6 +52,7 @@ async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
         site,
         basis,
         Place("127.0.0.1", port),
+        carrier(),
         say=lambda address: print(address, flush=True),
         farewell=farewell,
     )
@@ -62,7 +64,7 @@ def main(port: int = 0) -> int:
     back = make_back(users=users, clock=clock, log=logger(), store=store)
     house = make_house(log=logger(), clock=clock, users=users, back=back)
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
             return runner.run(run(house, port, writer.stop))
     finally:
         writer.stop()

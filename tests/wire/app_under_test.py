@@ -1,7 +1,6 @@
 """A real server process with in-memory twins: python -m tests.wire.app_under_test PORT [TROUBLE]"""
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,12 +14,11 @@ from rookery.logs import logger, start_logs
 from rookery.service.tokens import ORDINARY, mint
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.web.app import create_app
-from rookery.web.carriers import choose
 from rookery.web.house import House
 from rookery.web.listening import Place
 from rookery.web.server import serve
-from rookery.web.serving import Carrier
 from rookery.web.steps import Step
+from tests.carried import carrier
 from tests.wire.houses import in_memory_site, make_house, make_user
 from tests.wire.slow_routes import slow_routes
 
@@ -51,9 +49,7 @@ STEPS = {
 }
 
 
-async def run(
-    house: House, tokens: MemoryTokens, port: int, carrier: Carrier, farewell: Callable[[], None]
-) -> int:
+async def run(house: House, tokens: MemoryTokens, port: int, farewell: Callable[[], None]) -> int:
     app = create_app(house, slow_routes())
     await make_user(house)
     await tokens.add(KNOWN_TOKEN.token)
@@ -62,7 +58,7 @@ async def run(
         site,
         basis,
         Place("127.0.0.1", port),
-        carrier,
+        carrier(),
         say=lambda address: print(address, flush=True),
         farewell=farewell,
     )
@@ -73,10 +69,9 @@ def main(port: int, trouble: str = "") -> int:
     users = MemoryUsers()
     tokens = MemoryTokens(users)
     house = make_house(log=logger(), steps=STEPS[trouble], users=users, tokens=tokens)
-    carrier = choose(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())
     try:
-        with asyncio.Runner(loop_factory=carrier.new_loop) as runner:
-            return runner.run(run(house, tokens, port, carrier, writer.stop))
+        with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
+            return runner.run(run(house, tokens, port, writer.stop))
     except Complaint as complaint:
         print(complaint, file=sys.stderr)
         return complaint.exit_code
