@@ -1,6 +1,6 @@
 """A UCI engine that plays seeded random moves at once, and misbehaves as often as it is told to.
 
-    python mover.py [--seed N] [--noise] [--misdeed NAME=CHANCE ...]
+    python mover.py [--seed N] [--noise] [--misdeed NAME=CHANCE ...] [bench]
 
 The move depends on the position and the seed alone, unless there is noise. Before a misdeed it says
 `info string misdeed NAME`, so that a test can compare what it did with how its game was scored.
@@ -170,6 +170,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--noise", action="store_true")
     parser.add_argument("--misdeed", nargs="*", default=[])
+    if sys.argv[-1] == "bench":
+        say("1234 nodes 1000000 nps")
+        return
     mover = Mover(parser.parse_args())
     if "stubborn" in mover.misdeeds:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

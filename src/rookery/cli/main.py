@@ -27,6 +27,7 @@ class Command:
 COMMANDS = (
     Command("up", "rookery.cli.up", "start everything on this machine, with an account to log in"),
     Command("serve", "rookery.cli.serve", "start the server"),
+    Command("worker", "rookery.cli.worker", "play for a server on this machine"),
     Command("match", "rookery.cli.match", "play engines against one another on this machine"),
     Command("tune", "rookery.cli.tune", "tune an engine's options by games on this machine"),
     Command("replay", "rookery.cli.replay", "play a recorded game again, find where it differs"),

@@ -1,0 +1,96 @@
+"""`rookery worker`: plays for a server on this machine."""
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from rookery.cli.worker_display import display
+from rookery.cli.worker_settings import worker_settings
+from rookery.cli.worker_start import EXIT_CODES, start
+
+DESCRIPTION = """\
+Asks a server for games, plays them, and tells what came out, until it is stopped. The first Ctrl-C
+finishes what ends within --grace and gives the rest back; the second ends it at once."""
+EPILOG = """\
+With --once the exit code says how it went: 0 played, 3 no work, 4 the run's fault, 5 the server's
+(or its refusal), 6 this machine's. Every flag can stand in the configuration file, with _ for -."""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "worker",
+        help="play for a server on this machine",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    _add_server(parser)
+    _add_machine(parser)
+    _add_life(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("server")
+    group.add_argument("--server", metavar="URL", help="where it is [ROOKERY_SERVER]")
+    group.add_argument("--username", metavar="NAME", help="whose worker this is")
+    # Not the password itself: everybody on a machine can read the words of a command.
+    secret = group.add_mutually_exclusive_group()
+    secret.add_argument("--password-file", metavar="FILE", help="file with the password")
+    secret.add_argument(
+        "--token-file", metavar="FILE", help="file with a worker token, or with NAME:TOKEN"
+    )
+    group.add_argument(
+        "--foreign-server",
+        action="store_true",
+        default=None,
+        help="play for another project's server too, with fastchess",
+    )
+    group.add_argument("--config", type=Path, metavar="FILE", help="instead of the usual file")
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("machine")
+    group.add_argument(
+        "--concurrency",
+        metavar="N",
+        help="cores to play on: auto (physical cores but one), 4, MAX, PHYS-1, MAX/2",
+    )
+    group.add_argument("--memory", metavar="MIB", help="memory to use: auto (all), 8000, MAX/2")
+    group.add_argument("--min-threads", type=int, metavar="N", help="refuse runs with fewer")
+    group.add_argument(
+        "--cache", metavar="DIR", help="sources, nets, books, engines; may be shared"
+    )
+    group.add_argument(
+        "--noisy",
+        action="store_true",
+        default=None,
+        help="other programs use this machine: keep it from runs that need exact times",
+    )
+    group.add_argument("--syzygy", action="append", metavar="DIR", help="tablebases")
+    group.add_argument("--syzygy-men", type=int, metavar="N", help="complete up to so many men")
+    group.add_argument("--fastchess", metavar="FILE", help="for --foreign-server")
+    group.add_argument("--key", metavar="NAME", help="name of the machine, 2 to 8 letters")
+
+
+def _add_life(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("life")
+    group.add_argument("--once", action="store_true", default=None, help="one task, then leave")
+    group.add_argument("--fleet", action="store_true", default=None, help="leave when out of work")
+    group.add_argument("--focus", action="append", metavar="ENGINE", help="these engines first")
+    group.add_argument("--only", action="append", metavar="ENGINE", help="these engines alone")
+    group.add_argument("--grace", type=float, metavar="SECONDS", help="after Ctrl-C (default: 60)")
+    group.add_argument(
+        "--no-update", action="store_true", default=None, help="stay at this version for good"
+    )
+    group.add_argument(
+        "--retry-seconds",
+        type=float,
+        metavar="SECONDS",
+        help="between two attempts to reach the server (default: 15)",
+    )
+
+
+def run(parsed: argparse.Namespace) -> int:
+    settings = worker_settings(vars(parsed), parsed.config)
+    with display() as watch:
+        return EXIT_CODES[asyncio.run(start(settings, watch))]

@@ -1,0 +1,135 @@
+"""Puts a worker together from its settings, and lets it live."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Mapping
+
+from rookery.boundary.offload import Threads
+from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, credentials
+from rookery.worker.engines.bench import bench
+from rookery.worker.engines.workshop import Workshop
+from rookery.worker.fastchess.detection import find
+from rookery.worker.session.backoff import FIRST_SECONDS
+from rookery.worker.session.books import Books
+from rookery.worker.session.conversation import Account, Conversation
+from rookery.worker.session.downloads import ServerDownloads
+from rookery.worker.session.identity import Facts, Identity, Offer, unique_key
+from rookery.worker.session.kit import Kit, Outcome
+from rookery.worker.session.life import Life, Manner
+from rookery.worker.session.preparing import Environment, Preparation
+from rookery.worker.session.reporting import HOUSE, Patience
+from rookery.worker.session.runners import BUILTIN, FASTCHESS
+from rookery.worker.session.stopping import Stop
+from rookery.worker.session.surveying import instance_of, survey
+from rookery.worker.session.transport import HttpTransport
+from rookery.worker.session.watching import Watcher
+from rookery.worker.system import System, ThisSystem
+from rookery.worker.system.allotment import cores, memory_mib
+
+EXIT_CODES = {
+    Outcome.DONE: 0,
+    Outcome.STOPPED: 0,
+    Outcome.IDLE: 3,
+    Outcome.RUN_FAULT: 4,
+    Outcome.SERVER_FAULT: 5,
+    Outcome.MACHINE_FAULT: 6,
+}
+FOR_ENGINES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "SYSTEMROOT", "TMPDIR")
+"""All that engines see of the environment: nothing that could be a secret."""
+_KEY = re.compile(r"[0-9A-Za-z]{2,8}")
+
+
+async def start(settings: WorkerSettings, watch: Watcher) -> Outcome:
+    """Live until the end."""
+    system, threads = ThisSystem(), Threads()
+    stop = Stop(settings.grace)
+    system.on_stop(asyncio.get_running_loop(), stop.ask)
+    try:
+        kit = await put_together(settings, system, stop, threads, watch)
+        preparation = Preparation(kit.workshop, bench, environment_of(os.environ))
+        return await Life(kit, preparation, manner_of(settings)).run()
+    finally:
+        system.release()
+
+
+async def put_together(
+    settings: WorkerSettings,
+    system: System,
+    stop: Stop,
+    threads: Threads,
+    watch: Watcher,
+    look: Callable[[System], Facts] = survey,
+) -> Kit:
+    """Everything a worker works with; raises BadWorkerSetting."""
+    if not settings.server:
+        raise BadWorkerSetting("Which server? Give --server, or answer `rookery worker configure`.")
+    username, password = await threads.io(credentials, settings)
+    talk = Conversation(HttpTransport(settings.server), Account(username, password))
+    folder = settings.cache_folder
+    instance = await threads.io(instance_of, system, folder / "workers")
+    facts = await threads.io(look, system)
+    identity = await threads.io(_identity, settings, username, system, instance, facts)
+    downloads = ServerDownloads(talk, threads)
+    downloads.foreign = settings.foreign_server
+    return Kit(
+        talk=talk,
+        identity=identity,
+        workshop=Workshop(),
+        books=Books(folder / "books", downloads, threads),
+        scratch=folder / "workers" / f"{system.host_name()}-{instance}",
+        stop=stop,
+        threads=threads,
+        watch=watch,
+        nodes=await threads.io(system.numa_nodes),
+        syzygy=settings.syzygy,
+        fastchess=await threads.io(_fastchess, settings),
+        patience=_patience(settings),
+    )
+
+
+def manner_of(settings: WorkerSettings) -> Manner:
+    return Manner(
+        once=settings.once,
+        fleet=settings.fleet,
+        foreign=settings.foreign_server,
+        first_seconds=min(settings.retry_seconds, FIRST_SECONDS),
+    )
+
+
+def environment_of(whole: Mapping[str, str]) -> Environment:
+    return tuple((name, whole[name]) for name in FOR_ENGINES if name in whole)
+
+
+def _identity(
+    settings: WorkerSettings, username: str, system: System, instance: int, facts: Facts
+) -> Identity:
+    if settings.key and not _KEY.fullmatch(settings.key):
+        raise BadWorkerSetting("--key is 2 to 8 letters or digits.")
+    offer = Offer(
+        username=username,
+        concurrency=cores(settings.concurrency, system),
+        memory_mib=memory_mib(settings.memory, system),
+        min_threads=settings.min_threads,
+        noisy=settings.noisy,
+        focus=settings.focus,
+        only=settings.only,
+        syzygy_men=settings.syzygy_men if settings.syzygy else 0,
+    )
+    key = unique_key(system, settings.cache_folder, instance, settings.key)
+    runner = FASTCHESS if settings.foreign_server else BUILTIN
+    return Identity(offer, facts, key, runner=runner)
+
+
+def _fastchess(settings: WorkerSettings) -> str:
+    if not settings.foreign_server:
+        return ""
+    found = find(settings.fastchess)
+    if found is None or not found.is_recent:
+        raise BadWorkerSetting("--foreign-server needs fastchess 1.4 or later on the PATH.")
+    return found.path
+
+
+def _patience(settings: WorkerSettings) -> Patience:
+    attempts = Patience().attempts if settings.foreign_server else HOUSE.attempts
+    return Patience(attempts, settings.retry_seconds)

@@ -1,0 +1,164 @@
+"""The calls of a worker, typed; each blocks until it is answered and belongs into a thread."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from rookery.protocol.decoding import Reader
+from rookery.protocol.encoding import encode
+from rookery.protocol.faults import WireFault
+from rookery.protocol.stats import Stats
+from rookery.protocol.worker import answers, requests
+from rookery.protocol.worker.answers import Answer
+from rookery.protocol.worker.machine import WorkerInfo
+from rookery.worker.session.faults import Refused, Unreachable
+from rookery.worker.session.transport import Transport
+
+A = TypeVar("A", bound=Answer)
+
+
+class SpsaCall(requests.RequestSpsa, frozen=True, gc=False, kw_only=True):
+    """request_spsa as the official worker sends it: with the results so far."""
+
+    stats: Stats
+    spsa: requests.SlotResult | UnsetType = UNSET
+
+
+class UpdateCall(requests.TaskCall, frozen=True, gc=False, kw_only=True):
+    """update_task; a batch of a tune has parts only where the server is one of ours."""
+
+    stats: Stats
+    spsa: requests.SlotResult | UnsetType = UNSET
+    rookery: requests.Provenance | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whose worker it is; a worker token stands where the password goes."""
+
+    username: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskName:
+    """Which task a call is about."""
+
+    run: str
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What an update tells: all results of the task, and what came with the last batch."""
+
+    stats: Stats
+    spsa: requests.SlotResult | UnsetType = UNSET
+    provenance: requests.Provenance | UnsetType = UNSET
+
+    def by(self, provenance: requests.Provenance) -> "Progress":
+        """The same, with how it was played."""
+        return Progress(self.stats, self.spsa, provenance)
+
+
+class Conversation:
+    """With one server."""
+
+    def __init__(self, transport: Transport, account: Account) -> None:
+        self.transport = transport
+        self.account = account
+
+    def version(self) -> answers.VersionAnswer:
+        body = requests.Credentials(self.account.password, requests.Caller(self.account.username))
+        return self._said("/api/request_version", body, answers.VERSION)
+
+    def task(self, info: WorkerInfo) -> answers.TaskAnswer:
+        body = requests.TaskRequest(password=self.account.password, worker_info=info)
+        return self._said("/api/request_task", body, answers.TASK)
+
+    def beat(self, info: WorkerInfo, name: TaskName) -> answers.AliveAnswer:
+        body = requests.TaskCall(
+            password=self.account.password, worker_info=info, run_id=name.run, task_id=name.task
+        )
+        return self._said("/api/beat", body, answers.ALIVE)
+
+    def update(self, info: WorkerInfo, name: TaskName, told: Progress) -> answers.AliveAnswer:
+        body = UpdateCall(
+            password=self.account.password,
+            worker_info=info,
+            run_id=name.run,
+            task_id=name.task,
+            stats=told.stats,
+            spsa=told.spsa,
+            rookery=told.provenance,
+        )
+        return self._said("/api/update_task", body, answers.ALIVE)
+
+    def spsa(
+        self, info: WorkerInfo, name: TaskName, told: Progress, slots: int
+    ) -> answers.SpsaAnswer:
+        """Values for a batch; slots is 0 for the values of an official worker."""
+        body = SpsaCall(
+            password=self.account.password,
+            worker_info=info,
+            run_id=name.run,
+            task_id=name.task,
+            stats=told.stats,
+            spsa=told.spsa,
+            rookery=requests.SpsaWish(slots) if slots else UNSET,
+        )
+        return self._said("/api/request_spsa", body, answers.SPSA)
+
+    def failed(
+        self, info: WorkerInfo, name: TaskName, message: str, more: requests.Failure | UnsetType
+    ) -> None:
+        self._said("/api/failed_task", self._complaint(info, name, message, more), answers.END)
+
+    def stop_run(
+        self, info: WorkerInfo, name: TaskName, message: str, more: requests.Failure | UnsetType
+    ) -> None:
+        self._said("/api/stop_run", self._complaint(info, name, message, more), answers.END)
+
+    def upload_pgn(self, info: WorkerInfo, name: TaskName, packed: bytes) -> None:
+        body = requests.UploadPgn(
+            password=self.account.password,
+            worker_info=info,
+            run_id=name.run,
+            task_id=name.task,
+            pgn=packed,
+        )
+        self._said("/api/upload_pgn", body, answers.END)
+
+    def log(self, info: WorkerInfo, name: TaskName, message: str) -> None:
+        body = requests.WorkerLog(
+            password=self.account.password,
+            worker_info=info,
+            message=message,
+            run_id=name.run,
+            task_id=name.task,
+        )
+        self._said("/api/worker_log", body, answers.END)
+
+    def _complaint(
+        self, info: WorkerInfo, name: TaskName, message: str, more: requests.Failure | UnsetType
+    ) -> requests.FailedTask:
+        return requests.FailedTask(
+            password=self.account.password,
+            worker_info=info,
+            run_id=name.run,
+            task_id=name.task,
+            message=message,
+            rookery=more,
+        )
+
+    def _said(self, path: str, body: object, reader: Reader[A]) -> A:
+        """The answer; raises Refused, or Unreachable where it is none that can be read."""
+        received = self.transport.post(path, encode(body))
+        try:
+            plain = answers.PLAIN.read(received)
+            if plain.error is not UNSET:
+                raise Refused(plain.error)
+            return reader.read(received)
+        except WireFault as fault:
+            raise Unreachable(f"{self.transport.server} gives no usable answer: {fault}") from None

@@ -1,0 +1,65 @@
+"""Files that a worker fetches: from its server, and what the server does not have from GitHub."""
+
+import zipfile
+from pathlib import Path
+
+from rookery.boundary.offload import Threads
+from rookery.worker.session.conversation import Conversation
+from rookery.worker.session.faults import Refused, Unreachable
+
+GITHUB = "https://github.com"
+GITHUB_API = "https://api.github.com/repos"
+BOOKS = f"{GITHUB}/official-stockfish/books/raw/master"
+
+
+class ServerDownloads:
+    """What the workshop and the games need. Files arrive under their name only when whole."""
+
+    def __init__(self, talk: Conversation, threads: Threads) -> None:
+        self._transport = talk.transport
+        self._credentials = (talk.account.username, talk.account.password)
+        self._threads = threads
+        self.foreign = False
+        """Another project's server: it gets no password with a download and has no books."""
+
+    async def net(self, name: str, into: Path) -> None:
+        await self._fetch(f"/api/nn/{name}", into)
+
+    async def binary(self, sha256: str, into: Path) -> None:
+        await self._fetch(f"/api/binary/{sha256}", into)
+
+    async def source(self, repository: str, commit: str, into: Path) -> None:
+        """A zip archive of that commit."""
+        place = repository.rstrip("/")
+        if place.startswith(f"{GITHUB}/"):
+            place = GITHUB_API + place.removeprefix(GITHUB)
+        await self._fetch(f"{place}/zipball/{commit}", into)
+
+    async def book(self, name: str, into: Path) -> None:
+        if not self.foreign:
+            try:
+                await self._fetch(f"/api/book/{name}", into)
+            except Refused:
+                # The server has it not; official books are in one place for everybody.
+                pass
+            else:
+                return
+        pack = into.with_name(f"{name}.zip")
+        await self._fetch(f"{BOOKS}/{name}.zip", pack)
+        await self._threads.io(_unpack, pack, name, into)
+
+    async def _fetch(self, address: str, into: Path) -> None:
+        credentials = None if self.foreign else self._credentials
+        await self._threads.io(self._transport.fetch, address, into, credentials=credentials)
+
+
+def _unpack(pack: Path, name: str, into: Path) -> None:
+    try:
+        with zipfile.ZipFile(pack) as archive:
+            part = into.with_name(f"{name}.part")
+            part.write_bytes(archive.read(name))
+            part.replace(into)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise Unreachable(f"{pack.name} does not hold the book: {error}") from None
+    finally:
+        pack.unlink(missing_ok=True)

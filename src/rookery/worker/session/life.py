@@ -1,0 +1,147 @@
+"""The worker's life: asks for a task, plays it, and asks again until it is told to stop."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from rookery.protocol.worker.answers import House, TaskAnswer, VersionAnswer
+from rookery.worker.session.assignment import Assignment, assignment_of
+from rookery.worker.session.backoff import (
+    FIRST_SECONDS,
+    IDLE_FIRST_SECONDS,
+    IDLE_LONGEST_SECONDS,
+    LONGEST_SECONDS,
+    Backoff,
+)
+from rookery.worker.session.complaining import Complaints
+from rookery.worker.session.conversation import TaskName
+from rookery.worker.session.faults import (
+    CredentialsRefused,
+    ForeignServer,
+    Refused,
+    TaskFailed,
+    Unreachable,
+)
+from rookery.worker.session.kit import Kit, Outcome
+from rookery.worker.session.preparing import Preparation
+from rookery.worker.session.watching import Status
+from rookery.worker.session.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How long the worker stays, and with whom it works."""
+
+    once: bool = False
+    """One task, or the answer that there is none."""
+    fleet: bool = False
+    """Leave as soon as there is no work."""
+    foreign: bool = False
+    first_seconds: float = FIRST_SECONDS
+
+
+Renew = Callable[[House], Awaitable[bool]]
+"""Brings the worker up to what its server offers; whether it must start anew."""
+
+
+class Life:
+    """One worker with one server."""
+
+    def __init__(
+        self, kit: Kit, preparation: Preparation, manner: Manner, renew: Renew | None = None
+    ) -> None:
+        self._kit = kit
+        self._preparation = preparation
+        self._manner = manner
+        self._renew = renew
+        self.renewed = False
+        """Whether it ended because a newer worker is to take its place."""
+        first = manner.first_seconds
+        self._failures = Backoff(first, LONGEST_SECONDS, kit.chance)
+        idle = min(first, IDLE_FIRST_SECONDS)
+        self._idle = Backoff(idle, IDLE_LONGEST_SECONDS, kit.chance)
+
+    async def run(self) -> Outcome:
+        """Until stopped, or as long as the manner says; raises CredentialsRefused."""
+        stop = self._kit.stop
+        while True:
+            outcome = await self._round()
+            if self._is_last(outcome) or stop.asked.is_set():
+                return outcome
+            if await stop.rest(self._wait(outcome)):
+                return Outcome.STOPPED
+
+    def _is_last(self, outcome: Outcome) -> bool:
+        if self.renewed or self._manner.once or outcome is Outcome.STOPPED:
+            return True
+        return self._manner.fleet and outcome is not Outcome.DONE
+
+    def _wait(self, outcome: Outcome) -> float:
+        if outcome is Outcome.DONE:
+            self._failures.reset()
+            self._idle.reset()
+            return 0.0
+        # Another project's server wants idle workers to hold back as much as failing ones.
+        idle = outcome is Outcome.IDLE and self._kit.house
+        seconds = (self._idle if idle else self._failures).seconds()
+        self._kit.watch.show(Status(f"{outcome.value}; asking again in {seconds:.0f} s"))
+        return seconds
+
+    async def _round(self) -> Outcome:
+        try:
+            await self._greet()
+            if self.renewed:
+                return Outcome.DONE
+            task = await self._asked()
+        except (Unreachable, Refused) as error:
+            self._kit.watch.say(str(error))
+            return Outcome.SERVER_FAULT
+        except TaskFailed as failed:
+            self._kit.watch.say(failed.sentence)
+            return Outcome.RUN_FAULT
+        if task is None:
+            return Outcome.IDLE
+        self._kit.watch.say(f"{task.label}: {task.pairs * 2} games of run {task.name.run}")
+        outcome = await Work(self._kit, self._preparation, task).run()
+        self._kit.watch.say(f"{task.label}: {outcome.value}")
+        return outcome
+
+    async def _greet(self) -> None:
+        """Learn whose server it is, and whether it has a newer worker for us."""
+        kit = self._kit
+        kit.watch.show(Status("asking for work"))
+        try:
+            answer: VersionAnswer = await kit.threads.io(kit.talk.version)
+        except Refused as refused:
+            raise CredentialsRefused(kit.talk.transport.server, str(refused)) from None
+        house = answer.rookery
+        if house is UNSET:
+            # A server of ours that is in trouble has only a word of excuse for us.
+            if answer.info is not UNSET:
+                raise Unreachable(answer.info)
+            if not self._manner.foreign:
+                raise ForeignServer(kit.talk.transport.server)
+        kit.identity.house = house is not UNSET
+        if house is not UNSET and self._renew is not None:
+            self.renewed = await self._renew(house)
+
+    async def _asked(self) -> Assignment | None:
+        kit = self._kit
+        answer = await kit.threads.io(kit.talk.task, kit.identity.info)
+        if answer.info is not UNSET and answer.task_waiting is not UNSET:
+            kit.watch.show(Status(answer.info))
+        try:
+            return assignment_of(answer)
+        except TaskFailed as failed:
+            await self._returned(answer, failed)
+            raise
+
+    async def _returned(self, answer: TaskAnswer, failed: TaskFailed) -> None:
+        """A task that makes no sense goes back at once."""
+        kit = self._kit
+        assert answer.run is not UNSET
+        assert answer.task_id is not UNSET
+        name = TaskName(answer.run.id, answer.task_id)
+        complaints = Complaints(kit.talk, kit.identity, name, kit.threads, kit.watch)
+        await complaints.tell(failed, kit.patience)

@@ -1,0 +1,97 @@
+"""Plays the games of one task and has every whole batch reported."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from rookery.boundary.offload import Threads
+from rookery.worker.match.events import Event, GameEnded, PairEnded
+from rookery.worker.match.match import Match
+from rookery.worker.session.assignment import Assignment
+from rookery.worker.session.conversation import Progress
+from rookery.worker.session.gamefile import GameFile, Mishaps
+from rookery.worker.session.ledger import Ledger
+from rookery.worker.session.stopping import Stop, ended, first_of
+from rookery.worker.session.supply import Supply, last_useful
+from rookery.worker.session.watching import Status, Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What the games of a task are followed with."""
+
+    task: Assignment
+    slots: int
+    batch: int
+    whole: bool
+    """Whether only whole batches can be reported."""
+    pair_seconds: float
+    """A first guess."""
+    games: GameFile
+    report: Callable[[Progress], object]
+    tell: Callable[[str], object]
+    lost: asyncio.Event
+    stop: Stop
+    threads: Threads
+    watch: Watcher
+
+
+class Sitting:
+    """One match of a task, followed to its end, to the server's word, or to the owner's."""
+
+    def __init__(self, table: Table, ledger: Ledger, supply: Supply) -> None:
+        self._table = table
+        self._ledger = ledger
+        self._supply = supply
+        self._mishaps = Mishaps()
+        self._began = monotonic()
+
+    async def follow(self, match: Match) -> None:
+        """Until there is nothing more to play, or somebody wants no more."""
+        lost, asked = self._table.lost, self._table.stop.asked
+        async with match:
+            playing = asyncio.create_task(self._take_all(match))
+            try:
+                await first_of(playing, lost, asked)
+                if asked.is_set() and not lost.is_set():
+                    await self._wind_up(playing)
+                if playing.done():
+                    await playing
+            finally:
+                await ended(playing)
+
+    async def _take_all(self, match: Match) -> None:
+        async for event in match:
+            await self._take(event)
+
+    async def _take(self, event: Event) -> None:
+        if isinstance(event, GameEnded):
+            if said := self._mishaps.noted(event):
+                self._table.tell(said)
+            await self._table.threads.io(self._table.games.add, event)
+        elif isinstance(event, PairEnded):
+            if told := self._ledger.add(event.pair):
+                self._table.report(told)
+            self._show("playing")
+
+    async def _wind_up(self, playing: "asyncio.Task[None]") -> None:
+        """Asked to leave: what ends within the grace may end."""
+        table, finished = self._table, self._ledger.finished
+        in_time = int(table.stop.grace_seconds / self._pair_seconds()) * table.slots
+        useful = last_useful(self._supply.given, finished, table.batch, in_time, whole=table.whole)
+        self._supply.stop_at(max(useful, finished))
+        if useful > finished:
+            self._show("finishing the last games")
+            grace = table.stop.grace_seconds
+            await first_of(playing, table.stop.at_once, table.lost, seconds=grace)
+
+    def _pair_seconds(self) -> float:
+        finished = self._ledger.finished
+        spent = monotonic() - self._began
+        guess = self._table.pair_seconds
+        return max(spent * self._table.slots / finished if finished else guess, 1e-3)
+
+    def _show(self, doing: str) -> None:
+        task = self._table.task
+        self._table.watch.show(Status(doing, task.label, self._ledger.total, task.games))

@@ -1,0 +1,162 @@
+"""Whole lives of workers, with a server that stands in for a real one and real engines."""
+
+import base64
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from rookery.protocol.worker.requests import REQUEST_TASK, UPDATE_TASK
+from rookery.worker.session.faults import CredentialsRefused, ForeignServer
+from rookery.worker.session.kit import Outcome
+from rookery.worker.session.stopping import Stop
+from rookery.worker.session.watching import Status
+from tests.workers.lives import live
+from tests.workers.processes import working
+from tests.workers.stand_in import Body, StandIn, games_in, record, stand_in, task
+
+
+def test_a_process_plays_reports_and_sends_the_games(tmp_path: Path) -> None:
+    with stand_in(StandIn(tasks=[task(4, sprt={"batch_size": 1})])) as server:
+        with working(server.address, tmp_path, "--once") as worker:
+            assert worker.ended() == 0, worker.said()
+        assert server.names() == [
+            "request_version",
+            "request_task",
+            "update_task",
+            "update_task",
+            "upload_pgn",
+        ]
+    first, second = server.of("update_task")
+    assert (games_in(first), games_in(second)) == (2, 4)
+    pgn = gzip.decompress(base64.b64decode(server.of("upload_pgn")[0]["pgn"])).decode()
+    assert pgn.count("[Result ") == 4
+
+
+def test_what_is_sent_is_what_a_server_reads(tmp_path: Path) -> None:
+    server = StandIn(tasks=[task(2)], games=2)
+    live(server, tmp_path)
+    asked = REQUEST_TASK.read(json.dumps(server.of("request_task")[0]).encode())
+    told = UPDATE_TASK.read(json.dumps(server.of("update_task")[0]).encode())
+    assert asked.worker_info.rookery
+    assert told.rookery
+    assert told.rookery.runner == "builtin"
+    assert told.worker_info.nps == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("tasks", "outcome", "told"),
+    [
+        ([], Outcome.IDLE, "request_task"),
+        ([task(new_signature="1")], Outcome.RUN_FAULT, "stop_run"),
+        ([task(tc="soon")], Outcome.RUN_FAULT, "failed_task"),
+        ([task(book="none.epd", book_depth="8")], Outcome.MACHINE_FAULT, "failed_task"),
+        ([task(new_record=record() | {"recipe": {}})], Outcome.MACHINE_FAULT, "failed_task"),
+    ],
+)
+def test_a_failure_is_told_to_whom_it_concerns(
+    tasks: list[Body], outcome: Outcome, told: str, tmp_path: Path
+) -> None:
+    server = StandIn(tasks=list(tasks))
+    assert live(server, tmp_path).outcome is outcome
+    assert server.names()[-1] == told
+
+
+def test_a_wrong_bench_names_both_counts(tmp_path: Path) -> None:
+    server = StandIn(tasks=[task(base_signature="77")])
+    live(server, tmp_path)
+    complaint = server.of("stop_run")[0]
+    assert "user expected: 77 but worker got: 1234" in complaint["message"]
+    assert complaint["rookery"]["bench"] == 1234
+
+
+def test_an_unreachable_server_is_its_own_fault(tmp_path: Path) -> None:
+    server = StandIn(answers={"request_task": lambda _: None})
+    assert live(server, tmp_path).outcome is Outcome.SERVER_FAULT
+
+
+def test_wrong_credentials_end_the_worker(tmp_path: Path) -> None:
+    with pytest.raises(CredentialsRefused, match="unknown user"):
+        live(StandIn(greeting={"error": "unknown user"}), tmp_path)
+
+
+def test_a_server_of_others_wants_a_flag(tmp_path: Path) -> None:
+    with pytest.raises(ForeignServer, match="--foreign-server"):
+        live(StandIn(greeting={"version": 325}), tmp_path)
+
+
+def test_a_batch_whose_answer_was_lost_is_sent_again_with_the_same_totals(tmp_path: Path) -> None:
+    def lose_twice(_: Body) -> Body | None:
+        return {"task_alive": False} if len(server.of("update_task")) > 2 else None
+
+    server = StandIn(tasks=[task(2)], answers={"update_task": lose_twice})
+    assert live(server, tmp_path).outcome is Outcome.DONE
+    first, second, third = server.of("update_task")
+    assert first == second == third
+
+
+def test_a_refused_result_ends_the_task_at_once(tmp_path: Path) -> None:
+    server = StandIn(
+        tasks=[task(40, sprt={"batch_size": 1})],
+        answers={"update_task": lambda _: {"error": "no", "task_alive": False}},
+    )
+    assert live(server, tmp_path).outcome is Outcome.MACHINE_FAULT
+    assert len(server.of("update_task")) == 1
+    assert server.names().count("failed_task") == 1
+
+
+def test_the_server_ends_a_task_by_its_answer(tmp_path: Path) -> None:
+    server = StandIn(tasks=[task(4000, sprt={"batch_size": 1})], games=6)
+    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert games_in(server.of("update_task")[-1]) == 6
+    assert "failed_task" not in server.names()
+
+
+def test_a_tune_asks_for_values_before_each_batch(tmp_path: Path) -> None:
+    slot = {
+        "w_params": [{"name": "Infos", "value": 2}],
+        "b_params": [{"name": "Infos", "value": 1}],
+        "sig": 7,
+    }
+    server = StandIn(
+        tasks=[task(4, spsa={}, tc="MT=20000", scaling="off")],
+        answers={"request_spsa": lambda _: {"task_alive": True, "slots": [slot], "sig": 9}},
+    )
+    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert server.names()[2:] == ["request_spsa", "update_task"] * 2
+    assert [body["rookery"] for body in server.of("request_spsa")] == [{"slots": 1}] * 2
+    told = server.of("update_task")
+    assert [games_in(body) for body in told] == [2, 4]
+    assert [body["spsa"]["num_games"] for body in told] == [2, 2]
+    assert told[0]["spsa"]["slots"][0]["sig"] == 7
+
+
+def test_an_engine_that_crashes_loses_that_game_and_is_spoken_of(tmp_path: Path) -> None:
+    crashing = record("--misdeed", "crash=1")
+    server = StandIn(tasks=[task(4, new_record=crashing)])
+    assert live(server, tmp_path).outcome is Outcome.DONE
+    stats = server.of("update_task")[-1]["stats"]
+    assert (stats["losses"], stats["crashes"]) == (4, 4)
+    # The first, the second and the fourth.
+    assert len(server.of("worker_log")) == 3
+
+
+def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_back(
+    tmp_path: Path,
+) -> None:
+    def leave(stop: Stop, status: Status) -> None:
+        if status.doing == "playing" and not stop.asked.is_set():
+            stop.ask()
+
+    server = StandIn(tasks=[task(4000)], games=4000)
+    assert live(server, tmp_path, leave).outcome is Outcome.STOPPED
+    assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
+    assert 2 <= games_in(server.of("update_task")[0]) < 400
+    assert "given back" in server.of("failed_task")[0]["message"]
+
+
+def test_a_fleet_leaves_when_there_is_no_work(tmp_path: Path) -> None:
+    server = StandIn(tasks=[task(2)], games=2)
+    assert live(server, tmp_path, once=False, fleet=True).outcome is Outcome.IDLE
+    assert server.names().count("request_task") == 2

@@ -1,0 +1,1 @@
+"""A worker's life with its server."""

@@ -1,0 +1,60 @@
+"""The heartbeat."""
+
+import threading
+
+from rookery.worker.session.faults import Refused, Unreachable
+from rookery.worker.session.heart import Heart
+
+LIMIT_SECONDS = 30
+
+
+def test_it_beats_when_nothing_else_is_heard() -> None:
+    twice = threading.Semaphore(0)
+
+    def beat() -> bool:
+        twice.release()
+        return True
+
+    with Heart(beat, lambda: None, period=0.0, tick=0.001):
+        assert all(twice.acquire(timeout=LIMIT_SECONDS) for _ in range(2))
+
+
+def test_a_task_that_is_not_alive_is_lost() -> None:
+    lost = threading.Event()
+    with Heart(lambda: False, lost.set, period=0.0, tick=0.001) as heart:
+        assert lost.wait(LIMIT_SECONDS)
+        assert heart.stopped
+
+
+def test_a_refused_beat_ends_the_task() -> None:
+    def refuse() -> bool:
+        raise Refused
+
+    lost = threading.Event()
+    with Heart(refuse, lost.set, period=0.0, tick=0.001):
+        assert lost.wait(LIMIT_SECONDS)
+
+
+def test_an_unheard_beat_is_followed_by_another() -> None:
+    tries = threading.Semaphore(0)
+
+    def fail() -> bool:
+        tries.release()
+        raise Unreachable
+
+    lost = threading.Event()
+    with Heart(fail, lost.set, period=0.0, tick=0.001):
+        assert all(tries.acquire(timeout=LIMIT_SECONDS) for _ in range(3))
+    assert not lost.is_set()
+
+
+def test_a_silent_heart_says_nothing() -> None:
+    beats: list[str] = []
+
+    def beat() -> bool:
+        beats.append("beat")
+        return True
+
+    with Heart(beat, lambda: None, period=1000.0, tick=0.001) as heart:
+        heart.heard()
+    assert beats == []

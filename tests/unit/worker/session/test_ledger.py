@@ -1,0 +1,63 @@
+"""Pairs become batches."""
+
+from rookery.core.results import NOTHING, Results
+from rookery.protocol.stats import stats_of
+from rookery.protocol.worker.requests import SlotResult, SpsaResult
+from rookery.worker.match.job import PairResult
+from rookery.worker.match.record import GameResult, Termination
+from rookery.worker.session.conversation import Progress
+from rookery.worker.session.ledger import GamesLedger, TuneLedger
+
+
+def game(result: str) -> GameResult:
+    return GameResult("w", "b", "", (), (), result, Termination.NORMAL, "")
+
+
+def pair(number: int, first: str = "1-0", second: str = "1/2-1/2") -> PairResult:
+    """By default a win with White and a draw with Black."""
+    return PairResult(number, "new", "base", (game(first), game(second)))
+
+
+def test_a_batch_is_reported_when_it_is_whole() -> None:
+    ledger = GamesLedger(NOTHING, batch_pairs=2)
+    assert ledger.add(pair(0)) is None
+    assert ledger.add(pair(1)) == Progress(stats_of(Results(2, 0, 2, 0, 0, (0, 0, 0, 2, 0))))
+
+
+def test_totals_include_what_was_played_before() -> None:
+    before = Results(1, 1, 0, 0, 0, (0, 0, 1, 0, 0))
+    told = GamesLedger(before, batch_pairs=1).add(pair(0))
+    assert told == Progress(stats_of(Results(2, 1, 1, 0, 0, (0, 0, 1, 1, 0))))
+
+
+def test_what_is_left_over_is_reported_once() -> None:
+    ledger = GamesLedger(NOTHING, batch_pairs=2)
+    ledger.add(pair(0))
+    told = ledger.rest()
+    assert told is not None
+    assert told.stats.results().games == 2
+    assert ledger.rest() is None
+
+
+def test_a_tune_reports_when_all_its_pairs_are_there() -> None:
+    ledger = TuneLedger(NOTHING, 2, (7, 8), joint=9, house=True)
+    assert ledger.add(pair(1)) is None
+    told = ledger.add(pair(0, "0-1", "1-0"))
+    assert told is not None
+    assert told.spsa == SpsaResult(
+        num_games=4,
+        wins=1,
+        losses=2,
+        draws=1,
+        sig=9,
+        slots=(
+            SlotResult(num_games=2, wins=0, losses=2, draws=0, sig=7),
+            SlotResult(num_games=2, wins=1, losses=0, draws=1, sig=8),
+        ),
+    )
+
+
+def test_another_projects_server_hears_of_no_slots() -> None:
+    told = TuneLedger(NOTHING, 1, (9,), joint=9, house=False).add(pair(0))
+    assert told is not None
+    assert type(told.spsa) is SlotResult

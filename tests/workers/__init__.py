@@ -1,0 +1,1 @@
+"""Workers under test: a server that stands in for a real one, and worker processes."""

@@ -1,0 +1,86 @@
+"""A worker's whole life inside the test's own process, with engines in theirs."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rookery.boundary.offload import Threads
+from rookery.cli.worker_settings import WorkerSettings
+from rookery.cli.worker_start import manner_of, put_together
+from rookery.worker.engines.bench import bench
+from rookery.worker.session.identity import Facts
+from rookery.worker.session.kit import Outcome
+from rookery.worker.session.life import Life
+from rookery.worker.session.preparing import Preparation
+from rookery.worker.session.stopping import Stop
+from rookery.worker.session.watching import Status
+from tests.workers.fake_system import FakeSystem
+from tests.workers.stand_in import StandIn, stand_in
+
+FACTS = Facts(
+    system="linux",
+    uname="Linux 6.8.0",
+    linkage=("64bit", "ELF"),
+    python=(3, 11, 7),
+    cpu="Some processor",
+    flags=("avx2",),
+    arch="x86-64-avx2",
+    physical_cores=8,
+    numa=1,
+    tools={"make": "4.3"},
+    compiler="g++",
+    compiler_version=(12, 2, 0),
+    host="fake",
+)
+ENVIRONMENT = (("PATH", os.environ["PATH"]),)
+
+
+@dataclass
+class Heard:
+    """What a worker said and showed; a test may act on what is shown."""
+
+    said: list[str] = field(default_factory=list)
+    on_show: Callable[[Status], object] = lambda _: None
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+    def show(self, status: Status) -> None:
+        self.on_show(status)
+
+
+@dataclass
+class Lived:
+    """How it ended."""
+
+    outcome: Outcome
+    said: list[str]
+
+
+Act = Callable[[Stop, Status], object]
+
+
+def live(
+    server: StandIn, folder: Path, act: Act = lambda _stop, _status: None, **settings: object
+) -> Lived:
+    """One life with a server that stands in; `act` may ask it to stop when it sees a status."""
+    (folder / "password").write_text("secret")
+    with stand_in(server):
+        return asyncio.run(_live(server, folder, act, settings))
+
+
+async def _live(server: StandIn, folder: Path, act: Act, settings: dict[str, object]) -> Lived:
+    wanted = WorkerSettings(
+        server=server.address,
+        username="olga",
+        password_file=str(folder / "password"),
+        cache=str(folder / "cache"),
+        **{"concurrency": "1", "once": True, "retry_seconds": 0.01, **settings},  # type: ignore[arg-type] # as a test says
+    )
+    stop = Stop(wanted.grace)
+    heard = Heard(on_show=lambda status: act(stop, status))
+    kit = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS)
+    life = Life(kit, Preparation(kit.workshop, bench, ENVIRONMENT), manner_of(wanted))
+    return Lived(await life.run(), heard.said)

@@ -1,0 +1,137 @@
+"""A server that stands in for a real one: answers worker calls as told, and remembers them."""
+
+import json
+import shlex
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import chess
+
+Body = dict[str, Any]
+Answer = Callable[[Body], Body | None]
+"""None breaks the connection off, after the call was taken in."""
+
+BENCH = "1234"
+RUN = "0123456789abcdef01234567"
+ROOKERY = {"version": "1", "features": ["spsa_slots"]}
+MOVER = Path(__file__).parents[1] / "engines" / "mover.py"
+
+
+def record(*words: str) -> Body:
+    """The test engine, as a command that is on the machine."""
+    # Without the site module, which takes as long as the rest of a start.
+    place = f"PYTHONPATH={Path(chess.__file__).parents[1]}"
+    command = shlex.join(("env", place, sys.executable, "-S", str(MOVER), *words))
+    return {"name": "Mover", "recipe": {"kind": "installed", "output": command}}
+
+
+def task(games: int = 4, **args: object) -> Body:
+    """An answer to request_task: the test engine against itself."""
+    plain = {
+        "num_games": games,
+        "tc": "N=1",
+        "threads": 1,
+        "new_tag": "patch",
+        "base_tag": "master",
+        "resolved_new": "a" * 40,
+        "resolved_base": "b" * 40,
+        "tests_repo": "https://example.org/engines/mover",
+        "new_signature": BENCH,
+        "base_signature": BENCH,
+        "new_options": "",
+        "base_options": "",
+        "book": "tiny.epd",
+        "book_depth": "0",
+        "draw": {"from_move": 1, "moves": 1, "score": 1000},
+        "new_engine": "Mover",
+        "base_engine": "Mover",
+        "new_record": record(),
+        "base_record": record(),
+    }
+    mine = {"num_games": games, "start": 0}
+    return {"run": {"_id": RUN, "args": plain | args, "my_task": mine}, "task_id": 0}
+
+
+def games_in(body: Body) -> int:
+    """How many games a report counts."""
+    stats: Body = body.get("stats", {})
+    return sum(stats.get(name, 0) for name in ("wins", "losses", "draws"))
+
+
+@dataclass
+class StandIn:
+    """Written by the threads that serve, one call at a time."""
+
+    tasks: list[Body] = field(default_factory=list)
+    greeting: Body = field(default_factory=lambda: {"version": 325, "rookery": ROOKERY})
+    answers: dict[str, Answer] = field(default_factory=dict)
+    calls: list[tuple[str, Body]] = field(default_factory=list)
+    address: str = ""
+    games: int = 4
+    """How many make a task whole."""
+
+    def answer(self, call: str, body: Body) -> Body | None:
+        if call in self.answers:
+            return self.answers[call](body)
+        if call == "request_version":
+            return self.greeting
+        if call == "request_task":
+            return self.tasks.pop(0) if self.tasks else {"task_waiting": False}
+        if call in ("update_task", "beat"):
+            return {"task_alive": not self._is_whole(body)}
+        return {}
+
+    def _is_whole(self, body: Body) -> bool:
+        return games_in(body) >= self.games
+
+    def of(self, call: str) -> list[Body]:
+        """What came with the calls of this name."""
+        return [body for name, body in self.calls if name == call]
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.calls]
+
+
+@contextmanager
+def stand_in(server: StandIn) -> Iterator[StandIn]:
+    """Serves on a port of its own."""
+    lock = threading.Lock()
+
+    class Serving(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            name = self.path.removeprefix("/api/")
+            with lock:
+                server.calls.append((name, body))
+                answer = server.answer(name, body)
+            if answer is None:
+                self.close_connection = True
+                return
+            text = json.dumps(answer | {"duration": 0.001}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Tests read `calls`."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Serving) as http:
+        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        server.address = f"http://127.0.0.1:{http.server_port}"
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()
