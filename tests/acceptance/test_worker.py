@@ -14,11 +14,11 @@ from rookery.worker.session.stopping import Stop
 from rookery.worker.session.watching import Status
 from tests.workers.lives import live
 from tests.workers.processes import working
-from tests.workers.stand_in import Body, StandIn, games_in, record, stand_in, task
+from tests.workers.stand_in import Body, StandIn, fledgling, games_in, record, stand_in, task
 
 
 def test_a_process_plays_reports_and_sends_the_games(tmp_path: Path) -> None:
-    with stand_in(StandIn(tasks=[task(4, sprt={"batch_size": 1})])) as server:
+    with stand_in(StandIn(tasks=[fledgling(4, sprt={"batch_size": 1})])) as server:
         with working(server.address, tmp_path, "--once") as worker:
             assert worker.ended() == 0, worker.said()
         assert server.names() == [

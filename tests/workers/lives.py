@@ -1,7 +1,6 @@
 """A worker's whole life inside the test's own process, with engines in theirs."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,8 @@ from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import WorkerSettings
 from rookery.cli.worker_start import manner_of, put_together
 from rookery.worker.engines.bench import bench
+from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX
+from rookery.worker.engines.workshop import Workshop
 from rookery.worker.session.identity import Facts
 from rookery.worker.session.kit import Outcome
 from rookery.worker.session.life import Life
@@ -34,7 +35,6 @@ FACTS = Facts(
     compiler_version=(12, 2, 0),
     host="fake",
 )
-ENVIRONMENT = (("PATH", os.environ["PATH"]),)
 
 
 @dataclass
@@ -68,10 +68,13 @@ def live(
     """One life with a server that stands in; `act` may ask it to stop when it sees a status."""
     (folder / "password").write_text("secret")
     with stand_in(server):
-        return asyncio.run(_live(server, folder, act, settings))
+        shop = Workshop(folder / "cache", sandbox=NO_SANDBOX)
+        return asyncio.run(_live(server, folder, shop, act, settings))
 
 
-async def _live(server: StandIn, folder: Path, act: Act, settings: dict[str, object]) -> Lived:
+async def _live(
+    server: StandIn, folder: Path, shop: Workshop, act: Act, settings: dict[str, object]
+) -> Lived:
     wanted = WorkerSettings(
         server=server.address,
         username="olga",
@@ -81,6 +84,6 @@ async def _live(server: StandIn, folder: Path, act: Act, settings: dict[str, obj
     )
     stop = Stop(wanted.grace)
     heard = Heard(on_show=lambda status: act(stop, status))
-    kit = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS)
-    life = Life(kit, Preparation(kit.workshop, bench, ENVIRONMENT), manner_of(wanted))
+    kit = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS, shop)
+    life = Life(kit, Preparation(kit.workshop, bench), manner_of(wanted))
     return Lived(await life.run(), heard.said)

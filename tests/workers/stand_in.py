@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import chess
+import msgspec
+
+from rookery.protocol.known_engines import FLEDGLING
 
 Body = dict[str, Any]
 Answer = Callable[[Body], Body | None]
 """None breaks the connection off, after the call was taken in."""
 
 BENCH = "1234"
+FLEDGLING_BENCH = "30939"
 RUN = "0123456789abcdef01234567"
 ROOKERY = {"version": "1", "features": ["spsa_slots"]}
 MOVER = Path(__file__).parents[1] / "engines" / "mover.py"
@@ -56,6 +60,13 @@ def task(games: int = 4, **args: object) -> Body:
     }
     mine = {"num_games": games, "start": 0}
     return {"run": {"_id": RUN, "args": plain | args, "my_task": mine}, "task_id": 0}
+
+
+def fledgling(games: int = 4, **args: object) -> Body:
+    """The bundled engine against itself, which plays in a sandbox too."""
+    own = msgspec.to_builtins(FLEDGLING)
+    bench = {"new_signature": FLEDGLING_BENCH, "base_signature": FLEDGLING_BENCH}
+    return task(games, **{"new_record": own, "base_record": own, "tc": "N=20", **bench, **args})
 
 
 def games_in(body: Body) -> int:

@@ -1,9 +1,8 @@
 """Puts a worker together from its settings, and lets it live."""
 
 import asyncio
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, credentials
@@ -15,9 +14,9 @@ from rookery.worker.session.books import Books
 from rookery.worker.session.conversation import Account, Conversation
 from rookery.worker.session.downloads import ServerDownloads
 from rookery.worker.session.identity import Facts, Identity, Offer, unique_key
-from rookery.worker.session.kit import Kit, Outcome
+from rookery.worker.session.kit import Kit, Maker, Outcome
 from rookery.worker.session.life import Life, Manner
-from rookery.worker.session.preparing import Environment, Preparation
+from rookery.worker.session.preparing import Preparation
 from rookery.worker.session.reporting import HOUSE, Patience
 from rookery.worker.session.runners import BUILTIN, FASTCHESS
 from rookery.worker.session.stopping import Stop
@@ -35,8 +34,6 @@ EXIT_CODES = {
     Outcome.SERVER_FAULT: 5,
     Outcome.MACHINE_FAULT: 6,
 }
-FOR_ENGINES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "SYSTEMROOT", "TMPDIR")
-"""All that engines see of the environment: nothing that could be a secret."""
 _KEY = re.compile(r"[0-9A-Za-z]{2,8}")
 
 
@@ -47,7 +44,8 @@ async def start(settings: WorkerSettings, watch: Watcher) -> Outcome:
     system.on_stop(asyncio.get_running_loop(), stop.ask)
     try:
         kit = await put_together(settings, system, stop, threads, watch)
-        preparation = Preparation(kit.workshop, bench, environment_of(os.environ))
+        kit.identity.sandbox = (await kit.workshop.sandbox()).available
+        preparation = Preparation(kit.workshop, bench)
         return await Life(kit, preparation, manner_of(settings)).run()
     finally:
         system.release()
@@ -60,6 +58,7 @@ async def put_together(
     threads: Threads,
     watch: Watcher,
     look: Callable[[System], Facts] = survey,
+    workshop: Maker | None = None,
 ) -> Kit:
     """Everything a worker works with; raises BadWorkerSetting."""
     if not settings.server:
@@ -75,7 +74,7 @@ async def put_together(
     return Kit(
         talk=talk,
         identity=identity,
-        workshop=Workshop(),
+        workshop=await threads.io(Workshop, folder, downloads) if workshop is None else workshop,
         books=Books(folder / "books", downloads, threads),
         scratch=folder / "workers" / f"{system.host_name()}-{instance}",
         stop=stop,
@@ -95,10 +94,6 @@ def manner_of(settings: WorkerSettings) -> Manner:
         foreign=settings.foreign_server,
         first_seconds=min(settings.retry_seconds, FIRST_SECONDS),
     )
-
-
-def environment_of(whole: Mapping[str, str]) -> Environment:
-    return tuple((name, whole[name]) for name in FOR_ENGINES if name in whole)
 
 
 def _identity(

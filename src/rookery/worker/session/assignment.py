@@ -8,10 +8,10 @@ from rookery.core.plan import Draw, Resign
 from rookery.core.results import NOTHING, Results
 from rookery.core.timecontrol import BadTimeControl, Clock, TimeControl, parse
 from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.known_engines import STOCKFISH
 from rookery.protocol.run_args import TaskArgs
 from rookery.protocol.worker.answers import TaskAnswer
 from rookery.worker.engines.order import Order
-from rookery.worker.engines.stockfish import STOCKFISH_RECORD
 from rookery.worker.match.adjudication import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
 from rookery.worker.match.job import Setup
 from rookery.worker.session.conversation import TaskName
@@ -194,9 +194,9 @@ def _time_control(text: str) -> TimeControl:
 def _record(record: EngineRecord | UnsetType, engine: str | UnsetType) -> EngineRecord:
     if record is not UNSET:
         return record
-    if engine not in (UNSET, STOCKFISH_RECORD.name):
+    if engine not in (UNSET, STOCKFISH.name):
         raise TaskFailed(f"The server says nothing about the engine {engine}.", blame="run")
-    return STOCKFISH_RECORD
+    return STOCKFISH
 
 
 def _signature(found: str | int) -> int | None:

@@ -4,12 +4,11 @@ import zipfile
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
+from rookery.worker.engines.order import NotOffered
 from rookery.worker.session.conversation import Conversation
 from rookery.worker.session.faults import Refused, Unreachable
 
-GITHUB = "https://github.com"
-GITHUB_API = "https://api.github.com/repos"
-BOOKS = f"{GITHUB}/official-stockfish/books/raw/master"
+BOOKS = "https://github.com/official-stockfish/books/raw/master"
 
 
 class ServerDownloads:
@@ -23,17 +22,16 @@ class ServerDownloads:
         """Another project's server: it gets no password with a download and has no books."""
 
     async def net(self, name: str, into: Path) -> None:
-        await self._fetch(f"/api/nn/{name}", into)
+        await self._offered(f"/api/nn/{name}", into)
 
     async def binary(self, sha256: str, into: Path) -> None:
-        await self._fetch(f"/api/binary/{sha256}", into)
+        await self._offered(f"/api/binary/{sha256}", into)
 
     async def source(self, repository: str, commit: str, into: Path) -> None:
-        """A zip archive of that commit."""
-        place = repository.rstrip("/")
-        if place.startswith(f"{GITHUB}/"):
-            place = GITHUB_API + place.removeprefix(GITHUB)
-        await self._fetch(f"{place}/zipball/{commit}", into)
+        """A zip archive, where the repository is the server's own; git fetches the others."""
+        if not repository.startswith(f"{self._transport.server}/"):
+            raise NotOffered
+        await self._offered(f"{repository.rstrip('/')}/zipball/{commit}", into)
 
     async def book(self, name: str, into: Path) -> None:
         if not self.foreign:
@@ -47,6 +45,14 @@ class ServerDownloads:
         pack = into.with_name(f"{name}.zip")
         await self._fetch(f"{BOOKS}/{name}.zip", pack)
         await self._threads.io(_unpack, pack, name, into)
+
+    async def _offered(self, address: str, into: Path) -> None:
+        try:
+            await self._fetch(address, into)
+        except Refused:
+            raise NotOffered from None
+        except Unreachable as error:
+            raise OSError(str(error)) from None
 
     async def _fetch(self, address: str, into: Path) -> None:
         credentials = None if self.foreign else self._credentials

@@ -106,6 +106,7 @@ class Identity:
             focus=offer.focus,
             only=offer.only,
             host=facts.host,
+            sandbox=self.sandbox,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from rookery.boundary.offload import Threads
 from rookery.worker.engines.order import Built, Order
+from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.session.books import Books
 from rookery.worker.session.conversation import Conversation
 from rookery.worker.session.heart import PERIOD_SECONDS
@@ -33,6 +34,8 @@ class Maker(Protocol):
     """The workshop, as far as the session needs it."""
 
     async def make(self, order: Order) -> Built: ...
+
+    async def sandbox(self) -> Sandbox: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from time import monotonic
 from rookery.core.engine import time_factor
 from rookery.protocol.engine_record import EngineRecord, SpeedRecord
 from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Measured
+from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.match.spec import EngineSpec
 from rookery.worker.session.assignment import Assignment, Player
 from rookery.worker.session.faults import TaskFailed, WrongBench
@@ -20,7 +21,6 @@ FRESH_SECONDS = 1800.0
 """How long a measured speed is good for: machines get warm, and their owners busy."""
 
 BenchCall = Callable[..., Awaitable[Measured]]
-Environment = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,10 @@ class Prepared:
 class Preparation:
     """Remembers what programs counted, and for a while how fast they were."""
 
-    def __init__(self, workshop: Maker, bench: BenchCall, environment: Environment) -> None:
+    def __init__(self, workshop: Maker, bench: BenchCall) -> None:
         self._workshop = workshop
         self._bench = bench
-        self._environment = environment
-        self._known: dict[tuple[str, int], tuple[float, Measured]] = {}
+        self._known: dict[tuple[Built, int], tuple[float, Measured]] = {}
 
     async def prepare(self, task: Assignment, slots: int) -> Prepared:
         """Raises TaskFailed, WrongBench among them."""
@@ -51,13 +50,14 @@ class Preparation:
         new = base if task.new.order == task.base.order else await self._made(task.new)
         # Where no clock is scaled the speed is only a figure to show, and one bench is enough.
         measured = await self._checked(task.base, base, slots if task.is_timed else 1)
-        if (new.digest, task.new.order.signature) != (base.digest, task.base.order.signature):
+        if (new, task.new.order.signature) != (base, task.base.order.signature):
             await self._checked(task.new, new, 1)
         _refuse_slow(task.base.order.record, measured.nps, slots)
         factor = time_factor(task.reference_nps, measured.nps) if task.is_timed else 1.0
+        sandbox = await self._workshop.sandbox()
         return Prepared(
-            self._seated(task.new, new, factor),
-            self._seated(task.base, base, factor),
+            _seated(task.new, new, factor, sandbox),
+            _seated(task.base, base, factor, sandbox),
             new.digest,
             base.digest,
             measured.nps,
@@ -80,25 +80,28 @@ class Preparation:
         return found
 
     async def _measured(self, built: Built, record: EngineRecord, slots: int) -> Measured:
-        at, known = self._known.get((built.digest, slots), (0.0, None))
+        at, known = self._known.get((built, slots), (0.0, None))
         if known and monotonic() - at < FRESH_SECONDS:
             return known
         try:
-            found = await self._bench(built, record, slots=slots)
+            sandbox = await self._workshop.sandbox()
+            found = await self._bench(built, record, slots=slots, sandbox=sandbox)
         except BenchFailed as failed:
             raise TaskFailed(failed.sentence, failed.log, "run") from None
-        self._known[built.digest, slots] = (monotonic(), found)
+        self._known[built, slots] = (monotonic(), found)
         return found
 
-    def _seated(self, player: Player, built: Built, factor: float) -> EngineSpec:
-        return EngineSpec(
-            player.name,
-            built.command,
-            (*built.options, *player.options),
-            player.tc.scaled(factor),
-            player.threads,
-            environment=self._environment,
-        )
+
+def _seated(player: Player, built: Built, factor: float, sandbox: Sandbox) -> EngineSpec:
+    """The sandbox gives an engine its few variables; of ours it sees none."""
+    return EngineSpec(
+        player.name,
+        sandbox.playing(built),
+        (*built.options, *player.options),
+        player.tc.scaled(factor),
+        player.threads,
+        environment=built.environment,
+    )
 
 
 def least_nps(speed: SpeedRecord, cores: int) -> float:

@@ -5,8 +5,8 @@ import pytest
 
 from rookery.core.plan import Draw, Resign
 from rookery.core.timecontrol import Clock
+from rookery.protocol.known_engines import STOCKFISH
 from rookery.protocol.worker.answers import TASK
-from rookery.worker.engines.stockfish import STOCKFISH_RECORD
 from rookery.worker.match.adjudication import OFFICIAL
 from rookery.worker.session.assignment import Assignment, assignment_of, batch_pairs, setup_of
 from rookery.worker.session.faults import TaskFailed, Unreachable
@@ -52,7 +52,7 @@ def test_a_task_that_names_no_engine_is_stockfishs() -> None:
         del answer["run"]["args"][name]
     found = read(answer)
     assert found is not None
-    assert found.new.order.record == STOCKFISH_RECORD
+    assert found.new.order.record == STOCKFISH
 
 
 def test_an_engine_without_a_record_goes_back() -> None:
