@@ -111,6 +111,7 @@ class Settings:
     trusted_proxies: tuple[str, ...] = ()
     threadpool_tokens: int = 200
     task_semaphore_size: int = 5
+    event_streams: int = 5000
     cross_approval: bool = False
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
@@ -152,6 +153,7 @@ SETTINGS: Mapping[str, Setting] = {
     "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),
     "threadpool_tokens": Setting(_whole(8, 2000), "threads for blocking work"),
     "task_semaphore_size": Setting(_whole(1, 100), "task requests that may wait for a thread"),
+    "event_streams": Setting(_whole(1, 100_000), "streams of events that may be open at once"),
     "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
     "stop_run_cpu_hours": Setting(
         _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"

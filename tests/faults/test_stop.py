@@ -44,6 +44,15 @@ def test_sigterm_ends_streams_held_threads_and_crossings(tmp_path: Path, round_:
         assert '"event": "stopped"' in server.logged()
 
 
+def test_sigterm_ends_streams_of_events(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server, ExitStack() as stack:
+        wires = [stack.enter_context(server.ask("/api/v1/events")) for _ in range(100)]
+        wait_for(server, "rookery_streams_open 100.0")
+        server.signal(signal.SIGTERM)
+        assert server.wait(STOP_SECONDS) == 0
+        assert read_to_end(wires[0]).endswith(b": the server is stopping\n\n\r\n0\r\n\r\n")
+
+
 def test_an_idle_server_stops_at_once(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         server.signal(signal.SIGTERM)

@@ -2,12 +2,13 @@
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
+from starlette.applications import Starlette
 
 from rookery.boundary.offload import Threads
 from rookery.core.answers import Grant, TaskCall
@@ -42,6 +43,7 @@ class Api:
     back: Back
     clock: HandClock
     tokens: MemoryTokens
+    app: Starlette
 
     @property
     def fleet(self) -> Fleet:
@@ -82,7 +84,11 @@ class Api:
 
 @asynccontextmanager
 async def open_api(
-    *, cross_approval: bool = False, files: Path | None = None, nets_elsewhere: str = ""
+    *,
+    cross_approval: bool = False,
+    files: Path | None = None,
+    nets_elsewhere: str = "",
+    change: Callable[[ApiDesk], ApiDesk] = lambda desk: desk,
 ) -> AsyncIterator[Api]:
     users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
     tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
@@ -90,5 +96,6 @@ async def open_api(
     back = make_back(users=users, tokens=known, threads=threads, clock=clock, log=log, store=store)
     house = make_house(log=log, clock=clock, users=users, back=back, tokens=tokens, files=files)
     desk = replace(house.api, cross_approval=cross_approval, nets_elsewhere=nets_elsewhere)
+    desk = change(desk)
     async with open_site(replace(house, api=desk)) as site:
-        yield Api(site.browser, desk, back, clock, tokens)
+        yield Api(site.browser, desk, back, clock, tokens, site.app)

@@ -29,6 +29,7 @@ from rookery.service.trust import Trust
 from rookery.service.users import Users
 from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
+from rookery.storage.outages import is_outage
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.desk import Desk
 from rookery.web.api.worker.incoming import Machines
@@ -115,6 +116,8 @@ def make_desks(
         bus=bus or Bus(store.reads, basis.log),
         teams=teams,
         privacy=Privacy(engines, teams),
+        event_gate=Gate("events", settings.event_streams),
+        is_outage=is_outage,
         pgns=kept.pgns,
         games=kept.games,
         nets=kept.nets,

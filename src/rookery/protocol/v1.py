@@ -17,6 +17,7 @@ from rookery.protocol.user.runs import ArgsDocument
 Number = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
 Page = Annotated[int, Meta(ge=1, le=10_000_000)]
 PageSize = Annotated[int, Meta(ge=1, le=200)]
+Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 
 BookName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(epd|pgn)\Z")]

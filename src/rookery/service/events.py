@@ -1,6 +1,6 @@
 """The event bus: whoever watches runs is told, after the commit, which of them changed.
 
-    commit --add--> what changed last --at most four times a second--> subscribers
+    commit --add--> what changed last --a few times a second--> subscribers
     a gap ---miss--> rows are asked --^
 
 Theory of operation. The bus keeps for each of the latest runs the number of the commit that changed
@@ -13,7 +13,7 @@ what changed since, and until they have been asked no subscriber moves beyond th
 
 import asyncio
 from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -21,6 +21,8 @@ from rookery.logs import Log, SilentLog
 from rookery.service.fleet.ports import ChangedRuns, FleetReads
 
 PAUSE_SECONDS = 0.25
+LONG_PAUSE_SECONDS = 1.0
+"""For those who watch all runs: each time, every run that plays may have changed."""
 MOST_KEPT = 2_000
 """Runs whose last change is known; who is further behind must look at everything."""
 RETRY_SECONDS = 1.0
@@ -52,7 +54,7 @@ class BusStats:
 
     sequence: int
     subscribers: int
-    flushes: int
+    rounds: int
     gaps: int
     behind: bool
 
@@ -88,6 +90,37 @@ class Subscription:
                 return notice
 
 
+class Pace:
+    """Has something done soon, but not too often."""
+
+    def __init__(self, seconds: float, act: Callable[[set[str]], None]) -> None:
+        self._seconds = seconds
+        self._act = act
+        self._runs: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._next = 0.0
+        self.times = 0
+
+    def soon(self, runs: Iterable[str]) -> None:
+        """Many calls are one."""
+        self._runs.update(runs)
+        if self._runs and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(loop.time(), self._next), self._go)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _go(self) -> None:
+        self._timer = None
+        self._next = asyncio.get_running_loop().time() + self._seconds
+        self.times += 1
+        runs, self._runs = self._runs, set()
+        self._act(runs)
+
+
 class Bus:
     """One per process; the event loop alone uses it."""
 
@@ -105,12 +138,12 @@ class Bus:
         self._missed = asyncio.Event()
         self._missed.set()
         self._behind = True
-        self._waiting: set[str] = set()
-        self._next_flush = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._paces = (
+            Pace(PAUSE_SECONDS, self._wake_those_of),
+            Pace(LONG_PAUSE_SECONDS, self._wake_those_of_all),
+        )
         self._of_all: set[Subscription] = set()
         self._of_one: defaultdict[str, set[Subscription]] = defaultdict(set)
-        self._flushes = 0
         self._gaps = 0
 
     def begin(self, sequence: int) -> None:
@@ -128,7 +161,7 @@ class Bus:
         self._seen = max(self._seen, sequence)
         if not self._behind:
             self._known = self._seen
-        self._flush_soon(changed)
+        self._tell_soon(changed)
 
     def hear(self, after: int, sequence: int, runs: Collection[str] | None) -> None:
         """What another process tells of its commits: those after one, up to another."""
@@ -148,6 +181,11 @@ class Bus:
     def sequence(self) -> int:
         """The last commit up to which nothing was missed."""
         return self._known
+
+    @property
+    def seen(self) -> int:
+        """The last commit that anybody told of."""
+        return self._seen
 
     def since(self, position: int, wanted: Wanted = EVERY_RUN) -> Notice:
         if wanted.run:
@@ -182,12 +220,12 @@ class Bus:
         finally:
             working.cancel()
             await asyncio.wait([working])
-            if self._timer is not None:
-                self._timer.cancel()
+            for pace in self._paces:
+                pace.cancel()
 
     def stats(self) -> BusStats:
         subscribers = len(self._of_all) + sum(map(len, self._of_one.values()))
-        return BusStats(self._known, subscribers, self._flushes, self._gaps, self._behind)
+        return BusStats(self._known, subscribers, self._paces[0].times, self._gaps, self._behind)
 
     def _after(self, position: int) -> Iterator[str]:
         for run, sequence in reversed(self._latest.items()):
@@ -218,26 +256,21 @@ class Bus:
         self._seen = max(self._seen, found.sequence)
         if not self._missed.is_set():
             self._behind, self._known = False, self._seen
-        self._flush_soon(found.runs)
+        self._tell_soon(found.runs)
 
     def _trim(self) -> None:
         while len(self._latest) > self._most:
             _, self._floor = self._latest.popitem(last=False)
 
-    def _flush_soon(self, runs: Iterable[str]) -> None:
-        """Many commits are one notice."""
-        self._waiting.update(runs)
-        if self._waiting and self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(loop.time(), self._next_flush), self._flush)
+    def _tell_soon(self, runs: Collection[str]) -> None:
+        for pace in self._paces:
+            pace.soon(runs)
 
-    def _flush(self) -> None:
-        self._timer = None
-        self._next_flush = asyncio.get_running_loop().time() + PAUSE_SECONDS
-        self._flushes += 1
-        runs, self._waiting = self._waiting, set()
+    def _wake_those_of_all(self, _runs: set[str]) -> None:
         for subscription in self._of_all:
             subscription.wake()
+
+    def _wake_those_of(self, runs: set[str]) -> None:
         for run in runs & self._of_one.keys():
             for subscription in self._of_one[run]:
                 subscription.wake()

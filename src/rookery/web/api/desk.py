@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.core.faults import BadGames, FixedGames, NotApprover, NotYours, OwnRun, RunFault
@@ -38,6 +39,11 @@ NOT_THERE = (UnknownRun, UnknownTask, UnknownBook, UnknownEngine, UnknownTeam)
 NOT_SENSIBLE = (BadGames, FixedGames)
 
 
+def never_an_outage(_error: BaseException) -> bool:
+    """In-memory twins are always there."""
+    return False
+
+
 def unknown_quota() -> QuotaDocument:
     """What is known of GitHub's quota before anybody has asked GitHub for anything."""
     return QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
@@ -67,6 +73,10 @@ class ApiDesk:
     threads: Threads
     clock: Clock
     chance: Chance
+    event_gate: Gate = field(default_factory=lambda: Gate("events", 5000))
+    """How many streams of events may be open at once."""
+    is_outage: Callable[[BaseException], bool] = never_an_outage
+    """Whether an error means that the database is away."""
     around: Surroundings = field(default_factory=Surroundings)
     cross_approval: bool = False
     """Whether an approver's own runs wait for another approver."""

@@ -13,6 +13,7 @@ MOST_PAGES = 10_000_000
 MOST_ROWS = 200
 ORDINARY_ROWS = 50
 LONGEST_NAME = 100
+MOST_COMMITS = 2**63 - 1
 E = TypeVar("E", bound=StrEnum)
 _ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 
@@ -46,6 +47,13 @@ def run_in(query: Mapping[str, str]) -> str:
     if found and not _ID.fullmatch(found):
         raise BadName(name=found[:100], form="24 hex digits")
     return found
+
+
+def after_in(query: Mapping[str, str], last_seen: str) -> int | None:
+    """The number that a reader who comes back brings along by itself, or else `after`."""
+    if last_seen.isdecimal() and last_seen.isascii():
+        return min(int(last_seen[:20]), MOST_COMMITS)
+    return whole(query, "after", least=0, most=MOST_COMMITS) if "after" in query else None
 
 
 def before_in(query: Mapping[str, str]) -> float | None:

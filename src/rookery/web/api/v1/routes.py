@@ -5,6 +5,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.v1.books import BookEndpoints
 from rookery.web.api.v1.engines import EngineEndpoints
+from rookery.web.api.v1.events import EventEndpoints
 from rookery.web.api.v1.evidence import EvidenceEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
@@ -37,6 +38,7 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(f"{ONE}/purge", moves.purge, methods=["POST"]),
         Route(f"{ONE}/delete", moves.delete, methods=["POST"]),
         Route(f"{ONE}/restore", moves.restore, methods=["POST"]),
+        Route(f"{ROOT}/events", EventEndpoints(desk).events, methods=["GET"]),
         Route(f"{ROOT}/tasks", lists.tasks, methods=["GET"]),
         Route(f"{ROOT}/workers", lists.workers, methods=["GET"]),
         Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
