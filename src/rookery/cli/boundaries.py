@@ -97,7 +97,7 @@ def plain_pages(app: Starlette) -> Iterator[str]:
 
 
 async def visit(app: Starlette, path: str) -> None:
-    """One GET, answered in this process and thrown away."""
+    """One GET, answered in this process and thrown away; a stream is left once it began."""
     scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -113,8 +113,10 @@ async def visit(app: Starlette, path: str) -> None:
         "server": ("127.0.0.1", 80),
     }
 
+    said: Iterator[Message] = iter(({"type": "http.request", "body": b"", "more_body": False},))
+
     async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return next(said, {"type": "http.disconnect"})
 
     async def send(_message: Message) -> None:
         """Nobody listens."""

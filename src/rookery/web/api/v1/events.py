@@ -22,10 +22,9 @@ from rookery.protocol.fields import RunId
 from rookery.service.events import FROM_THE_START, Notice, Subscription, Wanted
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.ports import QueueFull, StateLost
-from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import visitor_of
+from rookery.web.api.v1.callers import viewer_of
 from rookery.web.api.v1.news import Item, News
 from rookery.web.faults import Fault, NotFound
 from rookery.web.kit import kit_of
@@ -92,7 +91,7 @@ class EventEndpoints:
 
     async def _reader(self, request: Request) -> Reader:
         """Raises NotFound for a run that is unknown, or not to be known."""
-        viewer = await self._viewer(request)
+        viewer = await viewer_of(request, self._desk.bearers)
         with refusals():
             query = request.query_params
             run_id, user = queries.run_in(query), queries.name_in(query, "user")
@@ -102,18 +101,11 @@ class EventEndpoints:
             raise NotFound
         return Reader(viewer, run_id, user, after, lambda: self._is_welcome(request, viewer))
 
-    async def _viewer(self, request: Request) -> str | None:
-        """A script shows a token, a browser has a session; a worker's token is nobody's here."""
-        bearer = await visitor_of(request, self._desk.bearers)
-        if bearer is None:
-            return session_of(request.scope).user or None
-        return bearer.user.name if Scope.READ in bearer.scopes else None
-
     async def _is_welcome(self, request: Request, viewer: str | None) -> bool:
         """A token may be revoked and a user blocked while the stream is open."""
         session = session_of(request.scope).data
         try:
-            if viewer != await self._viewer(request):
+            if viewer != await viewer_of(request, self._desk.bearers):
                 return False
             standing = kit_of(request).standing
             return not session.user or await standing.holds(session.user, session.mark)
