@@ -2,51 +2,36 @@
 
 import asyncio
 import hashlib
+import io
+import shutil
+import subprocess
 import sys
-from dataclasses import dataclass, field
+import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import (
     BenchRecord,
     EngineRecord,
+    NetRecord,
+    RecipeKind,
     RecipeRecord,
 )
 from rookery.worker.engines.bench import WrongBench, bench
-from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, NotOffered, Order
+from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Order
+from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
 from tests.engines import repositories
 from tests.engines.repositories import Repository
+from tests.engines.shelf import Shelf
 
+SANDBOX = Sandbox(True)
 MAKE = EngineRecord(name="Tiny")
 OURS = EngineRecord(
     name="Fledgling", recipe=RecipeRecord(kind="installed", output="rookery-fledgling")
 )
-
-
-@dataclass(slots=True)
-class Shelf:
-    """Downloads from memory, counted."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-
-    async def net(self, name: str, into: Path) -> None:
-        await self._give(name, into)
-
-    async def binary(self, sha256: str, into: Path) -> None:
-        await self._give(sha256, into)
-
-    async def source(self, repository: str, commit: str, into: Path) -> None:
-        await self._give(f"{repository}@{commit}", into)
-
-    async def _give(self, name: str, into: Path) -> None:
-        if name not in self.files:
-            raise NotOffered
-        self.asked.append(name)
-        await Threads().io(into.write_bytes, self.files[name])
 
 
 @pytest.fixture
@@ -55,11 +40,13 @@ def tiny(tmp_path: Path) -> Repository:
 
 
 def make(cache: Path, order: Order, shelf: Shelf | None = None) -> Built:
-    return asyncio.run(Workshop(cache, shelf).make(order))
+    return asyncio.run(Workshop(cache, shelf, sandbox=SANDBOX).make(order))
 
 
-def order_of(repository: Repository, record: EngineRecord = MAKE, **more: object) -> Order:
-    return Order(record, repository.commit, repository.url, **more)  # type: ignore[arg-type]  # fields by name
+def order_of(
+    repository: Repository, record: EngineRecord = MAKE, nets: tuple[str, ...] = ()
+) -> Order:
+    return Order(record, repository.commit, repository.url, nets=nets)
 
 
 def failure(cache: Path, order: Order, shelf: Shelf | None = None) -> BuildFailed:
@@ -117,3 +104,117 @@ def test_a_program_that_is_no_engine_is_the_runs_fault(tmp_path: Path) -> None:
     assert "no UCI engine" in failed.sentence
     assert "hello" in failed.log
     assert failed.whose == "run"
+
+
+def recipe(kind: RecipeKind, **more: object) -> EngineRecord:
+    return msgspec.convert({"name": "Tiny", "recipe": {"kind": kind, **more}}, EngineRecord)
+
+
+def bench_of(built: Built, record: EngineRecord = MAKE) -> int:
+    return asyncio.run(bench(built, record, slots=1)).nodes
+
+
+def test_an_engine_is_built_in_stockfishs_way_with_its_net_fetched_before(tmp_path: Path) -> None:
+    name, data = net(b"weights")
+    repository = repositories.stockfish(tmp_path / "fish", name)
+    record = msgspec.structs.replace(recipe("stockfish"), nets=NetRecord(use="embedded"))
+    built = make(tmp_path / "cache", order_of(repository, record, (name,)), Shelf({name: data}))
+    assert bench_of(built) == 4242
+
+
+def test_an_engine_is_built_by_cmake(tmp_path: Path) -> None:
+    repository = repositories.cmake(tmp_path / "tiny")
+    assert bench_of(make(tmp_path / "cache", order_of(repository, recipe("cmake")))) == 4242
+
+
+def test_an_engine_is_built_by_cargo_or_the_machine_has_none(tmp_path: Path) -> None:
+    order = order_of(repositories.cargo(tmp_path / "tiny"), recipe("cargo"))
+    if shutil.which("cargo"):
+        assert bench_of(make(tmp_path / "cache", order)) == 4242
+    else:
+        assert (
+            failure(tmp_path / "cache", order).sentence == "cargo is not installed on this machine."
+        )
+
+
+def test_an_engine_is_built_by_its_own_commands(tmp_path: Path, tiny: Repository) -> None:
+    record = recipe("commands", commands=["cc -O1 -DBENCH=7 tiny.c -o made"], output="made")
+    assert bench_of(make(tmp_path / "cache", order_of(tiny, record))) == 7
+
+
+def test_the_servers_archive_serves_as_a_source(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("tiny-1/Makefile", repositories.OPENBENCH_MAKEFILE)
+        archive.writestr("tiny-1/tiny.c", repositories.TINY)
+    source = Repository("https://rookery.example/src/tiny", "0" * 40)
+    shelf = Shelf({f"{source.url}@{source.commit}": packed.getvalue()})
+    assert bench_of(make(tmp_path / "cache", order_of(source), shelf)) == 4242
+
+
+def test_submodules_come_with_the_commit(tmp_path: Path, tiny: Repository) -> None:
+    outer = tmp_path / "outer"
+    repositories.repository(outer, {"README": "see inner"})
+    allowed = ("-c", "protocol.file.allow=always")
+    repositories.git(outer, *allowed, "submodule", "add", "--quiet", tiny.url, "inner")
+    source = Repository(str(outer), repositories.commit(outer))
+    built = make(tmp_path / "cache", order_of(source, recipe("make", directory="inner")))
+    assert bench_of(built) == 4242
+
+
+def test_several_nets_reach_the_build_by_its_variables(tmp_path: Path, tiny: Repository) -> None:
+    first, second = net(b"first"), net(b"second")
+    record = msgspec.structs.replace(
+        MAKE, nets=NetRecord(use="build_variable", name="EVALFILE,BIG")
+    )
+    order = order_of(tiny, record, (first[0], second[0]))
+    built = make(tmp_path / "cache", order, Shelf(dict((first, second))))
+    assert first[0] in subprocess.check_output((*built.command, "bench"), text=True)
+
+
+def test_nets_of_any_name_are_handed_over_by_uci_option(tmp_path: Path, tiny: Repository) -> None:
+    data = b"weights of any name"
+    name = f"{hashlib.sha256(data).hexdigest()}.bin"
+    record = msgspec.structs.replace(MAKE, nets=NetRecord(use="uci_option", name="EvalFile"))
+    built = make(tmp_path / "cache", order_of(tiny, record, (name,)), Shelf({name: data}))
+    ((option, path),) = built.options
+    assert (option, Path(path).read_bytes()) == ("EvalFile", data)
+    assert Path(path) in built.readable
+
+
+def test_a_net_with_another_content_than_its_name_says_is_refused(tmp_path: Path) -> None:
+    name, _ = net(b"right")
+    failed = failure(tmp_path, Order(OURS, "", "", nets=(name,)), Shelf({name: b"wrong"}))
+    assert "another content" in failed.sentence
+
+
+def test_a_build_is_kept_and_taken_again(tmp_path: Path, tiny: Repository) -> None:
+    order = order_of(tiny)
+    first = make(tmp_path / "cache", order)
+    shutil.rmtree(tiny.url)
+    assert make(tmp_path / "cache", order) == first
+
+
+def test_a_spoilt_program_in_the_cache_is_built_again(tmp_path: Path, tiny: Repository) -> None:
+    first = make(tmp_path / "cache", order_of(tiny))
+    Path(first.command[0]).write_bytes(b"spoilt")
+    second = make(tmp_path / "cache", order_of(tiny))
+    assert bench_of(second) == 4242
+
+
+def test_two_workers_at_one_cache_build_once(tmp_path: Path) -> None:
+    source = repositories.repository(tmp_path / "tiny", {"tiny.c": repositories.TINY})
+    # The moment of the build is part of the program.
+    stamp = "cc tiny.c -DBENCH=1$(date +%N) -o made"
+    order = order_of(source, recipe("commands", commands=[stamp], output="made"))
+
+    async def both() -> list[Built]:
+        shops = [Workshop(tmp_path / "cache", sandbox=SANDBOX) for _ in range(2)]
+        return await asyncio.gather(*(shop.make(order) for shop in shops))
+
+    assert len(set(asyncio.run(both()))) == 1
+
+
+def net(data: bytes) -> tuple[str, bytes]:
+    """A net by the name that tells the head of its hash."""
+    return f"nn-{hashlib.sha256(data).hexdigest()[:12]}.nnue", data

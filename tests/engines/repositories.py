@@ -52,3 +52,73 @@ def git(folder: Path, *words: str) -> str:
 
 def openbench(folder: Path) -> Repository:
     return repository(folder, {"Makefile": OPENBENCH_MAKEFILE, "tiny.c": TINY})
+
+
+STOCKFISH_MAKEFILE = """\
+EXE = stockfish
+NET = {net}
+profile-build: net
+\t$(COMPCXX) -x c++ -fpermissive -w -O1 -DARCH_$(subst -,_,$(ARCH)) \
+\t\t-DEVALFILE='"$(NET)"' -o $(EXE) tiny.c
+net:
+\t@test -f $(NET) || (echo "no net, and no network to fetch it" && false)
+build: profile-build
+.PHONY: net build profile-build
+"""
+
+CMAKE_LISTS = """\
+cmake_minimum_required(VERSION 3.13)
+project(tiny C)
+add_executable(tiny tiny.c)
+"""
+
+CARGO_TOML = """\
+[package]
+name = "tiny"
+version = "0.1.0"
+edition = "2021"
+"""
+CARGO_LOCK = """\
+version = 3
+
+[[package]]
+name = "tiny"
+version = "0.1.0"
+"""
+RUST = """\
+use std::io::BufRead;
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("bench") {
+        println!("4242 nodes 1000000 nps");
+        return;
+    }
+    for line in std::io::stdin().lock().lines() {
+        match line.unwrap().split(' ').next() {
+            Some("uci") => println!("id name Tiny\\nuciok"),
+            Some("isready") => println!("readyok"),
+            Some("go") => println!("bestmove g1f3"),
+            Some("quit") => return,
+            _ => (),
+        }
+    }
+}
+"""
+
+
+def stockfish(folder: Path, net: str) -> Repository:
+    """Named by its header as Stockfish's net is, and not to be built without it."""
+    files = {
+        "src/Makefile": STOCKFISH_MAKEFILE.format(net=net),
+        "src/evaluate.h": f'#define EvalFileDefaultName "{net}"\n',
+        "src/tiny.c": TINY,
+    }
+    return repository(folder, files)
+
+
+def cmake(folder: Path) -> Repository:
+    return repository(folder, {"CMakeLists.txt": CMAKE_LISTS, "tiny.c": TINY})
+
+
+def cargo(folder: Path) -> Repository:
+    files = {"Cargo.toml": CARGO_TOML, "Cargo.lock": CARGO_LOCK, "src/main.rs": RUST}
+    return repository(folder, files)

@@ -13,15 +13,15 @@ from rookery.boundary.offload import Threads
 from rookery.worker.engines import sessions
 from rookery.worker.engines.cache import size_of
 from rookery.worker.engines.order import BuildFailed, Whose
-from rookery.worker.engines.output import Output
+from rookery.worker.engines.output import Output, tells_of_full_disk
 from rookery.worker.engines.programs import Program, TooLong, ending, run
 from rookery.worker.engines.recipes import Plan, Step
 from rookery.worker.engines.sandbox.sandbox import Sandbox
 
 SECONDS = 1800.0
+MARK = "ROOKERY_BUILD"
 MOST_SCRATCH = 20 * 2**30
 WATCH_SECONDS = 2.0
-_DISK_FULL = ("No space left on device", "Disk quota exceeded")
 _NO_NETWORK = ("Could not resolve host", "Temporary failure in name resolution")
 _ENDED = "rookery: ended, because "
 _NOT_PROGRAMS = (".sh", ".py", ".so", ".a", ".o", ".d", ".dylib", ".dll")
@@ -38,6 +38,11 @@ class Site:
     readable: tuple[Path, ...] = ()
     seconds: float = SECONDS
     most_bytes: int = MOST_SCRATCH
+
+    @property
+    def mark(self) -> str:
+        """Among the environment of all that a build starts: a name that nothing else has."""
+        return f"{MARK}={self.scratch}"
 
     @property
     def tree(self) -> Path:
@@ -76,7 +81,7 @@ async def _carry_out(step: Step, site: Site, name: str, output: Output, seconds:
         folder=step.folder,
         scratch=site.scratch,
         readable=site.readable,
-        environment={**site.environment, **step.environment},
+        environment={**site.environment, **step.environment, MARK: str(site.scratch)},
         network=step.network,
     )
     try:
@@ -104,7 +109,7 @@ async def _watched(program: Program, site: Site, output: Output) -> int:
         running.cancel()
         await asyncio.wait((running,))
         if not site.sandbox.available:
-            await site.threads.io(_end_all, started)
+            await site.threads.io(_end_all, started, site.mark)
 
 
 def _excess(site: Site, started: list[int]) -> str:
@@ -112,14 +117,14 @@ def _excess(site: Site, started: list[int]) -> str:
         return f"more than {site.most_bytes / 2**30:.1f} GiB of disk"
     if site.sandbox.available:
         return ""
-    running = sum(len(sessions.members(session)) for session in started)
+    running = sum(len(sessions.members(session, site.mark)) for session in started)
     most = site.sandbox.build_processes
     return f"more than {most} processes" if running > most else ""
 
 
-def _end_all(started: list[int]) -> None:
+def _end_all(started: list[int], mark: str) -> None:
     for session in started:
-        sessions.end(session)
+        sessions.end(session, mark)
 
 
 def _failure(step: Step, name: str, code: int, log: str) -> BuildFailed:
@@ -128,7 +133,7 @@ def _failure(step: Step, name: str, code: int, log: str) -> BuildFailed:
 
 
 def _reason(step: Step, code: int, log: str) -> tuple[str, Whose]:
-    if any(words in log for words in _DISK_FULL):
+    if tells_of_full_disk(log):
         return "the disk is full", "machine"
     if step.network and any(words in log for words in _NO_NETWORK):
         return "the network can't be reached", "machine"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.worker.engines.order import BuildFailed, Whose
-from rookery.worker.engines.output import Output
+from rookery.worker.engines.output import Output, tells_of_full_disk
 from rookery.worker.engines.programs import Program, TooLong, ending, run
 
 SECONDS = 900.0
@@ -66,11 +66,10 @@ class Git:
 
     async def _must(self, *words: str) -> None:
         if code := await self._git(*words):
-            raise BuildFailed(
-                f"The source could not be fetched: git {words[0]} ended with {ending(code)}.",
-                self._output.text,
-                _whose(self._output.text),
-            )
+            log = self._output.text
+            full = tells_of_full_disk(log)
+            why = "the disk is full" if full else f"git {words[0]} ended with {ending(code)}"
+            raise BuildFailed(f"The source could not be fetched: {why}.", log, _whose(log))
 
     async def _git(self, *words: str) -> int:
         self._output.line(f"$ git {' '.join(words)}")

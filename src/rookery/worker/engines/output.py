@@ -37,3 +37,8 @@ class Output:
         if extra > 0:
             del self._tail[:extra]
             self._left_out += extra
+
+
+def tells_of_full_disk(log: str) -> bool:
+    """Programs have one way to say it."""
+    return "No space left on device" in log or "Disk quota exceeded" in log

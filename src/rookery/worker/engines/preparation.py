@@ -36,7 +36,12 @@ def prepare(
     if owner:
         _give(scratch, owner)
     return Circumstances(
-        tree, compiler, named, usable_processors(), (folder / "Cargo.toml").is_file()
+        tree,
+        compiler,
+        named,
+        usable_processors(),
+        has_cargo=(folder / "Cargo.toml").is_file(),
+        is_locked=(folder / "Cargo.lock").is_file(),
     )
 
 

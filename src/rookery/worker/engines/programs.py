@@ -5,8 +5,8 @@ import contextlib
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import Callable, Mapping
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from rookery.worker.engines.output import Output
 
 CHUNK_BYTES = 65_536
 LAST_WORDS_SECONDS = 0.2
+"""A child of the program may hold its pipe for ever; what lies in it is read, no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,49 +38,61 @@ async def run(
 
     It leads a session of its own, whose number `started` is told.
     """
-    process = await asyncio.create_subprocess_exec(
+    with _listening(output) as (pipe, silence):
+        try:
+            process = await _start(program, pipe)
+        finally:
+            os.close(pipe)
+        if started:
+            started(process.pid)
+        try:
+            async with asyncio.timeout(program.seconds):
+                code = await process.wait()
+                await asyncio.wait((silence,), timeout=LAST_WORDS_SECONDS)
+                return code
+        except TimeoutError:
+            raise TooLong from None
+        finally:
+            await _end(process)
+
+
+@contextlib.contextmanager
+def _listening(output: Output) -> Iterator[tuple[int, asyncio.Future[None]]]:
+    """A pipe to write to, and when nobody will any more.
+
+    The loop's own pipes would not let a program end before everyone who holds them has.
+    """
+    loop = asyncio.get_running_loop()
+    silence: asyncio.Future[None] = loop.create_future()
+    hears, tells = os.pipe()
+    os.set_blocking(hears, False)
+
+    def hear() -> None:
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(hears, CHUNK_BYTES)
+            output.add(data)
+            if not data:
+                loop.remove_reader(hears)
+                silence.set_result(None)
+
+    loop.add_reader(hears, hear)
+    try:
+        yield tells, silence
+    finally:
+        loop.remove_reader(hears)
+        os.close(hears)
+
+
+async def _start(program: Program, pipe: int) -> Process:
+    return await asyncio.create_subprocess_exec(
         *program.command,
         stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=STDOUT,
+        stdout=pipe,
+        stderr=pipe,
         cwd=program.folder,
         env=dict(program.environment),
         start_new_session=True,
     )
-    if started:
-        started(process.pid)
-    try:
-        async with asyncio.timeout(program.seconds):
-            await _drain(process, output)
-            return await process.wait()
-    except TimeoutError:
-        raise TooLong from None
-    finally:
-        await _end(process)
-
-
-async def _drain(process: Process, output: Output) -> None:
-    assert process.stdout is not None
-    ended = asyncio.create_task(process.wait())
-    try:
-        while True:
-            reading = asyncio.create_task(process.stdout.read(CHUNK_BYTES))
-            await asyncio.wait((reading, ended), return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                await _give_up(reading)
-            if reading.cancelled() or not (data := reading.result()):
-                return
-            output.add(data)
-    finally:
-        ended.cancel()
-
-
-async def _give_up(reading: "asyncio.Task[bytes]") -> None:
-    """A child of it may hold the pipe for ever; what lies in it is read, no more."""
-    await asyncio.wait((reading,), timeout=LAST_WORDS_SECONDS)
-    if not reading.done():
-        reading.cancel()
-        await asyncio.wait((reading,))
 
 
 async def _end(process: Process) -> None:

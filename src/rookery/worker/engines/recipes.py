@@ -22,6 +22,9 @@ class Circumstances:
     """By build variable."""
     jobs: int = 1
     has_cargo: bool = False
+    """Whether the folder is a package of Rust."""
+    is_locked: bool = False
+    """Whether that package says which versions it wants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def _make(recipe: RecipeRecord, found: Circumstances) -> Plan:
     words += _compiler_variable(found.compiler)
     words += _settings({**{name: str(path) for name, path in found.nets}, **recipe.variables})
     # Makefiles of engines in Rust call cargo, which must have its packages before.
-    fetching = _cargo_fetch(folder) if found.has_cargo else ()
+    fetching = _cargo_fetch(folder, found) if found.has_cargo else ()
     offline = {"CARGO_NET_OFFLINE": "true"} if fetching else {}
     output = (folder / recipe.output,) if recipe.output else ()
     programs = (*output, folder / PROGRAM, folder / f"{PROGRAM}.exe")
@@ -104,12 +107,12 @@ def _cargo(recipe: RecipeRecord, found: Circumstances) -> Plan:
     programs = tuple(release / name for name in (recipe.output, recipe.target) if name) + tuple(
         folder / name for name in (recipe.output,) if name
     )
-    steps = (*_cargo_fetch(folder), Step((*words, *target), folder, environment))
+    steps = (*_cargo_fetch(folder, found), Step((*words, *target), folder, environment))
     return Plan(steps, programs, (release, found.tree / "target" / "release"))
 
 
-def _cargo_fetch(folder: Path) -> tuple[Step, ...]:
-    locked = ("--locked",) if (folder / "Cargo.lock").exists() else ()
+def _cargo_fetch(folder: Path, found: Circumstances) -> tuple[Step, ...]:
+    locked = ("--locked",) if found.is_locked else ()
     return (Step(("cargo", "fetch", *locked), folder, network=True),)
 
 

@@ -105,7 +105,7 @@ def folders_of(tools: Iterable[Tool]) -> tuple[Path, ...]:
     found = {path.parent for path in places}
     found |= {path.parent.parent for path in places if _is_unpacked(path)}
     rust = rust_home()
-    return (*found, rust) if rust else tuple(found)
+    return (*found, rust) if rust and rust.is_dir() else tuple(found)
 
 
 def _is_unpacked(program: Path) -> bool:
@@ -118,7 +118,7 @@ def _is_unpacked(program: Path) -> bool:
 def rust_home() -> Path | None:
     """Where rustup keeps its compilers; cargo's own folder holds secrets and is not given."""
     home = _home()
-    return home / ".rustup" if home and (home / ".rustup").is_dir() else None
+    return home / ".rustup" if home else None
 
 
 def _home() -> Path | None:

@@ -1,0 +1,30 @@
+"""Downloads from memory, counted."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rookery.boundary.offload import Threads
+from rookery.worker.engines.order import NotOffered
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Files by name; a source's name is `repository@commit`."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    async def net(self, name: str, into: Path) -> None:
+        await self._give(name, into)
+
+    async def binary(self, sha256: str, into: Path) -> None:
+        await self._give(sha256, into)
+
+    async def source(self, repository: str, commit: str, into: Path) -> None:
+        await self._give(f"{repository}@{commit}", into)
+
+    async def _give(self, name: str, into: Path) -> None:
+        if name not in self.files:
+            raise NotOffered
+        self.asked.append(name)
+        await Threads().io(into.write_bytes, self.files[name])

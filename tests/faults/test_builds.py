@@ -1,0 +1,168 @@
+"""Builds that go wrong: a clear sentence, the log that matters, and nothing left behind."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.sandbox.sandbox import Sandbox
+from rookery.worker.engines.workshop import Workshop
+from tests.engines import repositories
+
+SANDBOX = Sandbox(True, build_processes=30)
+PLAIN = Sandbox(False, build_processes=30)
+BOTH = pytest.mark.parametrize("sandbox", [SANDBOX, PLAIN], ids=["sandbox", "plain"])
+SECRET = "Saquoh6eeP"
+
+
+def commands(*lines: str, **more: object) -> EngineRecord:
+    recipe = {"kind": "commands", "commands": lines, "output": "made", **more}
+    return msgspec.convert({"name": "Tiny", "recipe": recipe}, EngineRecord)
+
+
+def failure(
+    folder: Path, record: EngineRecord, sandbox: Sandbox = SANDBOX, seconds: float = 60.0
+) -> BuildFailed:
+    source = repositories.repository(folder / "tiny", {"tiny.c": repositories.TINY})
+    workshop = Workshop(folder / "cache", sandbox=sandbox, seconds=seconds)
+    with pytest.raises(BuildFailed) as failed:
+        asyncio.run(workshop.make(Order(record, source.commit, source.url)))
+    assert not list((folder / "cache" / "scratch").iterdir())
+    return failed.value
+
+
+def running(mark: str) -> list[Path]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes():
+                found.append(path)
+        except OSError:
+            continue
+    return found
+
+
+@BOTH
+def test_a_build_that_fails_shows_the_compilers_words(tmp_path: Path, sandbox: Sandbox) -> None:
+    failed = failure(tmp_path, commands("cc -include no-such-header.h tiny.c"), sandbox)
+    assert failed.sentence == "Tiny could not be built: sh ended with exit code 1."
+    assert "no-such-header.h" in failed.log
+    assert failed.whose == "run"
+
+
+@BOTH
+def test_a_build_that_hangs_is_ended_with_all_it_started(tmp_path: Path, sandbox: Sandbox) -> None:
+    hanging = f"trap '' TERM; setsid sh -c 'sleep 600 # {tmp_path}' & sleep 600 # {tmp_path}"
+    failed = failure(tmp_path, commands(hanging), sandbox, seconds=1.0)
+    assert failed.sentence == "Tiny could not be built within 1 s."
+    assert not running(str(tmp_path))
+
+
+def test_a_flood_of_output_is_cut_in_the_middle(tmp_path: Path) -> None:
+    flood = "echo the head; yes | head -c 100000000; echo the tail; false"
+    failed = failure(tmp_path, commands(flood))
+    assert "\nthe head\n" in failed.log
+    assert "\nthe tail\n" in failed.log
+    assert "bytes left out" in failed.log
+    assert len(failed.log) < 1_100_000
+
+
+@BOTH
+def test_a_build_that_forks_without_end_is_put_out(tmp_path: Path, sandbox: Sandbox) -> None:
+    bomb = f"i=0; while [ $i -lt 200 ]; do sleep 100 & i=$((i+1)); done; wait # {tmp_path}"
+    failed = failure(tmp_path, commands(bomb), sandbox)
+    assert "more than 30 processes" in failed.sentence
+    assert not running(str(tmp_path))
+
+
+def test_a_build_has_no_network_and_sees_nobodys_files(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(SECRET)
+    spying = f"cat {tmp_path}/secret; cat /etc/hostname; cat /proc/net/dev; ls {tmp_path}; false"
+    failed = failure(tmp_path, commands(spying))
+    assert SECRET not in failed.log
+    assert "lo:" in failed.log
+    assert "eth" not in failed.log
+    assert "cat: /etc/hostname: No such file" in failed.log
+
+
+def test_a_missing_compiler_is_the_machines_fault(tmp_path: Path) -> None:
+    record = commands("true", compilers=["no-such-cc>=3", "neither-this"])
+    with pytest.raises(BuildFailed, match="none of no-such-cc 3 or newer, neither-this") as failed:
+        asyncio.run(Workshop(tmp_path).make(Order(record, "0" * 40, "/nowhere")))
+    assert failed.value.whose == "machine"
+
+
+def test_a_commit_that_is_not_there_is_the_runs_fault(tmp_path: Path) -> None:
+    source = repositories.openbench(tmp_path / "tiny")
+    order = Order(EngineRecord(name="Tiny"), "0" * 40, source.url)
+    with pytest.raises(BuildFailed, match="could not be fetched") as failed:
+        asyncio.run(Workshop(tmp_path / "cache").make(order))
+    assert failed.value.whose == "run"
+
+
+def test_a_program_that_was_not_made_is_missed(tmp_path: Path) -> None:
+    failed = failure(tmp_path, commands("true"))
+    assert failed.sentence == "Tiny was built, but there is no program made."
+
+
+MAKING = """
+import asyncio, sys
+from pathlib import Path
+from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.sandbox.sandbox import Sandbox
+from rookery.worker.engines.workshop import Workshop
+try:
+    order = Order(EngineRecord(name="Tiny"), sys.argv[2], sys.argv[3])
+    workshop = Workshop(Path(sys.argv[1]), sandbox=Sandbox(True))
+    print(asyncio.run(workshop.make(order)).digest)
+except BuildFailed as failed:
+    print(failed.whose, failed.sentence)
+"""
+
+
+def made_on(mounting: str, cache: Path, source: repositories.Repository) -> str:
+    """Make the engine where the cache's disk is what the mount command makes it."""
+    cache.mkdir(exist_ok=True)
+    script = f'{mounting} && exec "$@"'
+    python = (sys.executable, "-c", MAKING, str(cache), source.commit, source.url)
+    ended = subprocess.run(
+        ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", *python),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout.strip()
+
+
+def test_a_full_disk_is_the_machines_trouble(tmp_path: Path) -> None:
+    source = repositories.openbench(tmp_path / "tiny")
+    cache = tmp_path / "cache"
+    said = made_on(f"mount -t tmpfs -o size=16k tmpfs {cache}", cache, source)
+    assert said.startswith("machine ")
+    assert "full" in said
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    source = repositories.openbench(tmp_path / "tiny")
+    cache = tmp_path / "cache"
+    said = made_on(f"mount -t tmpfs -o ro tmpfs {cache}", cache, source)
+    assert said == f"machine The cache {cache} can't be written to."
+
+
+def test_a_program_is_taken_from_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    source = repositories.openbench(tmp_path / "tiny")
+    cache = tmp_path / "cache"
+    order = Order(EngineRecord(name="Tiny"), source.commit, source.url)
+    built = asyncio.run(Workshop(cache, sandbox=SANDBOX).make(order))
+    said = made_on(
+        f"mount --bind {cache} {cache} && mount -o remount,bind,ro {cache}", cache, source
+    )
+    assert said == built.digest
