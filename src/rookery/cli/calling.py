@@ -9,6 +9,7 @@ import msgspec
 
 from rookery.cli.subcommands import Subcommands
 from rookery.client import Client
+from rookery.client.transport import HttpTransport
 from rookery.core.complaint import Complaint
 
 SERVER = "ROOKERY_SERVER"
@@ -54,8 +55,12 @@ def print_json(value: object) -> None:
 
 
 def client_of(parsed: argparse.Namespace) -> Client:
+    return Client(transport_of(parsed))
+
+
+def transport_of(parsed: argparse.Namespace) -> HttpTransport:
     server = parsed.server or os.environ.get(SERVER) or THIS_MACHINE
-    return Client.at(server, _token(parsed.token_file))
+    return HttpTransport(server, _token(parsed.token_file))
 
 
 def _token(file: Path | None) -> str:

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
     Command("submit", "rookery.cli.submit", "create a run on a server"),
     Command("runs", "rookery.cli.runs", "list, show, approve or stop runs on a server"),
+    Command("watch", "rookery.cli.watch", "follow a run on a server until it is over"),
     Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),
     Command("db", "rookery.cli.db", "migrate, back up, restore or open the database"),
     Command(

@@ -30,6 +30,7 @@ from rookery.cli.match_fastchess import fastchess_match
 from rookery.cli.match_files import Games
 from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
+from rookery.cli.match_verdict import ACCEPTED, REJECTED, UNDECIDED
 from rookery.core.stats.faults import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, Verdict
 from rookery.worker.match.inspection import offered_options, unknown_options
@@ -42,7 +43,6 @@ from rookery.worker.openings.order import CROWDED
 # argparse has no public name for what its add_subparsers gives.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
-ACCEPTED, REJECTED, UNDECIDED = 0, 1, 4
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 FIXED_GAMES = 100
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from rookery.boundary.histogram import Histogram
+from rookery.core.results import Results
 from rookery.core.stats.estimate import estimate_elo
 from rookery.core.stats.live import live_elo
 from rookery.core.stats.outlook import outlook
@@ -45,12 +46,13 @@ def rows(progress: Progress) -> list[Row]:
     """What the display, the plain lines and the end of a match show."""
     standing = progress.standing
     results = standing.results
-    lines = [("Games", _games(progress)), ("Pairs", _pairs(standing))]
+    lines = [("Games", games_text(results, progress.games_wanted)), ("Pairs", pairs_text(results))]
     if results.pairs:
         elo, low, high = elo_of(standing)
-        lines.append(("Elo", f"{elo:+.2f} [{low:+.2f}, {high:+.2f}] (95 %)"))
+        lines.append(("Elo", elo_text(elo, low, high)))
     if standing.sprt:
-        lines.append(("LLR", _ratio(standing.sprt, standing)))
+        bounds = standing.state.bounds(standing.sprt)
+        lines.append(("LLR", ratio_text(standing.sprt, standing.state.llr, bounds)))
     lines.append(("White", f"{standing.white_share:.1%} of the points"))
     lines.append(("Ends", _ends(standing)))
     lines.append(("Speed", f"{60 * progress.games_per_second:.1f} games a minute"))
@@ -115,28 +117,29 @@ def _sprt_data(standing: Standing) -> Data:
     }
 
 
-def _games(progress: Progress) -> str:
-    results = progress.standing.results
-    wanted = f" of {progress.games_wanted}" if progress.games_wanted else ""
+def elo_text(elo: float, low: float, high: float) -> str:
+    return f"{elo:+.2f} [{low:+.2f}, {high:+.2f}] (95 %)"
+
+
+def games_text(results: Results, games_wanted: int | None) -> str:
+    wanted = f" of {games_wanted}" if games_wanted else ""
     share = (results.wins + results.draws / 2) / results.games if results.games else 0.5
     return (
         f"{results.games}{wanted}: +{results.wins} -{results.losses} ={results.draws} ({share:.1%})"
     )
 
 
-def _pairs(standing: Standing) -> str:
+def pairs_text(results: Results) -> str:
     names = ("LL", "LD", "even", "WD", "WW")
-    counts = zip(names, standing.results.pentanomial, strict=True)
+    counts = zip(names, results.pentanomial, strict=True)
     return ", ".join(f"{name} {count}" for name, count in counts)
 
 
-def _ratio(sprt: Sprt, standing: Standing) -> str:
-    lower, upper = standing.state.bounds(sprt)
-    place = (standing.state.llr - lower) / (upper - lower)
-    filled = round(BAR * min(1.0, max(0.0, place)))
+def ratio_text(sprt: Sprt, llr: float, bounds: tuple[float, float]) -> str:
+    lower, upper = bounds
+    filled = round(BAR * min(1.0, max(0.0, (llr - lower) / (upper - lower))))
     bar = "█" * filled + "░" * (BAR - filled)
-    bounds = f"[{sprt.elo0:g}, {sprt.elo1:g}]"
-    return f"{standing.state.llr:+.3f} in ({lower:.2f}, {upper:.2f}) {bar} {bounds}"
+    return f"{llr:+.3f} in ({lower:.2f}, {upper:.2f}) {bar} [{sprt.elo0:g}, {sprt.elo1:g}]"
 
 
 def _ends(standing: Standing) -> str:
@@ -145,18 +148,25 @@ def _ends(standing: Standing) -> str:
 
 
 def _left(progress: Progress) -> str:
-    standing, speed = progress.standing, progress.games_per_second
+    standing, wanted = progress.standing, progress.games_wanted
     games = standing.results.games
+    if standing.sprt is None and wanted is None:
+        return ""
+    return left_text(
+        standing.sprt, standing.state.llr, games, wanted=wanted, speed=progress.games_per_second
+    )
+
+
+def left_text(
+    sprt: Sprt | None, llr: float, games: int, *, wanted: int | None, speed: float
+) -> str:
+    """How long it will still take, at so many games a second."""
     if not games or not speed:
         return "unknown"
-    if standing.sprt is None:
-        return (
-            ""
-            if progress.games_wanted is None
-            else duration((progress.games_wanted - games) / speed)
-        )
-    allowed = None if progress.games_wanted is None else float(progress.games_wanted - games)
-    seen = outlook(pace_of(standing.sprt), standing.state.llr, games, games_allowed=allowed)
+    allowed = None if wanted is None else float(wanted - games)
+    if sprt is None:
+        return "unknown" if allowed is None else duration(allowed / speed)
+    seen = outlook(pace_of(sprt), llr, games, games_allowed=allowed)
     if seen.forecast is None:
         return "too early to say"
     left = seen.forecast.games_left.scaled(1 / speed)

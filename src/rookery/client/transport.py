@@ -5,7 +5,8 @@ import socket
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -71,11 +72,31 @@ class HttpTransport:
 
             return self._answer(made)
 
+    def lines(self, path: str, after: str, seconds: float) -> Iterator[bytes]:
+        """An answer without an end, line by line; `seconds` is how long it may be silent."""
+
+        def made() -> urllib.request.Request:
+            request = self._request("GET", path, None, "")
+            if after:
+                request.add_header("Last-Event-ID", after)
+            return request
+
+        with self._opened(made, seconds) as answer:
+            while line := answer.readline(LARGEST_ANSWER):
+                yield line
+
     def _answer(self, made: Callable[[], urllib.request.Request]) -> bytes:
+        with self._opened(made, self._seconds) as answer:
+            return answer.read(LARGEST_ANSWER)
+
+    @contextmanager
+    def _opened(
+        self, made: Callable[[], urllib.request.Request], seconds: float
+    ) -> Iterator[IO[bytes]]:
+        """An answer to be read; what goes wrong at that is a problem with the server too."""
         try:
-            with self._opener.open(made(), timeout=self._seconds) as answer:
-                received: bytes = answer.read(LARGEST_ANSWER)
-                return received
+            with self._opener.open(made(), timeout=seconds) as answer:
+                yield answer
         except urllib.error.HTTPError as refused:
             with refused:
                 raise ApiRefused(refused.code, _text(refused)) from None

@@ -1,0 +1,116 @@
+"""Follows a run through the server's stream of events, over restarts of the server."""
+
+import time
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from rookery.client.problems import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.protocol import v1
+
+EVENTS = "/api/v1/events"
+SILENT_SECONDS = 45.0
+"""The server sends a comment every 15 seconds; three that did not come mean that it is gone."""
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 5.0
+ITS_FAULT = 500
+"""From this status on it is the server's trouble, and another attempt may do."""
+
+
+class LineTransport(Protocol):
+    """How an answer without an end travels; a test has its own."""
+
+    server: str
+
+    def lines(self, path: str, after: str, seconds: float) -> Iterator[bytes]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One event as it came."""
+
+    event: str
+    data: bytes
+    id: str
+
+
+def events_in(lines: Iterable[bytes]) -> Iterator[Sent]:
+    """Blocks of `name: value`, each ended by an empty line; a block may have a number alone."""
+    fields: dict[str, bytes] = {}
+    for line in lines:
+        words = line.rstrip(b"\r\n")
+        if words:
+            name, _, value = words.partition(b":")
+            fields[name.decode("utf-8", "replace")] = value.removeprefix(b" ")
+            continue
+        if "id" in fields or "data" in fields:
+            yield _sent(fields)
+        fields = {}
+
+
+def _sent(fields: dict[str, bytes]) -> Sent:
+    event, number = fields.get("event", b""), fields.get("id", b"")
+    return Sent(
+        event.decode("utf-8", "replace"), fields.get("data", b""), number.decode("ascii", "replace")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A run as the server showed it, and the very words."""
+
+    run: v1.RunDetails
+    text: str
+
+
+class Following:
+    """Iterating gives the run as it is now, and again whenever it changes, without an end."""
+
+    def __init__(
+        self,
+        transport: LineTransport,
+        run_id: str,
+        *,
+        away: Callable[[str], object],
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._transport = transport
+        self._path = f"{EVENTS}?{urllib.parse.urlencode({'run': run_id})}"
+        self._away = away
+        self._sleep = sleep
+        self._last = ""
+
+    def __iter__(self) -> Iterator[Seen]:
+        """Raises what the server refuses, and at first also when nobody answers."""
+        pause, reached = FIRST_PAUSE_SECONDS, False
+        while True:
+            try:
+                for sent in self._stream():
+                    reached, pause = True, FIRST_PAUSE_SECONDS
+                    if sent.event == "run":
+                        yield self._seen(sent)
+            except (ApiRefused, ApiUnreachable) as problem:
+                lasting = isinstance(problem, ApiRefused) and problem.status < ITS_FAULT
+                if lasting or not reached:
+                    raise
+                self._away(str(problem))
+            else:
+                self._away(f"The server at {self._transport.server} has ended the stream.")
+            self._sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    def _stream(self) -> Iterator[Sent]:
+        lines = self._transport.lines(self._path, self._last, SILENT_SECONDS)
+        for sent in events_in(lines):
+            yield sent
+            # Only what was taken counts as seen.
+            self._last = sent.id or self._last
+
+    def _seen(self, sent: Sent) -> Seen:
+        try:
+            return Seen(msgspec.json.decode(sent.data, type=v1.RunDetails), sent.data.decode())
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise BadAnswer(self._transport.server) from None
