@@ -117,6 +117,7 @@ STAGES = (
     # schemathesis hooks itself into every run and takes a second to load.
     tier("unit", 10, "-p", "no:schemathesis"),
     tier("storage", 120),
+    tier("outside", 30),
     tier("wire", 60),
     tier("pages", 60),
     tier("acceptance", 180),

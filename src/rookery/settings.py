@@ -17,6 +17,8 @@ import platformdirs
 from rookery.core.complaint import Complaint
 
 PREFIX = "ROOKERY_"
+# Never shown, not even when they can't be read.
+SECRET = frozenset({"database_url", "github_token"})
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
 # Read by the commands that call a server, not by the server.
@@ -118,6 +120,11 @@ class Settings:
     mind_github_quota: bool = True
     nets_url: str | None = None
     upload_mb: int = 512
+    git_schemes: tuple[str, ...] = ("https",)
+    git_hosts: tuple[str, ...] = ()
+    git_credentials: Path | None = None
+    github_token: str = ""
+    github_api: str = "https://api.github.com"
     log_format: str = "auto"
     log_level: str = "info"
     access_log: bool = False
@@ -166,6 +173,13 @@ SETTINGS: Mapping[str, Setting] = {
         _address, "another server that gives nets, to which their readers are sent"
     ),
     "upload_mb": Setting(_whole(1, 100_000), "largest program or book that may be uploaded, in MB"),
+    "git_schemes": Setting(
+        _words, "how commits may be looked up, by comma: https, http, ssh, git, file"
+    ),
+    "git_hosts": Setting(_words, "git servers inside this network that may be asked, by comma"),
+    "git_credentials": Setting(_path, "file of git's `store` helper, for sources of engines"),
+    "github_token": Setting(_text, "shown to GitHub, for a larger quota of calls"),
+    "github_api": Setting(_address, "where GitHub's API is"),
     "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
     "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),
     "access_log": Setting(_switch, "1: log a line for each request"),
@@ -192,7 +206,7 @@ def _value(name: str, text: str, named: str) -> object:
     try:
         return SETTINGS[name].read(text)
     except ValueError as wrong:
-        shown = "" if name == "database_url" else f", not {text!r}"
+        shown = "" if name in SECRET else f", not {text!r}"
         raise SettingsError(f"{named} takes {wrong}{shown}") from None
 
 

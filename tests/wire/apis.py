@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 from starlette.applications import Starlette
 
+from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.core.answers import Grant, TaskCall
 from rookery.core.kinds import Report
@@ -18,6 +19,7 @@ from rookery.core.results import Results
 from rookery.core.task import Task
 from rookery.service.bearers import Bearers
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.sources.commits import Commits, Finder
 from rookery.service.tokens import ORDINARY, Scope, mint
 from rookery.service.users import User
 from rookery.storage.fleet.memory import MemoryStore
@@ -89,6 +91,7 @@ async def open_api(
     files: Path | None = None,
     nets_elsewhere: str = "",
     change: Callable[[ApiDesk], ApiDesk] = lambda desk: desk,
+    finder: Finder | None = None,
 ) -> AsyncIterator[Api]:
     users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
     tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
@@ -97,5 +100,8 @@ async def open_api(
     house = make_house(log=log, clock=clock, users=users, back=back, tokens=tokens, files=files)
     desk = replace(house.api, cross_approval=cross_approval, nets_elsewhere=nets_elsewhere)
     desk = change(desk)
+    if finder is not None:
+        commits = Commits(finder, house.threads, Gate("commits", 1), seconds=5.0)
+        desk = replace(desk, sources=replace(desk.sources, commits=commits))
     async with open_site(replace(house, api=desk)) as site:
         yield Api(site.browser, desk, back, clock, tokens, site.app)

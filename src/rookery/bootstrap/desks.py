@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rookery.bootstrap.sources import make_sources
+from rookery.bootstrap.sources import make_sources, outside_of
 from rookery.boundary.gate import Gate
 from rookery.core.scheduling.policy import Policy
 from rookery.service.bearers import Bearers
@@ -22,6 +22,7 @@ from rookery.service.privacy import Privacy
 from rookery.service.refresh import Refresh
 from rookery.service.sources.sources import Shelf
 from rookery.service.statistics import Accounting, Statistics
+from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import TeamRows, Teams
 from rookery.service.tidings import Channel, Tidings
 from rookery.service.tokens import Tokens
@@ -83,6 +84,7 @@ def make_desks(
 ) -> Desks:
     """Desks whose fleet is not opened yet."""
     clock, threads = basis.clock, basis.threads
+    outside = outside_of(settings, clock)
     policy = Policy(limit_by_address=settings.limit_per_address)
     fleet = Fleet(store, clock, basis.log, policy=policy)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
@@ -125,13 +127,15 @@ def make_desks(
         statistics=kept.statistics,
         logs=kept.logs,
         downloads=Downloads(kept.nets),
-        sources=make_sources(basis, kept.shelf, fleet),
+        sources=make_sources(basis, kept.shelf, fleet, outside),
         streams=basis.streams,
         threads=threads,
         clock=clock,
         chance=secrets.token_bytes,
         cross_approval=settings.cross_approval,
         nets_elsewhere=settings.nets_url or "",
+        quota=outside.github.quota,
+        around=Surroundings(schemes=frozenset({"http", "https", *settings.git_schemes})),
     )
     return Desks(workers, api)
 

@@ -159,7 +159,11 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         log=basis.log,
         secret_keys=partial(_keys, secrets.token_bytes(32)),
         database_answers=_answer_at_once,
-        gates=(desks.workers.gate, desks.api.event_gate),
+        gates=(
+            desks.workers.gate,
+            desks.api.event_gate,
+            desks.api.sources.commits.gate,
+        ),
         jobs=jobs,
         lifecycle=basis.lifecycle,
         streams=basis.streams,

@@ -2,11 +2,19 @@
 
 from pathlib import Path
 
+from rookery.boundary.gate import Gate
 from rookery.clock import Clock
+from rookery.outside.addresses import Reach
+from rookery.outside.commits import OutsideCommits
+from rookery.outside.git import Git
+from rookery.outside.github import GitHub
+from rookery.outside.mirrors import Mirrors
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.books import BookStore
+from rookery.service.sources.commits import Commits, Finder, NoFinder
 from rookery.service.sources.sources import Shelf, Sources
+from rookery.settings import Settings
 from rookery.storage.binaries import MemoryBinaries, PostgresBinaries
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
 from rookery.storage.books import MemoryBooks, PostgresBooks
@@ -14,15 +22,30 @@ from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
 from rookery.web.house import Basis
 
+ASKED_AT_ONCE = 4
+ASKING_SECONDS = 45.0
 
-def make_sources(basis: Basis, shelf: Shelf, fleet: Fleet) -> Sources:
+
+def make_sources(basis: Basis, shelf: Shelf, fleet: Fleet, finder: Finder | None = None) -> Sources:
+    """Without a finder nobody outside is asked."""
     threads, clock = basis.threads, basis.clock
     return Sources(
         shelf,
         BinaryStore(shelf.binaries, shelf.binary_files, threads, clock),
         BookStore(shelf.books, shelf.book_files, threads, clock, fleet.active),
+        Commits(
+            finder or NoFinder(), threads, Gate("commits", ASKED_AT_ONCE), seconds=ASKING_SECONDS
+        ),
         threads,
     )
+
+
+def outside_of(settings: Settings, clock: Clock) -> OutsideCommits:
+    """Whom this server asks about commits."""
+    reach = Reach(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
+    git = Git(reach, settings.git_credentials)
+    github = GitHub(clock, api=settings.github_api, token=settings.github_token)
+    return OutsideCommits(Mirrors(settings.data / "sources", git), github)
 
 
 def kept_shelf(data: Path, pool: Pool, queries: Queries, clock: Clock) -> Shelf:

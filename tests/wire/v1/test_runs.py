@@ -100,7 +100,7 @@ async def test_a_worker_token_is_for_nothing_here(api: Api) -> None:
     ("changes", "named"),
     [
         ({"num_games": 7}, "num_games"),
-        ({"resolved_new": None}, "resolved_new"),
+        ({"resolved_new": None}, "new_tag"),
         ({"new_options": "Hash"}, "new_options"),
         ({"nonsense": 1}, "nonsense"),
         ({"tc": None}, "tc"),

@@ -8,6 +8,7 @@ from rookery.boundary.offload import Threads
 from rookery.service.blobs import Blobs
 from rookery.service.sources.binaries import Binaries, BinaryStore
 from rookery.service.sources.books import Books, BookStore
+from rookery.service.sources.commits import Commits
 
 AT_A_TIME = 200
 ORPHAN_SECONDS = 86_400.0
@@ -31,6 +32,7 @@ class Sources:
     shelf: Shelf
     binaries: BinaryStore
     books: BookStore
+    commits: Commits
     threads: Threads
 
     async def clean_up(self) -> None:

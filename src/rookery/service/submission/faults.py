@@ -6,7 +6,7 @@ from rookery.protocol.faults import BadField, WireFault
 
 
 class Unresolved(WireFault):
-    """{field}: give the 40 hex digits of the commit; this server does not look up branches yet"""
+    """{field}: give the 40 hex digits of the commit"""
 
 
 class NoSignature(WireFault):

@@ -45,6 +45,7 @@ def planned(
         throughput=_throughput(args),
         auto_purge=args.auto_purge,
     )
+    _check_schemes(plan, around)
     return replace(plan, info=_info(args, plan, around)), kind_of(args, plan, around)
 
 
@@ -60,6 +61,14 @@ def _book(args: SubmittedArgs, known: KnownBook | None) -> Book:
         official=known is None or known.official,
         sri=given or (known.sri if known else ""),
     )
+
+
+def _check_schemes(plan: Plan, around: Surroundings) -> None:
+    """What workers can't fetch by themselves, this server must be able to fetch for them."""
+    for side in plan.sides:
+        scheme = side.repository.partition(":")[0]
+        good = not side.repository or scheme in around.schemes
+        require(good, "tests_repo", f"this server takes no sources by {scheme}")
 
 
 def _rules(args: SubmittedArgs) -> Rules:

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from rookery.books import official_books
+from rookery.core.engine import Catalogue
 from rookery.protocol.submission import SubmittedArgs
-from rookery.service.sources.binaries import Binaries
-from rookery.service.sources.books import BookStore
-from rookery.service.submission.faults import require
+from rookery.service.sources.commits import CannotAsk, Commit
+from rookery.service.sources.sources import Sources
+from rookery.service.submission.faults import refuse, require
+from rookery.service.submission.sides import base_repository, new_repository
 from rookery.service.submission.surroundings import KnownBook
 
 
@@ -16,22 +19,53 @@ from rookery.service.submission.surroundings import KnownBook
 class Preparation:
     """Asks for what a submission names; what is there already costs no call."""
 
-    binaries: Binaries
-    books: BookStore
+    sources: Sources
+    catalogue: Catalogue
+    """The engines that the submitter may know of."""
+
+    async def prepared(self, args: SubmittedArgs) -> SubmittedArgs:
+        """The submission with nothing left to look up; raises WireFault."""
+        await self._check_binaries(args)
+        args = await self._with_new(args)
+        return await self._with_base(args)
 
     async def book(self, name: str) -> KnownBook | None:
         """What is known of a book: by a copy that is kept here, or as one of the official ones."""
-        kept, official = await self.books.by_name(name), official_books().get(name)
+        kept, official = await self.sources.books.by_name(name), official_books().get(name)
         if kept is not None:
             return KnownBook(kept.openings, kept.sri, official=official is not None)
         if official is None:
             return None
         return KnownBook(official.openings, official.sri, official=True, kept=False)
 
-    async def prepared(self, args: SubmittedArgs) -> SubmittedArgs:
-        """The submission with nothing left to look up; raises WireFault."""
+    async def _check_binaries(self, args: SubmittedArgs) -> None:
         for field, found in (("new_binary", args.new_binary), ("base_binary", args.base_binary)):
             if found is not UNSET:
-                known = await self.binaries.by_hash(found) is not None
+                known = await self.sources.binaries.rows.by_hash(found) is not None
                 require(known, field, "no program of this hash was uploaded here")
-        return args
+
+    async def _with_new(self, args: SubmittedArgs) -> SubmittedArgs:
+        if args.resolved_new or args.new_binary:
+            return args
+        found = await self._found("new_tag", args.new_tag, new_repository(args, self.catalogue))
+        return replace(args, resolved_new=found.sha, msg_new=args.msg_new or found.message)
+
+    async def _with_base(self, args: SubmittedArgs) -> SubmittedArgs:
+        if args.resolved_base or args.base_binary:
+            return args
+        if args.spsa is not UNSET and args.base_tag == args.new_tag:
+            # Both sides of a tune are one program.
+            return replace(args, resolved_base=args.resolved_new, msg_base=args.msg_new)
+        found = await self._found("base_tag", args.base_tag, base_repository(args, self.catalogue))
+        return replace(args, resolved_base=found.sha, msg_base=args.msg_base or found.message)
+
+    async def _found(self, field: str, revision: str, repository: str) -> Commit:
+        known = repository in {_plain(engine.source) for engine in self.catalogue.engines.values()}
+        try:
+            return await self.sources.commits.find(repository, revision.strip(), known=known)
+        except CannotAsk as why:
+            refuse(field, str(why))
+
+
+def _plain(source: str) -> str:
+    return source.rstrip("/").removesuffix(".git")

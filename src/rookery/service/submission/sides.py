@@ -32,7 +32,7 @@ def _new(args: SubmittedArgs, tc: TimeControl, catalogue: Catalogue) -> Side:
         options=words.options("new_options", args.new_options),
         uci=_uci("new_uci", args.new_uci),
         nets=_nets("new_nets", args.new_nets, engine, catalogue),
-        repository=_repository("new_repo", args.new_repo, args, catalogue.record(engine).source),
+        repository=new_repository(args, catalogue),
         engine=engine,
         binary=binary,
         tc=None if own == tc else own,
@@ -51,7 +51,7 @@ def _base(args: SubmittedArgs, catalogue: Catalogue) -> Side:
         options=words.options("base_options", args.base_options),
         uci=_uci("base_uci", args.base_uci),
         nets=_nets("base_nets", args.base_nets, engine, catalogue),
-        repository=_repository("base_repo", args.base_repo, args, catalogue.record(engine).source),
+        repository=base_repository(args, catalogue),
         engine=engine,
         binary=binary,
         threads=_threads(args.base_threads, args),
@@ -121,6 +121,16 @@ def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue)
         good = re.fullmatch(pattern, name) is not None
         require(good, field, f"{name[:40]!r} is not the name of a net")
     return names
+
+
+def new_repository(args: SubmittedArgs, catalogue: Catalogue) -> str:
+    engine = _engine("new_engine", args.new_engine, args.new_binary or "", catalogue)
+    return _repository("new_repo", args.new_repo, args, catalogue.record(engine).source)
+
+
+def base_repository(args: SubmittedArgs, catalogue: Catalogue) -> str:
+    engine = _engine("base_engine", args.base_engine, _base_binary(args), catalogue)
+    return _repository("base_repo", args.base_repo, args, catalogue.record(engine).source)
 
 
 def _repository(field: str, own: str | UnsetType, args: SubmittedArgs, source: str) -> str:

@@ -25,5 +25,7 @@ class Surroundings:
     catalogue: Catalogue = STANDARD
     median_nps: float = STOCKFISH_NPS
     median_cores: int = ORDINARY_CORES
+    schemes: frozenset[str] = frozenset({"http", "https"})
+    """How sources may be fetched, by workers or by this server for them."""
     book: KnownBook | None = None
     """That of the submission; None where nobody here has heard of it."""

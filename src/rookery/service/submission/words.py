@@ -21,6 +21,14 @@ _TOKEN = re.compile(r"[^\s=]+=[^\s=]*", re.ASCII)
 _OWNER_AND_NAME = re.compile(r"/[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _PATH = re.compile(r"(?:/[A-Za-z0-9_.~+-]{1,200}){1,10}", re.ASCII)
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
+_ACCOUNT_AND_HOST = re.compile(rf"(?:[a-z0-9_.-]{{1,60}}@)?{_HOST.pattern}", re.ASCII)
+_HOSTS = {
+    "http": _HOST,
+    "https": _HOST,
+    "git": _HOST,
+    "ssh": _ACCOUNT_AND_HOST,
+    "file": re.compile(""),
+}
 
 
 def time_control(field: str, text: str) -> TimeControl:
@@ -102,9 +110,10 @@ def repository(field: str, text: str) -> str:
     """The one form of a repository's address that workers can add `/zipball/...` to."""
     parts = _split(field, text.strip())
     path = parts.path.rstrip("/").removesuffix(".git").rstrip("/")
-    host = parts.netloc.lower()
-    plain = parts.scheme.lower() in ("http", "https") and not (parts.query or parts.fragment)
-    require(plain and _HOST.fullmatch(host) is not None, field, "expected an https address")
+    host, scheme = parts.netloc.lower(), parts.scheme.lower()
+    plain = scheme in _HOSTS and not (parts.query or parts.fragment)
+    good = plain and _HOSTS[scheme].fullmatch(host) is not None
+    require(good, field, "expected an address such as https://host/path")
     if host in ("github.com", "www.github.com"):
         good = _OWNER_AND_NAME.fullmatch(path) is not None
         require(good, field, "expected https://github.com/OWNER/NAME")

@@ -204,8 +204,8 @@ def test_a_run_is_not_a_test_and_a_tune_at_once() -> None:
         plan_of(sprt=SPRT, spsa={"raw_params": "P,1,0,2,1,0.002"})
 
 
-def test_without_commits_the_fault_says_that_branches_are_not_looked_up() -> None:
-    with pytest.raises(WireFault, match=r"resolved_new: .* does not look up branches"):
+def test_planning_itself_looks_nothing_up() -> None:
+    with pytest.raises(WireFault, match="resolved_new: give the 40 hex digits"):
         plan_of(resolved_new=None)
 
 

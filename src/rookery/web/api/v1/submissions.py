@@ -34,12 +34,12 @@ class Submissions:
     async def made(self, body: bytes, bearer: Bearer) -> MadeRun:
         """Raises WireFault."""
         desk, large = self._desk, len(body) > LARGE_SUBMISSION
-        preparation = Preparation(desk.sources.binaries.rows, desk.sources.books)
+        owner = bearer.user.name
+        preparation = Preparation(desk.sources, desk.privacy.catalogue(owner))
         args = await self._aside(large, SUBMISSION.read, body)
         args = await preparation.prepared(args)
         book = await preparation.book(args.book)
-        owner = bearer.user.name
-        around = replace(desk.around, catalogue=desk.privacy.catalogue(owner), book=book)
+        around = replace(desk.around, catalogue=preparation.catalogue, book=book)
         return await self._aside(large, self._made, args, owner, around)
 
     def _made(self, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:

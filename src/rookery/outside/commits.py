@@ -1,0 +1,39 @@
+"""Commits by their names, from GitHub's API where that is possible, else by git."""
+
+import re
+from dataclasses import dataclass
+
+from rookery.outside.git import Git
+from rookery.outside.github import SITE, GitHub, QuotaSpent
+from rookery.outside.mirrors import Mirrors
+from rookery.service.sources.commits import CannotAsk, Commit
+
+_WHOLE = re.compile(r"[0-9a-f]{40}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideCommits:
+    """A repository on GitHub is asked by git too once the quota is used up: that costs none."""
+
+    mirrors: Mirrors
+    github: GitHub
+
+    def find(self, repository: str, revision: str, *, known: bool) -> Commit:
+        if repository.startswith(SITE) and "https" in self.mirrors.git.reach.schemes:
+            try:
+                return self.github.commit(repository, revision, known=known)
+            except QuotaSpent:
+                pass
+        git = self.mirrors.git
+        return self._by_git(git if known else git.anonymous(), repository, revision)
+
+    def _by_git(self, git: Git, repository: str, revision: str) -> Commit:
+        whole = _WHOLE.fullmatch(revision) is not None
+        sha = revision if whole else git.find(repository, revision)
+        try:
+            return Commit(sha, self.mirrors.message(git, repository, sha))
+        except CannotAsk:
+            # Some servers give no single commits away. What the commit is, is known all the same.
+            if whole:
+                raise
+            return Commit(sha, "")

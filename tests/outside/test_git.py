@@ -1,0 +1,139 @@
+"""Commits by git, from real repositories, and what git is never made to do."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from rookery.outside.addresses import Reach
+from rookery.outside.commits import OutsideCommits
+from rookery.outside.git import Git
+from rookery.outside.github import GitHub
+from rookery.outside.mirrors import Mirrors
+from rookery.service.sources.commits import CannotAsk, Commit, UnknownRevision, check_revision
+from tests.outside.repositories import Repository, make_repository
+from tests.unit.web.fakes import HandClock
+
+LOCAL = Reach(frozenset({"file"}))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = make_repository(tmp_path / "engine")
+    made.commit("First", a="1")
+    return made
+
+
+def commits(folder: Path, reach: Reach = LOCAL, seconds: float = 20.0) -> OutsideCommits:
+    return OutsideCommits(
+        Mirrors(folder / "mirrors", Git(reach, seconds=seconds)), GitHub(HandClock())
+    )
+
+
+def test_a_branch_is_its_last_commit_with_all_its_words(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.git("switch", "-qc", "feature/idea")
+    sha = repository.commit("Search less\n\nBench: 1234567", a="2")
+    found = commits(tmp_path).find(repository.address, "feature/idea", known=False)
+    assert found == Commit(sha, "Search less\n\nBench: 1234567")
+
+
+def test_a_tag_is_the_commit_it_stands_for(repository: Repository, tmp_path: Path) -> None:
+    sha = repository.commit("Release", a="3")
+    repository.git("tag", "-a", "v1.0", "-m", "a tag of its own")
+    repository.git("tag", "light")
+    for name in ("v1.0", "light"):
+        assert commits(tmp_path).find(repository.address, name, known=False).sha == sha
+
+
+def test_a_whole_hash_is_taken_as_it_is(repository: Repository, tmp_path: Path) -> None:
+    sha = repository.git("rev-parse", "HEAD")
+    repository.commit("Later", a="4")
+    assert commits(tmp_path).find(repository.address, sha, known=False) == Commit(sha, "First")
+
+
+def test_a_branch_that_moved_is_found_where_it_is_now(
+    repository: Repository, tmp_path: Path
+) -> None:
+    found = commits(tmp_path)
+    found.find(repository.address, "master", known=False)
+    sha = repository.commit("Later", a="4")
+    assert found.find(repository.address, "master", known=False).sha == sha
+
+
+@pytest.mark.parametrize("revision", ["nothing", "0" * 40])
+def test_what_is_not_there_is_told(repository: Repository, tmp_path: Path, revision: str) -> None:
+    with pytest.raises(CannotAsk):
+        commits(tmp_path).find(repository.address, revision, known=False)
+
+
+def test_a_missing_branch_is_named(repository: Repository, tmp_path: Path) -> None:
+    with pytest.raises(UnknownRevision, match="no branch, tag or commit nothing in file://"):
+        commits(tmp_path).find(repository.address, "nothing", known=False)
+
+
+@pytest.mark.parametrize(
+    "revision",
+    [
+        "",
+        "-x",
+        "--upload-pack=touch",
+        "a b",
+        "a..b",
+        "a:b",
+        "a^{}",
+        "@{1}",
+        "x.lock",
+        "ü",
+        "a" * 201,
+    ],
+)
+def test_what_can_be_no_name_is_not_even_asked_for(revision: str) -> None:
+    with pytest.raises(CannotAsk, match="can't be the name"):
+        check_revision(revision)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "--upload-pack=touch /tmp/x",
+        "ext::sh -c touch% /tmp/x",
+        "/etc",
+        "http://example.org/x",
+        "ssh://git@example.org/x",
+    ],
+)
+def test_only_the_schemes_that_were_allowed_are_fetched_by(address: str, tmp_path: Path) -> None:
+    with pytest.raises(CannotAsk, match="this server fetches by file"):
+        commits(tmp_path).find(address, "master", known=False)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254"])
+def test_addresses_inside_the_network_are_not_asked(host: str, tmp_path: Path) -> None:
+    with pytest.raises(CannotAsk, match="inside this server's network"):
+        commits(tmp_path, Reach()).find(f"https://{host}/x", "master", known=False)
+
+
+def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        reach = Reach(frozenset({"git"}), frozenset({"127.0.0.1"}))
+        address = f"git://127.0.0.1:{silent.getsockname()[1]}/x"
+        with pytest.raises(CannotAsk, match="longer than 1 s"):
+            commits(tmp_path, reach, seconds=1.0).find(address, "master", known=False)
+
+
+def test_git_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOKERY_GITHUB_TOKEN", "a secret")
+    said = Git(LOCAL).run("-c", "alias.show-all=!env", "show-all")
+    assert "a secret" not in said
+    assert "GIT_TERMINAL_PROMPT=0" in said
+
+
+def test_what_grows_too_large_is_stopped(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("Large", a="".join(map(str, range(60_000))))
+    small = Git(LOCAL, largest_bytes=10_000)
+    with pytest.raises(CannotAsk):
+        Mirrors(tmp_path / "m", small).message(
+            small, repository.address, repository.git("rev-parse", "HEAD")
+        )
