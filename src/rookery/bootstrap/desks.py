@@ -86,7 +86,7 @@ def make_desks(
     clock, threads = basis.clock, basis.threads
     outside = outside_of(settings, clock)
     policy = Policy(limit_by_address=settings.limit_per_address)
-    fleet = Fleet(store, clock, basis.log, policy=policy)
+    fleet = Fleet(store, clock, basis.log, policy=policy, aside=threads.cpu)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
     teams = Teams(kept.teams, kept.users, clock)
     engines = Engines(kept.engines, teams, clock, fleet.active)

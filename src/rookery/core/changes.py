@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from rookery.core.events import Event
+from rookery.core.purge import Purging
 from rookery.core.run import Run
 from rookery.core.task import Task
 
@@ -32,8 +33,8 @@ class Changes:
     tasks: tuple[Task, ...] = ()
     closings: tuple[Closing, ...] = ()
     events: tuple[Event, ...] = ()
-    purges: tuple[str, ...] = ()
-    """Runs that ended and are to be purged next, once all their tasks have been loaded."""
+    purges: tuple[Purging, ...] = ()
+    """Of runs that ended and are to be purged next."""
 
     def __add__(self, other: "Changes") -> "Changes":
         return Changes(

@@ -4,19 +4,18 @@ The rules are in `lifecycle`, `modification` and `purge`. A caller looks the run
 set if it is there, else in the database), asks one of those, and hands the answer to `settle`.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 
+from rookery.core import purge
 from rookery.core.changes import Changes
 from rookery.core.endings import finished_event, settle
-from rookery.core.events import Action, about_run
+from rookery.core.events import SYSTEM, Action, about_run
 from rookery.core.lifecycle import Actor, Moved, require_owner
-from rookery.core.purge import AUTOMATIC, MANUAL, Purged, purge
+from rookery.core.purge import Purged, Purging
 from rookery.core.run import Run
-from rookery.core.task import Task
 from rookery.core.workingset import WorkingSet
 
-__all__ = ["purge_after_end", "purge_by_hand", "settle", "submit"]
+__all__ = ["begin_purge", "conclude_purge", "drop_purge", "settle", "submit"]
 
 
 def submit(working: WorkingSet, run: Run, now: datetime) -> Changes:
@@ -25,26 +24,28 @@ def submit(working: WorkingSet, run: Run, now: datetime) -> Changes:
     return settle(working, Moved(run, (event,)), now)
 
 
-def purge_after_end(
-    working: WorkingSet, run: Run, tasks: Sequence[Task], now: datetime
-) -> tuple[Purged, Changes]:
-    """The purge that a run asked for; a run that was stopped by hand is not revived by it."""
-    purged = purge(run, tasks, AUTOMATIC, now, revive=run.decided)
-    changes = _carried_out(working, purged, now)
-    if run.decided and not purged.revived:
-        changes += Changes(events=(finished_event(purged.run, now),))
-    return purged, changes
-
-
-def purge_by_hand(
-    working: WorkingSet, run: Run, tasks: Sequence[Task], actor: Actor, now: datetime
-) -> tuple[Purged, Changes]:
-    """The purge that an owner or approver asks for."""
+def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
+    """The purge that an owner or approver asks for; raises a RunFault."""
     require_owner(run, actor)
-    purged = purge(run, tasks, MANUAL, now, actor=actor.name)
-    return purged, _carried_out(working, purged, now)
+    purge.check(run, now)
+    return Purging(run.id, actor.name)
 
 
-def _carried_out(working: WorkingSet, purged: Purged, now: datetime) -> Changes:
+def conclude_purge(
+    working: WorkingSet, run: Run, purging: Purging, now: datetime
+) -> tuple[Purged, Changes]:
+    """Judge the run anew. Where its purge was due at its end, only now is it known to be over."""
+    purged = purge.conclude(run, purging, now)
     changes = settle(working, Moved(purged.run, purged.events), now)
-    return changes + Changes(tasks=tuple(each.struck for each in purged.bad))
+    over = purging.actor == SYSTEM and purging.revive and not purged.revived
+    return purged, changes + (_told_over(purged.run, now) if over else Changes())
+
+
+def drop_purge(run: Run, purging: Purging, now: datetime) -> Changes:
+    """A purge that was due and can't be had any more: the run has ended, or plays again."""
+    over = run.status.finished and purging.revive
+    return _told_over(run, now) if over else Changes()
+
+
+def _told_over(run: Run, now: datetime) -> Changes:
+    return Changes(events=(finished_event(run, now),))

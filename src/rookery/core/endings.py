@@ -7,6 +7,7 @@ from rookery.core import lifecycle
 from rookery.core.changes import Changes
 from rookery.core.events import SYSTEM, Action, Event, about_run, about_task
 from rookery.core.lifecycle import Moved
+from rookery.core.purge import Purging
 from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.core.workingset import WorkingSet
@@ -81,7 +82,7 @@ def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
         runs=(run,),
         closings=closings,
         events=(*excess, *moved.events),
-        purges=(run.id,) if ended and is_purge_due(run) else (),
+        purges=(Purging(run.id, revive=run.decided),) if ended and is_purge_due(run) else (),
     )
 
 

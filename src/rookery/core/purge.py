@@ -3,9 +3,16 @@
 First go tasks with too many crashes or time losses. Only where there are none, the one worker
 whose results differ most from those of the others goes, if they differ enough. Then the run is
 judged anew, and plays on if it is no longer decided.
+
+    due --all tasks looked at--> culprit known --its tasks struck, portion by portion--> concluded
+
+Theory of operation. A run may have a hundred thousand tasks, so that neither looking at them nor
+striking them out is done in one go. After each portion the run's sums agree with its tasks; it is
+judged when the last one is done. What is under way is a value that is stored with each portion:
+whoever comes after a crash goes on with it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -23,7 +30,10 @@ from rookery.core.stats.residuals import (
 )
 from rookery.core.task import Task
 
-__all__ = ["AUTOMATIC", "MANUAL", "BadTask", "Purged", "purge"]
+__all__ = ["AUTOMATIC", "MANUAL", "BadTask", "Culprit", "Inquiry", "Purged", "Purging", "Toll"]
+
+MOST_NAMED = 50
+"""Workers that a purge names; of more, the rest is passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +51,56 @@ class BadTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Culprit:
+    """Which tasks go: those of one worker by its key, or without one all that crashed or lost on
+    time too often."""
+
+    residual: float
+    colour: Colour
+    worker: str = ""
+
+    def takes(self, task: Task) -> bool:
+        if task.bad:
+            return False
+        return task.machine.key == self.worker if self.worker else task.results.excessive()
+
+
+@dataclass(frozen=True, slots=True)
+class Toll:
+    """What was taken out so far."""
+
+    tasks: int = 0
+    games: int = 0
+    workers: tuple[str, ...] = ()
+
+    def plus(self, bad: Iterable[BadTask]) -> "Toll":
+        struck = [each.task for each in bad]
+        names = sorted({*self.workers, *(task.machine.long_name for task in struck)})
+        games = sum(task.results.games for task in struck)
+        return Toll(self.tasks + len(struck), self.games + games, tuple(names[:MOST_NAMED]))
+
+
+@dataclass(frozen=True, slots=True)
+class Purging:
+    """A purge that is due or under way; `revive` lets the run play on if it is undecided then."""
+
+    run: str
+    actor: str = SYSTEM
+    revive: bool = True
+    culprit: Culprit | None = None
+    toll: Toll = Toll()
+
+    @property
+    def rule(self) -> PurgeRule:
+        return AUTOMATIC if self.actor == SYSTEM else MANUAL
+
+
+@dataclass(frozen=True, slots=True)
 class Purged:
     """The run after a purge, and what was taken out; `revived` when it plays on."""
 
     run: Run
-    bad: tuple[BadTask, ...] = ()
+    toll: Toll
     events: tuple[Event, ...] = ()
 
     @property
@@ -53,25 +108,34 @@ class Purged:
         return not self.run.status.finished
 
 
-def purge(
-    run: Run,
-    tasks: Sequence[Task],
-    rule: PurgeRule,
-    now: datetime,
-    *,
-    actor: str = SYSTEM,
-    revive: bool = True,
-) -> Purged:
-    """Purge a finished run, given all of its tasks; `revive` lets it play on if undecided."""
-    _check(run, now)
-    bad = _excessive(tasks) or _of_worst_worker(run, tasks, rule)
-    after = _without(run, bad, revive=revive) if bad else run
-    message = _message(bad, revived=bool(bad) and not after.status.finished)
-    event = about_run(Action.PURGE_RUN, after, actor, now, message)
-    return Purged(after, bad, (event,))
+class Inquiry:
+    """Looks at all tasks of a run, portion by portion, and finds out which of them are to go."""
+
+    def __init__(self) -> None:
+        self._excessive = False
+        self._by_worker: dict[str, Results] = {}
+
+    def look(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            if not task.bad:
+                self._excessive = self._excessive or task.results.excessive()
+                key = task.machine.key
+                self._by_worker[key] = self._by_worker.get(key, NOTHING) + task.results
+
+    def verdict(self, run: Run, rule: PurgeRule) -> Culprit | None:
+        """Takes a while where very many workers played."""
+        if self._excessive:
+            return Culprit(EXCESS_RESIDUAL, Colour.RED)
+        test = run.kind.judge(self._by_worker)
+        worst = bad_worker(test, rule)
+        if test is None or worst is None:
+            return None
+        residual = test.residuals[worst]
+        return Culprit(residual, test.colour(residual), worst)
 
 
-def _check(run: Run, now: datetime) -> None:
+def check(run: Run, now: datetime) -> None:
+    """Raises a RunFault where there is nothing to purge."""
     if not run.status.finished:
         raise faults.StillPlaying
     if run.status.failed:
@@ -81,46 +145,46 @@ def _check(run: Run, now: datetime) -> None:
     lifecycle.require_young(run, now)
 
 
-def _excessive(tasks: Iterable[Task]) -> tuple[BadTask, ...]:
-    return tuple(
-        BadTask(task, EXCESS_RESIDUAL, Colour.RED)
-        for task in tasks
-        if not task.bad and task.results.excessive()
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """The run and its purge after a portion of tasks was struck out."""
+
+    run: Run
+    purging: Purging
+    bad: tuple[BadTask, ...]
+
+
+def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> Struck:
+    """Take a portion of the tasks out of a run's sums; it is not judged by them yet."""
+    culprit = purging.culprit
+    if culprit is None:
+        return Struck(run, purging, ())
+    bad = tuple(
+        BadTask(task, culprit.residual, culprit.colour) for task in tasks if culprit.takes(task)
     )
+    left = run.with_tally(run.tally.without(each.task for each in bad))
+    return Struck(left, replace(purging, toll=purging.toll.plus(bad)), bad)
 
 
-def _of_worst_worker(run: Run, tasks: Iterable[Task], rule: PurgeRule) -> tuple[BadTask, ...]:
-    sound = [task for task in tasks if not task.bad]
-    test = run.kind.judge(by_worker(sound))
-    worst = bad_worker(test, rule)
-    if test is None or worst is None:
-        return ()
-    residual = test.residuals[worst]
-    colour = test.colour(residual)
-    return tuple(BadTask(task, residual, colour) for task in sound if task.machine.key == worst)
+def conclude(run: Run, purging: Purging, now: datetime) -> Purged:
+    """Judge a run anew once all that was to go is gone."""
+    toll = purging.toll
+    after = _judged(run, revive=purging.revive) if toll.tasks else run
+    message = _message(toll, revived=bool(toll.tasks) and not after.status.finished)
+    event = about_run(Action.PURGE_RUN, after, purging.actor, now, message)
+    return Purged(after, toll, (event,))
 
 
-def by_worker(tasks: Iterable[Task]) -> dict[str, Results]:
-    """The results of each worker process over all of its tasks."""
-    sums: dict[str, Results] = {}
-    for task in tasks:
-        key = task.machine.key
-        sums[key] = sums.get(key, NOTHING) + task.results
-    return sums
-
-
-def _without(run: Run, bad: Iterable[BadTask], *, revive: bool) -> Run:
-    tally = run.tally.without(each.task for each in bad)
-    after = replace(run, tally=tally, kind=run.kind.rejudged(tally.results))
+def _judged(run: Run, *, revive: bool) -> Run:
+    results = run.tally.results
+    after = replace(run, kind=run.kind.rejudged(results))
     if revive and not after.decided:
         return lifecycle.reopened(after)
-    return replace(after, status=replace(after.status, flag=after.kind.flag(tally.results)))
+    return replace(after, status=replace(after.status, flag=after.kind.flag(results)))
 
 
-def _message(bad: Sequence[BadTask], *, revived: bool) -> str:
-    if not bad:
+def _message(toll: Toll, *, revived: bool) -> str:
+    if not toll.tasks:
         return "no bad tasks found"
-    workers = sorted({each.task.machine.long_name for each in bad})
-    games = sum(each.task.results.games for each in bad)
     end = ", the run plays on" if revived else ""
-    return f"{len(bad)} tasks with {games} games taken out ({', '.join(workers)}){end}"
+    return f"{toll.tasks} tasks with {toll.games} games taken out ({', '.join(toll.workers)}){end}"

@@ -13,7 +13,7 @@ from datetime import timedelta
 from rookery.core import faults, lifecycle
 from rookery.core.answers import Grant, TaskCall
 from rookery.core.changes import Changes
-from rookery.core.command import purge_after_end, purge_by_hand, settle, submit
+from rookery.core.command import settle, submit
 from rookery.core.kinds import Kind, Report, SpsaTuning
 from rookery.core.kinds.spsa import ticket_of
 from rookery.core.lifecycle import Moved
@@ -42,6 +42,7 @@ from tests.unit.core.makers import (
     sprt,
     spsa,
 )
+from tests.unit.core.purges import carried_out, purge_by_hand
 
 DEEDS = (lifecycle.stop, lifecycle.delete, lifecycle.restore, lifecycle.reopen, lifecycle.restart)
 
@@ -267,9 +268,9 @@ class Rehearsal:
         for run in changes.runs:
             self.runs[run.id] = run
         self.told += len(changes.events)
-        for run_id in changes.purges:
-            run = self.runs[run_id]
-            self._store(purge_after_end(self.working, run, self._rows(run_id), self.now)[1])
+        for due in changes.purges:
+            run, tasks = self.runs[due.run], self._rows(due.run)
+            self._store(carried_out(self.working, run, due, tasks, self.now)[1])
 
 
 def _essence(run: Run) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.core import faults, lifecycle
-from rookery.core.command import purge_after_end, purge_by_hand, settle, submit
+from rookery.core.command import settle, submit
 from rookery.core.endings import finish_all_decided
 from rookery.core.events import Action
 from rookery.core.kinds import Report
@@ -27,6 +27,7 @@ from tests.unit.core.makers import (
     pairs,
     working_with,
 )
+from tests.unit.core.purges import purge_after_end, purge_by_hand
 
 
 def test_a_new_run_waits_in_the_working_set() -> None:

@@ -8,13 +8,13 @@ import pytest
 from rookery.core import faults
 from rookery.core import lifecycle as life
 from rookery.core.kinds import Kind, SprtTest
-from rookery.core.purge import AUTOMATIC, MANUAL, purge
 from rookery.core.results import Results
 from rookery.core.run import Run
-from rookery.core.stats.residuals import Colour, PurgeRule
+from rookery.core.stats.residuals import AUTOMATIC, MANUAL, Colour, PurgeRule
 from rookery.core.tally import recounted
 from rookery.core.task import Task
 from tests.unit.core.makers import NOW, make_machine, make_plan, make_run, pairs, sprt, spsa
+from tests.unit.core.purges import purge
 
 
 def make_task(number: int, worker: str, results: Results) -> Task:
@@ -95,7 +95,7 @@ def test_purging_twice_finds_nothing_more() -> None:
     struck = {bad.task.id: bad.struck for bad in once.bad}
     left = [struck.get(task.id, task) for task in VECTOR]
     twice = purge(once.run, left, AUTOMATIC, NOW)
-    assert twice.run is once.run
+    assert twice.run == once.run
     assert not twice.bad
     assert twice.events[0].message == "no bad tasks found"
 

@@ -11,6 +11,7 @@ from rookery.core.endings import end_task
 from rookery.core.events import Action
 from rookery.core.kinds import Report, SpsaTuning
 from rookery.core.kinds.spsa import ticket_of
+from rookery.core.purge import Purging
 from rookery.core.reception import Reception
 from rookery.core.results import Results
 from rookery.core.run import Run
@@ -122,7 +123,7 @@ def test_a_verdict_finishes_a_sequential_test() -> None:
 def test_a_run_that_wants_a_purge_is_not_called_finished_before_it() -> None:
     scene = Scene(make_run(plan=make_plan(games=100, auto_purge=True)))
     changes = scene.reception.update(scene.call, Report(pairs(even=50)), later(999)).changes
-    assert changes.purges == (scene.task.run,)
+    assert changes.purges == (Purging(scene.task.run),)
     assert not changes.events
 
 

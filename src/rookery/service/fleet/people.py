@@ -1,11 +1,10 @@
 """What people do to runs and machines, carried out by the primary one after the other.
 
 A run that is not in memory is read from its row. What was read must still hold when it is changed,
-so that these commands wait for one another; workers touch runs in memory only.
+so that commands about the same run wait for one another; workers touch runs in memory only.
 """
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,16 +14,13 @@ from rookery.core.events import Action, Event, about_run
 from rookery.core.faults import NotApprover
 from rookery.core.lifecycle import Actor, Moved
 from rookery.core.modification import Modification
-from rookery.core.purge import Purged
 from rookery.core.run import Run, Status
-from rookery.core.task import Task
-from rookery.core.workingset import WorkingSet
 from rookery.service.fleet.ports import Batch, Block
 from rookery.service.fleet.tenure import Done, Tenure
+from rookery.service.fleet.turns import Turns
 from rookery.service.fleet.views import Views
 
 Decide = Callable[[Run, datetime], Moved]
-Purging = Callable[[WorkingSet, Run, Sequence[Task], datetime], tuple[Purged, Changes]]
 
 LONGEST_BLOCK_MESSAGE = 500
 
@@ -32,7 +28,7 @@ LONGEST_BLOCK_MESSAGE = 500
 class Commands(Views):
     """Who may do what is for the core to say; here it is done."""
 
-    _one_at_a_time: asyncio.Lock
+    _turns: Turns
 
     async def submit(self, run: Run, *, approver: str = "") -> None:
         """Take up a new run, approved at once where an approver is named."""
@@ -85,17 +81,6 @@ class Commands(Views):
 
         return await self._carry_out(run_id, again)
 
-    async def purge(self, run_id: str, actor: Actor) -> Purged:
-        """Take out results that can't be trusted; the run plays on if it is undecided then."""
-        return await self._purged(
-            run_id,
-            lambda working, run, tasks, now: command.purge_by_hand(working, run, tasks, actor, now),
-        )
-
-    async def purge_after_end(self, run_id: str) -> None:
-        """The purge that a run asked for when it was submitted."""
-        await self._purged(run_id, command.purge_after_end)
-
     async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
         """Give a machine no more tasks, for its owner's or an approver's reasons; None ends it."""
         if not actor.approver and not short_name.startswith(f"{actor.name}-"):
@@ -118,7 +103,7 @@ class Commands(Views):
         await self.answer(blocked)
 
     async def _carry_out(self, run_id: str, decide: Decide) -> Run:
-        async with self._one_at_a_time:
+        async with self._turns(run_id):
             found = await self.known_run(run_id)
 
             def moved(tenure: Tenure, now: datetime) -> Done[Run]:
@@ -131,15 +116,3 @@ class Commands(Views):
                 return Done(changes.runs[-1] if changes.runs else run, Batch(changes))
 
             return await self.answer(moved)
-
-    async def _purged(self, run_id: str, purging: Purging) -> Purged:
-        async with self._one_at_a_time:
-            run = await self.known_run(run_id)
-            tasks = await self._store.reads.tasks(run_id)
-
-            def purged(tenure: Tenure, now: datetime) -> Done[Purged]:
-                present = tenure.working.runs().get(run_id, run)
-                result, changes = purging(tenure.working, present, tasks, now)
-                return Done(result, Batch(changes, bad=result.bad))
-
-            return await self.answer(purged)

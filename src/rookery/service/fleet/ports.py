@@ -7,7 +7,7 @@ from typing import Protocol
 
 from rookery.core.changes import NO_CHANGES, Changes
 from rookery.core.events import Event
-from rookery.core.purge import BadTask
+from rookery.core.purge import BadTask, Purging
 from rookery.core.results import Results
 from rookery.core.run import Run
 from rookery.core.tally import Tally
@@ -91,6 +91,10 @@ class Batch:
     bad: tuple[BadTask, ...] = ()
     """Tasks as they were before a purge; what is left of them is among the changes."""
     recalled: tuple[Recalled, ...] = ()
+    purging: tuple[Purging, ...] = ()
+    """Purges under way, as they are to be found after a crash; those among the changes besides."""
+    purged: tuple[str, ...] = ()
+    """Runs whose purge is over."""
 
 
 class Commits(Protocol):
@@ -131,6 +135,8 @@ class Snapshot:
     blocks: dict[str, str]
     recalled: tuple[Recalled, ...]
     corrections: tuple[Correction, ...] = ()
+    purging: tuple[Purging, ...] = ()
+    """Purges that were due or under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from rookery.clock import Clock
 from rookery.core.endings import finish_decided
 from rookery.core.faults import RunFault
+from rookery.core.purge import Purging
 from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
 from rookery.core.workingset import WorkingSet
 from rookery.logs import Log
@@ -116,15 +117,15 @@ class Primary:
 
     def put(self, tenure: Tenure, batch: Batch) -> None:
         """Into the next commit."""
-        if batch is NOTHING or not (batch.changes or batch.seen):
+        if batch is NOTHING or not (batch.changes or batch.seen or batch.purged):
             return
         try:
             tenure.put(batch)
         except (StateLost, QueueFull):
             self._lose(tenure)
             raise StateLost from None
-        for run_id in batch.changes.purges:
-            self.spawn(self.purge_after_end(run_id))
+        for purging in batch.changes.purges:
+            self.spawn(self.carry_on(purging))
 
     async def settle(self, tenure: Tenure) -> None:
         """Wait until nothing in memory is ahead of the rows."""
@@ -134,14 +135,16 @@ class Primary:
             self._lose(tenure)
             raise
 
-    async def purge_after_end(self, run_id: str) -> None:
-        """What a run asked for at its end; those who know how override it."""
+    async def carry_on(self, purging: Purging) -> None:
+        """With a purge that is due; those who know how override it."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Something that goes on after its caller was answered."""
         task = asyncio.ensure_future(self._logged(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # One that is cancelled before it began would leave the work neither done nor closed.
+        task.add_done_callback(lambda _: work.close())
 
     async def _logged(self, work: Awaitable[None]) -> None:
         try:
@@ -198,3 +201,5 @@ class Primary:
         for run in [run for run in working.runs().values() if run.decided]:
             self.put(tenure, Batch(finish_decided(working, run, now)))
         tenure.assignment.refresh_shares()
+        for purging in found.purging:
+            self.spawn(self.carry_on(purging))

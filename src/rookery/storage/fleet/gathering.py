@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rookery.core.changes import Changes
 from rookery.core.events import Event
-from rookery.core.purge import BadTask
+from rookery.core.purge import BadTask, Purging
 from rookery.core.run import Run
 from rookery.core.task import Task, TaskKey
 from rookery.service.fleet.ports import Batch, Block, Provenance, Sample
@@ -29,6 +29,8 @@ class Gathered:
     samples: dict[tuple[str, int], Sample] = field(default_factory=dict)
     provenance: list[Provenance] = field(default_factory=list)
     blocks: dict[str, Block] = field(default_factory=dict)
+    purging: dict[str, Purging | None] = field(default_factory=dict)
+    """Purges that are due or under way, by run; None where one is over."""
 
     def add(self, batch: Batch) -> None:
         self._change(batch.changes)
@@ -38,6 +40,9 @@ class Gathered:
             self.samples[sample.run, place(sample)] = sample
         for block in batch.blocks:
             self.blocks[block.short_name] = block
+        for purging in (*batch.changes.purges, *batch.purging):
+            self.purging[purging.run] = purging
+        self.purging |= dict.fromkeys(batch.purged)
         self.provenance += batch.provenance
         self.changes += 1 + len(batch.changes.tasks) + len(batch.changes.events)
 

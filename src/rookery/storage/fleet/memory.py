@@ -12,7 +12,7 @@ from datetime import datetime
 from msgspec import UNSET
 
 from rookery.core.events import Event
-from rookery.core.purge import BadTask
+from rookery.core.purge import BadTask, Purging
 from rookery.core.results import total
 from rookery.core.run import Run
 from rookery.core.stats.flags import Flag
@@ -57,6 +57,7 @@ class MemoryRows:
     blocks: dict[str, str] = field(default_factory=dict)
     recalled: dict[str, Recalled] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
+    purging: dict[str, Purging] = field(default_factory=dict)
     sequence: int = 0
     sequences: dict[str, int] = field(default_factory=dict)
     """By run, the last commit that changed it."""
@@ -77,6 +78,9 @@ class MemoryRows:
             self.blocks.pop(block.short_name, None)
             if block.message is not None:
                 self.blocks[block.short_name] = block.message
+        self.purging |= {each.run: each for each in (*changes.purges, *batch.purging)}
+        for run_id in batch.purged:
+            self.purging.pop(run_id, None)
         for sample in batch.samples:
             self._thin(sample)
         self.sequence += 1
@@ -184,6 +188,7 @@ class MemoryReads:
             dict(rows.blocks),
             tuple(rows.recalled.values()),
             corrections,
+            tuple(rows.purging.values()),
         )
 
     def _correct(self) -> Iterable[Correction]:

@@ -31,6 +31,7 @@ from rookery.storage.fleet.logbook import document_of, event_of
 from rookery.storage.fleet.records import (
     contribution_of,
     provenance_of,
+    purging_of,
     recalled_of,
     sample_of,
 )
@@ -67,6 +68,7 @@ class PostgresReads:
             {row["short_name"]: row["message"] for row in blocks},
             await _decoded(recalled, recalled_of),
             corrections,
+            await _decoded(await self._fetch("purges_all"), purging_of),
         )
 
     async def run(self, run_id: str) -> Run | None:

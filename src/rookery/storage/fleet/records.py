@@ -1,9 +1,13 @@
 """Points of charts, provenance and machines as rows, and back."""
 
+from rookery.core.purge import Culprit, Purging, Toll
 from rookery.service.fleet.ports import Block, Contribution, Provenance, Recalled, Sample
 from rookery.storage.fleet.codecs import Columns, Row, results_of
-from rookery.storage.fleet.json import clean
+from rookery.storage.fleet.json import Json, clean
 from rookery.storage.fleet.thinning import place
+
+_CULPRIT: Json[Culprit] = Json(Culprit)
+_TOLL: Json[Toll] = Json(Toll)
 
 
 def sample_columns(sample: Sample) -> Columns:
@@ -44,6 +48,16 @@ def provenance_of(row: Row) -> Provenance:
 
 def contribution_of(row: Row) -> Contribution:
     return Contribution(row["user_name"], row["arch"], row["machines"], results_of(row))
+
+
+def purging_columns(each: Purging) -> Columns:
+    culprit = None if each.culprit is None else _CULPRIT.text(each.culprit)
+    return each.run, clean(each.actor), each.revive, culprit, _TOLL.text(each.toll)
+
+
+def purging_of(row: Row) -> Purging:
+    culprit = None if row["culprit"] is None else _CULPRIT.value(row["culprit"])
+    return Purging(row["run"], row["actor"], row["revive"], culprit, _TOLL.value(row["toll"]))
 
 
 def block_columns(block: Block) -> Columns:

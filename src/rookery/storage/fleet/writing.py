@@ -29,6 +29,7 @@ from rookery.storage.fleet.packing import packed
 from rookery.storage.fleet.records import (
     block_columns,
     provenance_columns,
+    purging_columns,
     recalled_columns,
     sample_columns,
 )
@@ -132,8 +133,16 @@ class Writer:
         blocks = gathered.blocks.values()
         put = [block_columns(block) for block in blocks if block.message is not None]
         await self._each(connection, "blocks_put", put)
+        await self._write_purges(connection, gathered)
         if lifted := [clean(block.short_name) for block in blocks if block.message is None]:
             await connection.execute(self._queries["blocks_lift"], lifted)
+
+    async def _write_purges(self, connection: Connection, gathered: Gathered) -> None:
+        purging = gathered.purging
+        under_way = [purging_columns(each) for each in purging.values() if each is not None]
+        await self._each(connection, "purges_put", under_way)
+        if over := [run for run, each in purging.items() if each is None]:
+            await connection.execute(self._queries["purges_end"], over)
 
     async def _write_samples(self, connection: Connection, samples: Collection[Sample]) -> None:
         await self._insert(connection, "samples_put", [*map(sample_columns, samples)])

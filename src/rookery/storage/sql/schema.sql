@@ -179,6 +179,16 @@ CREATE TABLE bad_tasks (
     FOREIGN KEY (run, task) REFERENCES tasks
 );
 
+-- Purges that are due, or under way and not over: whoever is primary next carries them on.
+CREATE TABLE purges (
+    run text PRIMARY KEY REFERENCES runs,
+    actor text NOT NULL,
+    revive boolean NOT NULL,
+    -- Null until all tasks were looked at.
+    culprit jsonb,
+    toll jsonb NOT NULL
+);
+
 -- The log: who did what. What an action does not have is null.
 CREATE TABLE actions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -100,6 +100,21 @@ INSERT INTO bad_tasks (
 )
 ON CONFLICT (run, task) DO NOTHING;
 
+-- name: purges_put
+-- A purge that is due, or how far it has come.
+INSERT INTO purges (run, actor, revive, culprit, toll) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (run) DO UPDATE SET
+    actor = excluded.actor, revive = excluded.revive, culprit = excluded.culprit,
+    toll = excluded.toll;
+
+-- name: purges_end
+-- Purges that are over.
+DELETE FROM purges WHERE run = ANY($1::text[]);
+
+-- name: purges_all
+-- Purges that are due or under way.
+SELECT run, actor, revive, culprit, toll FROM purges ORDER BY run;
+
 -- name: actions_add
 -- Lines of the log, in order.
 INSERT INTO actions (

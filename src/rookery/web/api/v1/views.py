@@ -84,12 +84,9 @@ def _elo(run: Run) -> FixedElo | UnsetType:
 
 
 def purge_of(purged: Purged) -> v1.PurgeAnswer:
-    bad = [each.task for each in purged.bad]
+    toll = purged.toll
     return v1.PurgeAnswer(
-        run=summary_of(purged.run),
-        tasks=len(bad),
-        games=sum(task.results.games for task in bad),
-        workers=tuple(sorted({task.machine.long_name for task in bad})),
+        run=summary_of(purged.run), tasks=toll.tasks, games=toll.games, workers=toll.workers
     )
 
 

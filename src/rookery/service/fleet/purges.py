@@ -1,0 +1,107 @@
+"""Purges, carried out portion by portion, and carried on by whoever is primary next.
+
+See `core.purge` for the rules. The run is over, so that only people's commands touch it, and these
+wait for their turn.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from rookery.core import command, purge
+from rookery.core.changes import Changes
+from rookery.core.faults import RunFault
+from rookery.core.lifecycle import Actor
+from rookery.core.purge import Culprit, Inquiry, Purged, Purging, Struck
+from rookery.core.run import Run
+from rookery.core.task import Task
+from rookery.service.fleet.ports import Batch
+from rookery.service.fleet.tenure import Done, Tenure
+from rookery.service.fleet.turns import Turns
+from rookery.service.fleet.views import Views
+
+T = TypeVar("T")
+
+PORTION = 100
+"""Tasks that are read, looked at or struck out in one go."""
+
+
+class Aside(Protocol):
+    """Has something done that would hold up the loop."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+async def at_once(work: Callable[[], T], /) -> T:
+    """For fleets that are too small to hold anybody up."""
+    return work()
+
+
+class Purges(Views):
+    """What is struck out and what is left of the run are always committed together."""
+
+    _turns: Turns
+    _aside: Aside
+
+    async def purge(self, run_id: str, actor: Actor) -> Purged:
+        """Take out results that can't be trusted; the run plays on if it is undecided then."""
+        async with self._turns(run_id):
+            run = await self.known_run(run_id)
+            purging = command.begin_purge(run, actor, self.clock.now())
+            return await self._purged(run, purging)
+
+    async def carry_on(self, purging: Purging) -> None:
+        """With the purge that a run asked for when it was submitted, or with one that a crash
+        interrupted."""
+        async with self._turns(purging.run):
+            run = await self.known_run(purging.run)
+            try:
+                purge.check(run, self.clock.now())
+            except RunFault:
+                await self._drop(run, purging)
+            else:
+                await self._purged(run, purging)
+
+    async def _purged(self, run: Run, purging: Purging) -> Purged:
+        if purging.culprit is None:
+            purging = replace(purging, culprit=await self._found(run, purging))
+        if purging.culprit is not None:
+            async for tasks in self._portions(run):
+                struck = purge.strike(run, purging, tasks)
+                if struck.bad:
+                    await self._write(struck)
+                    run, purging = struck.run, struck.purging
+        return await self._conclude(run, purging)
+
+    async def _found(self, run: Run, purging: Purging) -> Culprit | None:
+        inquiry = Inquiry()
+        async for tasks in self._portions(run):
+            inquiry.look(tasks)
+        return await self._aside(lambda: inquiry.verdict(run, purging.rule))
+
+    async def _portions(self, run: Run) -> AsyncIterator[tuple[Task, ...]]:
+        for first in range(0, run.tally.tasks, PORTION):
+            yield await self._store.reads.task_page(run.id, first, PORTION)
+
+    async def _write(self, struck: Struck) -> None:
+        def written(_: Tenure, _now: datetime) -> Done[None]:
+            rows = tuple(each.struck for each in struck.bad)
+            changes = Changes(runs=(struck.run,), tasks=rows)
+            return Done(None, Batch(changes, bad=struck.bad, purging=(struck.purging,)))
+
+        await self.answer(written)
+
+    async def _conclude(self, run: Run, purging: Purging) -> Purged:
+        def concluded(tenure: Tenure, now: datetime) -> Done[Purged]:
+            purged, changes = command.conclude_purge(tenure.working, run, purging, now)
+            return Done(purged, Batch(changes, purged=(run.id,)))
+
+        return await self.answer(concluded)
+
+    async def _drop(self, run: Run, purging: Purging) -> None:
+        def dropped(_: Tenure, now: datetime) -> Done[None]:
+            changes = command.drop_purge(run, purging, now)
+            return Done(None, Batch(changes, purged=(run.id,)))
+
+        await self.answer(dropped)

@@ -1,0 +1,118 @@
+"""A purge is carried on after whatever interrupted it, in PostgreSQL and in its twin."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from rookery.core.answers import Grant
+from rookery.core.events import Action
+from rookery.core.tally import recounted
+from rookery.core.timecontrol import parse
+from rookery.service.fleet import purges
+from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.ports import Batch, Commits, FleetReads, StateLost
+from rookery.service.fleet.primary import Store
+from tests.eventually import eventually
+from tests.unit.core.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, pairs
+from tests.unit.service.fleet.stage import call_of, report
+from tests.unit.web.fakes import HandClock, RecordedLog
+
+pytestmark = pytest.mark.anyio
+
+WORKERS, GAMES = 9, 2
+LONG = parse("600+6")
+RUN = make_run(plan=make_plan(games=GAMES * WORKERS, tc=LONG, auto_purge=True), approved=False)
+
+
+class Dying:
+    """A store whose commits go well so many times, and then never again."""
+
+    def __init__(self, store: Store, commits: int) -> None:
+        self._store = store
+        self.left = commits
+
+    @property
+    def reads(self) -> FleetReads:
+        return self._store.reads
+
+    async def take(self) -> Commits:
+        if self.left < 0:
+            raise ConnectionError
+        return _Dying(self, await self._store.take())
+
+    async def close(self) -> None:
+        """The process is dead: it writes nothing more."""
+
+
+class _Dying:
+    def __init__(self, owner: Dying, commits: Commits) -> None:
+        self._owner = owner
+        self._commits = commits
+
+    def check_room(self) -> None:
+        self._commits.check_room()
+
+    def put(self, batch: Batch) -> int:
+        self._owner.left -= bool(batch.purging or batch.purged)
+        if self._owner.left < 0:
+            raise StateLost
+        return self._commits.put(batch)
+
+    async def committed(self, sequence: int) -> None:
+        await self._commits.committed(sequence)
+
+
+@asynccontextmanager
+async def fleet_on(store: Store) -> AsyncIterator[Fleet]:
+    clock = HandClock()
+    clock.move(seconds=(NOW - clock.now()).total_seconds())
+    fleet = Fleet(store, clock, RecordedLog())
+    await fleet.open()
+    try:
+        yield fleet
+    finally:
+        await fleet.close()
+
+
+async def played(fleet: Fleet) -> None:
+    """A run that ends with crashes on every machine but one."""
+    await fleet.submit(RUN, approver=BOSS.name)
+    for number in range(WORKERS):
+        answer = await fleet.request_task(make_machine(f"w{number}", cores=1), limit=100)
+        assert isinstance(answer, Grant)
+        results = pairs(even=answer.task.games // 2, crashes=9 if number else 0)
+        await fleet.update_task(call_of(answer.task), report(results))
+
+
+@pytest.fixture(autouse=True)
+def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purges, "PORTION", 2)
+
+
+@pytest.mark.parametrize("commits", range(6))
+async def test_a_purge_that_died_at_any_point_is_carried_on(store: Store, commits: int) -> None:
+    async with fleet_on(Dying(store, commits)) as fleet:
+        await played(fleet)
+        await eventually(lambda: not fleet.is_serving)
+    async with fleet_on(store) as fleet:
+        await eventually(lambda: RUN.id in fleet.enter().working.runs())
+        run = await fleet.known_run(RUN.id)
+    tasks = await store.reads.tasks(RUN.id)
+    assert run.tally == recounted(tasks)
+    assert run.tally.results == pairs(even=GAMES // 2)
+    assert [task.bad for task in tasks] == [False, *[True] * (WORKERS - 1)]
+    assert len(await store.reads.bad_tasks(RUN.id)) == WORKERS - 1
+    events = await store.reads.events(50)
+    (told,) = [each.message for each in events if each.action is Action.PURGE_RUN]
+    assert f"{WORKERS - 1} tasks with {GAMES * (WORKERS - 1)} games" in told
+
+
+async def test_a_run_that_stays_decided_is_told_to_be_over_once(store: Store) -> None:
+    async with fleet_on(store) as fleet:
+        await fleet.submit(RUN, approver=BOSS.name)
+        await fleet.request_task(make_machine(), limit=1)
+        await fleet.stop(RUN.id, OWNER)
+        (due,) = (await store.reads.snapshot()).purging
+        await fleet.carry_on(due)
+        assert (await store.reads.snapshot()).purging == ()
