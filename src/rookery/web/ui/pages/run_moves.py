@@ -62,7 +62,7 @@ async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
 
 
 async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
-    struck = len((await fleet.purge(run_id, actor)).bad)
+    struck = (await fleet.purge(run_id, actor)).toll.tasks
     return f"{struck} tasks were struck out." if struck else "Nothing had to be struck out."
 
 
