@@ -1,12 +1,17 @@
 """Real `rookery worker` processes."""
 
+import contextlib
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.commands import PASSWORD
 from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, environment
+
+DEEPEST = 6
 
 
 class Working:
@@ -16,7 +21,7 @@ class Working:
         folder.mkdir(parents=True, exist_ok=True)
         secret = folder / "password"
         if not secret.exists():
-            secret.write_text("correct horse battery staple\n")
+            secret.write_text(f"{PASSWORD}\n")
         self.cache = folder / "cache"
         self._log = folder / "worker.log"
         command = [*COMMAND, "worker", f"--server={server}", f"--username={user}"]
@@ -37,12 +42,33 @@ class Working:
     def ended(self) -> int:
         return self.process.wait(LIMIT_SECONDS)
 
+    def family(self) -> dict[int, str]:
+        """The processes it started, and theirs, with their words."""
+        found = {self.process.pid: ""}
+        for _ in range(DEEPEST):
+            for entry in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError, IndexError):
+                    parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+                    if int(parent) in found:
+                        words = (entry / "cmdline").read_bytes().decode(errors="replace")
+                        found[int(entry.name)] = words.replace("\0", " ")
+        del found[self.process.pid]
+        return found
+
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         self.process.send_signal(number)
 
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def until(condition: Callable[[], bool], worker: Working, seconds: float = LIMIT_SECONDS) -> None:
+    """Wait for it; fails with the worker's words when it never comes."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, worker.said()
+        time.sleep(0.02)
 
 
 @contextmanager

@@ -1,0 +1,86 @@
+"""kill -9 of workers, engines and servers while games are played: what was reported counts once."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rookery.core.run import DisplayState
+from tests.workers.farm import Farm, farm
+from tests.workers.processes import Working, until, working
+
+SPRT = {"elo0": 0.0, "elo1": 2.0, "batch_size": 1}
+
+
+@pytest.fixture(scope="module")
+def a_farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+    with farm(tmp_path_factory.mktemp("farm")) as started:
+        yield started
+
+
+def is_gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def engines_of(worker: Working) -> list[int]:
+    return [pid for pid, words in worker.family().items() if words.endswith("rookery.engine ")]
+
+
+def killed_after(updates: int, a_farm: Farm, folder: Path) -> None:
+    """A worker lives until so many of its updates were heard; nothing of it stays behind."""
+    tasks, heard = a_farm.relay.count("request_task"), a_farm.relay.count("update_task")
+    with working(a_farm.relay.address, folder) as worker:
+        until(lambda: a_farm.relay.count("request_task") > tasks, worker)
+        until(lambda: a_farm.relay.count("update_task") >= heard + updates, worker)
+        family = worker.family()
+        worker.kill()
+        until(lambda: all(map(is_gone, family)), worker)
+
+
+def test_a_killed_worker_leaves_exactly_what_it_reported(a_farm: Farm, tmp_path: Path) -> None:
+    run = a_farm.submit(sprt=SPRT, num_games=None)
+    for number, updates in enumerate((0, 3)):
+        killed_after(updates, a_farm, tmp_path / str(number))
+        assert a_farm.games(run) == a_farm.relay.games()
+    assert a_farm.games(run) >= 6
+    a_farm.client.stop(run)
+
+
+def test_a_killed_engine_loses_that_game_alone(a_farm: Farm, tmp_path: Path) -> None:
+    run = a_farm.submit(num_games=8, tc="N=50", draw=None)
+    with working(a_farm.relay.address, tmp_path, "--once") as worker:
+        until(lambda: "playing" in worker.said(), worker)
+        until(lambda: killed_one_at_play(a_farm, worker), worker)
+        assert worker.ended() == 0, worker.said()
+    results = a_farm.run(run).results
+    assert (results.results().games, results.crashes) == (8, 1)
+
+
+def killed_one_at_play(a_farm: Farm, worker: Working) -> bool:
+    """One that is killed between two games starts again, and nobody hears of it."""
+    for pid in engines_of(worker)[:1]:
+        os.kill(pid, signal.SIGKILL)
+    try:
+        until(lambda: a_farm.relay.count("worker_log") > 0, worker, seconds=1.0)
+    except AssertionError:
+        return False
+    return True
+
+
+def test_a_batch_arrives_once_though_the_server_dies_and_answers_are_lost(
+    a_farm: Farm, tmp_path: Path
+) -> None:
+    """The last test here: the farm's first server is dead afterwards."""
+    run = a_farm.submit(sprt=SPRT, num_games=16)
+    before = a_farm.relay.count("update_task")
+    a_farm.relay.losing = 1
+    with working(a_farm.relay.address, tmp_path, "--once", "--retry-seconds=1") as worker:
+        until(lambda: a_farm.relay.count("update_task") >= before + 3, worker)
+        a_farm.server.kill()
+        with a_farm.started_again():
+            assert worker.ended() == 0, worker.said()
+            assert a_farm.games(run) == 16
+            assert a_farm.run(run).state is DisplayState.FINISHED
+            assert a_farm.relay.count("failed_task") == 0

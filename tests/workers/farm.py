@@ -1,0 +1,70 @@
+"""A server with an account and a run of the bundled engine, reached through a relay."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rookery.client import Client
+from rookery.protocol import v1
+from tests.commands import PASSWORD, add_user, said
+from tests.served import Served, served
+from tests.unit.service.submission.samples import body
+from tests.workers.relay import Relay, relayed
+from tests.workers.stand_in import FLEDGLING_BENCH
+
+SOON_DRAWN = {"from_move": 1, "moves": 1, "score": 5000}
+"""Games of a few moves."""
+FAST: dict[str, object] = {
+    "tc": "N=10",
+    "draw": SOON_DRAWN,
+    "new_engine": "Fledgling",
+    "base_engine": "Fledgling",
+    "new_signature": FLEDGLING_BENCH,
+    "base_signature": FLEDGLING_BENCH,
+    "new_options": "Hash=1",
+    "base_options": "Hash=1",
+    "book": "rookery-demo.epd",
+    "book_sri": None,
+}
+
+
+@dataclass
+class Farm:
+    data: Path
+    relay: Relay
+    token: str
+    server: Served
+
+    @property
+    def client(self) -> Client:
+        return Client.at(self.server.address, self.token)
+
+    def submit(self, **args: object) -> str:
+        """A run that workers may begin at once."""
+        made = self.client.submit(body(**{**FAST, **args}))
+        self.client.approve(made.id)
+        return made.id
+
+    def run(self, run_id: str) -> v1.RunDetails:
+        return self.client.run(run_id)
+
+    def games(self, run_id: str) -> int:
+        return self.run(run_id).results.results().games
+
+    @contextmanager
+    def started_again(self) -> Iterator[None]:
+        """Another server process on the same data, at the same address for workers."""
+        with served(self.data) as server:
+            self.server, self.relay.target = server, server.address
+            yield
+
+
+@contextmanager
+def farm(folder: Path) -> Iterator[Farm]:
+    data = folder / "data"
+    add_user("olga", data, "--approver", "--machine-limit", "1000")
+    token = said("token", "create", "--user", "olga", data=data).stdout.splitlines()[-1]
+    (folder / "password").write_text(PASSWORD)
+    with served(data) as server, relayed(Relay(target=server.address)) as relay:
+        yield Farm(data, relay, token, server)

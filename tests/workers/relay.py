@@ -1,0 +1,93 @@
+"""A relay between workers and a server: one address over restarts, and a book of what went by."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+from tests.workers.stand_in import Body, games_in
+
+PATIENCE_SECONDS = 30
+
+
+@dataclass
+class Relay:
+    """Written by the threads that serve."""
+
+    target: str = ""
+    address: str = ""
+    heard: list[tuple[str, Body]] = field(default_factory=list)
+    """Calls that reached the server and were answered by it."""
+    losing: int = 0
+    """How many of the next answers to update_task are lost on their way."""
+
+    def games(self) -> int:
+        """All games that workers have told the server of: the last word on each task counts."""
+        last = {
+            (body["run_id"], body["task_id"]): games_in(body)
+            for call, body in self.heard
+            if call == "update_task"
+        }
+        return sum(last.values())
+
+    def count(self, call: str) -> int:
+        return sum(name == call for name, _ in self.heard)
+
+
+@contextmanager
+def relayed(relay: Relay) -> Iterator[Relay]:
+    class Serving(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self._pass_on(self.rfile.read(int(self.headers["Content-Length"])))
+
+        def do_GET(self) -> None:
+            self._pass_on(None)
+
+        def _pass_on(self, body: bytes | None) -> None:
+            self.close_connection = True
+            try:
+                answer, text = self._answered(body)
+            except (OSError, http.client.HTTPException):
+                return
+            call = self.path.removeprefix("/api/")
+            if body is not None:
+                relay.heard.append((call, json.loads(body)))
+            if call == "update_task" and relay.losing:
+                relay.losing -= 1
+                return
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.headers.get("Content-Type", "text/plain"))
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def _answered(self, body: bytes | None) -> tuple[http.client.HTTPResponse, bytes]:
+            link = http.client.HTTPConnection(
+                urlsplit(relay.target).netloc, timeout=PATIENCE_SECONDS
+            )
+            headers = {"Content-Type": "application/json", "Host": urlsplit(relay.target).netloc}
+            if "Authorization" in self.headers:
+                headers["Authorization"] = self.headers["Authorization"]
+            try:
+                link.request(self.command, self.path, body, headers)
+                answer = link.getresponse()
+                return answer, answer.read()
+            finally:
+                link.close()
+
+        def log_message(self, *_: object) -> None:
+            """Tests read `heard`."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Serving) as http_server:
+        thread = threading.Thread(target=http_server.serve_forever, daemon=True)
+        thread.start()
+        relay.address = f"http://127.0.0.1:{http_server.server_port}"
+        try:
+            yield relay
+        finally:
+            http_server.shutdown()
+            thread.join()
