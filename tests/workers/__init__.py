@@ -1,1 +1,1 @@
-"""Workers under test: a server that stands in for a real one, and worker processes."""
+"""Workers under test: a server that stands in for a real one, worker processes, a whole farm."""
