@@ -6,10 +6,12 @@ from pathlib import Path
 from rookery.bootstrap.sources import make_sources
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
+from rookery.service.accounts import Accounts
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.events import Bus
 from rookery.service.nets import Downloads
+from rookery.service.passwords import Passwords
 from rookery.service.privacy import Privacy
 from rookery.service.sources.sources import Shelf, Sources
 from rookery.service.tokens import Tokens
@@ -23,7 +25,7 @@ from rookery.storage.statistics import MemoryStatistics
 from rookery.web.api.desk import ApiDesk
 from rookery.web.house import Basis
 from rookery.web.streams import Streams
-from tests.desks import Back
+from tests.desks import KEY, Back
 from tests.unit.web.fakes import RecordedLog
 
 
@@ -38,13 +40,17 @@ def make_api_desk(
     files: Path | None = None,
 ) -> ApiDesk:
     """Files lie in a folder where one is given, because only those are sent piece by piece."""
+    tokens = tokens or MemoryTokens(users)
     nets, bus = MemoryNets(), Bus(back.store.reads)
     back.store.hears.append(bus)
     return ApiDesk(
         fleet=back.desk.fleet,
         reads=back.store.reads,
         users=users,
-        bearers=Bearers(tokens or MemoryTokens(users), users, clock),
+        bearers=Bearers(tokens, users, clock),
+        accounts=Accounts(
+            users, tokens, Passwords(threads, clock, KEY), clock, secrets.token_bytes
+        ),
         engines=back.engines,
         bus=bus,
         teams=back.teams,

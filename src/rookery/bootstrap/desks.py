@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rookery.bootstrap.sources import make_sources, outside_of
 from rookery.boundary.gate import Gate
 from rookery.core.scheduling.policy import Policy
+from rookery.service.accounts import Accounts
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.credentials import Credentials
@@ -114,6 +115,7 @@ def make_desks(
         reads=store.reads,
         users=kept.users,
         bearers=bearers,
+        accounts=Accounts(kept.users, kept.tokens, passwords, clock, secrets.token_bytes),
         engines=engines,
         bus=bus or Bus(store.reads, basis.log),
         teams=teams,

@@ -13,7 +13,7 @@ from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
 from rookery.web.carriers import choose
 from rookery.web.listening import Place
-from rookery.web.server import serve
+from rookery.web.server import DEFAULT_PATIENCE, Patience, serve
 
 COLLECTED_AFTER = (100_000, 50, 100)
 
@@ -26,8 +26,13 @@ def run_site(
     settings: Settings,
     prepare: bootstrap.Prepare = bootstrap.prepare_nothing,
     ready: Callable[[str], object] = lambda _address: None,
+    leave: Callable[[], object] = lambda: None,
+    patience: Patience = DEFAULT_PATIENCE,
 ) -> int:
-    """Serves until a signal, and gives the exit code; `ready` is told the address."""
+    """Serves until a signal, and gives the exit code.
+
+    `ready` is told the address, `leave` is called before the server stops; both in threads.
+    """
     writer = start_logs(style=settings.log_format, level=settings.log_level)
     log = logger()
     basis = bootstrap.basis(settings, log)
@@ -40,10 +45,23 @@ def run_site(
         # A terminal or pipe that nobody reads may hold the printer up.
         told.append(asyncio.ensure_future(basis.threads.io(ready, address)))
 
+    async def see_off() -> None:
+        await asyncio.gather(*told, return_exceptions=True)
+        await basis.threads.io(leave)
+
     async def serving() -> int:
         site = bootstrap.site(settings, basis, prepare)
         place = Place(settings.host, settings.port)
-        return await serve(site, basis, place, carrier, say=say, farewell=writer.stop)
+        return await serve(
+            site,
+            basis,
+            place,
+            carrier,
+            say=say,
+            farewell=writer.stop,
+            patience=patience,
+            see_off=see_off,
+        )
 
     # Only Python's own loop can be watched closely.
     factory = None if settings.detect_blocking else carrier.new_loop

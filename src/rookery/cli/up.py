@@ -1,15 +1,19 @@
-"""`rookery up`: the server, and on the first start an administrator to log in as."""
+"""`rookery up`: server, database and a worker on this machine, and a first test to look at."""
 
 import argparse
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from rookery.cli.demo import begin_demo
+from rookery.cli.local_worker import LEAVE_SECONDS, LocalWorker, provide_token
 from rookery.cli.options import add_settings, settings_of
 from rookery.cli.process import run_site
 from rookery.cli.serve import SETTINGS
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
 from rookery.web.house import House
+from rookery.web.server import DEFAULT_PATIENCE
 
 ADMINISTRATOR = "admin"
 APPROVERS = "group:approvers"
@@ -22,31 +26,73 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "up",
         help="start everything on this machine, with an account to log in",
-        description="Starts the server with its database. On the first start it makes an"
-        " administrator's account and prints the password, once.",
+        description="Starts the server with its database, and a worker on this machine. On the"
+        " first start it makes an administrator's account, prints the password, once, and plays a"
+        " first test of the bundled engine. Ctrl-C stops everything.",
     )
     parser.add_argument(
         "--reset-password",
         action="store_true",
         help="give the administrator a new password and print it",
     )
+    parser.add_argument("--no-demo", action="store_true", help="no first test")
+    parser.add_argument("--no-worker", action="store_true", help="no worker on this machine")
+    parser.add_argument(
+        "--concurrency",
+        default="auto",
+        metavar="N",
+        help="cores the worker plays on: auto (all but one), 4, MAX, MAX/2 (default: auto)",
+    )
     add_settings(parser, SETTINGS)
     parser.set_defaults(run=run)
 
 
+@dataclass(slots=True)
+class Start:
+    """What a start found out and has to say."""
+
+    token: Path | None = None
+    demo: str = ""
+    lines: list[str] = field(default_factory=list)
+
+
 def run(parsed: argparse.Namespace) -> int:
-    printed: list[str] = []
+    settings, start = settings_of(parsed), Start()
+    worker = LocalWorker(settings.data, parsed.concurrency)
 
     async def prepare(house: House) -> None:
+        first = await house.users.count() == 0
         if password := await provide_administrator(house, reset=parsed.reset_password):
-            printed.append(f"Log in as {ADMINISTRATOR} with the password {password} (shown once).")
+            start.lines.append(
+                f"Log in as {ADMINISTRATOR} with the password {password} (shown once)."
+            )
+        if first and not parsed.no_demo:
+            start.demo = await _demo(house)
+        if not parsed.no_worker:
+            start.token = await provide_token(house, settings.data)
 
     def ready(address: str) -> None:
-        print(
-            f"\nRookery is ready at {address}", *printed, "Ctrl-C stops it.\n", sep="\n", flush=True
-        )
+        _tell(address, start, worker)
+        if start.token is not None:
+            worker.start(address, start.token)
 
-    return run_site(settings_of(parsed), prepare, ready)
+    patience = replace(DEFAULT_PATIENCE, whole=DEFAULT_PATIENCE.whole + LEAVE_SECONDS)
+    return run_site(settings, prepare, ready, worker.stop, patience)
+
+
+def _tell(address: str, start: Start, worker: LocalWorker) -> None:
+    lines = [f"\nRookery is ready at {address}", *start.lines]
+    if start.demo:
+        lines.append(f"A first test is being played: {address}/runs/{start.demo}")
+    if start.token is not None:
+        lines.append(f"A worker plays on this machine; its log is {worker.log}")
+    print(*lines, "Ctrl-C stops everything.\n", sep="\n", flush=True)
+
+
+async def _demo(house: House) -> str:
+    owner = await house.users.by_name(ADMINISTRATOR)
+    assert owner is not None, "it was just made"
+    return await begin_demo(house, owner)
 
 
 async def provide_administrator(house: House, *, reset: bool) -> str | None:

@@ -10,7 +10,7 @@ does. So the sequence is ours:
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
@@ -41,6 +41,10 @@ def nothing() -> None:
     """No last words."""
 
 
+async def nobody() -> None:
+    """Nobody has to leave before the server does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """What is served: how it is opened and closed, and which of its steps failed to stop."""
@@ -55,6 +59,7 @@ class _Serving:
     carrier: Carrier
     say: Callable[[str], object]
     patience: Patience
+    see_off: Callable[[], Awaitable[None]]
 
 
 async def serve(
@@ -66,17 +71,20 @@ async def serve(
     say: Callable[[str], object],
     farewell: Callable[[], None] = nothing,
     patience: Patience = DEFAULT_PATIENCE,
+    see_off: Callable[[], Awaitable[None]] = nobody,
 ) -> int:
     """Runs until a signal ends it and gives the exit code; complaints come as exceptions.
 
-    `say` is told the address once requests are answered; `farewell` is called where the process
-    must end without going through its callers.
+    `say` is told the address once requests are answered; `see_off` is awaited when a stop was asked
+    for and requests are still answered; `farewell` is called where the process must end without
+    going through its callers.
     """
     raise_file_limit()
     request = StopRequest(lambda: leave_now(AT_ONCE, farewell), basis.log)
     request.on_first(lambda: fail_after(patience.whole))
     with signals_caught(request, basis.log):
-        code = await _serve_until(request, site, basis, _Serving(place, carrier, say, patience))
+        serving = _Serving(place, carrier, say, patience, see_off)
+        code = await _serve_until(request, site, basis, serving)
     fail_never()
     leave_within(patience.exit, code, farewell)
     return code
@@ -106,6 +114,7 @@ async def _answer_requests(
     try:
         await asyncio.wait({answering, stop}, return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
+            await how.see_off()
             await _stop(house, server)
         await answering
     except OSError as error:

@@ -12,6 +12,7 @@ from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.protocol.faults import WireFault
 from rookery.protocol.user.quota import QuotaDocument
+from rookery.service.accounts import Accounts
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.engines import Engines, NotOfTeam, UnknownEngine
@@ -57,6 +58,7 @@ class ApiDesk:
     reads: FleetReads
     users: Users
     bearers: Bearers
+    accounts: Accounts
     engines: Engines
     bus: Bus
     teams: Teams
