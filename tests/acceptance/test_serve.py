@@ -11,6 +11,8 @@ import pytest
 
 from tests.served import served
 
+UP = ("up", "--no-worker", "--no-demo")
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
@@ -39,12 +41,12 @@ def test_nothing_blocks_the_loop_from_start_to_stop(data: Path) -> None:
 
 
 def test_up_makes_an_account_that_can_log_in(data: Path) -> None:
-    with served(data, "up") as server:
+    with served(data, *UP) as server:
         address = server.address
         server.stop()
         password = re.search(r"password (\S+)", server.said())
     assert password is not None
-    with served(data, "up") as again:
+    with served(data, *UP) as again:
         assert log_in(again.address, "admin", password[1]) == again.address + "/"
         again.stop()
         said = again.said()
@@ -54,10 +56,10 @@ def test_up_makes_an_account_that_can_log_in(data: Path) -> None:
 
 
 def test_up_can_reset_the_password(data: Path) -> None:
-    with served(data, "up") as first:
+    with served(data, *UP) as first:
         first.until("ready")
         first.stop()
-    with served(data, "up", "--reset-password") as second:
+    with served(data, *UP, "--reset-password") as second:
         address = second.address
         # What was printed before the address is complete once the server is ready.
         assert second.process.stdout is not None

@@ -100,7 +100,7 @@ class Tab:
     def until(self, expression: str) -> None:
         """Waits until it holds, across the loading of pages."""
         deadline = time.monotonic() + LIMIT_SECONDS
-        while not self.ask(expression):
+        while not self.ask(f"!!({expression})"):
             assert time.monotonic() < deadline, f"never came true: {expression}"
             self._pipe.listen(0.05)
 

@@ -11,7 +11,7 @@ from rookery.service.groups import is_approver
 from rookery.service.tokens import Scope
 from rookery.web.house import House
 
-TOKEN_FILE = "local-worker.token"
+KEPT_IN = "local-worker.token"
 FOLDER = "worker"
 LOG = "worker.log"
 NOTE = "the local worker of rookery up"
@@ -21,7 +21,7 @@ LEAVE_SECONDS = 6.0
 
 async def provide_token(house: House, data: Path) -> Path | None:
     """A file with a token of an administrator's own; None where nobody is one."""
-    file = data / TOKEN_FILE
+    file = data / KEPT_IN
     written = await house.threads.io(_read, file)
     name, _, secret = written.partition(":")
     if secret and await house.api.bearers.owner(secret) == name:
@@ -70,14 +70,9 @@ class LocalWorker:
 
     def start(self, address: str, token: Path) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        tether = (sys.executable, "-m", "rookery.cli.tether", str(self.log))
         self._tether = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "rookery.cli.tether",
-                str(self.log),
-                *self._line(address, token),
-            ],
+            [*tether, *self._line(address, token)],
             stdin=subprocess.PIPE,
             # Ctrl-C in the terminal is for the server, which then says when to leave.
             start_new_session=True,

@@ -5,6 +5,7 @@ byte on it asks for an orderly end; its end of file means that the owner is gone
 only, one thread: the kernel ties the death signal of a child to the thread that forked it.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -63,7 +64,7 @@ def _accompany(command: Sequence[str], out: BinaryIO) -> None:
         stdout=out,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=dying_with_parent(signal.SIGKILL),
+        preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - one thread
     )
     try:
         while child.poll() is None:
@@ -95,10 +96,8 @@ def _end(child: "subprocess.Popen[bytes]", seconds: float) -> None:
 
 def _sweep(child: "subprocess.Popen[bytes]") -> None:
     """Whatever the command started and left behind shares its process group."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.wait()
 
 

@@ -60,6 +60,14 @@ def test_a_span_has_the_two_units_that_matter(seconds: float, text: str) -> None
     assert words.span(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.5, "50.0 %"), (1.0, "> 99.9 %"), (0.0, "< 0.1 %"), (0.9987, "99.9 %"), (NAN, "–")],
+)
+def test_a_chance_is_never_certain(share: float, text: str) -> None:
+    assert words.percent(share) == text
+
+
 def test_what_is_left_says_so() -> None:
     assert words.left(12_000) == "3 h 20 min left"
     assert words.left(INF) == "–"

@@ -43,7 +43,12 @@ def plain(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if math.isfinite(share) else NOTHING
+    """Nothing is ever quite certain."""
+    if not math.isfinite(share):
+        return NOTHING
+    if not 0.001 <= share <= 0.999:
+        return "> 99.9 %" if share > 0.5 else "< 0.1 %"
+    return f"{100 * share:.1f} %"
 
 
 def elo(middle: float, half_width: float) -> str:
