@@ -122,6 +122,7 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
         ground_steps=climbed,
         database_answers=partial(_ask, pool, queries),
         pool=partial(_pool_stats, pool),
+        listening=ground.listening().stats,
         is_primary=ground.lease().is_held,
     )
 

@@ -28,6 +28,15 @@ class _Ear:
     missed: Missed
 
 
+@dataclass(frozen=True, slots=True)
+class ListeningStats:
+    """Whether anybody listens, how often the connection was made, and what came through it."""
+
+    connected: bool = False
+    connections: int = 0
+    heard: int = 0
+
+
 class Tidings:
     """One per process; the event loop alone uses it. Nobody here may take long or fail."""
 

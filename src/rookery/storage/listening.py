@@ -9,12 +9,11 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import asyncpg
 
-from rookery.service.tidings import Channel, Tidings
+from rookery.service.tidings import Channel, ListeningStats, Tidings
 from rookery.storage.log import Log, quiet
 from rookery.storage.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS
 from rookery.storage.target import Target
@@ -24,15 +23,6 @@ LOOK_SECONDS = 15.0
 """How often a silent connection is asked whether it is still one."""
 
 OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-
-@dataclass(frozen=True, slots=True)
-class ListeningStats:
-    """Whether anybody listens, how often the connection was made, and what came through it."""
-
-    connected: bool = False
-    connections: int = 0
-    heard: int = 0
 
 
 class Listening:

@@ -7,7 +7,16 @@ import msgspec
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
-from rookery.web.faults import UNEXPECTED, ErrorBody, NotFound, Shape, fault_in, shape_of, text_of
+from rookery.web.faults import (
+    UNEXPECTED,
+    DatabaseAway,
+    ErrorBody,
+    NotFound,
+    Shape,
+    fault_in,
+    shape_of,
+    text_of,
+)
 from rookery.web.kit import Kit
 from rookery.web.paths import VERSION_PATH, Audience
 from rookery.web.rendering import frame_of
@@ -29,6 +38,9 @@ class ErrorView:
 async def answer_to(error: Exception, scope: Scope, kit: Kit) -> Response:
     """The answer to a request that failed, whatever failed it, and its log line."""
     fault, headers = fault_in(error)
+    if kit.house.api.is_outage(error):
+        kit.house.log.warning("database_away", reason=repr(error))
+        fault = DatabaseAway()
     shape, facts = shape_of(fault), facts_of(scope)
     _write_down(fault, shape, scope, facts, kit)
     if facts.audience is Audience.PERSON:

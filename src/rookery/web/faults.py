@@ -21,7 +21,7 @@ class Fault(Exception):
     """The request can't be answered."""
 
     def __str__(self) -> str:
-        return super().__str__() or (self.__doc__ or "").strip()
+        return super().__str__() or " ".join((self.__doc__ or "").split())
 
 
 class BadRequest(Fault):
@@ -104,6 +104,11 @@ class NotPrimary(Unavailable):
     """This server is not the primary. Try again in a moment."""
 
 
+class DatabaseAway(Unavailable):
+    """The database can't be reached right now. Nothing that was confirmed is lost; try again in a
+    moment."""
+
+
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     """The wire shape of every error to a program. Workers die without `duration`."""
 
@@ -128,6 +133,7 @@ class Shape:
 
 
 _BUSY = Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"})
+_AWAY = Shape(503, "The database is away", retry=True, headers={"retry-after": "5"})
 UNEXPECTED = Shape(500, "Something went wrong here", retry=True)
 
 TABLE: Mapping[type[Exception], Shape] = {
@@ -146,10 +152,11 @@ TABLE: Mapping[type[Exception], Shape] = {
     TooManyRequests: Shape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
     HeadersTooLarge: Shape(431, "Headers too large"),
     Unavailable: Shape(503, "Not available right now", retry=True, headers={"retry-after": "5"}),
+    DatabaseAway: _AWAY,
     Overloaded: _BUSY,
     GateFull: _BUSY,
-    Rebuilding: _BUSY,
-    StateLost: _BUSY,
+    Rebuilding: _AWAY,
+    StateLost: _AWAY,
     QueueFull: _BUSY,
     Exception: UNEXPECTED,
 }
@@ -184,4 +191,6 @@ def text_of(error: Exception) -> str:
         return str(error)
     if shape_of(error) is UNEXPECTED:
         return "The server made a mistake. It has been written down."
+    if shape_of(error) is _AWAY:
+        return "The database was away; the server reads its state anew. Try again in a moment."
     return "The server is busy. Try again in a moment."

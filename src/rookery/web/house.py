@@ -12,7 +12,7 @@ from rookery.clock import Clock
 from rookery.logs import Log
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job
-from rookery.service.tidings import Tidings
+from rookery.service.tidings import ListeningStats, Tidings
 from rookery.service.users import Users
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.calls import LARGEST
@@ -93,6 +93,7 @@ class House:
     gates: tuple[Gate, ...] = ()
     jobs: tuple[Job, ...] = ()
     pool: Callable[[], PoolStats | None] = lambda: None
+    listening: Callable[[], ListeningStats | None] = lambda: None
     is_primary: Callable[[], bool] = always
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     streams: Streams = field(default_factory=Streams)

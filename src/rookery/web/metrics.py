@@ -20,7 +20,10 @@ from rookery.boundary.gate import GateStats
 from rookery.boundary.histogram import Histogram
 from rookery.boundary.meter import LoopTime
 from rookery.boundary.offload import LimiterStats
+from rookery.service.events import BusStats
 from rookery.service.fleet.jobs import Job
+from rookery.service.fleet.ports import CommitStats
+from rookery.service.tidings import ListeningStats
 from rookery.web.house import House, PoolStats
 from rookery.web.traffic import BOUNDS, Key, Tally, Traffic
 
@@ -44,6 +47,9 @@ class Figures:
     loop_times: dict[str, LoopTime]
     jobs: tuple[Job, ...]
     pool: PoolStats | None
+    commits: CommitStats
+    bus: BusStats
+    listening: ListeningStats | None
     primary: bool
 
 
@@ -60,6 +66,9 @@ def figures(house: House, traffic: Traffic) -> Figures:
         loop_times=house.meter.times(),
         jobs=tuple(replace(job) for job in house.jobs),
         pool=house.pool(),
+        commits=house.fleet.commit_stats(),
+        bus=house.api.bus.stats(),
+        listening=house.listening(),
         primary=house.is_primary(),
     )
 
@@ -88,6 +97,9 @@ class _Snapshot(Collector):
         yield from _loop_times(shown.loop_times)
         yield from _jobs(shown.jobs)
         yield from _pool(shown.pool)
+        yield from _commits(shown.commits)
+        yield from _bus(shown.bus)
+        yield from _listening(shown.listening)
 
 
 def _gauge(name: str, purpose: str, value: float) -> Metric:
@@ -190,3 +202,32 @@ def _pool(pool: PoolStats | None) -> Iterator[Metric]:
     yield _gauge("rookery_pool_connections", "Connections to the database", pool.size)
     yield _gauge("rookery_pool_idle", "Idle connections", pool.idle)
     yield _gauge("rookery_pool_most", "Most connections", pool.most)
+
+
+def _commits(commits: CommitStats) -> Iterator[Metric]:
+    """Of the present tenure: the counts begin anew when memory was dropped."""
+    yield _gauge("rookery_commits_waiting", "Changes that wait for a commit", commits.waiting)
+    yield _gauge("rookery_commits_backlog", "Rows that follow when there is time", commits.backlog)
+    yield _gauge("rookery_commits_largest", "Most changes in one commit", commits.largest)
+    yield CounterMetricFamily("rookery_commits_changes", "Changes", value=commits.changes)
+    metric = HistogramMetricFamily("rookery_commit_seconds", "Time of a group commit")
+    seconds = commits.seconds
+    metric.add_metric([], _cumulative(seconds.bounds, seconds.counts), seconds.total_seconds)
+    yield metric
+
+
+def _bus(bus: BusStats) -> Iterator[Metric]:
+    yield _gauge("rookery_events_sequence", "Commits up to which none was missed", bus.sequence)
+    yield _gauge("rookery_events_subscribers", "Who watches runs", bus.subscribers)
+    yield _gauge("rookery_events_behind", "1 while the rows are asked", float(bus.behind))
+    yield CounterMetricFamily("rookery_events_rounds", "Times they were told", value=bus.rounds)
+    yield CounterMetricFamily("rookery_events_gaps", "Times the rows were asked", value=bus.gaps)
+
+
+def _listening(listening: ListeningStats | None) -> Iterator[Metric]:
+    if listening is None:
+        return
+    connections, heard = listening.connections, listening.heard
+    yield _gauge("rookery_listening", "1 while other processes are heard", listening.connected)
+    yield CounterMetricFamily("rookery_listening_connections", "Connections", value=connections)
+    yield CounterMetricFamily("rookery_listening_heard", "Tidings heard", value=heard)

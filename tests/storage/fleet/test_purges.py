@@ -11,7 +11,7 @@ from rookery.core.tally import recounted
 from rookery.core.timecontrol import parse
 from rookery.service.fleet import purges
 from rookery.service.fleet.fleet import Fleet
-from rookery.service.fleet.ports import Batch, Commits, FleetReads, StateLost
+from rookery.service.fleet.ports import Batch, Commits, CommitStats, FleetReads, StateLost
 from rookery.service.fleet.primary import Store
 from tests.eventually import eventually
 from tests.unit.core.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, pairs
@@ -43,6 +43,9 @@ class Dying:
 
     async def close(self) -> None:
         """The process is dead: it writes nothing more."""
+
+    def stats(self) -> CommitStats:
+        return CommitStats()
 
 
 class _Dying:

@@ -5,10 +5,12 @@ from starlette.exceptions import HTTPException
 
 from rookery.boundary.gate import GateFull
 from rookery.boundary.offload import Overloaded
+from rookery.service.fleet.faults import Rebuilding
 from rookery.web.faults import (
     TABLE,
     BadHost,
     CsrfRefused,
+    DatabaseAway,
     Fault,
     InvalidBody,
     MalformedJson,
@@ -30,6 +32,8 @@ from rookery.web.faults import (
         (InvalidBody("x"), 422),
         (Overloaded("hash"), 503),
         (GateFull("tasks"), 503),
+        (DatabaseAway(), 503),
+        (Rebuilding(), 503),
         (ZeroDivisionError(), 500),
     ],
 )

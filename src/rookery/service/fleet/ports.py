@@ -1,10 +1,11 @@
 """What the fleet needs of a store: one group commit, and reads of what was committed."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from rookery.boundary.histogram import Histogram
 from rookery.core.changes import NO_CHANGES, Changes
 from rookery.core.events import Event
 from rookery.core.purge import BadTask, Purging
@@ -95,6 +96,19 @@ class Batch:
     """Purges under way, as they are to be found after a crash; those among the changes besides."""
     purged: tuple[str, ...] = ()
     """Runs whose purge is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStats:
+    """What the group commit has done so far, and what waits now."""
+
+    rounds: int = 0
+    changes: int = 0
+    largest: int = 0
+    seconds: Histogram = field(default_factory=Histogram)
+    waiting: int = 0
+    backlog: int = 0
+    lost: bool = False
 
 
 class Commits(Protocol):

@@ -21,7 +21,15 @@ from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
 from rookery.core.workingset import WorkingSet
 from rookery.logs import Log
 from rookery.service.fleet.faults import Rebuilding
-from rookery.service.fleet.ports import Batch, Commits, FleetReads, QueueFull, Snapshot, StateLost
+from rookery.service.fleet.ports import (
+    Batch,
+    Commits,
+    CommitStats,
+    FleetReads,
+    QueueFull,
+    Snapshot,
+    StateLost,
+)
 from rookery.service.fleet.tenure import NOTHING, Act, Tenure
 
 A = TypeVar("A")
@@ -43,6 +51,10 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Writes what was put and ends."""
+        ...
+
+    def stats(self) -> CommitStats:
+        """What the present commits have done so far."""
         ...
 
 
@@ -86,6 +98,9 @@ class Primary:
     @property
     def is_serving(self) -> bool:
         return self._tenure is not None
+
+    def commit_stats(self) -> CommitStats:
+        return self._store.stats()
 
     def check_room(self) -> None:
         """Raises Rebuilding, StateLost or QueueFull where nothing could be answered anyway."""

@@ -18,8 +18,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rookery.boundary.histogram import Histogram
-from rookery.service.fleet.ports import Batch, Hears, QueueFull, StateLost
+from rookery.service.fleet.ports import Batch, CommitStats, Hears, QueueFull, StateLost
 from rookery.storage import faultpoints
 from rookery.storage.fleet.backlog import Backlog, Slice
 from rookery.storage.fleet.gathering import Gathered
@@ -44,19 +43,6 @@ class Limits:
 
 
 STANDARD_LIMITS = Limits()
-
-
-@dataclass(frozen=True, slots=True)
-class CommitStats:
-    """What the group commit has done so far, and what waits now."""
-
-    rounds: int = 0
-    changes: int = 0
-    largest: int = 0
-    seconds: Histogram = field(default_factory=Histogram)
-    waiting: int = 0
-    backlog: int = 0
-    lost: bool = False
 
 
 class Writes(Protocol):

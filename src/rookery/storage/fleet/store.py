@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
-from rookery.service.fleet.ports import Hears
-from rookery.storage.fleet.commits import STANDARD_LIMITS, CommitStats, GroupCommit, Limits
+from rookery.service.fleet.ports import CommitStats, Hears
+from rookery.storage.fleet.commits import STANDARD_LIMITS, GroupCommit, Limits
 from rookery.storage.fleet.notices import Notices
 from rookery.storage.fleet.reads import PostgresReads
 from rookery.storage.fleet.recovery import Recovery

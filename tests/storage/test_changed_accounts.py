@@ -1,0 +1,90 @@
+"""Accounts and tokens that another process changes count here at once, without waiting for a
+memory to grow old: the clock of these tests stands still."""
+
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from rookery.bootstrap.desks import forget_by_tidings
+from rookery.boundary.offload import Threads
+from rookery.service.bearers import Bearers
+from rookery.service.credentials import Credentials
+from rookery.service.login import AccountBlocked, WrongCredentials
+from rookery.service.passwords import Passwords
+from rookery.service.tidings import Tidings
+from rookery.service.tokens import Scope, mint
+from rookery.storage.listening import Listening
+from rookery.storage.queries import Queries
+from rookery.storage.target import Target
+from rookery.storage.tokens import PostgresTokens
+from rookery.storage.users import PostgresUsers
+from tests.database import pool_on
+from tests.eventually import eventually
+from tests.unit.service.people import OLGA
+from tests.unit.web.fakes import HandClock
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = mint("olga", frozenset({Scope.WORKER}), now=HandClock().now(), chance=secrets.token_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What this process remembers."""
+
+    credentials: Credentials
+
+    def knows(self) -> bool:
+        try:
+            return self.credentials.known("olga", TOKEN.secret) is not None
+        except AccountBlocked:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Another process on the same database."""
+
+    users: PostgresUsers
+    tokens: PostgresTokens
+
+
+@pytest.fixture
+async def elsewhere(database: Target, queries: Queries) -> AsyncIterator[Elsewhere]:
+    async with pool_on(database, "other") as pool:
+        found = Elsewhere(PostgresUsers(pool, queries), PostgresTokens(pool, queries))
+        await found.users.add(OLGA)
+        await found.tokens.add(TOKEN.token)
+        yield found
+
+
+@pytest.fixture
+async def here(database: Target, queries: Queries, elsewhere: Elsewhere) -> AsyncIterator[Here]:
+    """Olga's machine has just called."""
+    clock, tidings = HandClock(), Tidings()
+    listening = Listening(database, tidings, instance="test")
+    async with pool_on(database) as pool, listening.opened():
+        users = PostgresUsers(pool, queries)
+        bearers = Bearers(PostgresTokens(pool, queries), users, clock)
+        passwords = Passwords(Threads(), clock, b"key")
+        credentials = Credentials(users, passwords, bearers, clock, b"key")
+        forget_by_tidings(tidings, credentials, bearers)
+        await eventually(lambda: listening.stats().connected)
+        await credentials.check("olga", TOKEN.secret, "192.0.2.7")
+        found = Here(credentials)
+        assert found.knows()
+        yield found
+
+
+async def test_a_blocked_user_is_known_as_such_at_once(here: Here, elsewhere: Elsewhere) -> None:
+    await elsewhere.users.save(replace(OLGA, blocked=True))
+    await eventually(lambda: not here.knows())
+    with pytest.raises(WrongCredentials):
+        await here.credentials.check("olga", TOKEN.secret, "192.0.2.7")
+
+
+async def test_a_revoked_token_ends_at_once(here: Here, elsewhere: Elsewhere) -> None:
+    await elsewhere.tokens.revoke(TOKEN.token.id, HandClock().now())
+    await eventually(lambda: not here.knows())

@@ -1,0 +1,65 @@
+"""A database that is away is told as such, to programs and to people, and nothing else is."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from rookery.service.users import User
+from rookery.storage.memory import MemoryUsers
+from tests.unit.service.people import OLGA
+from tests.wire.apis import open_api
+from tests.wire.houses import Site, make_house, open_site
+
+pytestmark = pytest.mark.anyio
+
+
+class BrokenUsers(MemoryUsers):
+    """A table that can't be reached."""
+
+    async def by_name(self, name: str) -> User | None:
+        raise ConnectionResetError("a secret of the inside")
+
+    async def everyone(self) -> tuple[User, ...]:
+        raise ConnectionResetError("a secret of the inside")
+
+
+def is_away(error: BaseException) -> bool:
+    return isinstance(error, ConnectionError)
+
+
+@asynccontextmanager
+async def without_users() -> AsyncIterator[Site]:
+    house = make_house(users=BrokenUsers())
+    async with open_site(replace(house, api=replace(house.api, is_outage=is_away))) as site:
+        yield site
+
+
+async def test_programs_are_told_to_try_again() -> None:
+    async with open_api(
+        change=lambda desk: replace(desk, users=BrokenUsers(), is_outage=is_away)
+    ) as api:
+        answer = await api.get("/api/v1/users", OLGA)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "database can't be reached" in answer.text
+    assert "secret" not in answer.text
+
+
+async def test_people_read_it_on_a_page() -> None:
+    async with without_users() as site:
+        page = await site.browser.get("/login")
+        token = page.text.split('name="csrf_token" value="')[1].split('"')[0]
+        form = {"username": "olga", "password": "wrong", "csrf_token": token}
+        answer = await site.browser.post("/login", data=form)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "The database is away" in answer.text
+    assert "database_away" in site.log.events()
+
+
+async def test_workers_are_given_no_json() -> None:
+    async with without_users() as site:
+        call = {"password": "x", "worker_info": {"username": "olga"}}
+        answer = await site.browser.post("/api/request_version", json=call)
+    assert answer.status_code == 503
+    assert answer.headers["content-type"].startswith("text/plain")
