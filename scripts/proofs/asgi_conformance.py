@@ -5,8 +5,8 @@ Usage: asgi_conformance.py [--only vectors,lifespan,...] [--wstest PATH] [--case
 
 h11's and http-parser's requests, asgi-lifespan's applications, Starlette's tests over sockets, and
 Autobahn's WebSocket cases. They are fetched from the package index into a temporary folder.
-Autobahn's client needs Python 2 with autobahntestsuite; give its `wstest` by --wstest. Run this
-with the interpreter of the ASGI server's test environment. Exit 0 when nothing failed.
+Autobahn's client needs Python 2 with autobahntestsuite: its `wstest` is taken from the PATH or from
+--wstest, and its cases are left out where there is none. Exit 0 when nothing failed.
 """
 
 import argparse
@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+CASES = HERE / "asgi_cases"
 ASGI = HERE.parents[1] / "asgi"
-sys.path[:0] = [str(ASGI), str(HERE)]
+sys.path[:0] = [str(ASGI), str(CASES)]
 
 
 def fetch(name: str, folder: Path) -> Path:
@@ -99,7 +100,7 @@ async def live(app: Any) -> tuple[bool, bool]:
 def check_starlette(folder: Path) -> bool:
     """Starlette's own tests, its test client's requests going over real sockets to our server."""
     source = fetch("starlette", folder)
-    shutil.copy(HERE / "asgi_starlette_plugin.py", source)
+    shutil.copy(CASES / "asgi_starlette_plugin.py", source)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-r", "fE", "-p", "asgi_starlette_plugin", "-p",
          "no:cacheprovider", "-W", "ignore", "-c", "/dev/null", "--rootdir", str(source),
@@ -167,7 +168,7 @@ def main() -> int:
     """Run the parts that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="vectors,lifespan,starlette,autobahn")
-    parser.add_argument("--wstest", default="")
+    parser.add_argument("--wstest", default=shutil.which("wstest") or "")
     parser.add_argument("--cases", default="*")
     given = parser.parse_args()
     wanted, good, began = set(given.only.split(",")), True, time.monotonic()
@@ -185,8 +186,7 @@ def main() -> int:
         if "autobahn" in wanted and given.wstest:
             good &= check_autobahn(folder, given.wstest, given.cases)
         elif "autobahn" in wanted:
-            print("autobahn: not run, --wstest was not given")
-            good = False
+            print("autobahn: not run, for its client wstest is not on the PATH")
     print(f"{'holds' if good else 'FAILED'} after {time.monotonic() - began:.0f} s")
     return 0 if good else 1
 

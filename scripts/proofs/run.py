@@ -9,6 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "scripts" / "proofs"
+sys.path.insert(0, str(ROOT))
+
+from scripts.together import build_asgi  # noqa: E402 the scripts are found above
 
 
 def purpose(path: Path) -> str:
@@ -20,6 +23,13 @@ def known() -> dict[str, Path]:
     return {path.stem: path for path in sorted(PROOFS.glob("*.py")) if path.stem != "run"}
 
 
+def environment(name: str) -> tuple[str, dict[str, str]]:
+    """The interpreter and variables of a proof; the ASGI server's run in its own environment."""
+    if name.startswith("asgi_"):
+        return str(build_asgi()), dict(os.environ)
+    return sys.executable, os.environ | {"PYTHONPATH": str(ROOT)}
+
+
 def commit() -> str:
     words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -29,10 +39,11 @@ def commit() -> str:
 def prove(name: str, path: Path, words: list[str]) -> int:
     """Shows the output as it comes; files it only when the proof held."""
     began, of = datetime.now(UTC), commit()
+    interpreter, variables = environment(name)
     child = subprocess.Popen(
-        [sys.executable, "-u", str(path), *words],
+        [interpreter, "-u", str(path), *words],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=variables,
         stdout=subprocess.PIPE,
         text=True,
     )
