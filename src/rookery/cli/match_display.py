@@ -69,7 +69,7 @@ def display(
     rows: Rows,
     *,
     quiet: bool,
-    shown: frozenset[str] = frozenset({"Games", "Elo", "LLR"}),
+    shown: frozenset[str] = frozenset({"Games", "Elo", "LLR", "Runner"}),
 ) -> Iterator[Display]:
     """The display that suits where the output goes."""
     if quiet:

@@ -38,6 +38,7 @@ class LatencyMeasured:
     """How late the runner has been so far, all of its processes together."""
 
     latency: Latency
+    last: bool = False  # nothing comes after it
 
 
 Event = GameStarted | GameEnded | PairEnded | LatencyMeasured

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from time import thread_time
+from dataclasses import replace
+from time import monotonic, thread_time
 
 from rookery.boundary.offload import Threads
 from rookery.worker.match.events import LatencyMeasured
@@ -12,6 +13,9 @@ from rookery.worker.match.job import PairJob, Setup
 from rookery.worker.match.latency import Latency, probed
 from rookery.worker.match.slot import Slot
 from rookery.worker.match.syzygy import open_tables, probe_of
+
+TOLD_SECONDS = 5.0
+"""Between two reports of the latency, beside the first pair's and the last."""
 
 
 class LocalMatch(FedMatch):
@@ -29,9 +33,10 @@ class LocalMatch(FedMatch):
         self._setup = setup
         self._concurrency = concurrency
         self._latency = Latency.fresh()
+        self._next_report = 0.0
 
     async def _play(self) -> None:
-        began, threads = thread_time(), Threads()
+        self._began, threads = thread_time(), Threads()
         tables = await threads.io(open_tables, self._setup.syzygy)
         probe = probe_of(tables) if self._setup.syzygy else None
         try:
@@ -39,8 +44,7 @@ class LocalMatch(FedMatch):
                 await self._play_slots(Table(self._setup, self._latency, probe), threads)
         finally:
             tables.close()
-        self._latency.cpu_seconds = thread_time() - began
-        self._tell(LatencyMeasured(self._latency))
+        self._tell_latency(last=True)
 
     async def _play_slots(self, table: Table, threads: Threads) -> None:
         slots = [Slot(number, table, threads, self._tell) for number in range(self._concurrency)]
@@ -53,7 +57,14 @@ class LocalMatch(FedMatch):
     async def _work(self, slot: Slot) -> None:
         while (job := await anext(self._jobs, None)) is not None:
             await slot.play(job)
+            if monotonic() >= self._next_report:
+                self._tell_latency()
         await slot.close()
+
+    def _tell_latency(self, *, last: bool = False) -> None:
+        self._next_report = monotonic() + TOLD_SECONDS
+        self._latency.cpu_seconds = thread_time() - self._began
+        self._tell(LatencyMeasured(replace(self._latency), last))
 
 
 async def listed(jobs: Iterable[PairJob]) -> AsyncIterator[PairJob]:

@@ -70,7 +70,7 @@ class _Runner:
             if isinstance(report, Failed):
                 raise MatchFault(report.why)
             event = self._hearing.event(report)
-            ended = isinstance(event, LatencyMeasured)
+            ended = isinstance(event, LatencyMeasured) and event.last
             yield event
         if not ended:
             raise ShardLost(self._process.poll())
@@ -109,7 +109,7 @@ class ShardedMatch(FedMatch):
         self._setup = setup
         self.shards = plan_shards(concurrency, nodes_here() if nodes is None else nodes)
         self._threads = Threads()
-        self._latency = Latency.fresh()
+        self._latencies: dict[int, Latency] = {}
         self._runners: list[_Runner] = []
 
     async def _play(self) -> None:
@@ -121,7 +121,7 @@ class ShardedMatch(FedMatch):
                 await runner.start(self._setup, self._threads)
                 following.append(asyncio.create_task(self._follow(runner)))
             await asyncio.gather(*following)
-            self._tell(LatencyMeasured(self._latency))
+            self._tell(LatencyMeasured(self._latency(), last=True))
         finally:
             for task in following:
                 task.cancel()
@@ -133,11 +133,15 @@ class ShardedMatch(FedMatch):
             runner.give(next(self._jobs, None))
         async for event in runner.events():
             if isinstance(event, LatencyMeasured):
-                self._latency += event.latency
+                self._latencies[id(runner)] = event.latency
+                self._tell(LatencyMeasured(self._latency()))
                 continue
             self._tell(event)
             if isinstance(event, PairEnded):
                 runner.give(next(self._jobs, None))
+
+    def _latency(self) -> Latency:
+        return sum(self._latencies.values(), start=Latency.fresh())
 
 
 def _start() -> "subprocess.Popen[bytes]":

@@ -74,6 +74,7 @@ class Paired(msgspec.Struct, frozen=True, tag=True):
 
 class Measured(msgspec.Struct, frozen=True, tag=True):
     latency: Latency
+    last: bool
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
@@ -109,7 +110,7 @@ def report_of(event: Event) -> Report:
         return Ended(event.pair, event.game, event.result)
     if isinstance(event, PairEnded):
         return Paired(event.pair.number, event.pair.first, event.pair.second, event.pair.slot)
-    return Measured(event.latency)
+    return Measured(event.latency, event.last)
 
 
 class Hearing:
@@ -130,7 +131,7 @@ class Hearing:
             slot = self._first_slot + report.slot
             names = report.first, report.second
             return PairEnded(PairResult(report.number, *names, (first, second), slot))
-        return LatencyMeasured(report.latency)
+        return LatencyMeasured(report.latency, report.last)
 
 
 def _engine(spec: EngineSpec) -> Engine:
