@@ -40,6 +40,25 @@ def test_help_works(bare: Path) -> None:
     assert "commands:" in shown.stdout
 
 
+def test_a_match_is_played(bare: Path, tmp_path: Path) -> None:
+    sides = ("--new", "rookery-fledgling", "--base", bare / "rookery-fledgling")
+    length = ("--tc", "D=1", "--games", "2", "--max-moves", "4", "--concurrency", "1")
+    played = subprocess.run(
+        list(map(str, (bare / "rookery", "match", *sides, *length, "--json"))),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert played.returncode == 0, played.stderr
+    assert '"games": 2' in played.stdout
+
+
+def test_the_engine_is_a_command(bare: Path) -> None:
+    by_name = ran(bare / "rookery-fledgling", "bench").stdout.split()
+    assert ran(bare / "rookery", "fledgling", "bench").stdout.split()[:2] == by_name[:2]
+
+
 def test_the_server_says_what_is_missing(bare: Path) -> None:
     asked = ran(bare / "rookery", "serve")
     assert asked.returncode == 3

@@ -31,6 +31,7 @@ COMMANDS = (
     Command("match", "rookery.cli.match", "play engines against one another on this machine"),
     Command("tune", "rookery.cli.tune", "tune an engine's options by games on this machine"),
     Command("replay", "rookery.cli.replay", "play a recorded game again, find where it differs"),
+    Command("fledgling", "rookery.cli.fledgling", "start the small chess engine that comes along"),
     Command("user", "rookery.cli.user", "add, list, block users or set a password"),
     Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
     Command("net", "rookery.cli.net", "add or list nets"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from rookery.core.complaint import Complaint
 from rookery.core.plan import Draw, Resign
 from rookery.core.timecontrol import BadTimeControl, TimeControl, parse
+from rookery.worker.engines.installed import OUR_COMMAND, OURS
 from rookery.worker.match.adjudication import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
 from rookery.worker.match.cores import default_concurrency, read_concurrency
 from rookery.worker.match.job import Setup
@@ -48,7 +49,9 @@ def _add_openings(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--book", type=Path, metavar="FILE", help="EPD or PGN, plain or packed")
     group.add_argument("--book-depth", type=int, metavar="MOVES", help="full moves of PGN openings")
     group.add_argument("--order", choices=("random", "sequential"), default="random")
-    group.add_argument("--seed", type=int, default=FIRST_SEED, help="of the random order")
+    group.add_argument(
+        "--seed", type=int, default=FIRST_SEED, help="of the random order (default: 1)"
+    )
     group.add_argument("--start", type=int, default=1, help="number of the first opening")
     group.add_argument("--chess960", action="store_true", help="Fischer random")
 
@@ -146,7 +149,8 @@ def command_of(text: str) -> tuple[str, ...]:
         raise BadArgument(f"{text!r} is no command: {error}.") from None
     if not words:
         raise BadArgument("An engine needs a command.")
-    return words
+    # Ours is there wherever we are, also where its program is on no PATH.
+    return (*OUR_COMMAND, *words[1:]) if words[0] == OURS else words
 
 
 def engine_of(
