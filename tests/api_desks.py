@@ -10,6 +10,7 @@ from rookery.service.accounts import Accounts
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.events import Bus
+from rookery.service.holdings import Holdings
 from rookery.service.nets import Downloads
 from rookery.service.passwords import Passwords
 from rookery.service.privacy import Privacy
@@ -19,6 +20,7 @@ from rookery.service.users import Users
 from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
 from rookery.storage.books import MemoryBooks
+from rookery.storage.holdings import MemoryHoldings
 from rookery.storage.memory import MemoryTokens
 from rookery.storage.nets import MemoryNets
 from rookery.storage.statistics import MemoryStatistics
@@ -41,6 +43,7 @@ def make_api_desk(
 ) -> ApiDesk:
     """Files lie in a folder where one is given, because only those are sent piece by piece."""
     tokens = tokens or MemoryTokens(users)
+    privacy = Privacy(back.engines, back.teams)
     nets, bus = MemoryNets(), Bus(back.store.reads)
     back.store.hears.append(bus)
     return ApiDesk(
@@ -54,7 +57,9 @@ def make_api_desk(
         engines=back.engines,
         bus=bus,
         teams=back.teams,
-        privacy=Privacy(back.engines, back.teams),
+        privacy=privacy,
+        holdings=Holdings(MemoryHoldings(), back.engines, privacy),
+        credentials=back.desk.credentials,
         pgns=back.pgns,
         games=_folder(files, "games", clock),
         nets=nets,

@@ -16,6 +16,7 @@ from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job, jobs_of, working_off
 from rookery.service.fleet.primary import Store
+from rookery.service.holdings import HoldingRows, Holdings
 from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
@@ -55,6 +56,7 @@ class Keeping:
     engines: EngineRows
     statistics: Statistics
     teams: TeamRows
+    holdings: HoldingRows
     games: Blobs
     net_files: Blobs
     logs: LogStore
@@ -91,11 +93,13 @@ def make_desks(
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
     teams = Teams(kept.teams, kept.users, clock)
     engines = Engines(kept.engines, teams, clock, fleet.active)
+    privacy = Privacy(engines, teams)
+    holdings = Holdings(kept.holdings, engines, privacy)
     bearers = Bearers(kept.tokens, kept.users, clock)
     credentials = Credentials(kept.users, passwords, bearers, clock, key)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
     forget_by_tidings(basis.tidings, credentials, bearers)
-    refresh_by_tidings(basis, engines, teams)
+    refresh_by_tidings(basis, engines, teams, holdings)
     workers = Desk(
         fleet=fleet,
         credentials=credentials,
@@ -119,9 +123,11 @@ def make_desks(
         engines=engines,
         bus=bus or Bus(store.reads, basis.log),
         teams=teams,
-        privacy=Privacy(engines, teams),
         event_gate=Gate("events", settings.event_streams),
         is_outage=is_outage,
+        privacy=privacy,
+        holdings=holdings,
+        credentials=credentials,
         pgns=kept.pgns,
         games=kept.games,
         nets=kept.nets,
@@ -161,12 +167,13 @@ def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Beare
     tidings.on(Channel.TOKENS, token, everything)
 
 
-def refresh_by_tidings(basis: Basis, engines: Engines, teams: Teams) -> None:
-    """Teams and engines are told of together: whose an engine is depends on both."""
+def refresh_by_tidings(basis: Basis, engines: Engines, teams: Teams, holdings: Holdings) -> None:
+    """They are told of together: who may see what depends on all three."""
 
     async def load() -> None:
         await engines.load()
         await teams.load()
+        await holdings.load()
 
     refresh = Refresh(load, basis.log)
     basis.tidings.on(Channel.ENGINES, refresh.soon, refresh.soon)

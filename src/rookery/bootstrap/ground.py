@@ -24,6 +24,7 @@ from rookery.storage.engines import PostgresEngines
 from rookery.storage.fleet.notices import pass_on
 from rookery.storage.fleet.reads import PostgresReads
 from rookery.storage.fleet.store import open_fleet_store
+from rookery.storage.holdings import PostgresHoldings
 from rookery.storage.keyfile import key_in
 from rookery.storage.lease import Lease
 from rookery.storage.listening import Listening
@@ -199,6 +200,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresEngines(pool, queries),
                 PostgresStatistics(pool, queries),
                 PostgresTeams(pool, queries),
+                PostgresHoldings(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
                 logs=_logs(settings, ground, basis),
@@ -210,6 +212,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
         )
         await desks.api.engines.load()
         await desks.api.teams.load()
+        await desks.api.holdings.load()
         await desks.fleet.open()
         opened.append(desks.fleet)
         try:

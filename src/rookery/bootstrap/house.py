@@ -31,6 +31,7 @@ from rookery.settings import Settings
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.holdings import MemoryHoldings
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.storage.nets import MemoryNets
 from rookery.storage.pgns import MemoryPgns
@@ -138,6 +139,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         MemoryEngines(),
         MemoryStatistics(),
         MemoryTeams(),
+        MemoryHoldings(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
         logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),

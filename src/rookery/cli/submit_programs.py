@@ -8,6 +8,7 @@ from rookery.client import Client
 from rookery.core.complaint import Complaint
 
 SIDES = (("new_tag", "new_binary"), ("base_tag", "base_binary"))
+ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
 ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": DEMO}
 """What two programs play by when nothing is said."""
 ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
@@ -45,7 +46,8 @@ def uploaded(
     fields: dict[str, object], programs: Mapping[str, Path], client: Client
 ) -> dict[str, object]:
     """The fields of a run between these programs. The same file is sent once."""
-    hashes = {path: client.upload(path).sha256 for path in set(programs.values())}
+    engines = {path: str(fields.get(ENGINES[tag]) or "") for tag, path in programs.items()}
+    hashes = {path: client.upload(path, engine).sha256 for path, engine in engines.items()}
     tags = {tag: path.name for tag, path in programs.items()}
     binaries = {binary: hashes[programs[tag]] for tag, binary in SIDES if tag in programs}
     return fields | _apart(tags, binaries) | binaries

@@ -30,9 +30,11 @@ class Client:
         """Create a run; `args` by the names that runs have."""
         return self._post(f"{ROOT}/runs", args, v1.Made)
 
-    def upload(self, program: Path) -> v1.Uploaded:
-        """Give a program to be played; `submit` names it by its hash."""
-        name = urllib.parse.urlencode({"name": program.name[:100]})
+    def upload(self, program: Path, engine: str = "") -> v1.Uploaded:
+        """Give a program to be played; `submit` names it by its hash. That of a private engine
+        is for its team alone."""
+        given = {"name": program.name[:100]} | ({"engine": engine} if engine else {})
+        name = urllib.parse.urlencode(given)
         answer = self._transport.upload("POST", f"{ROOT}/binaries?{name}", program)
         return self._decoded(answer, v1.Uploaded)
 

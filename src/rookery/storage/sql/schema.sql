@@ -391,3 +391,9 @@ CREATE TABLE books (
     user_name text NOT NULL,
     created timestamptz NOT NULL
 );
+
+-- Files that were given for an engine: nets, programs and books, by the name they are fetched by.
+CREATE TABLE holdings (
+    file text PRIMARY KEY,
+    engine text NOT NULL
+);

@@ -15,12 +15,14 @@ from rookery.protocol.user.quota import QuotaDocument
 from rookery.service.accounts import Accounts
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
+from rookery.service.credentials import Credentials
 from rookery.service.engines import Engines, NotOfTeam, UnknownEngine
 from rookery.service.events import Bus
 from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.fleet.faults import UnknownRun, UnknownTask
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FleetReads
+from rookery.service.holdings import Holdings
 from rookery.service.nets import Downloads, Nets
 from rookery.service.pgns import Pgns
 from rookery.service.privacy import Privacy
@@ -63,6 +65,8 @@ class ApiDesk:
     bus: Bus
     teams: Teams
     privacy: Privacy
+    holdings: Holdings
+    credentials: Credentials
     pgns: Pgns
     games: Blobs
     nets: Nets

@@ -5,8 +5,7 @@ from starlette.requests import Request
 from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.service.groups import is_approver
-from rookery.web.api.desk import refusals
-from rookery.web.faults import NotFound
+from rookery.web.api.desk import seen_run
 from rookery.web.kit import kit_of
 from rookery.web.scope import session_of
 
@@ -27,9 +26,5 @@ async def run_seen_by(viewer: Actor | None, request: Request) -> Run:
 
     Deleted runs are hidden from lists, not from those who know their id.
     """
-    house = kit_of(request).house
-    with refusals():
-        run = await house.fleet.known_run(str(request.path_params["run_id"]))
-    if not house.api.privacy.sees(name_of(viewer), run):
-        raise NotFound
-    return run
+    run_id = str(request.path_params["run_id"])
+    return await seen_run(kit_of(request).house.api, run_id, name_of(viewer))

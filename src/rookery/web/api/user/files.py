@@ -10,13 +10,14 @@ from rookery.service.nets import Net
 from rookery.service.pgns import Pgn
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.user.pieces import Piece, piece_of, sent, unpacked, wanted_range
-from rookery.web.api.v1.callers import viewer_of
+from rookery.web.api.v1.callers import fetcher_of, viewer_of
 from rookery.web.faults import NotFound
 from rookery.web.scope import header
 
 GZIP = "application/gzip"
 NO_GAMES = "There are no games."
 FOR_EVER = "public, max-age=31536000, immutable"
+FOR_EVER_HERE = "private, max-age=31536000, immutable"
 
 
 class FileEndpoints:
@@ -48,9 +49,9 @@ class FileEndpoints:
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
     async def nn(self, request: Request) -> Response:
         desk, name = self._desk, str(request.path_params["name"])
-        net = await self._net(name)
+        net = await self._net(name, await fetcher_of(request, desk))
         if header(request.scope, b"if-none-match") == _etag(net):
-            return Response(status_code=304, headers=_lasting(net))
+            return Response(status_code=304, headers=self._lasting(net))
         desk.downloads.note(name)
         if desk.nets_elsewhere:
             return RedirectResponse(f"{desk.nets_elsewhere}/nn/{name}", 302)
@@ -60,12 +61,12 @@ class FileEndpoints:
     def _sent_net(self, request: Request, net: Net, whole: Piece) -> Response:
         """As it is kept, or a part of that; unpacked for those who take no gzip."""
         if "gzip" not in header(request.scope, b"accept-encoding").lower():
-            return unpacked(whole, self._desk, {"vary": "accept-encoding", **_lasting(net)})
+            return unpacked(whole, self._desk, {"vary": "accept-encoding", **self._lasting(net)})
         headers = {
             "content-encoding": "gzip",
             "vary": "accept-encoding",
             "accept-ranges": "bytes",
-            **_lasting(net),
+            **self._lasting(net),
         }
         part = wanted_range(header(request.scope, b"range"), net.size)
         if part is None:
@@ -74,11 +75,17 @@ class FileEndpoints:
         piece = Piece(whole.path, part.start, len(part))
         return sent([piece], self._desk, "application/octet-stream", headers, status=206)
 
-    async def _net(self, name: str) -> Net:
+    def _lasting(self, net: Net) -> dict[str, str]:
+        """A net never changes: its name is its hash."""
+        private = self._desk.holdings.is_private(net.name)
+        lasting = FOR_EVER_HERE if private else FOR_EVER
+        return {"etag": _etag(net), "cache-control": lasting}
+
+    async def _net(self, name: str, fetcher: str | None) -> Net:
         with refusals():
             net_hash(name)
         net = await self._desk.nets.by_name(name)
-        if net is None:
+        if net is None or not self._desk.holdings.sees(fetcher, name):
             raise NotFound("There is no such net.")
         return net
 
@@ -122,8 +129,3 @@ def _attachment(name: str) -> dict[str, str]:
 
 def _etag(net: Net) -> str:
     return f'"{net.name}"'
-
-
-def _lasting(net: Net) -> dict[str, str]:
-    """A net never changes: its name is its hash."""
-    return {"etag": _etag(net), "cache-control": FOR_EVER}

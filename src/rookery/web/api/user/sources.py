@@ -11,6 +11,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.service.blobs import UnknownBlob
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.user.pieces import Piece, sent
+from rookery.web.api.v1.callers import fetcher_of
 from rookery.web.faults import NotFound
 from rookery.web.scope import header
 
@@ -31,7 +32,7 @@ class SourceEndpoints:
     async def binary(self, request: Request) -> Response:
         sha256, store = str(request.path_params["sha256"]), self._desk.sources.binaries
         found = await store.rows.by_hash(sha256) if _SHA256.fullmatch(sha256) else None
-        if found is None:
+        if found is None or not await self._is_for(request, sha256):
             raise NotFound("There is no such program.")
         headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
         return await self._file(request, lambda: store.blobs.path(found.blob), found.size, headers)
@@ -40,10 +41,14 @@ class SourceEndpoints:
     async def book(self, request: Request) -> Response:
         name, store = str(request.path_params["name"]), self._desk.sources.books
         found = await store.by_name(name)
-        if found is None:
+        if found is None or not await self._is_for(request, name):
             raise NotFound("There is no such book.")
         headers = {"etag": f'"{found.sha256}"', "cache-control": ASK_AGAIN}
         return await self._file(request, lambda: store.path(found), found.size, headers)
+
+    async def _is_for(self, request: Request, file: str) -> bool:
+        fetcher = await fetcher_of(request, self._desk)
+        return self._desk.holdings.sees(fetcher, file)
 
     async def _file(
         self, request: Request, place: Callable[[], Path], size: int, headers: dict[str, str]

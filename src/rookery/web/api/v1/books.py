@@ -9,10 +9,11 @@ from rookery.books import OfficialBook, official_books
 from rookery.boundary.domains import Domain, runs
 from rookery.protocol import v1
 from rookery.service.sources.book_reading import BookRefused
-from rookery.service.sources.books import Book
+from rookery.service.sources.books import Book, UnknownBook
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
-from rookery.web.api.v1.callers import bearer_of, visitor_of
+from rookery.web.api.v1 import queries
+from rookery.web.api.v1.callers import bearer_of, viewer_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import BadRequest, NotFound
 from rookery.web.openapi import Operation, described
@@ -30,17 +31,18 @@ class BookEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def listing(self, request: Request) -> Response:
         desk = self._desk
-        await visitor_of(request, desk.bearers)
+        viewer = await viewer_of(request, desk.bearers)
         kept = await desk.sources.books.everything()
-        return json_answer(v1.BookList(books=tuple(_listed(kept))))
+        seen = [book for book in kept if desk.holdings.sees(viewer, book.name)]
+        return json_answer(v1.BookList(books=tuple(_listed(seen))))
 
     @described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_NAME))
     @runs(Domain.LOOP, "awaits one query")
     async def one(self, request: Request) -> Response:
         desk, name = self._desk, _name(request)
-        await visitor_of(request, desk.bearers)
+        viewer = await viewer_of(request, desk.bearers)
         kept = await desk.sources.books.by_name(name)
-        if kept is not None:
+        if kept is not None and desk.holdings.sees(viewer, name):
             return json_answer(_entry(kept))
         official = official_books().get(name)
         if official is None:
@@ -48,7 +50,14 @@ class BookEndpoints:
         return json_answer(_elsewhere(official))
 
     @described(
-        Operation("Give a book", {200: v1.BookEntry}, path=BY_NAME, raw_body=True, bearer=True)
+        Operation(
+            "Give a book",
+            {200: v1.BookEntry},
+            path=BY_NAME,
+            query={"engine": v1.Name},
+            raw_body=True,
+            bearer=True,
+        )
     )
     @runs(Domain.THREAD, "pieces are written, counted and looked at in threads")
     async def put(self, request: Request) -> Response:
@@ -56,10 +65,14 @@ class BookEndpoints:
         bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
         body, user = pieces(request.receive), bearer.user.name
         with refusals():
+            engine = queries.name_in(request.query_params, "engine")
+            desk.holdings.check(user, engine)
             try:
                 kept = await desk.sources.books.take(body, _name(request), user)
             except BookRefused as refused:
                 raise BadRequest(str(refused)) from None
+        if kept.user == user:
+            await desk.holdings.add(kept.name, engine)
         return json_answer(_entry(kept))
 
     @described(Operation("Remove a book", {200: v1.BookEntry}, path=BY_NAME, bearer=True))
@@ -67,10 +80,13 @@ class BookEndpoints:
     async def remove(self, request: Request) -> Response:
         desk = self._desk
         bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        name = _name(request)
         with refusals():
-            return json_answer(
-                _entry(await desk.sources.books.remove(_name(request), bearer.actor))
-            )
+            if not desk.holdings.sees(bearer.user.name, name):
+                raise UnknownBook(name=name)
+            removed = await desk.sources.books.remove(name, bearer.actor)
+        await desk.holdings.forget(name)
+        return json_answer(_entry(removed))
 
 
 def _name(request: Request) -> str:

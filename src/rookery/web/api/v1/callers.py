@@ -1,13 +1,19 @@
 """Who calls: the bearer of a token, who must be let do what the endpoint does."""
 
+import base64
+
 from starlette.requests import Request
 
 from rookery.service.bearers import Bearer, Bearers, OwnerRefused, TokenRefused
+from rookery.service.credentials import Credentials
+from rookery.service.login import LoginRefused, Throttled
 from rookery.service.tokens import Scope
-from rookery.web.faults import Forbidden, Unauthorized
-from rookery.web.scope import header, session_of
+from rookery.web.api.desk import ApiDesk
+from rookery.web.faults import Forbidden, TooManyRequests, Unauthorized
+from rookery.web.scope import facts_of, header, session_of
 
 SCHEME = "bearer "
+BASIC = "basic "
 
 
 async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
@@ -42,6 +48,30 @@ async def viewer_of(request: Request, bearers: Bearers) -> str | None:
     if bearer is None:
         return session_of(request.scope).user or None
     return bearer.user.name if Scope.READ in bearer.scopes else None
+
+
+async def fetcher_of(request: Request, desk: ApiDesk) -> str | None:
+    """Who fetches a file to play with: as `viewer_of`, and workers with the token or the password
+    of their owner, as a bearer or in HTTP's basic form."""
+    shown = header(request.scope, b"authorization")
+    if shown.lower().startswith(BASIC):
+        return await _by_password(request, shown[len(BASIC) :], desk.credentials)
+    bearer = await visitor_of(request, desk.bearers)
+    if bearer is not None and Scope.WORKER in bearer.scopes:
+        return bearer.user.name
+    return await viewer_of(request, desk.bearers)
+
+
+async def _by_password(request: Request, text: str, credentials: Credentials) -> str:
+    try:
+        name, _, password = base64.b64decode(text, validate=True).decode().partition(":")
+        known = credentials.known(name, password)
+        found = known or await credentials.check(name, password, facts_of(request.scope).client)
+    except Throttled:
+        raise TooManyRequests from None
+    except (LoginRefused, ValueError) as refused:
+        raise Unauthorized(str(refused)) from None
+    return found.user.name
 
 
 def _either(scopes: tuple[Scope, ...]) -> str:

@@ -81,7 +81,11 @@ class EvidenceEndpoints:
         log = await self._desk.logs.rows.one(number) if number < 2**63 else None
         if log is None:
             raise NotFound
-        await self._check(request, log.run)
+        try:
+            await self._check(request, log.run)
+        except NotFound:
+            # In other words than those about the run, which whoever asks did not name.
+            raise NotFound from None
         try:
             return PlainTextResponse(await self._desk.logs.text(log))
         except UnknownBlob:

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
+from msgspec import UNSET
+
 from rookery.core.run import Run
 from rookery.protocol.submission import SUBMISSION, SubmittedArgs
 from rookery.service.bearers import Bearer
+from rookery.service.holdings import Holdings
 from rookery.service.submission import Surroundings, created, remarks_on
+from rookery.service.submission.faults import require
 from rookery.service.submission.preparation import Preparation
 from rookery.web.api.desk import ApiDesk
 
@@ -37,6 +41,7 @@ class Submissions:
         owner = bearer.user.name
         preparation = Preparation(desk.sources, desk.privacy.catalogue(owner))
         args = await self._aside(large, SUBMISSION.read, body)
+        _check_seen(args, owner, desk.holdings)
         args = await preparation.prepared(args)
         book = await preparation.book(args.book)
         around = replace(desk.around, catalogue=preparation.catalogue, book=book)
@@ -53,3 +58,13 @@ class Submissions:
         if large:
             return await self._desk.threads.cpu(work, *args, **kwargs)
         return work(*args, **kwargs)
+
+
+def _check_seen(args: SubmittedArgs, owner: str, holdings: Holdings) -> None:
+    """A file of somebody else's private engine is to the submitter as if it were not there."""
+    for field, file in (("new_binary", args.new_binary), ("base_binary", args.base_binary)):
+        seen = file is UNSET or holdings.sees(owner, file)
+        require(seen, field, "no program of this hash was uploaded here")
+    for field, nets in (("new_nets", args.new_nets), ("base_nets", args.base_nets)):
+        require(all(holdings.sees(owner, net) for net in nets), field, "there is no such net here")
+    require(holdings.sees(owner, args.book), "book", "there is no such book here")

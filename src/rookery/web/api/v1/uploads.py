@@ -26,7 +26,7 @@ class UploadEndpoints:
             "Upload a program",
             {201: v1.Uploaded},
             raw_body=True,
-            query={"name": v1.Name},
+            query={"name": v1.Name, "engine": v1.Name},
             bearer=True,
         )
     )
@@ -36,8 +36,12 @@ class UploadEndpoints:
         bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
         with refusals():
             name = queries.name_in(request.query_params, "name")
+            engine = queries.name_in(request.query_params, "engine")
+            desk.holdings.check(bearer.user.name, engine)
         try:
             kept = await desk.sources.binaries.take(pieces(request.receive), name, bearer.user.name)
         except EmptyUpload:
             raise BadRequest("There is nothing in this upload.") from None
+        if kept.user == bearer.user.name:
+            await desk.holdings.add(kept.sha256, engine)
         return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)

@@ -1,0 +1,1 @@
+"""Secrets of a private engine are planted, and every address is searched for them."""
