@@ -2,12 +2,16 @@
 
 import sys
 import time
+from pathlib import Path
 
 
 def main(words: list[str]) -> None:
     if "version" in words[0]:
         print("fastchess alpha 1.4.0")
         return
+    for word in words:
+        if word.startswith("file=") and word.endswith(".pgn"):
+            Path(word[5:]).write_text('[Event "fake"]\n\n*\n')
     pairs = int(words[words.index("-rounds") + 1])
     names = [word[5:] for word in words if word.startswith("name=")]
     for number in range(1, 2 * pairs + 1):

@@ -8,13 +8,13 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import WorkerSettings
 from rookery.cli.worker_start import manner_of, put_together
-from rookery.worker.engines.bench import bench
+from rookery.worker.engines.bench import bench as real_bench
 from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.session.identity import Facts
-from rookery.worker.session.kit import Outcome
+from rookery.worker.session.kit import Maker, Outcome
 from rookery.worker.session.life import Life
-from rookery.worker.session.preparing import Preparation
+from rookery.worker.session.preparing import BenchCall, Preparation
 from rookery.worker.session.stopping import Stop
 from rookery.worker.session.watching import Status
 from tests.workers.fake_system import FakeSystem
@@ -63,17 +63,28 @@ Act = Callable[[Stop, Status], object]
 
 
 def live(
-    server: StandIn, folder: Path, act: Act = lambda _stop, _status: None, **settings: object
+    server: StandIn,
+    folder: Path,
+    act: Act = lambda _stop, _status: None,
+    *,
+    shop: Maker | None = None,
+    bench: BenchCall = real_bench,
+    **settings: object,
 ) -> Lived:
     """One life with a server that stands in; `act` may ask it to stop when it sees a status."""
     (folder / "password").write_text("secret")
     with stand_in(server):
-        shop = Workshop(folder / "cache", sandbox=NO_SANDBOX)
-        return asyncio.run(_live(server, folder, shop, act, settings))
+        made = Workshop(folder / "cache", sandbox=NO_SANDBOX) if shop is None else shop
+        return asyncio.run(_live(server, folder, made, bench, act, settings))
 
 
 async def _live(
-    server: StandIn, folder: Path, shop: Workshop, act: Act, settings: dict[str, object]
+    server: StandIn,
+    folder: Path,
+    shop: Maker,
+    bench: BenchCall,
+    act: Act,
+    settings: dict[str, object],
 ) -> Lived:
     wanted = WorkerSettings(
         server=server.address,

@@ -12,6 +12,7 @@ from rookery.protocol.stats import stats_of
 from rookery.protocol.worker.answers import SpsaAnswer
 from rookery.worker.match.fastchess import Files
 from rookery.worker.match.schedule import Openings, jobs, openings_of
+from rookery.worker.match.spec import EngineSpec
 from rookery.worker.openings import order_of_run
 from rookery.worker.openings.order import seed_of_run
 from rookery.worker.session.assignment import Assignment, batch_pairs, setup_of
@@ -23,7 +24,7 @@ from rookery.worker.session.ledger import GamesLedger, TuneLedger
 from rookery.worker.session.playing import Sitting, Table
 from rookery.worker.session.preparing import Prepared
 from rookery.worker.session.reporting import Courier, insist
-from rookery.worker.session.runners import Runners
+from rookery.worker.session.runners import Runners, scripted
 from rookery.worker.session.stopping import ended, first_of
 from rookery.worker.session.supply import Supply
 from rookery.worker.session.tuning import drawn, tune_jobs
@@ -89,15 +90,24 @@ class Rounds:
         )
 
     async def _games(self, openings: Openings, plies: int) -> None:
-        task, sides = self.task, (self.prepared.new, self.prepared.base)
+        task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
         whole = task.args.sprt is not UNSET
         ledger = GamesLedger(task.before, self._batch)
         supply = Supply(jobs([sides], openings, rounds=task.pairs))
-        match = self._runners().match(supply, sides, self._files(plies), task.pairs)
+        match = await self._runners().match(
+            supply, sides, self._files(plies), task.pairs, self.kit.threads
+        )
         await Sitting(self._table(self._batch, whole=whole), ledger, supply).follow(match)
         # The last batch of fixed games may be smaller than the others.
         if not whole and (told := ledger.rest()):
             self.courier.put(told)
+
+    async def _seated(self, new: EngineSpec, base: EngineSpec) -> tuple[EngineSpec, EngineSpec]:
+        """As the program that referees can start them."""
+        if not self._runners().fastchess:
+            return new, base
+        write, folder = self.kit.threads.io, self.kit.scratch
+        return await write(scripted, new, folder), await write(scripted, base, folder)
 
     def _files(self, plies: int) -> Files:
         """For fastchess, which reads the book and writes the games itself."""
@@ -127,10 +137,10 @@ class Rounds:
         signatures = [values.signature for values in draw.values]
         ledger = TuneLedger(total, pairs, signatures, draw.signature, house=self.kit.house)
         supply = Supply(tune_jobs(draw, openings, total, self.task.before, pairs))
-        sides = draw.values[0].new, draw.values[0].base
+        sides = await self._seated(draw.values[0].new, draw.values[0].base)
         files = self._files(2 * _depth(self.task))
         files = replace(files, start=files.start + (total.games - self.task.before.games) // 2)
-        match = self._runners().match(supply, sides, files, pairs)
+        match = await self._runners().match(supply, sides, files, pairs, self.kit.threads)
         await Sitting(self._table(pairs, whole=True), ledger, supply).follow(match)
         return ledger
 
