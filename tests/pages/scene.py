@@ -58,17 +58,17 @@ async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
     )
 
 
-def main(port: int = 0) -> int:
+def main(port: str = "0", _trouble: str = "") -> int:
     writer, users, clock = start_logs(style="json"), MemoryUsers(), SystemClock()
     store = MemoryStore(filled(clock.now()))
     back = make_back(users=users, clock=clock, log=logger(), store=store)
     house = make_house(log=logger(), clock=clock, users=users, back=back)
     try:
         with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
-            return runner.run(run(house, port, writer.stop))
+            return runner.run(run(house, int(port), writer.stop))
     finally:
         writer.stop()
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main(*sys.argv[1:]))

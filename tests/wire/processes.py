@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
+APP = "tests.wire.app_under_test"
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -68,9 +70,11 @@ def read_to_end(wire: socket.socket) -> bytes:
 
 
 @contextmanager
-def running_server(folder: Path, port: int = 0, trouble: str = "") -> Iterator[Server]:
+def running_server(
+    folder: Path, port: int = 0, trouble: str = "", module: str = APP
+) -> Iterator[Server]:
     """Listens on a free port; the block begins when it answers, or has given up."""
-    with _process(folder / f"server-{port}.log", str(port), trouble) as started:
+    with _process(folder / f"server-{port}.log", str(port), trouble, module) as started:
         assert started.process.stdout is not None
         yield replace(started, address=started.process.stdout.readline().strip())
 
@@ -83,10 +87,10 @@ def starting_server(folder: Path, trouble: str) -> Iterator[Server]:
 
 
 @contextmanager
-def _process(log: Path, port: str, trouble: str) -> Iterator[Server]:
+def _process(log: Path, port: str, trouble: str, module: str = APP) -> Iterator[Server]:
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.wire.app_under_test", port, trouble],
+            [sys.executable, "-m", module, port, trouble],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": "src"},
             stdout=subprocess.PIPE,

@@ -26,6 +26,11 @@ function sameAttributes(from, to) {
   }
 }
 
+// Spaces between elements come and go with the parser.
+function parts(node) {
+  return [...node.childNodes].filter((one) => one.nodeType !== Node.TEXT_NODE || one.nodeValue.trim());
+}
+
 // Makes `present` like `fresh`, keeping every element that is still there.
 function become(present, fresh) {
   if (present.isEqualNode(fresh)) return;
@@ -34,22 +39,18 @@ function become(present, fresh) {
     return;
   }
   sameAttributes(fresh, present);
-  let next = present.firstChild;
-  for (const child of [...fresh.childNodes]) {
-    const known = child.id ? present.querySelector(`:scope > [id="${CSS.escape(child.id)}"]`) : next;
+  const left = parts(present);
+  for (const child of parts(fresh)) {
+    const known = child.id ? left.find((one) => one.id === child.id) : left[0];
     if (known && alike(known, child)) {
-      if (known !== next) present.insertBefore(known, next);
-      else next = next.nextSibling;
+      if (known !== left[0]) present.insertBefore(known, left[0]);
+      left.splice(left.indexOf(known), 1);
       become(known, child);
     } else {
-      present.insertBefore(child, next);
+      present.insertBefore(child, left[0] ?? null);
     }
   }
-  while (next) {
-    const gone = next;
-    next = next.nextSibling;
-    gone.remove();
-  }
+  for (const gone of left) gone.remove();
 }
 
 async function fetchPart() {

@@ -5,6 +5,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.web.ui.assets import asset
 from rookery.web.ui.pages.home import home, home_live
 from rookery.web.ui.pages.login import login, logout
+from rookery.web.ui.pages.machines import add_machine
 from rookery.web.ui.pages.run import old_address, run_live, run_page
 from rookery.web.ui.pages.run_moves import move_run
 
@@ -20,6 +21,7 @@ def page_routes() -> list[BaseRoute]:
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),
         Route(f"{ONE}/{{move}}", move_run, methods=["POST"]),
+        Route("/machines/add", add_machine, methods=["GET", "POST"]),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         Route("/static/{digest}/{name}", asset, methods=["GET"]),
     ]

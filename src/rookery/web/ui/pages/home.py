@@ -12,7 +12,7 @@ from rookery.core.run import Run
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.ports import FinishedQuery, StateLost
 from rookery.web.kit import Kit, kit_of
-from rookery.web.ui.page import made_fragment, made_page
+from rookery.web.ui.page import address_of, made_fragment, made_page
 from rookery.web.ui.viewer import name_of, viewer_of
 from rookery.web.ui.views import figures
 from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
@@ -47,7 +47,7 @@ def filters_in(query: Mapping[str, str]) -> Filters:
 async def _load(request: Request) -> HomeMaterial:
     kit, now = kit_of(request), kit_of(request).house.clock.now()
     trouble = await kit.readiness.reason_against()
-    address = kit.house.base_url or str(request.base_url).rstrip("/")
+    address = address_of(request)
     bare = HomeMaterial(now, trouble=trouble, role=_role(kit), address=address)
     if trouble:
         return bare

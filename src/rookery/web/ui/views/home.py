@@ -10,6 +10,7 @@ from rookery.core.run import DisplayState, Run
 from rookery.service.fleet.ports import Sample
 from rookery.service.fleet.views import STILL, Pulse
 from rookery.web.ui.views import figures, words
+from rookery.web.ui.views.first_hour import NextStep, next_steps
 from rookery.web.ui.views.row import Known, RunRow, row_of
 
 PAGE_SIZE = 25
@@ -100,6 +101,7 @@ class HomeView:
     later: str
     live: str
     bare: bool
+    steps: tuple[NextStep, ...]
 
 
 def home_view(material: HomeMaterial) -> HomeView:
@@ -124,8 +126,15 @@ def home_view(material: HomeMaterial) -> HomeView:
         earlier=_earlier(material),
         later=filters.address(page=filters.page - 1) if filters.page > 1 else "",
         live=f"/live{query}",
+        steps=_steps(material),
         bare=not (material.unfinished or material.finished or filters != Filters()),
     )
+
+
+def _steps(material: HomeMaterial) -> tuple[NextStep, ...]:
+    if material.filters != Filters():
+        return ()
+    return next_steps((*material.unfinished, *material.finished), material.address)
 
 
 def _place(run: Run) -> tuple[bool, int, int, str]:

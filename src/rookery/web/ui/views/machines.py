@@ -1,0 +1,49 @@
+"""How a machine joins: the lines to paste, with or without a fresh token in them."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to start a worker: for whom it is, and what to paste."""
+
+    title: str
+    text: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachinesView:
+    """`token` is empty until one was asked for; it is shown this once."""
+
+    token: str
+    ways: tuple[Way, ...]
+
+
+def machines_view(address: str, user: str, token: str) -> MachinesView:
+    """`address` is that of this server as machines reach it."""
+    return MachinesView(token, _ways(address, user, token) if token else ())
+
+
+def _ways(address: str, user: str, token: str) -> tuple[Way, ...]:
+    keep = f"(umask 077; echo '{user}:{token}' > rookery-worker.token)"
+    return (
+        Way(
+            "A machine with Rookery",
+            "Plays every engine of this server, builds what has to be built, needs no database.",
+            f"{keep} && ./rookery worker --server {address} --token-file rookery-worker.token",
+        ),
+        Way(
+            "An official fishtest worker",
+            "Runs unchanged; it plays the tests of Stockfish. The token takes the place of the"
+            " password.",
+            f"python3 worker.py {user} {token} {_place(address)} --concurrency MAX",
+        ),
+    )
+
+
+def _place(address: str) -> str:
+    parts = urlsplit(address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"--protocol {parts.scheme} --host {parts.hostname} --port {port}"

@@ -1,0 +1,119 @@
+"""The start page and the page of a run in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.pages.chromium import Tab, chromium
+from tests.unit.core.makers import run_id
+from tests.wire.houses import PASSWORD
+from tests.wire.processes import Server, running_server
+
+RUN = f"/runs/{run_id('late-move-pruning')}"
+GAMES = "Number(document.getElementById('games').textContent.replaceAll(',', ''))"
+TAB, ENTER = ("Tab", 9), ("Enter", 13)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_server(tmp_path_factory.mktemp("scene"), module="tests.pages.scene") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory, scene: Server) -> Iterator[Tab]:
+    """Logged in as an approver."""
+    with chromium(tmp_path_factory.mktemp("profile")) as opened:
+        opened.size(1280, 800)
+        opened.open(f"{scene.address}/login")
+        opened.ask(
+            "document.getElementById('username').value = 'boris';"
+            f"document.getElementById('password').value = '{PASSWORD}';"
+            "document.querySelector('form.stack').submit()"
+        )
+        opened.until("location.pathname === '/' && document.readyState === 'complete'")
+        yield opened
+
+
+def play(tab: Tab) -> None:
+    tab.ask("fetch('/scene/play').then(answer => answer.text())")
+
+
+def test_numbers_move_and_nothing_else_does(tab: Tab, scene: Server) -> None:
+    tab.open(scene.address + RUN)
+    tab.ask("document.querySelector('summary').click();document.getElementById('priority').focus()")
+    tab.ask("window.same = document.querySelector('.wide-bar'); window.scrollTo(0, 120)")
+    before = tab.ask(GAMES)
+    play(tab)
+    tab.until(f"{GAMES} > {before}")
+    assert tab.ask("document.activeElement.id") == "priority"
+    assert tab.ask("document.querySelector('details').open")
+    assert tab.ask("window.same === document.querySelector('.wide-bar')")
+    assert tab.ask("window.scrollY") == 120
+    assert tab.complaints() == []
+
+
+def test_the_list_moves_too(tab: Tab, scene: Server) -> None:
+    tab.open(scene.address)
+    row = f"document.getElementById('run-{run_id('late-move-pruning')}').textContent"
+    before = tab.ask(row)
+    play(tab)
+    tab.until(f"{row} !== {before!r}")
+
+
+def test_a_tab_in_the_background_is_quiet(tab: Tab, scene: Server) -> None:
+    tab.open(scene.address + RUN)
+    before = tab.ask(GAMES)
+    hide = "Object.defineProperty(document, 'hidden', {{configurable: true, value: {}}});"
+    change = "document.dispatchEvent(new Event('visibilitychange'))"
+    tab.ask(hide.format("true") + change)
+    play(tab)
+    tab.ask("new Promise(done => setTimeout(done, 1500))")
+    assert tab.ask(GAMES) == before
+    tab.ask(hide.format("false") + change)
+    tab.until(f"{GAMES} > {before}")
+
+
+def test_one_click_approves(tab: Tab, scene: Server) -> None:
+    tab.open(scene.address)
+    name = f"run-{run_id('idea')}"
+    tab.click(f"#waiting #{name} button")
+    tab.until("document.querySelector('.note')?.textContent.includes('is approved')")
+    assert tab.ask(f"document.querySelector('#playing #{name}') !== null")
+
+
+def test_a_run_is_reached_by_keyboard_alone(tab: Tab, scene: Server) -> None:
+    tab.open(scene.address)
+    tag = f"'{RUN}'"
+    for _ in range(40):
+        tab.press(*TAB)
+        if tab.ask("document.activeElement.getAttribute('href')") == RUN:
+            break
+    assert tab.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    tab.press(*ENTER)
+    tab.until(f"location.pathname === {tag}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", RUN, f"/runs/{run_id('tune-search')}", f"/runs/{run_id('king-safety')}", "/machines/add"],
+)
+def test_nothing_is_wider_than_a_phone(tab: Tab, scene: Server, path: str) -> None:
+    tab.size(360, 740)
+    tab.open(scene.address + path)
+    assert tab.ask("document.documentElement.scrollWidth") == 360
+    assert tab.complaints() == []
+    tab.size(1280, 800)
+
+
+def test_a_page_goes_on_after_its_server_came_back(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with chromium(tmp_path / "profile") as tab:
+        with running_server(tmp_path, module="tests.pages.scene") as first:
+            tab.open(first.address + RUN)
+            tab.ask("document.getElementById('games').textContent = 'old'")
+            port = first.place[1]
+        with running_server(tmp_path, port, module="tests.pages.scene"):
+            tab.until(f"{GAMES} > 0")

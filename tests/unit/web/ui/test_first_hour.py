@@ -1,0 +1,36 @@
+"""What to do in the first hour, and how a machine joins."""
+
+from rookery.web.ui.views.first_hour import next_steps
+from rookery.web.ui.views.machines import machines_view
+from tests.unit.core.makers import make_plan, make_run
+
+DEMO = make_run("demo", make_plan(engine="Fledgling"))
+OWN = make_run("own")
+ADDRESS = "https://farm.example.org"
+
+
+def test_the_next_steps_are_told_while_only_the_bundled_engine_was_tested() -> None:
+    assert next_steps([], ADDRESS) == ()
+    assert next_steps([DEMO, OWN], ADDRESS) == ()
+    steps = next_steps([DEMO], ADDRESS)
+    assert [step.title for step in steps] == ["Add your engine", "Add a machine", "Invite someone"]
+    assert f"export ROOKERY_SERVER={ADDRESS}" in steps[0].lines
+
+
+def test_the_lines_for_a_machine_hold_its_token() -> None:
+    house, official = machines_view(ADDRESS, "olga", "rkw_x").ways
+    assert "'olga:rkw_x'" in house.line
+    assert f"--server {ADDRESS}" in house.line
+    assert official.line == (
+        "python3 worker.py olga rkw_x --protocol https --host farm.example.org --port 443"
+        " --concurrency MAX"
+    )
+
+
+def test_an_address_keeps_its_port() -> None:
+    _, official = machines_view("http://127.0.0.1:8000", "olga", "rkw_x").ways
+    assert "--protocol http --host 127.0.0.1 --port 8000" in official.line
+
+
+def test_without_a_token_there_is_nothing_to_paste() -> None:
+    assert machines_view(ADDRESS, "olga", "").ways == ()
