@@ -115,6 +115,7 @@ class Settings:
     task_semaphore_size: int = 5
     event_streams: int = 5000
     cross_approval: bool = False
+    login_to_view: bool = False
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
     mind_github_quota: bool = True
@@ -162,6 +163,7 @@ SETTINGS: Mapping[str, Setting] = {
     "task_semaphore_size": Setting(_whole(1, 100), "task requests that may wait for a thread"),
     "event_streams": Setting(_whole(1, 100_000), "streams of events that may be open at once"),
     "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
+    "login_to_view": Setting(_switch, "1: only those with an account see anything of the site"),
     "stop_run_cpu_hours": Setting(
         _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
     ),

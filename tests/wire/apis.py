@@ -92,6 +92,7 @@ async def open_api(
     nets_elsewhere: str = "",
     change: Callable[[ApiDesk], ApiDesk] = lambda desk: desk,
     finder: Finder | None = None,
+    login_to_view: bool = False,
 ) -> AsyncIterator[Api]:
     users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
     tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
@@ -103,5 +104,5 @@ async def open_api(
     if finder is not None:
         commits = Commits(finder, house.threads, Gate("commits", 1), seconds=5.0)
         desk = replace(desk, sources=replace(desk.sources, commits=commits))
-    async with open_site(replace(house, api=desk)) as site:
+    async with open_site(replace(house, api=desk, login_to_view=login_to_view)) as site:
         yield Api(site.browser, desk, back, clock, tokens, site.app)

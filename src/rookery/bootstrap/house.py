@@ -176,6 +176,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
         limits=Limits.with_uploads(settings.upload_mb * 10**6),
         access_log=settings.access_log,
+        login_to_view=settings.login_to_view,
     )
 
 

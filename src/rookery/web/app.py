@@ -30,6 +30,7 @@ from rookery.web.inventory import entries
 from rookery.web.kit import Kit, kit_of
 from rookery.web.metering import meter_routes
 from rookery.web.middleware.blocked_users import BlockedUsers
+from rookery.web.middleware.closed_site import ClosedSite
 from rookery.web.middleware.csrf import CsrfGuard
 from rookery.web.middleware.errors import Errors
 from rookery.web.middleware.head import Head
@@ -100,6 +101,7 @@ def middleware(kit: Kit, for_workers: Sequence[Route]) -> list[Middleware]:
         Middleware(SessionCookie, kit=kit),
         Middleware(CsrfGuard, kit=kit),
         Middleware(BlockedUsers, kit=kit),
+        Middleware(ClosedSite, kit=kit),
     ]
 
 

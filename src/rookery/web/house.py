@@ -103,6 +103,8 @@ class House:
     proxies: Proxies = field(default_factory=Proxies)
     limits: Limits = field(default_factory=Limits)
     access_log: bool = False
+    login_to_view: bool = False
+    """Whether strangers see nothing at all."""
 
     @property
     def fleet(self) -> Fleet:

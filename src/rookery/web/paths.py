@@ -24,6 +24,7 @@ PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
 BINARIES_PATH = "/api/v1/binaries"
 BOOKS_PATH = "/api/v1/books"
 STATIC_PREFIX = "/static/"
+SIGN_UP_PATH = "/api/v1/users"
 
 
 class Audience(enum.Enum):
