@@ -127,16 +127,6 @@ def test_an_engine_is_built_by_cmake(tmp_path: Path) -> None:
     assert bench_of(make(tmp_path / "cache", order_of(repository, recipe("cmake")))) == 4242
 
 
-def test_an_engine_is_built_by_cargo_or_the_machine_has_none(tmp_path: Path) -> None:
-    order = order_of(repositories.cargo(tmp_path / "tiny"), recipe("cargo"))
-    if shutil.which("cargo"):
-        assert bench_of(make(tmp_path / "cache", order)) == 4242
-    else:
-        assert (
-            failure(tmp_path / "cache", order).sentence == "cargo is not installed on this machine."
-        )
-
-
 def test_an_engine_is_built_by_its_own_commands(tmp_path: Path, tiny: Repository) -> None:
     record = recipe("commands", commands=["cc -O1 -DBENCH=7 tiny.c -o made"], output="made")
     assert bench_of(make(tmp_path / "cache", order_of(tiny, record))) == 7

@@ -105,12 +105,13 @@ fn main() {
 """
 
 
-def stockfish(folder: Path, net: str) -> Repository:
+def stockfish(folder: Path, net: str, bench: str = "") -> Repository:
     """Named by its header as Stockfish's net is, and not to be built without it."""
+    text = TINY.replace("%d nodes 1000000 nps", bench).replace(", net, BENCH", ", net")
     files = {
         "src/Makefile": STOCKFISH_MAKEFILE.format(net=net),
         "src/evaluate.h": f'#define EvalFileDefaultName "{net}"\n',
-        "src/tiny.c": TINY,
+        "src/tiny.c": text if bench else TINY,
     }
     return repository(folder, files)
 

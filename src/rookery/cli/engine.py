@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from rookery.cli import engine_add, engine_import
 from rookery.cli.calling import add_server_command, print_json
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
@@ -22,7 +23,7 @@ class BadRecord(Complaint):
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("engine", help="list, show, write or remove engine records")
+    parser = subparsers.add_parser("engine", help="add, import, list, show or write engine records")
     commands = Subcommands(parser)
     add_server_command(commands, "list", "list the engines that a server knows", _list)
     showing = add_server_command(
@@ -33,6 +34,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         commands, "put", "make an engine known, or replace its record", _put
     )
     putting.add_argument("file", type=Path, metavar="FILE", help="a record in JSON")
+    engine_add.add_arguments(
+        commands.add("add", "build and try an engine, and propose its record", engine_add.run)
+    )
+    engine_import.add_arguments(
+        commands.add("import", "read engines of OpenBench with their presets", engine_import.run)
+    )
     removing = add_server_command(commands, "remove", "let no new run have this engine", _remove)
     removing.add_argument("name", metavar="NAME")
 

@@ -35,7 +35,7 @@ COMMANDS = (
     Command("user", "rookery.cli.user", "add, list, block users or set a password"),
     Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
     Command("net", "rookery.cli.net", "add or list nets"),
-    Command("engine", "rookery.cli.engine", "list, show, write or remove engine records"),
+    Command("engine", "rookery.cli.engine", "add, import, list, show or write engine records"),
     Command("team", "rookery.cli.team", "make teams, list them, take members in or out"),
     Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
     Command("submit", "rookery.cli.submit", "create a run on a server"),

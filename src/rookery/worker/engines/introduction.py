@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
@@ -36,6 +36,8 @@ class Introduction:
 
     name: str
     options: tuple[UciOption, ...]
+    move: str = ""
+    """Its first one from the initial position, when it was asked for it."""
 
 
 class NoIntroduction(Exception):
@@ -53,6 +55,7 @@ async def introduce(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     seconds: float = SECONDS,
+    with_move: bool = False,
 ) -> Introduction:
     """Ask the engine who it is; raises NoIntroduction."""
     try:
@@ -60,9 +63,10 @@ async def introduce(
     except OSError as error:
         raise NoIntroduction(f"it can't be started: {error.strerror}") from None
     try:
-        return await _asked(process, seconds)
+        found = await _asked(process, seconds)
+        return replace(found, move=await _moved(process, seconds)) if with_move else found
     except EngineFault as fault:
-        why = f"after `uci` {type(fault).__doc__}"
+        why = f"{type(fault).__doc__}"
         raise NoIntroduction(why, "\n".join(process.tail)) from None
     finally:
         await process.quit(QUIT_SECONDS)
@@ -78,6 +82,14 @@ async def _asked(process: EngineProcess, seconds: float) -> Introduction:
     process.write(b"uci")
     await process.expect(b"uciok", seconds, note)
     return read_introduction(lines)
+
+
+async def _moved(process: EngineProcess, seconds: float) -> str:
+    process.write(b"ucinewgame", b"isready")
+    await process.expect(b"readyok", seconds)
+    process.write(b"position startpos", b"go movetime 100")
+    words = (await process.expect(b"bestmove", seconds)).text.split()
+    return words[1].decode("ascii", "replace") if len(words) > 1 else ""
 
 
 def read_introduction(lines: Sequence[str]) -> Introduction:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rookery.protocol.engine_record import EngineRecord, RecipeRecord
-from rookery.worker.engines.toolchain import Tool, Wanted
+from rookery.worker.engines.toolchain import Tool, Wanted, numbers
 
 NATIVE = "-C target-cpu=native"
 PROGRAM = "rookery-engine"
@@ -54,7 +54,7 @@ def plan(record: EngineRecord, found: Circumstances) -> Plan:
 
 def tools_of(record: EngineRecord) -> tuple[Wanted, ...]:
     """What must be on the machine whatever the compiler."""
-    own = tuple(Wanted.read(f"{tool.name}>={tool.version}") for tool in record.tools)
+    own = tuple(Wanted(tool.name, numbers(tool.version)) for tool in record.tools)
     return tuple(Wanted(name) for name in _TOOLS.get(record.recipe.kind, ())) + own
 
 

@@ -62,6 +62,13 @@ class Workshop:
         except OSError as error:
             raise _trouble(self._cache.folder, error) from None
 
+    async def source(self, repository: str, commit: str) -> Path:
+        """The tree of a commit, to be looked at; raises BuildFailed."""
+        try:
+            return (await self._sources.get(repository, commit)).folder
+        except OSError as error:
+            raise _trouble(self._cache.folder, error) from None
+
     async def _make(self, order: Order) -> Built:
         nets = await self._nets.get(order.nets)
         if order.binary:
@@ -157,6 +164,9 @@ def _trouble(folder: Path, error: OSError) -> BuildFailed:
             return BuildFailed(f"The disk of the cache {folder} is full.")
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return BuildFailed(f"The cache {folder} can't be written to.")
+        case None:
+            # Not the disk's: whoever downloads says it in words.
+            return BuildFailed(f"A file could not be fetched: {error}.")
         case _:
             return BuildFailed(f"The cache {folder} can't be used: {error}.")
 

@@ -1,0 +1,165 @@
+"""`rookery engine add`: from an address or a program to a record that workers can play."""
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import platformdirs
+from rich.console import Console
+
+from rookery.boundary.offload import Threads
+from rookery.cli.calling import SERVER, add_server, client_of
+from rookery.cli.engine_nets import NetSources
+from rookery.core.complaint import Complaint
+from rookery.protocol.encoding import encode
+from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.discovery import discover
+from rookery.worker.engines.order import BuildFailed
+from rookery.worker.engines.trial import NotPlayable, Source, Trial, Trials
+from rookery.worker.engines.versions import Version, Versions, name_of, prepared
+from rookery.worker.engines.workshop import Workshop, surroundings
+
+LAST_LINES = 30
+NOTHING_KNOWN = (
+    "{address} has no Makefile with EXE or profile-build, no Cargo.toml and no CMakeLists.txt:"
+    " write a record with a recipe of the kind `commands`, and `rookery engine put` it."
+)
+
+
+class BadFile(Complaint):
+    """A file can't be read or written."""
+
+    exit_code = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("address", metavar="URL|PATH", help="a git repository, folder or program")
+    parser.add_argument("--name", default="", metavar="NAME", help="what the engine is called")
+    parser.add_argument("--ref", default="", metavar="REF", help="branch, tag or commit to try")
+    parser.add_argument("--team", default="", metavar="TEAM", help="whose engine it is")
+    parser.add_argument("--nets", type=Path, metavar="DIR", help="folder with nets it needs")
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="where it is built and kept")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the record to a file")
+    parser.add_argument("--put", action="store_true", help="make it known to the server")
+    add_server(parser)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    with telling(quiet=parsed.json) as tell, tempfile.TemporaryDirectory() as own:
+        attempt = _attempt(parsed, Path(own), tell)
+        try:
+            trial = asyncio.run(attempt.made())
+        except (BuildFailed, NotPlayable) as failed:
+            _show_log(failed.log)
+            raise NotPlayable(str(failed)) from None
+    record = msgspec.structs.replace(trial.record, team=parsed.team)
+    _report(trial)
+    print(msgspec.json.format(encode(record)).decode())
+    _deliver(record, parsed)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What was asked for, with the folders looked up before the loop runs."""
+
+    address: str
+    path: Path
+    """The address as a path, whether or not there is one."""
+    name: str
+    ref: str
+    versions: Versions
+    workshop: Workshop
+    threads: Threads
+    tell: Callable[[str], None]
+
+    async def made(self) -> Trial:
+        """Raises BuildFailed, NotPlayable."""
+        trials = Trials(self.workshop, self.threads, self.tell)
+        if await self.threads.io(self.path.is_file):
+            self.tell(f"Starting {self.path} ...")
+            return await trials.program(self.name or name_of(self.path.name), self.path)
+        self.tell("Looking for the version ...")
+        version = await self._version()
+        self.tell(f"Fetching {version.commit[:10]} of {version.repository} ...")
+        tree = await self.workshop.source(version.repository, version.commit)
+        ways = await self.threads.io(discover, tree)
+        if not ways:
+            raise NotPlayable(NOTHING_KNOWN.format(address=self.address))
+        name = self.name or name_of(version.known_as)
+        source = Source(name, version.repository, version.commit, version.known_as)
+        return await trials.from_source(source, ways)
+
+    async def _version(self) -> Version:
+        if not await self.threads.io(self.path.is_dir):
+            return await self.versions.remote(self.address, self.ref)
+        if await self.threads.io((self.path / ".git").exists):
+            return await self.versions.checkout(self.path, self.ref)
+        return await self.versions.snapshot(self.path)
+
+
+def _attempt(parsed: argparse.Namespace, own: Path, tell: Callable[[str], None]) -> _Attempt:
+    threads = Threads()
+    folder = parsed.cache or platformdirs.user_cache_path("rookery") / "worker"
+    nets = NetSources(parsed.nets, parsed.server or os.environ.get(SERVER, ""), threads)
+    path = Path(parsed.address).expanduser().absolute()
+    versions = prepared(own, surroundings())
+    workshop = Workshop(folder, nets)
+    return _Attempt(
+        parsed.address, path, parsed.name, parsed.ref, versions, workshop, threads, tell
+    )
+
+
+class telling:  # noqa: N801 - reads as a word in a with statement
+    """Shows how far it is: one moving line on a terminal, lines elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._status = self._console.status("")
+
+    def __enter__(self) -> Callable[[str], None]:
+        if self._console.is_terminal:
+            self._status.start()
+            return self._status.update
+        return self._console.print
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+
+def _show_log(log: str) -> None:
+    lines = log.splitlines()
+    for line in lines[-LAST_LINES:]:
+        print(f"  {line}", file=sys.stderr)
+
+
+def _report(trial: Trial) -> None:
+    options = ", ".join(option.name for option in trial.introduction.options) or "none"
+    speeds = ", ".join(f"{each.nps:,.0f}" for each in trial.benches)
+    nodes = ", ".join(dict.fromkeys(f"{each.nodes:,}" for each in trial.benches))
+    name = trial.introduction.name or "nobody"
+    lines = (
+        f"It says it is {name}, and plays {trial.introduction.move}.",
+        f"Options: {options}.",
+        f"Bench: {nodes} nodes; {speeds} nodes a second.",
+        *trial.remarks,
+    )
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def _deliver(record: EngineRecord, parsed: argparse.Namespace) -> None:
+    if parsed.write:
+        try:
+            parsed.write.write_bytes(msgspec.json.format(encode(record)) + b"\n")
+        except OSError:
+            raise BadFile(f"{parsed.write} can't be written.") from None
+    if parsed.put:
+        client_of(parsed).put_engine(record)
+        print(f"{record.name} is known to the server.", file=sys.stderr)

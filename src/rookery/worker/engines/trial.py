@@ -1,0 +1,216 @@
+"""Tries an engine out, from its source or as a program, until there is a record of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import chess
+import msgspec
+
+from rookery.boundary.offload import Threads
+from rookery.core.complaint import Complaint
+from rookery.protocol.engine_record import (
+    BenchRecord,
+    EngineRecord,
+    NetRecord,
+    RecipeRecord,
+    SpeedRecord,
+    ToolRecord,
+)
+from rookery.worker.engines.bench import NOISY_SPREAD, bench
+from rookery.worker.engines.discovery import STOCKFISH_BENCH, Found
+from rookery.worker.engines.introduction import Introduction, NoIntroduction, introduce
+from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Measured, Order
+from rookery.worker.engines.workshop import Workshop
+
+BENCHES = 3
+BENCH_SECONDS = 300.0
+BENCH_FORMS = (
+    BenchRecord(),
+    BenchRecord(pattern=r"(\d+)\s+nodes\s+(\d+)\s+nps"),
+    BenchRecord(pattern=r"(?i)nodes searched\s*:\s*([\d,]+)"),
+    BenchRecord(pattern=r"(?i)nodes\s*[:=]?\s*([\d,]+)"),
+)
+TOOLS = {"make": "make", "stockfish": "make", "cargo": "cargo", "cmake": "cmake"}
+Tell = Callable[[str], None]
+
+
+class NotPlayable(Complaint):
+    """One sentence that says what is missing, and the log that shows it."""
+
+    exit_code = 4
+
+    def __init__(self, sentence: str, log: str = "") -> None:
+        super().__init__(sentence)
+        self.log = log
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An engine that plays: its record, what it said of itself, and how fast it was."""
+
+    record: EngineRecord
+    built: Built
+    introduction: Introduction
+    benches: tuple[Measured, ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the engine comes from, and which version of it is tried."""
+
+    name: str
+    repository: str
+    commit: str
+    known_as: str
+    """What the record names as its source."""
+
+
+class Trials:
+    """Tries engines in one workshop, and tells how far it is."""
+
+    def __init__(self, workshop: Workshop, threads: Threads, tell: Tell) -> None:
+        self._workshop = workshop
+        self._threads = threads
+        self._tell = tell
+
+    async def from_source(self, source: Source, ways: Sequence[Found]) -> Trial:
+        """The first way that leads to an engine; raises NotPlayable with the first one's reason."""
+        failures: list[NotPlayable] = []
+        for way in ways:
+            self._tell(f"Building with {way.recipe.kind}, because {way.because} ...")
+            record = EngineRecord(
+                name=source.name,
+                source=source.known_as,
+                recipe=way.recipe,
+                tools=_tools(way.recipe),
+                bench=way.bench,
+                nets=way.nets,
+            )
+            order = Order(record, source.commit, source.repository, nets=way.net_names)
+            try:
+                return await self._tried(record, order)
+            except NotPlayable as failed:
+                failures.append(failed)
+                self._tell(str(failed))
+        raise failures[0]
+
+    async def program(self, name: str, path: Path) -> Trial:
+        """A program on this machine as it is."""
+        recipe = RecipeRecord(kind="installed", output=str(path))
+        record = EngineRecord(name=name, recipe=recipe)
+        return await self._tried(record, Order(record, "", ""))
+
+    async def _tried(self, record: EngineRecord, order: Order) -> Trial:
+        try:
+            built = await self._workshop.make(order)
+            introduction = await self._introduced(built)
+        except BuildFailed as failed:
+            raise NotPlayable(failed.sentence, failed.log) from None
+        except NoIntroduction as failed:
+            raise NotPlayable(f"{record.name} does not play: {failed}.", failed.said) from None
+        record, benches = await self._benched(built, record)
+        record, remarks = _with_options(record, introduction)
+        return Trial(record, built, introduction, benches, (*remarks, *_noise(benches)))
+
+    async def _introduced(self, built: Built) -> Introduction:
+        self._tell("Asking it for a move ...")
+        command = (await self._workshop.sandbox()).playing(built)
+        found = await introduce(command, self._threads, environment={}, with_move=True)
+        if chess.Board().is_legal(_move(found.move)):
+            return found
+        raise NoIntroduction(f"its first move is {found.move!r}")
+
+    async def _benched(
+        self, built: Built, record: EngineRecord
+    ) -> tuple[EngineRecord, tuple[Measured, ...]]:
+        """Its bench in the form it has, three times."""
+        self._tell(f"Bench 1 of {BENCHES} ...")
+        form, first = await self._first_bench(built, record)
+        record = msgspec.structs.replace(record, bench=form)
+        benches = [first]
+        for number in range(2, BENCHES + 1):
+            self._tell(f"Bench {number} of {BENCHES} ...")
+            benches.append(await self._bench(built, record))
+        steady = len({each.nodes for each in benches}) == 1
+        return (
+            msgspec.structs.replace(
+                record,
+                bench=msgspec.structs.replace(form, must_match=steady),
+                speed=SpeedRecord(reference=round(median(each.nps for each in benches))),
+            ),
+            tuple(benches),
+        )
+
+    async def _first_bench(
+        self, built: Built, record: EngineRecord
+    ) -> tuple[BenchRecord, Measured]:
+        forms = (record.bench,) if record.bench == STOCKFISH_BENCH else BENCH_FORMS
+        log = ""
+        for form in forms:
+            # Not to be compared yet: whether it is steady is what we want to know.
+            loose = msgspec.structs.replace(form, must_match=False)
+            trial = msgspec.structs.replace(record, bench=loose)
+            try:
+                return form, await self._bench(built, trial)
+            except BenchFailed as failed:
+                log = failed.log or failed.sentence
+        raise NotPlayable(
+            f"{record.name} plays, but workers need a bench and it has none:"
+            f" `{record.bench.command}` on its command line names no nodes.",
+            log,
+        )
+
+    async def _bench(self, built: Built, record: EngineRecord) -> Measured:
+        loose = msgspec.structs.replace(record.bench, must_match=False)
+        sandbox = await self._workshop.sandbox()
+        return await bench(
+            built,
+            msgspec.structs.replace(record, bench=loose),
+            slots=1,
+            seconds=BENCH_SECONDS,
+            sandbox=sandbox,
+        )
+
+
+def _tools(recipe: RecipeRecord) -> tuple[ToolRecord, ...]:
+    tool = TOOLS.get(recipe.kind)
+    return (ToolRecord(tool),) if tool else ()
+
+
+def _move(text: str) -> chess.Move:
+    try:
+        return chess.Move.from_uci(text)
+    except ValueError:
+        return chess.Move.null()
+
+
+def _with_options(
+    record: EngineRecord, introduction: Introduction
+) -> tuple[EngineRecord, tuple[str, ...]]:
+    """What its options tell about nets, and which usual ones it lacks."""
+    names = {option.name.lower(): option for option in introduction.options}
+    lacking = tuple(
+        f"It has no option {name}." for name in ("Hash", "Threads") if name.lower() not in names
+    )
+    net = names.get("evalfile")
+    if net and record.nets.use == "none":
+        nets = NetRecord(use="uci_option", name=net.name)
+        record = msgspec.structs.replace(record, nets=nets)
+    return record, lacking
+
+
+def _noise(benches: Sequence[Measured]) -> tuple[str, ...]:
+    speeds = [each.nps for each in benches]
+    spread = (max(speeds) - min(speeds)) / max(median(speeds), 1.0)
+    nodes = {each.nodes for each in benches}
+    remarks = []
+    if spread > NOISY_SPREAD:
+        remarks.append(f"Its speed differs by {spread:.0%} between benches: the machine is busy.")
+    if len(nodes) > 1:
+        remarks.append(
+            "Its bench counts other nodes each time, so that it can't tell versions apart."
+        )
+    return tuple(remarks)

@@ -1,0 +1,66 @@
+"""Recipes become commands."""
+
+from pathlib import Path
+
+from rookery.protocol.engine_record import EngineRecord, RecipeKind, RecipeRecord, ToolRecord
+from rookery.worker.engines.recipes import Circumstances, Plan, folder_of, plan, tools_of
+from rookery.worker.engines.toolchain import Tool, Wanted
+
+TREE = Path("/tree")
+CLANG = Tool("clang++", "/usr/bin/clang++", "clang version 14.0.6")
+
+
+def planned(recipe: RecipeRecord, **found: object) -> Plan:
+    circumstances = Circumstances(TREE, **found)  # type: ignore[arg-type]  # fields by name
+    return plan(EngineRecord(name="Any", recipe=recipe), circumstances)
+
+
+def commands(kind: RecipeKind, **found: object) -> list[str]:
+    steps = planned(RecipeRecord(kind=kind), **found).steps
+    return [" ".join(step.command) for step in steps]
+
+
+def test_openbenchs_make_is_told_program_compiler_and_net() -> None:
+    nets = (("EVALFILE", Path("/nets/one")),)
+    (words,) = commands("make", compiler=CLANG, nets=nets, jobs=4)
+    assert words == "make -j4 EXE=rookery-engine CXX=/usr/bin/clang++ EVALFILE=/nets/one"
+
+
+def test_a_c_compiler_goes_by_another_variable() -> None:
+    (words,) = commands("make", compiler=Tool("gcc", "/usr/bin/gcc", ""))
+    assert "CC=/usr/bin/gcc" in words
+
+
+def test_a_makefile_that_calls_cargo_has_its_packages_fetched_before() -> None:
+    made = planned(RecipeRecord(kind="make"), has_cargo=True, is_locked=True)
+    assert made.steps[0].command == ("cargo", "fetch", "--locked")
+    assert [step.network for step in made.steps] == [True, False]
+    assert made.steps[1].environment["CARGO_NET_OFFLINE"] == "true"
+
+
+def test_stockfishs_make_is_a_profile_build_for_this_machine() -> None:
+    (words,) = commands("stockfish", compiler=CLANG)
+    assert words.startswith("make -j1 profile-build ARCH=native EXE=stockfish COMP=clang")
+    assert planned(RecipeRecord(kind="stockfish")).steps[0].folder == TREE / "src"
+
+
+def test_cargo_builds_offline_after_its_fetch() -> None:
+    assert commands("cargo", jobs=2) == ["cargo fetch", "cargo build --release --offline -j2"]
+
+
+def test_variables_of_the_record_win() -> None:
+    recipe = RecipeRecord(kind="stockfish", target="build", variables={"ARCH": "x86-64"})
+    words = planned(recipe).steps[0].command
+    assert "ARCH=x86-64" in words
+    assert "build" in words
+
+
+def test_a_folder_outside_the_source_is_not_gone_to() -> None:
+    for name in ("../elsewhere", "/etc"):
+        assert folder_of(RecipeRecord(directory=name), TREE) == TREE
+
+
+def test_tools_have_the_versions_that_the_record_names() -> None:
+    tools = (ToolRecord("cargo", "1.70"), ToolRecord("make"))
+    record = EngineRecord(name="Any", recipe=RecipeRecord(kind="commands"), tools=tools)
+    assert tools_of(record) == (Wanted("cargo", (1, 70)), Wanted("make"))
