@@ -4,9 +4,14 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from rookery.boundary.offload import Threads
+from rookery.cli.worker_configure import Person, configure
 from rookery.cli.worker_display import display
-from rookery.cli.worker_settings import worker_settings
+from rookery.cli.worker_doctor import examine
+from rookery.cli.worker_settings import NAMES, config_file, worker_settings
 from rookery.cli.worker_start import EXIT_CODES, start
+from rookery.cli.worker_unit import unit
+from rookery.worker.system import ThisSystem
 
 DESCRIPTION = """\
 Asks a server for games, plays them, and tells what came out, until it is stopped. The first Ctrl-C
@@ -22,6 +27,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="play for a server on this machine",
         description=DESCRIPTION,
         epilog=EPILOG,
+    )
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("run", "configure", "doctor"),
+        default="run",
+        help="configure asks for what a worker needs and writes it down; doctor says what this"
+        " machine has, what it can play, and why not",
     )
     _add_server(parser)
     _add_machine(parser)
@@ -44,6 +57,11 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         default=None,
         help="play for another project's server too, with fastchess",
+    )
+    group.add_argument(
+        "--print-systemd-unit",
+        action="store_true",
+        help="print a unit that keeps this worker running, with these flags",
     )
     group.add_argument("--config", type=Path, metavar="FILE", help="instead of the usual file")
 
@@ -91,6 +109,26 @@ def _add_life(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
+    if parsed.action == "configure":
+        return configure(parsed.config or config_file(), Person())
     settings = worker_settings(vars(parsed), parsed.config)
+    if parsed.print_systemd_unit:
+        print(unit(settings, words_of(parsed)), end="")
+        return 0
+    if parsed.action == "doctor":
+        findings = asyncio.run(examine(settings, ThisSystem(), Threads()))
+        print(findings.text)
+        return 0 if findings.sound else 1
     with display() as watch:
         return EXIT_CODES[asyncio.run(start(settings, watch))]
+
+
+def words_of(parsed: argparse.Namespace) -> list[str]:
+    """The flags that were given, as words again."""
+    given = {name: vars(parsed).get(name) for name in (*NAMES, "config")}
+    words = []
+    for name, value in given.items():
+        flag = f"--{name.replace('_', '-')}"
+        values = value if isinstance(value, list) else [value]
+        words += [flag if one is True else f"{flag}={one}" for one in values if one is not None]
+    return words

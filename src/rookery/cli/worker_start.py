@@ -67,8 +67,7 @@ async def put_together(
     talk = Conversation(HttpTransport(settings.server), Account(username, password))
     folder = settings.cache_folder
     instance = await threads.io(instance_of, system, folder / "workers")
-    facts = await threads.io(look, system)
-    identity = await threads.io(_identity, settings, username, system, instance, facts)
+    identity = await threads.io(identity_of, settings, system, username, instance, look)
     downloads = ServerDownloads(talk, threads)
     downloads.foreign = settings.foreign_server
     return Kit(
@@ -96,9 +95,14 @@ def manner_of(settings: WorkerSettings) -> Manner:
     )
 
 
-def _identity(
-    settings: WorkerSettings, username: str, system: System, instance: int, facts: Facts
+def identity_of(
+    settings: WorkerSettings,
+    system: System,
+    username: str,
+    instance: int,
+    look: Callable[[System], Facts] = survey,
 ) -> Identity:
+    """What the worker will say of itself; asks the machine, so that it belongs into a thread."""
     if settings.key and not _KEY.fullmatch(settings.key):
         raise BadWorkerSetting("--key is 2 to 8 letters or digits.")
     offer = Offer(
@@ -113,7 +117,7 @@ def _identity(
     )
     key = unique_key(system, settings.cache_folder, instance, settings.key)
     runner = FASTCHESS if settings.foreign_server else BUILTIN
-    return Identity(offer, facts, key, runner=runner)
+    return Identity(offer, look(system), key, runner=runner)
 
 
 def _fastchess(settings: WorkerSettings) -> str:

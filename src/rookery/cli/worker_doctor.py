@@ -1,0 +1,115 @@
+"""`rookery worker doctor`: what this machine has, what it can play, and why not."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rookery.boundary.offload import Threads
+from rookery.cli.tables import table
+from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, config_file, credentials
+from rookery.cli.worker_start import identity_of
+from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
+from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.known_engines import FLEDGLING, STOCKFISH
+from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
+from rookery.worker.fastchess.detection import find
+from rookery.worker.session.conversation import Account, Conversation
+from rookery.worker.session.faults import Refused, Unreachable
+from rookery.worker.session.fitness import fitness
+from rookery.worker.session.identity import Identity
+from rookery.worker.session.transport import HttpTransport
+from rookery.worker.system import System
+
+Row = tuple[str, str]
+MIB = 2**20
+WITHOUT_SERVER = (STOCKFISH, FLEDGLING)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was found; `sound` is whether the worker could play here."""
+
+    rows: tuple[Row, ...]
+    engines: tuple[Row, ...]
+    sound: bool
+
+    @property
+    def text(self) -> str:
+        width = max(len(name) for name, _ in self.rows)
+        lines = [f"{name:{width}}  {said}" for name, said in self.rows]
+        return "\n".join([*lines, "", table(("engine", "can be played here"), self.engines)])
+
+
+async def examine(settings: WorkerSettings, system: System, threads: Threads) -> Findings:
+    """Looks at everything a worker will need; changes nothing but a file in the cache."""
+    identity = await threads.io(identity_of, settings, system, settings.username or "nobody", 0)
+    sandbox = await detect(threads)
+    identity.sandbox = sandbox.available
+    return await threads.io(_examined, settings, identity, sandbox)
+
+
+def _examined(settings: WorkerSettings, identity: Identity, sandbox: Sandbox) -> Findings:
+    server, answers = _server(settings)
+    cache, writable = _cache(settings)
+    engines = tuple(
+        (one.engine, one.why_not or "yes") for one in fitness(_records(settings), identity)
+    )
+    rows = (*_machine(identity, sandbox), ("cache", cache), ("server", server))
+    playable = any(said == "yes" for _, said in engines)
+    return Findings(rows, engines, answers and writable and playable)
+
+
+def _machine(identity: Identity, sandbox: Sandbox) -> Iterator[Row]:
+    facts, offer = identity.facts, identity.offer
+    yield "configuration", str(config_file())
+    yield "machine", f"{facts.host}, {facts.uname}, {facts.cpu or 'unknown processor'}"
+    yield "architecture", facts.arch
+    nodes = "1 NUMA node" if facts.numa == 1 else f"{facts.numa} NUMA nodes"
+    yield "cores", f"{offer.concurrency} offered of {facts.physical_cores} physical ones, {nodes}"
+    yield "memory", f"{offer.memory_mib} MiB offered"
+    tools = ", ".join(f"{name} {version}".strip() for name, version in sorted(facts.tools.items()))
+    yield "tools", tools or "none: only engines that need no building can be played"
+    yield "sandbox", "yes" if sandbox.available else f"no. {sandbox.why}"
+    runner = find()
+    yield "fastchess", runner.line if runner else "none; it is for other projects' servers only"
+
+
+def _cache(settings: WorkerSettings) -> tuple[str, bool]:
+    folder = settings.cache_folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+        free = shutil.disk_usage(folder).free // MIB
+    except OSError as error:
+        return f"{folder} can't be written to: {error.strerror}", False
+    return f"{folder}, {free} MiB free", True
+
+
+def _server(settings: WorkerSettings) -> tuple[str, bool]:
+    """Whether it answers, and to whom; without one the rest can still be looked at."""
+    if not settings.server:
+        return "none is configured", True
+    try:
+        account = Account(*credentials(settings))
+        answer = Conversation(HttpTransport(settings.server), account).version()
+    except BadWorkerSetting as bad:
+        return f"{settings.server}: {bad}", False
+    except Refused as refused:
+        return f"{settings.server} refuses {account.username}: {refused}", False
+    except Unreachable as error:
+        return str(error), False
+    kind = f"Rookery {answer.rookery.version}" if answer.rookery else "another project's server"
+    return f"{settings.server} knows {account.username}; it is {kind}", True
+
+
+def _records(settings: WorkerSettings) -> tuple[EngineRecord, ...]:
+    """Those of the server, else those that every server knows."""
+    if settings.server:
+        try:
+            return Client.at(settings.server).engines().engines
+        except (ApiRefused, ApiUnreachable, BadAnswer):
+            return WITHOUT_SERVER
+    return WITHOUT_SERVER

@@ -1,0 +1,151 @@
+"""The words around `rookery worker`: settings, dialogue, unit, display."""
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from rookery.cli import worker
+from rookery.cli.worker_configure import Person, configure
+from rookery.cli.worker_display import PlainDisplay
+from rookery.cli.worker_settings import (
+    BadWorkerSetting,
+    WorkerSettings,
+    credentials,
+    from_file,
+    worker_settings,
+)
+from rookery.cli.worker_unit import quoted, unit
+from rookery.core.results import Results
+from rookery.worker.session.watching import Status
+from tests.workers.stand_in import StandIn, stand_in
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    worker.add_parser(parser.add_subparsers())
+    return parser.parse_args(["worker", *words])
+
+
+def settings(*words: str, file: Path, **environment: str) -> WorkerSettings:
+    return worker_settings(vars(parsed(*words)), file, environment)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    place = tmp_path / "worker.toml"
+    place.write_text('server = "https://one.org"\ngrace = 5\nonly = ["A"]\n')
+    return place
+
+
+def test_flags_go_before_the_file(file: Path) -> None:
+    found = settings("--server=https://two.org", "--once", file=file)
+    assert (found.server, found.grace, found.only, found.once) == (
+        "https://two.org",
+        5,
+        ("A",),
+        True,
+    )
+
+
+def test_the_environment_names_the_server_where_nobody_else_does(tmp_path: Path) -> None:
+    empty = tmp_path / "worker.toml"
+    empty.write_text("")
+    assert settings(file=empty, ROOKERY_SERVER="https://e.org").server == "https://e.org"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [("gracious = 1", "gracious"), ("grace = [", "can't be read"), ('grace = "long"', "no sense")],
+)
+def test_a_file_that_makes_no_sense_is_named(text: str, complaint: str, tmp_path: Path) -> None:
+    place = tmp_path / "worker.toml"
+    place.write_text(text)
+    with pytest.raises(BadWorkerSetting, match=complaint):
+        settings(file=place)
+
+
+def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(BadWorkerSetting, match="no file"):
+        from_file(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("rkw_x\n", ("olga", "rkw_x")), ("a word before it:\nboris:rkw_x\n", ("olga", "rkw_x"))],
+)
+def test_a_token_is_the_last_line_of_its_file(
+    text: str, expected: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text(text)
+    given = WorkerSettings(username="olga", token_file=str(tmp_path / "token"))
+    assert credentials(given) == expected
+
+
+def test_a_token_may_bring_its_name(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("boris:rkw_x")
+    assert credentials(WorkerSettings(token_file=str(tmp_path / "token"))) == ("boris", "rkw_x")
+
+
+@pytest.mark.parametrize("given", [WorkerSettings(), WorkerSettings(password_file="/none")])
+def test_without_a_name_and_a_secret_there_is_no_worker(given: WorkerSettings) -> None:
+    with pytest.raises(BadWorkerSetting):
+        credentials(given)
+
+
+def test_a_unit_starts_the_worker_with_the_same_flags() -> None:
+    given = parsed("--server=https://a.org", "--token-file=/a b", "--only=A", "--only=B", "--fleet")
+    text = unit(WorkerSettings(grace=10), worker.words_of(given))
+    command = next(line for line in text.splitlines() if line.startswith("ExecStart="))
+    assert command.endswith(
+        ' worker --server=https://a.org "--token-file=/a b" --fleet --only=A --only=B'
+    )
+    assert "TimeoutStopSec=40" in text
+
+
+def test_signs_of_systemd_are_doubled() -> None:
+    assert (quoted("50%"), quoted("a$b"), quoted("plain")) == ('"50%%"', '"a$$b"', "plain")
+
+
+def test_the_dialogue_writes_a_file_and_hides_the_secret(tmp_path: Path) -> None:
+    place, told = tmp_path / "folder" / "worker.toml", list[str]()
+    with stand_in(StandIn()) as server:
+        answers = iter([server.address + "/", "", "olga", "", "MAX/2"])
+        person = Person(lambda _: next(answers), lambda _: "rkw_secret", told.append)
+        assert configure(place, person) == 0
+        assert server.of("request_version")[0]["password"] == "rkw_secret"
+    assert from_file(place) == {
+        "server": server.address,
+        "username": "olga",
+        "concurrency": "auto",
+        "memory": "MAX/2",
+        "token_file": str(place.with_name("worker.token")),
+    }
+    assert place.with_name("worker.token").stat().st_mode & 0o777 == 0o600
+    assert not any("rkw_secret" in line for line in told)
+
+
+def test_the_dialogue_says_when_the_server_refuses(tmp_path: Path) -> None:
+    told = list[str]()
+    with stand_in(StandIn(greeting={"error": "unknown user"})) as server:
+        answers = iter([server.address, "olga", "2", "auto"])
+        person = Person(lambda _: next(answers), lambda _: "wrong", told.append)
+        assert configure(tmp_path / "worker.toml", person) == 5
+    assert told[-1] == "The server refuses: unknown user"
+
+
+def test_lines_come_when_what_is_done_changes() -> None:
+    lines = list[str]()
+    shown = PlainDisplay(lines.append, lambda: datetime(2026, 1, 1, 12, 30))  # noqa: DTZ001 - local
+    results = Results(1, 0, 1, 1, 0, (0, 0, 0, 1, 0))
+    for status in (
+        Status("playing", "a against b", results, 8),
+        Status("playing", "a against b", results + results, 8),
+        Status("sending the games", "a against b"),
+    ):
+        shown.show(status)
+    assert lines == [
+        "12:30:00 a against b: playing, 2 of 8 games, +1 -0 =1, pairs 0 0 0 1 0, 1 lost by failure",
+        "12:30:00 a against b: sending the games",
+    ]
