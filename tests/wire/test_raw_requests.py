@@ -99,3 +99,13 @@ def test_one_connection_serves_several_requests(server: Server) -> None:
     ask = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
     answer = server.exchange(ask * 3 + b"GET /healthz HTTP/1.1" + END)
     assert answer.count(b"200 OK") == 4
+
+
+def test_open_connections_are_counted(server: Server) -> None:
+    with server.connect() as idle:
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert status_of(idle.recv(1000)) == 200
+        shown = server.exchange(b"GET /metrics HTTP/1.1" + END).decode()
+    line = next(one for one in shown.splitlines() if one.startswith("rookery_connections_open "))
+    # Those of earlier tests may still be closing.
+    assert float(line.split()[1]) >= 2

@@ -98,6 +98,7 @@ class House:
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     streams: Streams = field(default_factory=Streams)
     tidings: Tidings = field(default_factory=Tidings)
+    connections: Opened[Callable[[], int]] = field(default_factory=lambda: Opened("http server"))
     base_url: str | None = None
     hosts: Hosts = field(default_factory=lambda: hosts(None))
     proxies: Proxies = field(default_factory=Proxies)

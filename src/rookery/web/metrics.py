@@ -38,6 +38,7 @@ class Figures:
 
     tallies: tuple[tuple[Key, Tally], ...]
     inside: int
+    connections: int
     streams: int
     limiters: tuple[LimiterStats, ...]
     gates: tuple[GateStats, ...]
@@ -57,6 +58,7 @@ def figures(house: House, traffic: Traffic) -> Figures:
     return Figures(
         tallies=traffic.tallies(),
         inside=traffic.inside,
+        connections=house.connections()() if house.connections.is_open else 0,
         streams=len(house.streams),
         limiters=house.threads.stats(),
         gates=tuple(gate.stats() for gate in house.gates),
@@ -89,6 +91,7 @@ class _Snapshot(Collector):
         yield _requests(shown.tallies)
         yield _request_seconds(shown.tallies)
         yield _gauge("rookery_requests_inside", "Requests being answered", shown.inside)
+        yield _gauge("rookery_connections_open", "Connections of clients", shown.connections)
         yield _gauge("rookery_streams_open", "Answers without an end", shown.streams)
         yield from _limiters(shown.limiters)
         yield from _gates(shown.gates)

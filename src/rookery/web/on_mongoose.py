@@ -73,6 +73,10 @@ class MongooseServer:
     def stop(self) -> None:
         self._server.stop()
 
+    def connections(self) -> int:
+        counters = self._server.counters()
+        return int(counters["open"]) if counters else 0
+
     async def _tell(self, say: Callable[[], object]) -> None:
         await self._server.listening.wait()
         say()

@@ -38,6 +38,9 @@ class UvicornServer:
     def stop(self) -> None:
         self._server.should_exit = True
 
+    def connections(self) -> int:
+        return len(self._server.server_state.connections)
+
 
 def nothing() -> None:
     """Nobody wants to know."""

@@ -108,6 +108,7 @@ async def _answer_requests(
     request: StopRequest, app: Starlette, house: House, listening: socket.socket, how: _Serving
 ) -> None:
     server = how.carrier.server(app, house, how.patience.drain)
+    house.connections.put(server.connections)
     serving = server.serve(listening, lambda: how.say(address_of(listening)))
     answering = asyncio.create_task(serving, name="http server")
     stop = asyncio.create_task(request.wait(), name="stop request")

@@ -30,6 +30,9 @@ class HttpServer(Protocol):
     def stop(self) -> None:
         """No new connections; running requests have the drain's time to end."""
 
+    def connections(self) -> int:
+        """How many are open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
