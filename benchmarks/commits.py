@@ -29,7 +29,6 @@ from rookery.core.task import Task
 from rookery.service.fleet.ports import Batch
 from rookery.storage import migrations
 from rookery.storage.embedded.server import open_server
-from rookery.storage.fleet.backlog import Slice
 from rookery.storage.fleet.commits import GroupCommit
 from rookery.storage.fleet.gathering import Gathered
 from rookery.storage.fleet.store import FleetStore
@@ -120,7 +119,7 @@ def row_by_row(writer: Writer) -> Acknowledge:
         gathered = Gathered()
         gathered.add(batch)
         async with turn:
-            await writer.write(gathered, Slice(), next(numbers))
+            await writer.write(gathered, next(numbers))
 
     return send
 

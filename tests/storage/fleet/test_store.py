@@ -10,7 +10,6 @@ from rookery.core.changes import Changes, Closing
 from rookery.core.tally import recounted
 from rookery.service.fleet.ports import Batch, ChangedRuns, StateLost
 from rookery.storage.fence import FencedOff
-from rookery.storage.fleet.backlog import Slice
 from rookery.storage.fleet.commits import Limits
 from rookery.storage.fleet.gathering import Gathered
 from rookery.storage.fleet.store import FleetStore, open_fleet_store
@@ -25,7 +24,7 @@ from tests.unit.core.makers import NOW, make_run, pairs
 pytestmark = pytest.mark.anyio
 
 RUN = make_run("a")
-SLOWLY = Limits(slice_rows=1)
+SLOWLY = Limits(slice_rows=1, slice_pause=0.1)
 TASKS = tuple(make_task(RUN, number) for number in range(20))
 
 
@@ -136,10 +135,10 @@ async def test_rows_that_vanished_are_not_taken_for_written(
         writer = Writer(await lease.take(), queries)
         gathered = Gathered()
         gathered.add(changed(RUN, TASKS[0]))
-        await writer.write(gathered, Slice(), 1)
+        await writer.write(gathered, 1)
         await pool.execute("TRUNCATE runs CASCADE")
         with pytest.raises(RowsMissing):
-            await writer.write(gathered, Slice(), 2)
+            await writer.write(gathered, 2)
 
 
 async def test_a_fenced_writer_says_so(database: Target, queries: Queries) -> None:
@@ -148,7 +147,7 @@ async def test_a_fenced_writer_says_so(database: Target, queries: Queries) -> No
         writer = Writer(await lease.take(), queries)
         await lease.take()
         with pytest.raises(FencedOff):
-            await writer.write(Gathered(), Slice(), 1)
+            await writer.write(Gathered(), 1)
 
 
 async def test_listeners_hear_of_many_commits_in_few_notices(

@@ -1,4 +1,4 @@
-"""Rows that nobody's answer waits for: they follow in slices, one with each group commit.
+"""Rows that nobody's answer waits for: they follow in slices, beside the group commits.
 
 A run that has 100,000 tasks ends by its own row. That row says which of its tasks ended with it, so
 theirs only catch up here; after a crash the next primary brings them up to date. What machines
@@ -18,7 +18,7 @@ from rookery.service.fleet.ports import Batch, Recalled
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """As much as goes with one commit."""
+    """As much as goes in one transaction."""
 
     closed: tuple[TaskKey, ...] = ()
     seen: tuple[tuple[TaskKey, datetime], ...] = ()

@@ -10,6 +10,10 @@ whether it was committed, all that waits is lost with it and nothing more is tak
 what it has in memory, takes the fence anew and with it a new group commit, and reads the rows.
 
 A waiter that is cancelled leaves; what it put is committed without it.
+
+Rows that nobody's answer waits for (see `backlog`) are written by a second task, in transactions
+of their own and without an fsync: beside a round they would make everybody's answer wait. A slice
+that can't be written is dropped, since its rows are for display, or are told by their run's row.
 """
 
 import asyncio
@@ -25,8 +29,6 @@ from rookery.storage.fleet.gathering import Gathered
 from rookery.storage.log import Log, quiet
 from rookery.storage.pool import COMMAND_SECONDS
 
-NO_SLICE = Slice()
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -40,6 +42,8 @@ class Limits:
     """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
     slice_rows: int = 100
     """Rows of the backlog that go with one transaction."""
+    slice_pause: float = 0.005
+    """Seconds between two of these, so that they do not keep a processor busy."""
 
 
 STANDARD_LIMITS = Limits()
@@ -48,7 +52,11 @@ STANDARD_LIMITS = Limits()
 class Writes(Protocol):
     """What puts a round into rows: all of it or nothing."""
 
-    async def write(self, gathered: Gathered, following: Slice, sequence: int) -> None: ...
+    async def write(self, gathered: Gathered, sequence: int) -> None: ...
+
+    async def follow(self, following: Slice) -> None:
+        """Rows that may be lost with the process."""
+        ...
 
 
 @dataclass(slots=True)
@@ -100,7 +108,10 @@ class GroupCommit:
         self._is_lost = False
         self._ending = False
         self._stats = CommitStats()
+        self._follows = asyncio.Event()
+        self._following = False
         self._task = asyncio.create_task(self._work(), name="group commit")
+        self._follower = asyncio.create_task(self._follow(), name="group commit's backlog")
 
     def check_room(self) -> None:
         if self._ending:
@@ -158,9 +169,12 @@ class GroupCommit:
         """Takes nothing more and lets the round in flight end; all else that waits is lost."""
         self._ending = True
         self._wake.set()
-        await asyncio.wait([self._task], timeout=COMMAND_SECONDS)
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        self._follows.set()
+        both = [self._task, self._follower]
+        await asyncio.wait(both, timeout=COMMAND_SECONDS)
+        for task in both:
+            task.cancel()
+        await asyncio.wait(both)
         self._lose(reason)
 
     def _gathering(self) -> Round:
@@ -178,21 +192,41 @@ class GroupCommit:
             while not self._ending:
                 await self._wake.wait()
                 self._wake.clear()
-                while (self._rounds or self._backlog) and not self._ending:
+                while self._rounds and not self._ending:
                     await self._commit()
-                self._idle.set()
+                self._rest()
         finally:
             # However the writer ends, nobody may wait for it.
             self._lose("the writer has ended")
 
+    def _rest(self) -> None:
+        if not self._rounds and not self._backlog and not self._following:
+            self._idle.set()
+
+    async def _follow(self) -> None:
+        while not self._ending:
+            await self._follows.wait()
+            self._follows.clear()
+            self._following = True
+            while self._backlog and not self._ending:
+                await self._write_slice(self._backlog.take(self._limits.slice_rows))
+                await asyncio.sleep(self._limits.slice_pause)
+            self._following = False
+            self._rest()
+
+    async def _write_slice(self, following: Slice) -> None:
+        try:
+            await self._writer.follow(following)
+        except Exception as error:  # noqa: BLE001 whatever it was, nobody waits for it
+            self._log("backlog_dropped", rows=len(following), reason=repr(error))
+
     async def _commit(self) -> None:
         started = self._loop.time()
-        self._in_flight = bool(self._rounds)
-        round_ = self._rounds[0] if self._rounds else Round(started, self._committed)
+        self._in_flight = True
+        round_ = self._rounds[0]
         faultpoints.reached("round_taken")
         try:
-            following = self._backlog.take(self._limits.slice_rows)
-            await self._writer.write(round_.gathered, following, round_.last)
+            await self._writer.write(round_.gathered, round_.last)
         except Exception as error:  # noqa: BLE001 whatever it was, the outcome is not to be trusted
             self._lose(repr(error))
         else:
@@ -200,13 +234,14 @@ class GroupCommit:
 
     def _end_well(self, round_: Round, seconds: float) -> None:
         size = round_.gathered.changes
-        if self._in_flight:
-            self._rounds.popleft()
+        self._rounds.popleft()
         self._in_flight = False
         self._committed = round_.last
         self._waiting -= size
         for batch in round_.followed_by:
             self._backlog.add(batch)
+        if round_.followed_by:
+            self._follows.set()
         done = self._stats
         self._stats = CommitStats(
             done.rounds + 1,
@@ -228,6 +263,7 @@ class GroupCommit:
             round_.end(well=False)
         self._rounds.clear()
         self._backlog = Backlog()
+        self._follows.set()
         self._idle.set()
         self._log("state_lost", reason=reason, waiting=waiting)
         self._lost(reason)

@@ -1,4 +1,4 @@
-"""Writes what was gathered, in one transaction behind the fence.
+"""Writes what was gathered, in one transaction behind the fence, and what follows in others.
 
 What is fixed about a run or a task is written when it is new; after that only what moves. The
 writer remembers what it has written for as long as it is the one writer, which is one tenure.
@@ -57,14 +57,13 @@ class Writer:
         self._machines: dict[TaskKey, Machine] = {}
         self._periods: dict[str, int] = {}
 
-    async def write(self, gathered: Gathered, following: Slice, sequence: int) -> None:
+    async def write(self, gathered: Gathered, sequence: int) -> None:
         """All or nothing; what it raises says whether the outcome is known."""
         async with self._fence.write() as connection:
             await self._write_runs(connection, gathered, sequence)
             await self._write_tasks(connection, gathered.tasks.values())
             await self._write_rest(connection, gathered)
             await self._write_samples(connection, gathered.samples.values())
-            await self._follow(connection, following)
             await connection.execute(self._queries["commits_count"], sequence)
 
     async def _write_runs(self, connection: Connection, gathered: Gathered, sequence: int) -> None:
@@ -152,13 +151,17 @@ class Writer:
                 await connection.execute(self._queries["samples_thin"], sample.run, now)
                 self._periods[sample.run] = now
 
-    async def _follow(self, connection: Connection, following: Slice) -> None:
+    async def follow(self, following: Slice) -> None:
+        """In a transaction of its own, which is not waited for to reach the disk."""
         for key in following.closed:
             self._machines.pop(key, None)
-        await self._insert(connection, "tasks_close", following.closed)
         seen = [(*key, at) for key, at in following.seen]
-        await self._insert(connection, "tasks_seen", seen)
-        await self._insert(connection, "recalled_put", [*map(recalled_columns, following.recalled)])
+        recalled = [*map(recalled_columns, following.recalled)]
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["commits_lightly"])
+            await self._insert(connection, "tasks_close", following.closed)
+            await self._insert(connection, "tasks_seen", seen)
+            await self._insert(connection, "recalled_put", recalled)
 
     async def _each(self, connection: Connection, query: str, rows: Sequence[Columns]) -> None:
         """For rows that are rarely written: a statement each."""

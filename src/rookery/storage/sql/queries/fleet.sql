@@ -189,17 +189,33 @@ SELECT short_name, string_to_array(seen, ' '), last
 FROM unnest($1::text[], $2::text[], $3::text[]) AS r (short_name, seen, last)
 ON CONFLICT (short_name) DO UPDATE SET seen = excluded.seen, last = excluded.last;
 
+-- name: commits_lightly
+-- This transaction need not have reached the disk when it is over.
+SET LOCAL synchronous_commit TO off;
+
 -- name: tasks_seen
--- The last signs of life of tasks.
-UPDATE tasks SET seen = s.at
-FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS s (run, id, at)
-WHERE tasks.run = s.run AND tasks.id = s.id;
+-- The last signs of life of tasks. Rows that a group commit is writing are passed over: whoever
+-- waited for it could be waited for by it.
+WITH free AS (
+    SELECT tasks.run, tasks.id, s.at
+    FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS s (run, id, at)
+    JOIN tasks ON tasks.run = s.run AND tasks.id = s.id
+    FOR UPDATE OF tasks SKIP LOCKED
+)
+UPDATE tasks SET seen = free.at FROM free WHERE tasks.run = free.run AND tasks.id = free.id;
 
 -- name: tasks_close
--- Tasks that ended with their run.
+-- Tasks that ended with their run; as above.
+WITH free AS (
+    SELECT tasks.run, tasks.id
+    FROM unnest($1::text[], $2::integer[]) AS c (run, id)
+    JOIN tasks ON tasks.run = c.run AND tasks.id = c.id
+    WHERE tasks.active
+    FOR UPDATE OF tasks SKIP LOCKED
+)
 UPDATE tasks SET active = false, ticket = NULL
-FROM unnest($1::text[], $2::integer[]) AS c (run, id)
-WHERE tasks.run = c.run AND tasks.id = c.id AND tasks.active;
+FROM free
+WHERE tasks.run = free.run AND tasks.id = free.id;
 
 -- name: commits_count
 -- Numbers a group commit; listeners catch up by it.
