@@ -4,6 +4,7 @@ See `core.purge` for the rules. The run is over, so that only people's commands 
 wait for their turn.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from rookery.service.fleet.views import Views
 
 T = TypeVar("T")
 
-PORTION = 100
+PORTION = 50
 """Tasks that are read, looked at or struck out in one go."""
 
 
@@ -70,8 +71,11 @@ class Purges(Views):
             async for tasks in self._portions(run):
                 struck = purge.strike(run, purging, tasks)
                 if struck.bad:
+                    began = self.clock.seconds()
                     await self._write(struck)
                     run, purging = struck.run, struck.purging
+                    # As long again belongs to those who wait for their own commits.
+                    await asyncio.sleep(self.clock.seconds() - began)
         return await self._conclude(run, purging)
 
     async def _found(self, run: Run, purging: Purging) -> Culprit | None:

@@ -125,7 +125,7 @@ class Writer:
         await self._change(connection, "tasks_move", moved)
 
     async def _write_rest(self, connection: Connection, gathered: Gathered) -> None:
-        await self._each(connection, "bad_tasks_put", [*map(bad_task, gathered.bad.values())])
+        await self._insert(connection, "bad_tasks_put", [*map(bad_task, gathered.bad.values())])
         await self._insert(connection, "actions_add", [*map(action_columns, gathered.events)])
         played = [*map(provenance_columns, gathered.provenance)]
         await self._insert(connection, "provenance_add", played)

@@ -95,9 +95,18 @@ WHERE tasks.run = m.run AND tasks.id = m.id;
 -- What a purge strikes out of a task.
 INSERT INTO bad_tasks (
     run, task, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, residual, colour
-) VALUES (
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
 )
+SELECT
+    run, task, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, residual, colour
+FROM unnest(
+    $1::text[], $2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
+    $7::integer[], $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::integer[],
+    $13::float8[], $14::text[]
+) WITH ORDINALITY AS b (
+    run, task, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, residual, colour,
+    place
+)
+ORDER BY place
 ON CONFLICT (run, task) DO NOTHING;
 
 -- name: purges_put
