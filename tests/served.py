@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,6 +29,7 @@ class Served:
         command: Sequence[str] = COMMAND,
         *,
         detect: bool = True,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.data = data
         data.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +38,7 @@ class Served:
             self.process = subprocess.Popen(
                 [*command, *words, "--port=0", f"--data={data}", "--log-format=json"],
                 cwd=PROJECT,
-                env=environment(detect=detect),
+                env=environment(detect=detect) | dict(settings or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -99,9 +100,13 @@ def environment(*, detect: bool = True) -> dict[str, str]:
 
 @contextmanager
 def served(
-    data: Path, *words: str, command: Sequence[str] = COMMAND, detect: bool = True
+    data: Path,
+    *words: str,
+    command: Sequence[str] = COMMAND,
+    detect: bool = True,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Served]:
-    process = Served(words or ("serve",), data, command, detect=detect)
+    process = Served(words or ("serve",), data, command, detect=detect, settings=settings)
     try:
         yield process
     finally:

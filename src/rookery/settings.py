@@ -124,6 +124,7 @@ class Settings:
     git_schemes: tuple[str, ...] = ("https",)
     git_hosts: tuple[str, ...] = ()
     git_credentials: Path | None = None
+    mirror_sources: bool = False
     github_token: str = ""
     github_api: str = "https://api.github.com"
     log_format: str = "auto"
@@ -180,6 +181,7 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "git_hosts": Setting(_words, "git servers inside this network that may be asked, by comma"),
     "git_credentials": Setting(_path, "file of git's `store` helper, for sources of engines"),
+    "mirror_sources": Setting(_switch, "1: workers get all sources from this server"),
     "github_token": Setting(_text, "shown to GitHub, for a larger quota of calls"),
     "github_api": Setting(_address, "where GitHub's API is"),
     "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),

@@ -1,6 +1,8 @@
 """A real server with a real database, driven as scripts drive it."""
 
 import hashlib
+import io
+import zipfile
 from pathlib import Path
 
 import httpx
@@ -11,7 +13,9 @@ from rookery.client import ApiRefused, Client
 from rookery.client.transport import HttpTransport
 from rookery.core.run import DisplayState
 from rookery.protocol import v1
+from rookery.service.sources.archives import mirror_name
 from tests.commands import add_user, said
+from tests.outside.repositories import make_repository
 from tests.served import Served, served
 from tests.unit.service.submission.samples import SPRT, body
 
@@ -95,6 +99,24 @@ def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) ->
         client = Client.at(server.address, token)
         wanted = body(resolved_new=None, new_signature=None, new_binary=given.sha256)
         assert client.run(client.submit(wanted).id).args.new_binary == given.sha256
+        assert_unblocked(server)
+
+
+def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_path: Path) -> None:
+    token, repository = token_of("boris", data), make_repository(tmp_path / "engine")
+    base = repository.commit("First\n\nBench: 1234567", Makefile="all:")
+    repository.git("switch", "-qc", "idea")
+    new = repository.commit("Idea\n\nBench: 7654321", Makefile="all: x")
+    wish = dict.fromkeys(("resolved_new", "resolved_base", "new_signature", "base_signature"))
+    with served(data, settings={"ROOKERY_GIT_SCHEMES": "file"}) as server:
+        client = Client.at(server.address, token)
+        args = client.run(client.submit(body(**wish, tests_repo=repository.address)).id).args
+        assert (args.resolved_new, args.resolved_base) == (new, base)
+        assert (args.new_signature, args.base_signature) == ("7654321", "1234567")
+        place = f"/src/{mirror_name(repository.address)}/zipball/{new}"
+        packed = io.BytesIO(HttpTransport(server.address).call("GET", place))
+        with zipfile.ZipFile(packed) as pack:
+            assert pack.read(f"{mirror_name(repository.address)}/Makefile") == b"all: x"
         assert_unblocked(server)
 
 

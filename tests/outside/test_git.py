@@ -14,6 +14,7 @@ from rookery.service.sources.commits import CannotAsk, Commit, UnknownRevision, 
 from tests.outside.repositories import Repository, make_repository
 from tests.unit.web.fakes import HandClock
 
+CLOCK = HandClock()
 LOCAL = Reach(frozenset({"file"}))
 
 
@@ -26,7 +27,7 @@ def repository(tmp_path: Path) -> Repository:
 
 def commits(folder: Path, reach: Reach = LOCAL, seconds: float = 20.0) -> OutsideCommits:
     return OutsideCommits(
-        Mirrors(folder / "mirrors", Git(reach, seconds=seconds)), GitHub(HandClock())
+        Mirrors(folder / "mirrors", Git(reach, seconds=seconds)), GitHub(CLOCK), CLOCK
     )
 
 

@@ -127,7 +127,7 @@ def test_without_quota_git_is_asked_instead(tmp_path: Path) -> None:
     with staged(tmp_path, quota=1) as stage:
         stage.commit("master", "x")
         git = Git(Reach(frozenset({"https"}), frozenset({"github.com"})), seconds=5.0)
-        asked = OutsideCommits(Mirrors(tmp_path / "m", git), stage.github())
+        asked = OutsideCommits(Mirrors(tmp_path / "m", git), stage.github(), HandClock())
         assert asked.find(REPOSITORY, "master", known=False).sha == SHA
         # No network here: that git is asked shows in its words.
         with pytest.raises(CannotAsk, match=r"(?i)github\.com|longer than"):

@@ -19,6 +19,7 @@ from rookery.core.results import Results
 from rookery.core.task import Task
 from rookery.service.bearers import Bearers
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.sources.archives import Archiver, Archives
 from rookery.service.sources.commits import Commits, Finder
 from rookery.service.tokens import ORDINARY, Scope, mint
 from rookery.service.users import User
@@ -93,6 +94,7 @@ async def open_api(
     change: Callable[[ApiDesk], ApiDesk] = lambda desk: desk,
     finder: Finder | None = None,
     login_to_view: bool = False,
+    archiver: Archiver | None = None,
 ) -> AsyncIterator[Api]:
     users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
     tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
@@ -104,5 +106,8 @@ async def open_api(
     if finder is not None:
         commits = Commits(finder, house.threads, Gate("commits", 1), seconds=5.0)
         desk = replace(desk, sources=replace(desk.sources, commits=commits))
+    if archiver is not None:
+        archives = Archives(archiver, house.threads)
+        desk = replace(desk, sources=replace(desk.sources, archives=archives))
     async with open_site(replace(house, api=desk, login_to_view=login_to_view)) as site:
         yield Api(site.browser, desk, back, clock, tokens, site.app)

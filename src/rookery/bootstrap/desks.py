@@ -143,7 +143,11 @@ def make_desks(
         cross_approval=settings.cross_approval,
         nets_elsewhere=settings.nets_url or "",
         quota=outside.github.quota,
-        around=Surroundings(schemes=frozenset({"http", "https", *settings.git_schemes})),
+        around=Surroundings(
+            schemes=frozenset(settings.git_schemes),
+            mirroring=settings.mirror_sources,
+            credentials=settings.git_credentials is not None,
+        ),
     )
     return Desks(workers, api)
 

@@ -10,9 +10,10 @@ from rookery.outside.git import Git
 from rookery.outside.github import GitHub
 from rookery.outside.mirrors import Mirrors
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.sources.archives import Archives, NoArchiver
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.books import BookStore
-from rookery.service.sources.commits import Commits, Finder, NoFinder
+from rookery.service.sources.commits import Commits, NoFinder
 from rookery.service.sources.sources import Shelf, Sources
 from rookery.settings import Settings
 from rookery.storage.binaries import MemoryBinaries, PostgresBinaries
@@ -26,16 +27,19 @@ ASKED_AT_ONCE = 4
 ASKING_SECONDS = 45.0
 
 
-def make_sources(basis: Basis, shelf: Shelf, fleet: Fleet, finder: Finder | None = None) -> Sources:
-    """Without a finder nobody outside is asked."""
+def make_sources(
+    basis: Basis, shelf: Shelf, fleet: Fleet, outside: OutsideCommits | None = None
+) -> Sources:
+    """Without an outside nobody is asked for anything."""
     threads, clock = basis.threads, basis.clock
     return Sources(
         shelf,
         BinaryStore(shelf.binaries, shelf.binary_files, threads, clock),
         BookStore(shelf.books, shelf.book_files, threads, clock, fleet.active),
         Commits(
-            finder or NoFinder(), threads, Gate("commits", ASKED_AT_ONCE), seconds=ASKING_SECONDS
+            outside or NoFinder(), threads, Gate("commits", ASKED_AT_ONCE), seconds=ASKING_SECONDS
         ),
+        Archives(outside or NoArchiver(), threads),
         threads,
     )
 
@@ -45,7 +49,7 @@ def outside_of(settings: Settings, clock: Clock) -> OutsideCommits:
     reach = Reach(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
     git = Git(reach, settings.git_credentials)
     github = GitHub(clock, api=settings.github_api, token=settings.github_token)
-    return OutsideCommits(Mirrors(settings.data / "sources", git), github)
+    return OutsideCommits(Mirrors(settings.data / "sources", git), github, clock)
 
 
 def kept_shelf(data: Path, pool: Pool, queries: Queries, clock: Clock) -> Shelf:

@@ -1,13 +1,17 @@
-"""Commits by their names, from GitHub's API where that is possible, else by git."""
+"""Commits by their names, from GitHub's API if possible, else by git; and their files."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from rookery.clock import Clock
 from rookery.outside.git import Git
 from rookery.outside.github import SITE, GitHub, QuotaSpent
 from rookery.outside.mirrors import Mirrors
+from rookery.service.sources.archives import mirror_name
 from rookery.service.sources.commits import CannotAsk, Commit
 
+FETCH_SECONDS = 120.0
 _WHOLE = re.compile(r"[0-9a-f]{40}", re.ASCII)
 
 
@@ -17,6 +21,7 @@ class OutsideCommits:
 
     mirrors: Mirrors
     github: GitHub
+    clock: Clock
 
     def find(self, repository: str, revision: str, *, known: bool) -> Commit:
         if repository.startswith(SITE) and "https" in self.mirrors.git.reach.schemes:
@@ -26,6 +31,14 @@ class OutsideCommits:
                 pass
         git = self.mirrors.git
         return self._by_git(git if known else git.anonymous(), repository, revision)
+
+    def archive(self, repository: str, commit: str, *, known: bool) -> Path:
+        git = self.mirrors.git if known else self.mirrors.git.anonymous()
+        patient = replace(git, seconds=FETCH_SECONDS)
+        return self.mirrors.archive(patient, repository, commit, mirror_name(repository))
+
+    def forget_archives(self, days: int) -> None:
+        self.mirrors.forget(days, self.clock.now().timestamp())
 
     def _by_git(self, git: Git, repository: str, revision: str) -> Commit:
         whole = _WHOLE.fullmatch(revision) is not None

@@ -32,12 +32,13 @@ class Git:
     reach: Reach = field(default_factory=Reach)
     credentials: Path | None = None
     """A file of git's `store` helper: what the server shows for repositories that are known."""
-    ssh: str = SSH
+    known: bool = True
+    """Whether the server shows who it is, by these credentials or its ssh key."""
     seconds: float = 20.0
     largest_bytes: int = 2 * 10**9
 
     def anonymous(self) -> "Git":
-        return replace(self, credentials=None, ssh="false")
+        return replace(self, known=False)
 
     def find(self, repository: str, revision: str) -> str:
         """The commit of a branch or a tag; raises UnknownRevision or CannotAsk."""
@@ -74,7 +75,7 @@ class Git:
         return said.decode("utf-8", "replace")
 
     def _shown(self) -> tuple[str, ...]:
-        if self.credentials is None:
+        if self.credentials is None or not self.known:
             return ()
         return ("-c", f"credential.helper=store --file='{self.credentials}'")
 
@@ -90,7 +91,7 @@ class Git:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_ALLOW_PROTOCOL": ":".join(sorted(self.reach.schemes)) or "none",
-            "GIT_SSH_COMMAND": self.ssh,
+            "GIT_SSH_COMMAND": SSH if self.known else "false",
         }
 
 

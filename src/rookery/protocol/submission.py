@@ -76,6 +76,7 @@ class SubmittedArgs(HouseArgs, frozen=True, gc=False, kw_only=True, forbid_unkno
     compiler: Compiler | UnsetType = UNSET
     sprt: SubmittedSprt | UnsetType = UNSET
     spsa: SubmittedSpsa | UnsetType = UNSET
+    mirrored: bool | UnsetType = UNSET
     rescheduled_from: RunId | UnsetType = UNSET
     username: Word | UnsetType = UNSET
     itp: float | UnsetType = UNSET

@@ -23,6 +23,8 @@ PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
 # What people upload is larger than anything else they send.
 BINARIES_PATH = "/api/v1/binaries"
 BOOKS_PATH = "/api/v1/books"
+# Where workers get source trees, if they get them from us.
+SOURCES_PREFIX = "/src/"
 STATIC_PREFIX = "/static/"
 SIGN_UP_PATH = "/api/v1/users"
 
@@ -38,7 +40,7 @@ class Audience(enum.Enum):
 def audience_of(path: str) -> Audience:
     if path in WORKER_PATHS:
         return Audience.WORKER
-    if path.startswith("/api/") or path == "/api" or path in PROGRAM_PATHS:
+    if path.startswith(("/api/", SOURCES_PREFIX)) or path == "/api" or path in PROGRAM_PATHS:
         return Audience.PROGRAM
     return Audience.PERSON
 

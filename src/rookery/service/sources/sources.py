@@ -6,6 +6,7 @@ from typing import Protocol
 
 from rookery.boundary.offload import Threads
 from rookery.service.blobs import Blobs
+from rookery.service.sources.archives import Archives
 from rookery.service.sources.binaries import Binaries, BinaryStore
 from rookery.service.sources.books import Books, BookStore
 from rookery.service.sources.commits import Commits
@@ -33,13 +34,15 @@ class Sources:
     binaries: BinaryStore
     books: BookStore
     commits: Commits
+    archives: Archives
     threads: Threads
 
     async def clean_up(self) -> None:
-        """Removes files that no row ever came to name."""
+        """Removes files that no row ever came to name, and archives that nobody asks for."""
         shelf = self.shelf
         await _sweep(shelf.binaries, shelf.binary_files, self.threads)
         await _sweep(shelf.books, shelf.book_files, self.threads)
+        await self.archives.clean_up()
 
 
 class _Rows(Protocol):

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from rookery.core.archfilter import BadArchFilter, check, matches
 from rookery.core.kinds import Kind
-from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Wishes
+from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
 from rookery.core.scheduling.throughput import length_ratio
 from rookery.protocol.run_args import DrawRule, ResignRule
 from rookery.protocol.submission import SubmittedArgs
@@ -17,6 +17,7 @@ from rookery.service.submission.kinds import games_of, kind_of, reference_nps
 from rookery.service.submission.sides import sides_of
 from rookery.service.submission.surroundings import KnownBook, Surroundings
 
+FETCHED_BY_WORKERS = frozenset({"http", "https"})
 LONG_RATIO = 4.0
 """Games this many times as long as those of a short test make a long one."""
 LONG_PREFIX = "LTC: "
@@ -45,7 +46,9 @@ def planned(
         throughput=_throughput(args),
         auto_purge=args.auto_purge,
     )
-    _check_schemes(plan, around)
+    _check_schemes(args, around)
+    wishes = replace(plan.wishes, mirrored=_is_mirrored(args, plan, around))
+    plan = replace(plan, wishes=wishes)
     return replace(plan, info=_info(args, plan, around)), kind_of(args, plan, around)
 
 
@@ -63,12 +66,35 @@ def _book(args: SubmittedArgs, known: KnownBook | None) -> Book:
     )
 
 
-def _check_schemes(plan: Plan, around: Surroundings) -> None:
-    """What workers can't fetch by themselves, this server must be able to fetch for them."""
-    for side in plan.sides:
-        scheme = side.repository.partition(":")[0]
-        good = not side.repository or scheme in around.schemes
-        require(good, "tests_repo", f"this server takes no sources by {scheme}")
+def _check_schemes(args: SubmittedArgs, around: Surroundings) -> None:
+    """An engine's own source is as its record has it; of others' this server must be able to
+    fetch what workers can't."""
+    given = {"tests_repo": args.tests_repo, "new_repo": args.new_repo, "base_repo": args.base_repo}
+    for field, repository in given.items():
+        if repository:
+            scheme = _scheme(repository.strip())
+            good = scheme in FETCHED_BY_WORKERS | around.schemes
+            require(good, field, f"this server takes no sources by {scheme}")
+
+
+def _scheme(repository: str) -> str:
+    return repository.partition("://")[0].lower()
+
+
+def _is_mirrored(args: SubmittedArgs, plan: Plan, around: Surroundings) -> bool:
+    """Whether workers get the sources from this server: because somebody wants it, or because they
+    could not come by them themselves."""
+    built = [side for side in plan.sides if _is_built(side, around)]
+    closed = around.credentials and any(
+        around.catalogue.record(side.engine).private for side in built
+    )
+    odd = any(_scheme(side.repository) in around.schemes - FETCHED_BY_WORKERS for side in built)
+    return bool(built) and (args.mirrored is True or around.mirroring or closed or odd)
+
+
+def _is_built(side: Side, around: Surroundings) -> bool:
+    installed = around.catalogue.record(side.engine).recipe == "installed"
+    return bool(side.repository) and not (side.binary or installed)
 
 
 def _rules(args: SubmittedArgs) -> Rules:

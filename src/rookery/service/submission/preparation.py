@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from rookery.books import official_books
 from rookery.core.engine import Catalogue
+from rookery.core.run import Run
 from rookery.protocol.submission import SubmittedArgs
 from rookery.service.sources.commits import CannotAsk, Commit
 from rookery.service.sources.sources import Sources
@@ -28,6 +29,17 @@ class Preparation:
         await self._check_binaries(args)
         args = await self._with_new(args)
         return await self._with_base(args)
+
+    async def fetch(self, run: Run) -> None:
+        """The sources that workers are to get from here: who can't have them shall know at once,
+        not when a machine waits for them. Raises WireFault."""
+        for side in run.plan.sides:
+            if run.plan.wishes.mirrored and not side.binary and side.repository:
+                known = is_known(self.catalogue, side.repository)
+                try:
+                    await self.sources.archives.get(side.repository, side.commit, known=known)
+                except CannotAsk as why:
+                    refuse("tests_repo", str(why))
 
     async def book(self, name: str) -> KnownBook | None:
         """What is known of a book: by a copy that is kept here, or as one of the official ones."""
@@ -60,12 +72,15 @@ class Preparation:
         return replace(args, resolved_base=found.sha, msg_base=args.msg_base or found.message)
 
     async def _found(self, field: str, revision: str, repository: str) -> Commit:
-        known = repository in {_plain(engine.source) for engine in self.catalogue.engines.values()}
+        known = is_known(self.catalogue, repository)
         try:
             return await self.sources.commits.find(repository, revision.strip(), known=known)
         except CannotAsk as why:
             refuse(field, str(why))
 
 
-def _plain(source: str) -> str:
-    return source.rstrip("/").removesuffix(".git")
+def is_known(catalogue: Catalogue, repository: str) -> bool:
+    """Whether it is the source of an engine: then the server may show who it is."""
+    return repository in {
+        engine.source.rstrip("/").removesuffix(".git") for engine in catalogue.engines.values()
+    }

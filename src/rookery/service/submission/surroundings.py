@@ -25,7 +25,11 @@ class Surroundings:
     catalogue: Catalogue = STANDARD
     median_nps: float = STOCKFISH_NPS
     median_cores: int = ORDINARY_CORES
-    schemes: frozenset[str] = frozenset({"http", "https"})
-    """How sources may be fetched, by workers or by this server for them."""
+    schemes: frozenset[str] = frozenset()
+    """How this server fetches sources, for workers that can't."""
+    credentials: bool = False
+    """Whether this server can fetch what is closed to others."""
+    mirroring: bool = False
+    """Whether workers get all sources from this server."""
     book: KnownBook | None = None
     """That of the submission; None where nobody here has heard of it."""

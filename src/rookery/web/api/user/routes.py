@@ -6,6 +6,7 @@ from rookery.web.api.desk import ApiDesk
 from rookery.web.api.user.files import FileEndpoints
 from rookery.web.api.user.runs import DocumentEndpoints
 from rookery.web.api.user.sources import SourceEndpoints
+from rookery.web.paths import SOURCES_PREFIX
 
 
 def user_routes(desk: ApiDesk) -> list[BaseRoute]:
@@ -23,5 +24,6 @@ def user_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route("/api/run_pgns/{name}", files.run_pgns, methods=["GET"]),
         Route("/api/nn/{name}", files.nn, methods=["GET"]),
         Route("/api/book/{name}", sources.book, methods=["GET"]),
+        Route(f"{SOURCES_PREFIX}{{name}}/zipball/{{sha}}", sources.zipball, methods=["GET"]),
         Route("/api/binary/{sha256}", sources.binary, methods=["GET"]),
     ]

@@ -1,7 +1,8 @@
-"""What workers fetch to play with, beside nets: programs and books."""
+"""What workers fetch to play with, beside nets: programs, books and sources."""
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.requests import Request
@@ -9,10 +10,13 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.service.blobs import UnknownBlob
-from rookery.web.api.desk import ApiDesk
+from rookery.service.sources.archives import mirrored_side
+from rookery.service.sources.commits import CannotAsk
+from rookery.service.submission.preparation import is_known
+from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.user.pieces import Piece, sent
 from rookery.web.api.v1.callers import fetcher_of
-from rookery.web.faults import NotFound
+from rookery.web.faults import NotFound, Unavailable
 from rookery.web.scope import header
 
 BYTES = "application/octet-stream"
@@ -20,6 +24,14 @@ ASK_AGAIN = "no-cache"
 """A name may come to mean another book, once this one was removed."""
 NEVER_CHANGES = "private, max-age=31536000, immutable"
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A repository, and the user on whose behalf it is fetched."""
+
+    repository: str
+    owner: str
 
 
 class SourceEndpoints:
@@ -49,6 +61,32 @@ class SourceEndpoints:
     async def _is_for(self, request: Request, file: str) -> bool:
         fetcher = await fetcher_of(request, self._desk)
         return self._desk.holdings.sees(fetcher, file)
+
+    @runs(Domain.STREAM, "fetched and packed in a thread, then read piece by piece in threads")
+    async def zipball(self, request: Request) -> Response:
+        desk, sha = self._desk, str(request.path_params["sha"])
+        found = await self._wanted(request, str(request.path_params["name"]), sha)
+        if found is None:
+            raise NotFound("No run that is not finished needs this source.")
+        known = is_known(desk.privacy.catalogue(found.owner), found.repository)
+        try:
+            path = await desk.sources.archives.get(found.repository, sha, known=known)
+        except CannotAsk as why:
+            raise Unavailable(f"The source can't be had: {why}.") from None
+        size = await desk.threads.io(lambda: path.stat().st_size)
+        headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES}
+        return sent([Piece(path, 0, size)], desk, "application/zip", headers)
+
+    async def _wanted(self, request: Request, name: str, sha: str) -> "_Wanted | None":
+        """What is given is what runs are played with, to those who may know of the run."""
+        desk, fetcher = self._desk, await fetcher_of(request, self._desk)
+        with refusals():
+            active = await desk.fleet.active()
+        for run in active:
+            side = mirrored_side(run.plan, name, sha)
+            if side is not None and desk.privacy.sees(fetcher, run):
+                return _Wanted(side.repository, run.plan.owner)
+        return None
 
     async def _file(
         self, request: Request, place: Callable[[], Path], size: int, headers: dict[str, str]

@@ -45,7 +45,19 @@ class Submissions:
         args = await preparation.prepared(args)
         book = await preparation.book(args.book)
         around = replace(desk.around, catalogue=preparation.catalogue, book=book)
-        return await self._aside(large, self._made, args, owner, around)
+        made = await self._aside(large, self._made, args, owner, around)
+        await self._claim(made.run)
+        await preparation.fetch(made.run)
+        return made
+
+    async def _claim(self, run: Run) -> None:
+        """The submitter's own programs become the engine's, and with that as private as it is."""
+        desk = self._desk
+        for side in run.plan.sides:
+            if side.binary and desk.engines.catalogue.record(side.engine).private:
+                binary = await desk.sources.binaries.rows.by_hash(side.binary)
+                if binary is not None and binary.user == run.plan.owner:
+                    await desk.holdings.add(side.binary, side.engine)
 
     def _made(self, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
         desk = self._desk

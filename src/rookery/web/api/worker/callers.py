@@ -1,6 +1,7 @@
 """Who calls: a verified user on a machine, at an address."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from starlette.types import Scope
@@ -22,6 +23,8 @@ class Caller(NamedTuple):
     country: str
     user: User
     teams: frozenset[str] = frozenset()
+    server: Callable[[], str] = str
+    """The address by which the caller knows us; seldom asked for."""
 
 
 TeamsOf = Callable[[str], frozenset[str]]
@@ -31,7 +34,14 @@ def caller_in(scope: Scope, verified: Verified, teams_of: TeamsOf) -> Caller:
     user = verified.user
     address, country = facts_of(scope).client, _country(scope)
     teams = teams_of(user.name)
-    return Caller(verified.seal, user.machine_limit, address, country, user, teams)
+    server = partial(server_in, scope)
+    return Caller(verified.seal, user.machine_limit, address, country, user, teams, server)
+
+
+def server_in(scope: Scope) -> str:
+    """As the caller wrote it; the name was checked before."""
+    scheme = "https" if facts_of(scope).secure else "http"
+    return f"{scheme}://{header(scope, b'host')}"
 
 
 def _country(scope: Scope) -> str:

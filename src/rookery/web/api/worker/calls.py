@@ -78,7 +78,7 @@ class RequestTask(WorkerCall[requests.TaskRequest]):
         machine = self.desk.machines.machine(request.worker_info, caller)
         limit = caller.machine_limit
         answer = await self.desk.fleet.request_task(machine, limit=limit)
-        return outgoing.task_answer(answer, self.desk.payloads)
+        return outgoing.task_answer(answer, self.desk.payloads, caller.server)
 
     def refused(self, error: Exception, why: str) -> Answer:
         return task_refused(why)

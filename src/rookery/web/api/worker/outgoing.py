@@ -43,6 +43,7 @@ from rookery.protocol.worker.answers import (
     waiting,
 )
 from rookery.service.fleet.workers import Drawn
+from rookery.service.sources.archives import PREFIX, mirror_name
 
 V = TypeVar("V")
 
@@ -65,16 +66,18 @@ class Payloads:
     def __init__(self, records: Records = no_records, most: int = MOST_RUNS) -> None:
         self._records = records
         self._most = most
-        self._known: dict[tuple[str, bool], tuple[Plan, Told, Raw]] = {}
+        self._known: dict[tuple[str, bool, str], tuple[Plan, Told, Raw]] = {}
 
-    def args(self, run: Run, *, ours: bool) -> TaskArgs:
-        """Encoded already; how a sequential test stands, no worker looks at."""
-        key = run.id, ours
+    def args(self, run: Run, *, ours: bool, mirror: str = "") -> TaskArgs:
+        """Encoded already; how a sequential test stands, no worker looks at. `mirror` is the
+        address of this server, where sources are to come from it."""
+        key = run.id, ours, mirror
         told = self._told(run.plan) if ours else NOTHING_TOLD
         known = self._known.get(key)
         if known is None or known[0] is not run.plan or not _same(known[1], told):
             self._known.pop(key, None)
-            known = self._known[key] = (run.plan, told, Raw(encode(_with_records(run, told))))
+            args = _mirrored(_with_records(run, told), mirror)
+            known = self._known[key] = (run.plan, told, Raw(encode(args)))
             if len(self._known) > self._most:
                 del self._known[next(iter(self._known))]
         return cast("TaskArgs", known[2])
@@ -99,7 +102,17 @@ def _with_records(run: Run, told: Told) -> TaskArgs:
     return replace(args, new_record=told[0] or UNSET, base_record=told[1] or UNSET)
 
 
-def task_answer(answer: Grant | Waiting | Refusal, payloads: Payloads) -> TaskAnswer:
+def _mirrored(args: TaskArgs, mirror: str) -> TaskArgs:
+    if not mirror:
+        return args
+    places = {"tests_repo": args.tests_repo, "new_repo": args.new_repo, "base_repo": args.base_repo}
+    found = {name: f"{mirror}{PREFIX}/{mirror_name(at)}" for name, at in places.items() if at}
+    return replace(args, **found)
+
+
+def task_answer(
+    answer: Grant | Waiting | Refusal, payloads: Payloads, server: Callable[[], str] = str
+) -> TaskAnswer:
     """request_task."""
     if isinstance(answer, Refusal):
         return task_refused(answer.why)
@@ -107,9 +120,9 @@ def task_answer(answer: Grant | Waiting | Refusal, payloads: Payloads) -> TaskAn
         return waiting(_reasons(answer) or UNSET)
     run, task = answer.run, answer.task
     mine = MyTask(num_games=task.games, start=task.start, stats=stats_of(task.results))
-    granted = GrantedRun(
-        id=run.id, args=payloads.args(run, ours=task.machine.abilities.rookery), my_task=mine
-    )
+    mirror = server() if run.plan.wishes.mirrored else ""
+    args = payloads.args(run, ours=task.machine.abilities.rookery, mirror=mirror)
+    granted = GrantedRun(id=run.id, args=args, my_task=mine)
     return TaskAnswer(run=granted, task_id=task.id)
 
 

@@ -1,0 +1,157 @@
+"""Sources and programs that workers get from this server, and who does not get them."""
+
+import base64
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rookery.service.passwords import Passwords
+from rookery.service.sources.archives import mirror_name
+from rookery.service.sources.commits import CannotAsk
+from rookery.service.tokens import Scope
+from rookery.service.users import User
+from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.unit.service.submission.samples import PLAIN, body
+from tests.wire.apis import Api, Json, open_api
+from tests.wire.houses import PASSWORD
+from tests.wire.worker.office import Worker, worker_info
+
+pytestmark = pytest.mark.anyio
+
+REPOSITORY = str(PLAIN["tests_repo"])
+NAME = mirror_name(REPOSITORY)
+PLACE = f"/src/{NAME}/zipball/{'a' * 40}"
+STRIX: Json = {"name": "Strix", "team": "owls", "private": True, "source": REPOSITORY}
+OF_STRIX = {"new_engine": "Strix", "base_engine": "Strix"}
+
+
+@dataclass
+class Packed:
+    """An archiver that has packed everything, and remembers who it was."""
+
+    file: Path
+    asked: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    def archive(self, repository: str, commit: str, *, known: bool) -> Path:
+        self.asked.append((repository, commit, known))
+        if commit == "0" * 40:
+            raise CannotAsk("there is no such commit")
+        self.file.write_bytes(b"PK sources")
+        return self.file
+
+    def forget_archives(self, days: int) -> None:
+        """They stay."""
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Packed:
+    return Packed(tmp_path / "source.zip")
+
+
+@pytest.fixture
+async def api(packed: Packed, tmp_path: Path) -> AsyncIterator[Api]:
+    async with open_api(archiver=packed, files=tmp_path / "files") as opened:
+        yield opened
+
+
+async def make_strix(api: Api) -> None:
+    """A private engine of a team that Olga leads and Sven is not in."""
+    await api.post("/api/v1/teams", OLGA, {"name": "owls"})
+    headers = dict(await api.headers(OLGA))
+    made = await api.visitor.put("/api/v1/engines/Strix", json=STRIX, headers=headers)
+    assert made.status_code == 201, made.text
+
+
+async def as_machine(api: Api, user: User, path: str = PLACE) -> int:
+    """As a worker of ours asks, with its owner's password."""
+    hashed = await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
+    await api.desk.users.save(replace(user, password_hash=hashed))
+    word = base64.b64encode(f"{user.name}:{PASSWORD}".encode()).decode()
+    headers = {"authorization": f"Basic {word}"}
+    return (await api.visitor.get(path, headers=headers)).status_code
+
+
+async def test_a_worker_is_sent_to_us_for_the_sources_of_a_mirrored_run(api: Api) -> None:
+    await api.submitted(BORIS, mirrored=True)
+    hashed = await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
+    await api.desk.users.save(replace(OLGA, password_hash=hashed))
+    answer = await Worker(api.visitor, worker_info("olga")).request_task()
+    args: dict[str, Any] = answer["run"]["args"]
+    assert args["tests_repo"] == f"http://localhost/src/{NAME}"
+    place = f"{args['tests_repo']}/zipball/{args['resolved_new']}"
+    fetched = await api.visitor.get(place)
+    assert (fetched.status_code, fetched.content) == (200, b"PK sources")
+    assert fetched.headers["content-type"] == "application/zip"
+
+
+async def test_people_see_where_the_source_really_is(api: Api) -> None:
+    run_id = await api.submitted(BORIS, mirrored=True)
+    assert (await api.get(f"/api/v1/runs/{run_id}")).json()["args"]["tests_repo"] == REPOSITORY
+
+
+async def test_only_what_an_unfinished_mirrored_run_needs_is_given(api: Api) -> None:
+    await api.submitted(BORIS)
+    assert (await api.get(PLACE)).status_code == 404
+    run_id = await api.submitted(BORIS, mirrored=True)
+    assert (await api.get(PLACE)).status_code == 200
+    assert (await api.get(PLACE.replace("aaaa", "cccc"))).status_code == 404
+    await api.post(f"/api/v1/runs/{run_id}/stop", BORIS)
+    assert (await api.get(PLACE)).status_code == 404
+
+
+async def test_a_source_that_cannot_be_had_is_a_fault_of_the_submission(api: Api) -> None:
+    wish = body(mirrored=True, resolved_base="0" * 40)
+    answer = await api.post("/api/v1/runs", BORIS, wish)
+    assert answer.status_code == 400
+    assert "tests_repo: there is no such commit" in answer.text
+
+
+async def test_a_private_engines_source_is_for_its_team_alone(api: Api, packed: Packed) -> None:
+    await make_strix(api)
+    await api.submitted(OLGA, **OF_STRIX, mirrored=True)
+    assert (await api.get(PLACE)).status_code == 404
+    assert (await api.get(PLACE, SVEN)).status_code == 404
+    assert await as_machine(api, SVEN) == 404
+    assert await as_machine(api, OLGA) == 200
+    assert (await api.get(PLACE, OLGA)).status_code == 200
+    assert packed.asked[0] == (REPOSITORY, "a" * 40, True)
+
+
+async def test_a_worker_token_fetches_what_its_owner_may(api: Api) -> None:
+    await make_strix(api)
+    await api.submitted(OLGA, **OF_STRIX, mirrored=True)
+    token = await api.token(OLGA, frozenset({Scope.WORKER}))
+    headers = {"authorization": f"Bearer {token}"}
+    assert (await api.visitor.get(PLACE, headers=headers)).status_code == 200
+
+
+async def test_a_stranger_makes_the_server_show_itself_to_nobody(api: Api, packed: Packed) -> None:
+    await make_strix(api)
+    await api.submitted(SVEN, mirrored=True)
+    assert packed.asked[0] == (REPOSITORY, "a" * 40, False)
+
+
+async def test_a_private_engines_program_is_for_its_team_alone(api: Api) -> None:
+    await make_strix(api)
+    headers = dict(await api.headers(OLGA))
+    given = await api.visitor.post("/api/v1/binaries", content=b"program", headers=headers)
+    sha256 = given.json()["sha256"]
+    place = f"/api/binary/{sha256}"
+    assert (await api.get(place)).status_code == 200
+    await api.submitted(OLGA, **OF_STRIX, new_binary=sha256)
+    assert (await api.get(place)).status_code == 404
+    assert await as_machine(api, SVEN, place) == 404
+    assert await as_machine(api, OLGA, place) == 200
+    refused = await api.post("/api/v1/runs", SVEN, body(new_binary=sha256))
+    assert "new_binary: no program of this hash" in refused.text
+
+
+@pytest.mark.parametrize("shown", ["Basic !!!", "Basic b2xnYTp3cm9uZw==", "Bearer no", "Odd x"])
+async def test_what_does_not_count_shows_no_more_than_nothing(api: Api, shown: str) -> None:
+    await make_strix(api)
+    await api.submitted(OLGA, **OF_STRIX, mirrored=True)
+    answer = await api.visitor.get(PLACE, headers={"authorization": shown})
+    assert answer.status_code == 404
