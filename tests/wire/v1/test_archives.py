@@ -150,8 +150,9 @@ async def test_a_private_engines_program_is_for_its_team_alone(api: Api) -> None
 
 
 @pytest.mark.parametrize("shown", ["Basic !!!", "Basic b2xnYTp3cm9uZw==", "Bearer no", "Odd x"])
-async def test_what_does_not_count_shows_no_more_than_nothing(api: Api, shown: str) -> None:
+async def test_what_does_not_count_is_told_so_whatever_is_asked_for(api: Api, shown: str) -> None:
     await make_strix(api)
     await api.submitted(OLGA, **OF_STRIX, mirrored=True)
-    answer = await api.visitor.get(PLACE, headers={"authorization": shown})
-    assert answer.status_code == 404
+    for place in (PLACE, PLACE.replace("aaaa", "cccc")):
+        answer = await api.visitor.get(place, headers={"authorization": shown})
+        assert answer.status_code == 401
