@@ -18,8 +18,8 @@ BENCH = "30939"
 SUBMISSION = {
     "new_engine": "Fledgling",
     "base_engine": "Fledgling",
-    "new_tag": "fledgling",
-    "base_tag": "with-blunders",
+    "new_tag": "careful",
+    "base_tag": "careless",
     "resolved_new": "0" * 40,
     "resolved_base": "0" * 40,
     "new_signature": BENCH,

@@ -1,5 +1,7 @@
 """Who looks at a page, as the core knows people, and which runs they may see."""
 
+from collections.abc import Collection
+
 from starlette.requests import Request
 
 from rookery.core.lifecycle import Actor
@@ -19,6 +21,10 @@ async def viewer_of(request: Request) -> Actor | None:
 
 def name_of(viewer: Actor | None) -> str | None:
     return None if viewer is None else viewer.name
+
+
+def plays(run: Run, engines: Collection[str]) -> bool:
+    return any(side.engine in engines for side in run.plan.sides)
 
 
 async def run_seen_by(viewer: Actor | None, request: Request) -> Run:

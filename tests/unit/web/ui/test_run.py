@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from rookery.core.events import SYSTEM
 from rookery.core.lifecycle import Actor
 from rookery.core.run import Run, Status
 from rookery.core.scheduling.diagnosis import Diagnosis, Finding
+from rookery.protocol.user.actions import ActionDocument
 from rookery.service.fleet.ports import Contribution
 from rookery.web.ui.views.contributors import groups_of
 from rookery.web.ui.views.rights import Rights, rights_of
@@ -43,10 +45,19 @@ def test_an_idle_run_says_why() -> None:
     assert run_view(RunMaterial(played(), NOW, diagnosis=moving)).reason == ""
 
 
+def test_runs_that_stand_in_the_way_are_told_by_name_and_private_ones_not() -> None:
+    evidence = (("ahead: aaa", "3"), ("ahead: bbb", "1"), ("share", "90.0"))
+    behind = Diagnosis(Finding.OUTRANKED, "runs of higher priority come first", evidence)
+    view = run_view(RunMaterial(make_run(), NOW, diagnosis=behind, names={"aaa": "idea"}))
+    told = [one.name for one in view.evidence]
+    assert told == ["ahead: idea", "ahead: another run", "share"]
+
+
 def test_a_tune_shows_its_parameters() -> None:
     view = run_view(RunMaterial(make_run(kind=spsa()), NOW))
     (row,) = view.parameters
     assert (row.name, row.start, row.now, row.moved) == ("P1", "100", "100.00", "0.00")
+    assert row.path == "M0 10L100 10"
     assert view.iterations == "0 of 500 iterations"
 
 
@@ -86,3 +97,21 @@ def test_crashes_and_time_losses_are_named() -> None:
         sprt(), [Contribution("a", "x", 1, pairs(even=9, crashes=1, time_losses=2))]
     )
     assert group.losses == "1 crash, 2 time losses"
+
+
+def test_what_happened_is_told_in_words() -> None:
+    actions = (
+        ActionDocument(id="2", time=NOW.timestamp(), action="finished_run", username=SYSTEM),
+        ActionDocument(
+            id="1",
+            time=NOW.timestamp(),
+            action="approve_run",
+            username="boris",
+            message="approved",
+        ),
+    )
+    told = run_view(RunMaterial(make_run(), NOW, actions=actions)).happenings
+    assert [(one.what, one.who, one.message) for one in told] == [
+        ("finished", "the server", ""),
+        ("approved", "boris", ""),
+    ]

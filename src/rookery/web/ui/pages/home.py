@@ -8,12 +8,11 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.core.lifecycle import Actor
-from rookery.core.run import Run
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.ports import FinishedQuery, StateLost
 from rookery.web.kit import Kit, kit_of
 from rookery.web.ui.page import address_of, made_fragment, made_page
-from rookery.web.ui.viewer import name_of, viewer_of
+from rookery.web.ui.viewer import name_of, plays, viewer_of
 from rookery.web.ui.views import figures
 from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
 
@@ -62,7 +61,7 @@ async def _filled(
 ) -> HomeMaterial:
     fleet, reads, now = kit.house.fleet, kit.house.api.reads, bare.now
     hidden = kit.house.api.privacy.hidden(name_of(viewer))
-    unfinished = tuple(run for run in await fleet.active() if _is_shown(run, hidden))
+    unfinished = tuple(run for run in await fleet.active() if not plays(run, hidden))
     return HomeMaterial(
         now=now,
         viewer=viewer,
@@ -87,10 +86,6 @@ def _query(filters: Filters, hidden: frozenset[str]) -> FinishedQuery:
         ltc_only=filters.only == "ltc",
         hidden=hidden,
     )
-
-
-def _is_shown(run: Run, hidden: frozenset[str]) -> bool:
-    return not any(side.engine in hidden for side in run.plan.sides)
 
 
 def _midnight(now: datetime) -> datetime:

@@ -12,7 +12,7 @@ from rookery.protocol.user.action_filter import Compare, Order
 from rookery.service.fleet.at_play import tasks_at_play
 from rookery.web.kit import Kit, kit_of
 from rookery.web.ui.page import go_to, made_fragment, made_page
-from rookery.web.ui.viewer import run_seen_by, viewer_of
+from rookery.web.ui.viewer import name_of, plays, run_seen_by, viewer_of
 from rookery.web.ui.views.run import RunMaterial, run_view
 
 MOST_TASKS = 20
@@ -53,7 +53,15 @@ async def _material(kit: Kit, run: Run, viewer: Actor | None) -> RunMaterial:
         samples=await house.api.reads.samples(run.id),
         playing=await tasks_at_play(house.fleet, run.id),
         diagnosis=None if run.status.finished else await house.fleet.diagnosis(run.id),
+        names={} if run.status.finished else await _names(kit, viewer),
     )
+
+
+async def _names(kit: Kit, viewer: Actor | None) -> dict[str, str]:
+    """Of the unfinished runs that this person may know of."""
+    hidden = kit.house.api.privacy.hidden(name_of(viewer))
+    shown = (run for run in await kit.house.fleet.active() if not plays(run, hidden))
+    return {run.id: run.plan.sides[0].tag for run in shown}
 
 
 async def _with_history(kit: Kit, material: RunMaterial) -> RunMaterial:

@@ -74,6 +74,17 @@ def pentanomial(pairs: Sequence[int]) -> Pentanomial:
     return Pentanomial(bins, ", ".join(f"{one.name}: {one.text}" for one in bins))
 
 
+def spark_line(values: Sequence[float], low: float, high: float) -> str:
+    """A line through these values, from edge to edge."""
+    step = WIDE / max(1, len(values) - 1)
+    reach = max(high - low, 1e-9)
+    points = (
+        f"{_number(place * step)} {_number(HIGH - HIGH * (value - low) / reach)}"
+        for place, value in enumerate(values)
+    )
+    return "M" + "L".join(points)
+
+
 def _bin(place: int, number: int, most: int) -> Bin:
     height = max(LEAST, HIGH * number / most) if number else 0.0
     return Bin(

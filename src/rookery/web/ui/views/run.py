@@ -1,6 +1,7 @@
 """The page of one run: its first screen, and below it everything else."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from rookery.core.kinds import SprtTest, SpsaTuning
@@ -31,6 +32,7 @@ from rookery.web.ui.views.terms import Term
 from rookery.web.ui.views.words import Moment
 
 MOST_MACHINES = 50
+AHEAD = "ahead: "
 MOVING = frozenset({Finding.RUNNING, Finding.FINISHED})
 
 
@@ -45,6 +47,8 @@ class RunMaterial:
     samples: tuple[Sample, ...] = ()
     playing: tuple[Task, ...] = ()
     diagnosis: Diagnosis | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of other runs that this person may know of, by their ids."""
     contributions: tuple[Contribution, ...] = ()
     tasks: tuple[Task, ...] = ()
     actions: tuple[ActionDocument, ...] = ()
@@ -90,7 +94,7 @@ def run_view(material: RunMaterial) -> RunView:
         row=row_of(Known(run, _hour_ago(material), material.pulse), now),
         sentence=terms.sentence(run),
         reason=_reason(material.diagnosis),
-        evidence=_evidence(material.diagnosis),
+        evidence=_evidence(material.diagnosis, material.names),
         outcome=_outcome(run),
         took=words.span((run.updated - run.created).total_seconds()) if over else "",
         los=words.NOTHING if found is None else words.percent(found.los),
@@ -140,10 +144,17 @@ def _reason(diagnosis: Diagnosis | None) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _evidence(diagnosis: Diagnosis | None) -> tuple[Term, ...]:
+def _evidence(diagnosis: Diagnosis | None, names: Mapping[str, str]) -> tuple[Term, ...]:
     if diagnosis is None or diagnosis.finding in MOVING:
         return ()
-    return tuple(Term(name, text) for name, text in diagnosis.evidence)
+    return tuple(Term(_named(name, names), text) for name, text in diagnosis.evidence)
+
+
+def _named(figure: str, names: Mapping[str, str]) -> str:
+    """Runs that stand in the way are told by their names, and private ones not at all."""
+    if not figure.startswith(AHEAD):
+        return figure
+    return AHEAD + names.get(figure.removeprefix(AHEAD), "another run")
 
 
 def _outcome(run: Run) -> str:

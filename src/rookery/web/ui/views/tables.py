@@ -1,17 +1,19 @@
 """Rows of the tables on a run's page: machines, tasks, the log, the parameters of a tune."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from msgspec import UNSET
 
+from rookery.core.events import SYSTEM, Action
 from rookery.core.kinds import SpsaTuning
 from rookery.core.run import Run
 from rookery.core.spsa import Tune
 from rookery.core.task import Task
 from rookery.protocol.user.actions import ActionDocument
 from rookery.web.ui.views import words
+from rookery.web.ui.views.marks import spark_line
 from rookery.web.ui.views.words import Moment
 
 
@@ -54,6 +56,8 @@ class ParameterRow:
     now: str
     moved: str
     range: str
+    path: str
+    """Where it has been, as a line in a drawing of 100 by 20."""
 
 
 def parameters_of(run: Run) -> tuple[ParameterRow, ...]:
@@ -61,14 +65,16 @@ def parameters_of(run: Run) -> tuple[ParameterRow, ...]:
 
 
 def _parameter_rows(tune: Tune) -> Iterable[ParameterRow]:
-    for parameter, theta in zip(tune.parameters, tune.thetas, strict=True):
+    for place, (parameter, theta) in enumerate(zip(tune.parameters, tune.thetas, strict=True)):
         line = parameter.line
+        values = [line.start, *(point[place].theta for point in tune.history), theta]
         yield ParameterRow(
             name=line.name,
             start=words.plain(line.start),
             now=words.fixed(theta),
             moved=words.signed(theta - line.start),
             range=f"{words.plain(line.minimum)} to {words.plain(line.maximum)}",
+            path=spark_line(values, line.minimum, line.maximum),
         )
 
 
@@ -96,11 +102,31 @@ def task_row(task: Task, now: datetime) -> TaskRow:
     )
 
 
+HAPPENED: Mapping[str, str] = {
+    Action.NEW_RUN: "submitted",
+    Action.APPROVE_RUN: "",
+    Action.MODIFY_RUN: "modified",
+    Action.STOP_RUN: "stopped",
+    Action.FINISHED_RUN: "finished",
+    Action.PURGE_RUN: "purged",
+    Action.DELETE_RUN: "deleted",
+    Action.RESTORE_RUN: "restored",
+    Action.REOPEN_RUN: "",
+    Action.FAILED_TASK: "a task failed",
+    Action.DEAD_TASK: "a task was given up",
+    Action.CRASH_OR_TIME: "crashes or time losses",
+    Action.TOO_FAST: "played too fast",
+    Action.WORKER_LOG: "a worker says",
+}
+"""In the past tense; an empty one is told by its message alone."""
+
+
 def happenings_of(actions: Iterable[ActionDocument], now: datetime) -> Iterable[Happening]:
     for action in actions:
+        message = "" if action.message is UNSET else action.message
         yield Happening(
             when=words.ago(datetime.fromtimestamp(action.time, UTC), now),
-            who=action.username,
-            what=action.action.replace("_", " "),
-            message="" if action.message is UNSET else action.message,
+            who="the server" if action.username == SYSTEM else action.username,
+            what=HAPPENED.get(action.action, action.action.replace("_", " ")) or message,
+            message=message if HAPPENED.get(action.action, "-") else "",
         )

@@ -50,7 +50,8 @@ def sentence(run: Run) -> str:
         tail = f"over {words.several(plan.games, 'game')}"
     else:
         new, base = plan.sides[:2]
-        asked = f"{_asked(run)} {_name(new)} against {_name(base)}"
+        other = base.tag if base.engine == new.engine else _name(base)
+        asked = f"{_asked(run)} {_name(new)} against {other}"
         tail = f"for at most {words.several(plan.games, 'game')}"
     return (
         f"{asked} at {words.time_control(plan.tc)} with"
@@ -104,14 +105,14 @@ def _terms(run: Run) -> Iterator[Term]:
     yield Term("Priority", str(plan.priority))
     yield Term("Throughput", f"{plan.throughput} %")
     if run.demands.needs:
-        yield Term("Asks of machines", ", ".join(map(str, run.demands.needs)))
+        needs = (str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)
+        yield Term("Asks of machines", ", ".join(needs))
 
 
 def _side(title: str, side: Side) -> Iterator[Term]:
     known = side.repository.startswith(GITHUB) and not side.binary
     link = f"{side.repository}/tree/{side.commit}" if known else ""
-    source = f"binary {side.binary[:SHORT]}" if side.binary else side.commit[:SHORT]
-    yield Term(title, f"{_name(side)} ({source})", link)
+    yield Term(title, f"{_name(side)}{_source(side)}", link)
     if side.message:
         yield Term(f"{title}, message", side.message)
     if side.signature:
@@ -121,6 +122,13 @@ def _side(title: str, side: Side) -> Iterator[Term]:
     yield Term(f"{title}, options", options or "none")
     if side.nets:
         yield Term(f"{title}, nets", ", ".join(side.nets))
+
+
+def _source(side: Side) -> str:
+    """Where a program comes from; one that is installed on the machines comes from nowhere."""
+    if side.binary:
+        return f" (binary {side.binary[:SHORT]})"
+    return f" ({side.commit[:SHORT]})" if side.commit.strip("0") else ""
 
 
 def _threads(plan: Plan) -> Iterator[str]:
