@@ -61,18 +61,15 @@ async def played(command: tuple[str, ...]) -> tuple[list[float], float, float]:
     return taken, spent / PLIES, start
 
 
-async def main(rounds: int) -> None:
+async def main(program: Path, rounds: int) -> None:
     sandbox = await detect(Threads())
     print(sandbox)
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "tiny"
-        subprocess.run(("cc", "-O2", "-o", str(program), str(TINY)), check=True)
-        tiny = Built((str(program),), "", readable=(program,))
-        ways = {"plain": tiny.command, "sandbox": sandbox.playing(tiny, memory_mib=1024)}
-        found: dict[str, list[tuple[list[float], float, float]]] = {name: [] for name in ways}
-        for _ in range(rounds):
-            for name, command in ways.items():
-                found[name].append(await played(command))
+    tiny = Built((str(program),), "", readable=(program,))
+    ways = {"plain": tiny.command, "sandbox": sandbox.playing(tiny, memory_mib=1024)}
+    found: dict[str, list[tuple[list[float], float, float]]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, command in ways.items():
+            found[name].append(await played(command))
     for name, runs in found.items():
         moves = [each for run in runs for each in run[0]]
         spent, start = median(run[1] for run in runs), median(run[2] for run in runs)
@@ -85,7 +82,7 @@ async def main(rounds: int) -> None:
 
 
 async def speeds(sandbox: Sandbox, rounds: int) -> None:
-    """The same nodes with and without: in seconds of the processor, which neighbours change less."""
+    """The same nodes with and without, in the processor's seconds, which neighbours change less."""
     ways = (("plain", Sandbox(False)), ("sandbox", sandbox))
     for record in (OURS, STOCKFISH):
         built = installed(Order(record, "", ""))
@@ -99,4 +96,7 @@ async def speeds(sandbox: Sandbox, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10))
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder) / "tiny"
+        subprocess.run(("cc", "-O2", "-o", str(built), str(TINY)), check=True)
+        asyncio.run(main(built, int(sys.argv[1]) if len(sys.argv) > 1 else 10))

@@ -7,7 +7,7 @@ from rookery.boundary.offload import Threads
 from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
-from rookery.service.nets import NetRefused, NetStore
+from rookery.service.nets import NetRefused, NetStore, name_of
 from rookery.service.users import UnknownUser
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.holdings import PostgresHoldings
@@ -18,7 +18,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser("net", help="add or list nets")
     commands = Subcommands(parser)
     adding = add_command(commands, "add", "take a net in, named by its own hash", _add)
-    adding.add_argument("file", type=Path, metavar="FILE", help="such as nn-0123456789ab.nnue")
+    adding.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="nn-0123456789ab.nnue, or any other, which then goes by its SHA-256",
+    )
     adding.add_argument("--engine", default="", metavar="NAME", help="whose it is")
     adding.add_argument("--user", required=True, metavar="NAME", help="who gives it")
     add_command(commands, "list", "list all nets, newest first", _list)
@@ -34,7 +39,7 @@ async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
     clock = reached.accounts.clock
     folder = FolderBlobs(reached.settings.data / "blobs" / "nets", clock)
     store = NetStore(PostgresNets(reached.pool, reached.queries), folder, Threads(), clock)
-    net = await store.take(parsed.file.name, data, parsed.user)
+    net = await store.take(name_of(parsed.file.name, data), data, parsed.user)
     if parsed.engine:
         await PostgresHoldings(reached.pool, reached.queries).add(net.name, parsed.engine)
     print(f"Added {net.name} ({len(data):,} bytes, {net.size:,} as it is sent).")

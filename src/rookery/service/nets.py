@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Protocol
 
 from rookery.boundary.offload import Threads
@@ -16,6 +17,8 @@ from rookery.service.blobs import Blobs
 
 LARGEST_NET = 200_000_000
 NAME = re.compile(r"nn-([0-9a-f]{12})\.nnue", re.ASCII)
+WHOLE_NAME = re.compile(r"([0-9a-f]{64})(?:\.[A-Za-z0-9]{1,10})?", re.ASCII)
+"""For nets of engines that have no form of their own."""
 LEVEL = 6
 
 
@@ -103,16 +106,27 @@ class NetStore:
         check_net(name, gzip.decompress(self._blobs.read(key)))
 
 
+def name_of(file_name: str, data: bytes) -> str:
+    """A file's own name where that tells its hash, else its whole hash and the same ending."""
+    if NAME.fullmatch(file_name) or WHOLE_NAME.fullmatch(file_name):
+        return file_name
+    ending = PurePosixPath(file_name).suffix
+    named = hashlib.sha256(data).hexdigest() + ending
+    return named if WHOLE_NAME.fullmatch(named) else named.removesuffix(ending)
+
+
 def check_net(name: str, data: bytes) -> None:
     """Raises NetRefused unless the name tells the hash of the bytes."""
-    found = NAME.fullmatch(name)
+    found = NAME.fullmatch(name) or WHOLE_NAME.fullmatch(name)
     if found is None:
-        raise NetRefused("A net is named nn-, twelve hex digits of its SHA-256, and .nnue.")
+        raise NetRefused(
+            "A net is named by its SHA-256: nn-, twelve hex digits of it and .nnue, or all 64."
+        )
     if not 0 < len(data) < LARGEST_NET:
         raise NetRefused(f"A net has less than {LARGEST_NET:,} bytes, and at least one.")
-    digits = hashlib.sha256(data).hexdigest()[:12]
-    if digits != found[1]:
-        raise NetRefused(f"These bytes would be named nn-{digits}.nnue.")
+    digits = hashlib.sha256(data).hexdigest()
+    if not digits.startswith(found[1]):
+        raise NetRefused(f"These bytes would be named nn-{digits[:12]}.nnue.")
 
 
 def _packed(data: bytes) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.service.nets import NetExists, NetRefused, NetStore
+from rookery.service.nets import NetExists, NetRefused, NetStore, name_of
 from rookery.service.pgns import Pgn
 from tests.wire.apis import Api, open_api
 
@@ -143,6 +143,13 @@ async def test_nets_may_lie_elsewhere(tmp_path: Path) -> None:
             302,
             f"https://nets.example.org/nn/{NAME}",
         )
+
+
+async def test_a_net_of_any_other_name_goes_by_its_whole_hash(place: Place) -> None:
+    name = name_of("big brother.bin", NET)
+    assert name == f"{hashlib.sha256(NET).hexdigest()}.bin"
+    await place.store.take(name, NET, "olga")
+    assert (await place.api.get(f"/api/nn/{name}")).content == NET
 
 
 async def test_only_a_net_named_by_its_hash_is_taken(place: Place) -> None:

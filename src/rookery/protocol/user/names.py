@@ -10,7 +10,9 @@ _NUMBER = r"(?P<task>[0-9]{1,9})"
 _TASK = re.compile(rf"{_NUMBER}(?P<bad>bad)?")
 _PGN = re.compile(rf"{_ID}-{_NUMBER}")
 _RUN_PGNS = re.compile(rf"{_ID}\.pgn\.gz")
-_NET = re.compile(r"nn-(?P<hash>[0-9a-f]{12})\.nnue")
+_NET = re.compile(
+    r"nn-(?P<hash>[0-9a-f]{12})\.nnue|(?P<whole>[0-9a-f]{64})(\.[A-Za-z0-9]{1,10})?", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,9 @@ def run_pgns_name(text: str) -> str:
 
 
 def net_hash(text: str) -> str:
-    """The twelve digits in `nn-xxxxxxxxxxxx.nnue`."""
-    return _match(_NET, text, "nn-xxxxxxxxxxxx.nnue")["hash"]
+    """The twelve digits in `nn-xxxxxxxxxxxx.nnue`, or all 64 where they are the name."""
+    found = _match(_NET, text, "nn-xxxxxxxxxxxx.nnue")
+    return found["hash"] or found["whole"]
 
 
 def _match(pattern: re.Pattern[str], text: str, form: str) -> re.Match[str]:

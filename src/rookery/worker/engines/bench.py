@@ -15,13 +15,16 @@ from time import perf_counter
 from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured
 from rookery.worker.engines.output import Output
+from rookery.worker.engines.patterns import BadPattern, last_match
 from rookery.worker.engines.programs import Program, TooLong, ending, run
 from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
 
 PATIENCE_SECONDS = 600.0
 NOISY_SPREAD = 0.15
 """Slots that lie further apart in speed belong to a machine with other things to do."""
-_SPEED = re.compile(r"Nodes/second\s*:\s*([\d.,]+)|([\d.,]+)\s*(?:nps|knps|mnps)", re.IGNORECASE)
+_SPEED = re.compile(
+    r"Nodes/second\s*:\s*([\d.,]{1,30})|\b(\d[\d.,]{0,30})\s{0,5}nps\b", re.IGNORECASE
+)
 
 
 async def bench(
@@ -64,21 +67,21 @@ class WrongBench(BenchFailed):
 async def _one(program: Program, record: EngineRecord) -> Measured:
     began = perf_counter()
     text = await _said(program, record)
-    return read_bench(text, record, perf_counter() - began)
+    return await read_bench(text, record, perf_counter() - began)
 
 
-def read_bench(text: str, record: EngineRecord, seconds: float) -> Measured:
+async def read_bench(text: str, record: EngineRecord, seconds: float) -> Measured:
     """What a bench's text tells; its speed by the clock where it names none."""
     try:
-        named = list(re.finditer(record.bench.pattern, text))
-    except re.error:
-        raise BenchFailed(f"The bench pattern of {record.name} is no pattern.") from None
-    if not named or not named[-1].re.groups:
+        found = await last_match(record.bench.pattern, text)
+    except BadPattern:
+        sentence = f"The bench pattern of {record.name} can't be searched for."
+        raise BenchFailed(sentence, text) from None
+    if not found or not found[0]:
         raise BenchFailed(f"The bench of {record.name} names no nodes.", text)
-    found = named[-1]
-    nodes = _number(found[1])
-    if found.re.groups > 1:
-        return Measured(nodes, float(_number(found[2])))
+    nodes = _number(found[0])
+    if len(found) > 1 and found[1]:
+        return Measured(nodes, float(_number(found[1])))
     speeds = list(_SPEED.finditer(text))
     speed = _number(speeds[-1][1] or speeds[-1][2]) if speeds else 0
     return Measured(nodes, float(speed) or nodes / max(seconds, 1e-6))

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.protocol.engine_record import BenchRecord, NetRecord, RecipeRecord
+from rookery.protocol.engine_record import BenchRecord, EngineRecord, NetRecord, RecipeRecord
+from rookery.worker.engines.recipes import folder_of
 
 MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
 LARGEST_MAKEFILE = 2**20
@@ -70,6 +71,12 @@ def _stockfish(tree: Path, folder: Path) -> Found:
     recipe = RecipeRecord(kind="stockfish", directory=_inner(tree, folder))
     because = f"{_inner(tree, folder) or '.'}/Makefile has profile-build and ARCH"
     return Found(recipe, because, STOCKFISH_BENCH, nets, names)
+
+
+def net_names(record: EngineRecord, tree: Path) -> tuple[str, ...]:
+    """The nets that a source in Stockfish's way asks for; () for one of another way."""
+    usual = record.nets.pattern == STOCKFISH_NET
+    return _net_names(folder_of(record.recipe, tree)) if usual else ()
 
 
 def _net_names(folder: Path) -> tuple[str, ...]:

@@ -86,6 +86,11 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def defaults(record: EngineRecord) -> tuple[str, ...]:
+    """The nets that a side has which names none; several after commas."""
+    return tuple(name.strip() for name in record.nets.default.split(",") if name.strip())
+
+
 def by_name(record: EngineRecord, nets: Sequence[Net]) -> tuple[tuple[str, Net], ...]:
     """Each net with the build variable or UCI option that takes it, several after commas."""
     default = "EVALFILE" if record.nets.use == "build_variable" else "EvalFile"

@@ -10,11 +10,12 @@ from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.building import SECONDS, Site, build, most_scratch
 from rookery.worker.engines.builds import Builds, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache
+from rookery.worker.engines.discovery import net_names
 from rookery.worker.engines.git import Fetched
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.introduction import NoIntroduction, introduce
 from rookery.worker.engines.machine import identity
-from rookery.worker.engines.nets import Net, Nets, by_name
+from rookery.worker.engines.nets import Net, Nets, by_name, defaults
 from rookery.worker.engines.order import BuildFailed, Built, Downloads, NoDownloads, Order
 from rookery.worker.engines.output import Output
 from rookery.worker.engines.preparation import prepare
@@ -70,7 +71,7 @@ class Workshop:
             raise _trouble(self._cache.folder, error) from None
 
     async def _make(self, order: Order) -> Built:
-        nets = await self._nets.get(order.nets)
+        nets = await self._nets.get(order.nets or defaults(order.record))
         if order.binary:
             built = await self._started(await self._uploads.get(order.binary), order.record)
         elif order.record.recipe.kind == "installed":
@@ -83,6 +84,9 @@ class Workshop:
         record = order.record
         tools = await self._tools(record)
         source = await self._sources.get(order.repository or record.source, order.commit)
+        if record.nets.use == "embedded" and not nets:
+            # Sources of this kind name their nets, which are to be there before the build.
+            nets = await self._nets.get(await self._threads.io(net_names, record, source.folder))
         machine = await self._threads.io(identity)
         key = key_of(record, source.tree, nets, tools, self._environment, machine)
         if built := await self._known(key, record):
