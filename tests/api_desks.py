@@ -14,9 +14,11 @@ from rookery.service.holdings import Holdings
 from rookery.service.nets import Downloads
 from rookery.service.passwords import Passwords
 from rookery.service.privacy import Privacy
+from rookery.service.sign_up import SignUp
 from rookery.service.sources.sources import Shelf, Sources
 from rookery.service.tokens import Tokens
 from rookery.service.users import Users
+from rookery.storage.audit import MemoryAudit
 from rookery.storage.binaries import MemoryBinaries
 from rookery.storage.blobs import FolderBlobs, MemoryBlobs
 from rookery.storage.books import MemoryBooks
@@ -44,6 +46,8 @@ def make_api_desk(
     """Files lie in a folder where one is given, because only those are sent piece by piece."""
     tokens = tokens or MemoryTokens(users)
     privacy = Privacy(back.engines, back.teams)
+    passwords, audit = Passwords(threads, clock, KEY), MemoryAudit(back.store.rows)
+    accounts = Accounts(users, tokens, passwords, clock, secrets.token_bytes, audit)
     nets, bus = MemoryNets(), Bus(back.store.reads)
     back.store.hears.append(bus)
     return ApiDesk(
@@ -51,9 +55,8 @@ def make_api_desk(
         reads=back.store.reads,
         users=users,
         bearers=Bearers(tokens, users, clock),
-        accounts=Accounts(
-            users, tokens, Passwords(threads, clock, KEY), clock, secrets.token_bytes
-        ),
+        accounts=accounts,
+        sign_up=SignUp(accounts),
         engines=back.engines,
         bus=bus,
         teams=back.teams,

@@ -116,6 +116,7 @@ class Settings:
     event_streams: int = 5000
     cross_approval: bool = False
     login_to_view: bool = False
+    sign_up: bool = True
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
     mind_github_quota: bool = True
@@ -165,6 +166,7 @@ SETTINGS: Mapping[str, Setting] = {
     "event_streams": Setting(_whole(1, 100_000), "streams of events that may be open at once"),
     "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
     "login_to_view": Setting(_switch, "1: only those with an account see anything of the site"),
+    "sign_up": Setting(_switch, "0: nobody signs up, accounts are made by `rookery user add`"),
     "stop_run_cpu_hours": Setting(
         _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
     ),

@@ -97,3 +97,13 @@ def test_a_net_is_taken_once_and_listed(data: Path, tmp_path: Path) -> None:
     assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 3
     assert said("net", "add", str(file), "--user", "nobody", data=data).returncode == 3
     assert said("net", "add", str(tmp_path / "no"), "--user", "olga", data=data).returncode == 2
+
+
+def test_an_account_is_put_into_groups_and_limited(data: Path) -> None:
+    assert said("user", "groups", "olga", "approvers", data=data).returncode == 0
+    assert said("user", "limit", "olga", "3", data=data).returncode == 0
+    listed = said("user", "list", data=data).stdout.splitlines()
+    (line,) = [line for line in listed if line.startswith("olga")]
+    assert line.split()[1:3] == ["approver", "3"]
+    refused = said("user", "reject", "olga", data=data)
+    assert "Only an account that waits" in refused.stderr

@@ -88,3 +88,10 @@ async def test_every_process_hears_of_a_change(database: Target, queries: Querie
         await PostgresUsers(pool, queries).add(ANNA)
         assert await asyncio.wait_for(heard.get(), 10) == "anna"
     await listener.close()
+
+
+async def test_a_removed_user_is_gone(users: Users) -> None:
+    await users.add(ANNA)
+    await users.remove("anna")
+    assert await users.by_name("anna") is None
+    await users.remove("anna")

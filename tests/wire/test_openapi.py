@@ -52,6 +52,7 @@ V1 = (
     "/api/v1/logs",
     "/api/v1/logs/{log_id}",
     "/api/v1/users",
+    "/api/v1/users/{user}",
     "/api/v1/engines",
     "/api/v1/engines/{name}",
     "/api/v1/teams",

@@ -8,6 +8,7 @@ from rookery.bootstrap.sources import make_sources, outside_of
 from rookery.boundary.gate import Gate
 from rookery.core.scheduling.policy import Policy
 from rookery.service.accounts import Accounts
+from rookery.service.audit import Audit
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.credentials import Credentials
@@ -22,6 +23,7 @@ from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.privacy import Privacy
 from rookery.service.refresh import Refresh
+from rookery.service.sign_up import SignUp
 from rookery.service.sources.sources import Shelf
 from rookery.service.statistics import Accounting, Statistics
 from rookery.service.submission.surroundings import Surroundings
@@ -57,6 +59,7 @@ class Keeping:
     statistics: Statistics
     teams: TeamRows
     holdings: HoldingRows
+    audit: Audit
     games: Blobs
     net_files: Blobs
     logs: LogStore
@@ -100,6 +103,7 @@ def make_desks(
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
     forget_by_tidings(basis.tidings, credentials, bearers)
     refresh_by_tidings(basis, engines, teams, holdings)
+    accounts = Accounts(kept.users, kept.tokens, passwords, clock, secrets.token_bytes, kept.audit)
     workers = Desk(
         fleet=fleet,
         credentials=credentials,
@@ -119,7 +123,8 @@ def make_desks(
         reads=store.reads,
         users=kept.users,
         bearers=bearers,
-        accounts=Accounts(kept.users, kept.tokens, passwords, clock, secrets.token_bytes),
+        accounts=accounts,
+        sign_up=SignUp(accounts, is_open=settings.sign_up),
         engines=engines,
         bus=bus or Bus(store.reads, basis.log),
         teams=teams,

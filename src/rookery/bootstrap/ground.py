@@ -19,6 +19,7 @@ from rookery.service.tidings import Channel
 from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
+from rookery.storage.audit import PostgresAudit
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.engines import PostgresEngines
 from rookery.storage.fleet.notices import pass_on
@@ -201,6 +202,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
                 PostgresStatistics(pool, queries),
                 PostgresTeams(pool, queries),
                 PostgresHoldings(pool, queries),
+                PostgresAudit(pool, queries),
                 games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
                 net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
                 logs=_logs(settings, ground, basis),

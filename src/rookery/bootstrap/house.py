@@ -25,6 +25,7 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, LoopWatch
 from rookery.clock import SystemClock
 from rookery.logs import Log
+from rookery.service.audit import NoAudit
 from rookery.service.fleet.jobs import Job
 from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
@@ -140,6 +141,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         MemoryStatistics(),
         MemoryTeams(),
         MemoryHoldings(),
+        NoAudit(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),
         logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),

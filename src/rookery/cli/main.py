@@ -32,7 +32,7 @@ COMMANDS = (
     Command("tune", "rookery.cli.tune", "tune an engine's options by games on this machine"),
     Command("replay", "rookery.cli.replay", "play a recorded game again, find where it differs"),
     Command("fledgling", "rookery.cli.fledgling", "start the small chess engine that comes along"),
-    Command("user", "rookery.cli.user", "add, list, block users or set a password"),
+    Command("user", "rookery.cli.user", "add, list, approve, block users or set a password"),
     Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
     Command("net", "rookery.cli.net", "add or list nets"),
     Command("engine", "rookery.cli.engine", "add, import, list, show or write engine records"),

@@ -8,6 +8,7 @@ from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.service.nets import NetRefused, NetStore, name_of
+from rookery.core.events import Action, Event
 from rookery.service.users import UnknownUser
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.holdings import PostgresHoldings
@@ -42,6 +43,7 @@ async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
     net = await store.take(name_of(parsed.file.name, data), data, parsed.user)
     if parsed.engine:
         await PostgresHoldings(reached.pool, reached.queries).add(net.name, parsed.engine)
+    await _tell(reached, parsed.user, net.name)
     print(f"Added {net.name} ({len(data):,} bytes, {net.size:,} as it is sent).")
 
 
@@ -51,3 +53,9 @@ async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
         for net in await PostgresNets(reached.pool, reached.queries).everything()
     ]
     print(table(("name", "given by", "on", "bytes sent", "downloads"), rows))
+
+
+async def _tell(reached: Reached, user: str, name: str) -> None:
+    now = reached.accounts.clock.now()
+    event = Event(Action.UPLOAD_NN, now, user, "", "", nn=name)
+    await reached.accounts.audit.write(event)

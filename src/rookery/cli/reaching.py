@@ -16,6 +16,7 @@ from rookery.service.accounts import Accounts
 from rookery.service.passwords import Passwords
 from rookery.settings import Settings
 from rookery.storage import access, migrations
+from rookery.storage.audit import PostgresAudit
 from rookery.storage.pool import Pool, open_pool
 from rookery.storage.queries import Queries
 from rookery.storage.tokens import PostgresTokens
@@ -60,7 +61,8 @@ async def reach(settings: Settings) -> AsyncIterator[Reached]:
             # Nothing is ever compared with what this key digests.
             passwords = Passwords(Threads(), clock, secrets.token_bytes(32))
             users, tokens = PostgresUsers(pool, queries), PostgresTokens(pool, queries)
-            accounts = Accounts(users, tokens, passwords, clock, secrets.token_bytes)
+            audit = PostgresAudit(pool, queries)
+            accounts = Accounts(users, tokens, passwords, clock, secrets.token_bytes, audit)
             yield Reached(settings, pool, queries, accounts)
 
 

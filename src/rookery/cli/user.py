@@ -8,8 +8,8 @@ from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.core.complaint import Complaint
-from rookery.service.accounts import MACHINE_LIMIT, NewUser
-from rookery.service.groups import is_approver
+from rookery.service.accounts import MACHINE_LIMIT, AccountChange, NewUser
+from rookery.service.groups import group_named, is_approver
 from rookery.service.users import User
 
 MOST_MACHINES = 2**31 - 1
@@ -22,7 +22,7 @@ class NoPassword(Complaint):
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("user", help="add, list, block users or set a password")
+    parser = subparsers.add_parser("user", help="add, list, approve, block users or set a password")
     commands = Subcommands(parser)
     adding = add_command(commands, "add", "make an account that can be used at once", _add)
     adding.add_argument("name", metavar="NAME")
@@ -40,8 +40,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     for name, purpose, work in (
         ("block", "let a user do nothing any more", _block),
         ("unblock", "let a blocked user back in", _unblock),
+        ("approve", "accept an account that somebody signed up for", _approve),
+        ("reject", "remove an account that was never approved", _reject),
     ):
         add_command(commands, name, purpose, work).add_argument("name", metavar="NAME")
+    grouping = add_command(commands, "groups", "put a user into these groups and no other", _groups)
+    grouping.add_argument("name", metavar="NAME")
+    grouping.add_argument("group", nargs="*", metavar="GROUP", help="such as approvers")
+    limiting = add_command(commands, "limit", "say how many tasks a user may have at once", _limit)
+    limiting.add_argument("name", metavar="NAME")
+    limiting.add_argument("machines", type=_machines, metavar="N")
     setting = add_command(commands, "passwd", "give a user a new password", _passwd)
     setting.add_argument("name", metavar="NAME")
     _add_password(setting)
@@ -61,13 +69,34 @@ async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
 
 
 async def _block(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.set_blocked(parsed.name, blocked=True)
+    await reached.accounts.change(parsed.name, AccountChange(blocked=True))
     print(f"Blocked {parsed.name}.")
 
 
 async def _unblock(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.set_blocked(parsed.name, blocked=False)
+    await reached.accounts.change(parsed.name, AccountChange(blocked=False))
     print(f"Unblocked {parsed.name}.")
+
+
+async def _approve(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.change(parsed.name, AccountChange(accepted=True))
+    print(f"{parsed.name} may log in.")
+
+
+async def _reject(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.reject(parsed.name)
+    print(f"Removed {parsed.name}.")
+
+
+async def _groups(reached: Reached, parsed: argparse.Namespace) -> None:
+    groups = frozenset(map(group_named, parsed.group))
+    await reached.accounts.change(parsed.name, AccountChange(groups=groups))
+    print(f"{parsed.name} is in {', '.join(parsed.group) or 'no group'}.")
+
+
+async def _limit(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.change(parsed.name, AccountChange(machine_limit=parsed.machines))
+    print(f"{parsed.name} may have {parsed.machines} tasks at one time.")
 
 
 async def _passwd(reached: Reached, parsed: argparse.Namespace) -> None:

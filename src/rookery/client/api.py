@@ -92,6 +92,14 @@ class Client:
     def users(self) -> v1.UserList:
         return self._get(f"{ROOT}/users", v1.UserList)
 
+    def sign_up(self, name: str, password: str, email: str) -> v1.UserEntry:
+        """Ask for an account, which waits until an approver accepts it."""
+        body = v1.Application(name=name, password=password, email=email)
+        return self._post(f"{ROOT}/users", body, v1.UserEntry)
+
+    def change_user(self, name: str, wish: v1.UserChange) -> v1.UserEntry:
+        return self._send("PATCH", _user(name), wish, v1.UserEntry)
+
     def teams(self) -> v1.TeamList:
         return self._get(f"{ROOT}/teams", v1.TeamList)
 
@@ -148,3 +156,7 @@ def _member(team: str, user: str) -> str:
 
 def _book(name: str) -> str:
     return f"{ROOT}/books/{urllib.parse.quote(name, safe='')}"
+
+
+def _user(name: str) -> str:
+    return f"{ROOT}/users/{urllib.parse.quote(name, safe='')}"

@@ -32,11 +32,18 @@ class Action(enum.StrEnum):
     TOO_FAST = "too_fast"
     WORKER_LOG = "worker_log"
     BLOCK_WORKER = "block_worker"
+    NEW_USER = "new_user"
+    ACCEPT_USER = "accept_user"
+    REJECT_USER = "reject_user"
+    BLOCK_USER = "block_user"
+    MODIFY_USER = "modify_user"
+    UPLOAD_NN = "upload_nn"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One entry of the log; `task` and `worker` where a task is concerned."""
+    """One entry of the log; `task` and `worker` where a task is concerned, `subject` where an
+    account is, `nn` where a net is."""
 
     action: Action
     at: datetime
@@ -46,6 +53,8 @@ class Event:
     message: str = ""
     task: int | None = None
     worker: str = ""
+    subject: str = ""
+    nn: str = ""
 
 
 def run_name(run: Run) -> str:
@@ -60,6 +69,10 @@ def _mark(run_id: str) -> str:
 
 def about_run(action: Action, run: Run, actor: str, now: datetime, message: str = "") -> Event:
     return Event(action, now, actor, run.id, run_name(run), message[:MOST_CHARACTERS])
+
+
+def about_user(action: Action, subject: str, actor: str, now: datetime, message: str) -> Event:
+    return Event(action, now, actor, "", "", message[:MOST_CHARACTERS], subject=subject)
 
 
 def about_task(action: Action, run: Run, task: Task, now: datetime, message: str = "") -> Event:

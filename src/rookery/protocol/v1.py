@@ -2,7 +2,7 @@
 
 import enum
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -212,6 +212,8 @@ class ActionEntry(Struct, frozen=True, kw_only=True):
     task: int | UnsetType = UNSET
     worker: str | UnsetType = UNSET
     message: str | UnsetType = UNSET
+    user: str | UnsetType = UNSET
+    net: str | UnsetType = UNSET
 
 
 class ActionList(Struct, frozen=True, kw_only=True):
@@ -288,6 +290,7 @@ class UserEntry(Struct, frozen=True, kw_only=True):
     blocked: bool | UnsetType = UNSET
     pending: bool | UnsetType = UNSET
     machine_limit: int | UnsetType = UNSET
+    groups: tuple[str, ...] | UnsetType = UNSET
 
 
 class UserList(Struct, frozen=True, kw_only=True):
@@ -330,3 +333,21 @@ class TeamList(Struct, frozen=True, kw_only=True):
     """The teams that the reader may know of, by name."""
 
     teams: tuple[TeamEntry, ...]
+
+
+class Application(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What somebody says who wants an account."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    password: Annotated[str, Meta(max_length=1024)]
+    email: Annotated[str, Meta(max_length=300)]
+
+
+class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to change about an account; what is left out stays as it is. An account that waits
+    is accepted by `"pending": false`."""
+
+    pending: Literal[False] | UnsetType = UNSET
+    blocked: bool | UnsetType = UNSET
+    groups: Annotated[tuple[Name, ...], Meta(max_length=20)] | UnsetType = UNSET
+    machine_limit: Count | UnsetType = UNSET

@@ -1,13 +1,15 @@
 """Accounts as an administrator keeps them: users and their tokens are made, changed and listed."""
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from rookery.clock import Clock
 from rookery.core.complaint import Complaint
+from rookery.core.events import SYSTEM, Action, about_user
+from rookery.service.audit import Audit, NoAudit
 from rookery.service.groups import APPROVERS
-from rookery.service.password_rules import check_password
 from rookery.service.passwords import Passwords
 from rookery.service.tokens import Chance, Minted, Scope, Token, Tokens, mint
 from rookery.service.users import UnknownUser, User, Users
@@ -25,6 +27,20 @@ class BadUserName(Complaint):
         super().__init__(self.__doc__)
 
 
+class OwnAccount(Complaint):
+    """Nobody takes away their own rights: ask another approver."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class NotWaiting(Complaint):
+    """Only an account that waits for approval can be rejected; others are blocked."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
 @dataclass(frozen=True, slots=True)
 class NewUser:
     """An account to be made; one that an administrator makes waits for nobody."""
@@ -34,45 +50,83 @@ class NewUser:
     email: str = ""
     approver: bool = False
     machine_limit: int = MACHINE_LIMIT
+    pending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AccountChange:
+    """What is to change about an account; what is None stays as it is."""
+
+    accepted: bool = False
+    blocked: bool | None = None
+    groups: frozenset[str] | None = None
+    machine_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The use cases."""
+    """The use cases. `by` is who does it: nobody in person, where a command does."""
 
     users: Users
     tokens: Tokens
     passwords: Passwords
     clock: Clock
     chance: Chance
+    audit: Audit = field(default_factory=NoAudit)
 
-    async def add(self, new: NewUser) -> User:
+    async def add(self, new: NewUser, *, by: str = SYSTEM) -> User:
         """Raises UserExists, BadUserName, WeakPassword or BadLength."""
         if not NAME.fullmatch(new.name):
             raise BadUserName
-        check_password(new.password, (new.name, new.email))
+        await self.passwords.check_new(new.password, (new.name, new.email))
         user = User(
             name=new.name,
             email=new.email,
             password_hash=await self.passwords.hash(new.password),
             groups=frozenset({APPROVERS} if new.approver else ()),
             blocked=False,
-            pending=False,
+            pending=new.pending,
             machine_limit=new.machine_limit,
             created=self.clock.now(),
         )
         await self.users.add(user)
+        await self._tell(Action.NEW_USER, user, by, "waits for approval" if new.pending else "")
         return user
 
     async def set_password(self, name: str, password: str) -> None:
         user = await self._user(name)
-        check_password(password, (user.name, user.email))
+        await self.passwords.check_new(password, (user.name, user.email))
         hashed = await self.passwords.hash(password)
         await self.users.save(replace(user, password_hash=hashed))
 
-    async def set_blocked(self, name: str, *, blocked: bool) -> None:
+    async def change(self, name: str, wanted: AccountChange, *, by: str = SYSTEM) -> User:
+        """Raises UnknownUser or OwnAccount. What is so already changes nothing and is not told."""
         user = await self._user(name)
-        await self.users.save(replace(user, blocked=blocked))
+        if by == name and (wanted.blocked or wanted.groups not in (None, user.groups)):
+            raise OwnAccount
+        changed = replace(
+            user,
+            pending=user.pending and not wanted.accepted,
+            blocked=user.blocked if wanted.blocked is None else wanted.blocked,
+            groups=user.groups if wanted.groups is None else wanted.groups,
+            machine_limit=(
+                user.machine_limit if wanted.machine_limit is None else wanted.machine_limit
+            ),
+        )
+        if changed != user:
+            await self.users.save(changed)
+            for action, message in _told(user, changed):
+                await self._tell(action, user, by, message)
+        return changed
+
+    async def reject(self, name: str, *, by: str = SYSTEM) -> User:
+        """Removes an account that was never accepted; raises UnknownUser or NotWaiting."""
+        user = await self._user(name)
+        if not user.pending:
+            raise NotWaiting
+        await self.users.remove(name)
+        await self._tell(Action.REJECT_USER, user, by, "rejected")
+        return user
 
     async def create_token(
         self,
@@ -104,3 +158,18 @@ class Accounts:
         if user is None:
             raise UnknownUser(name)
         return user
+
+    async def _tell(self, action: Action, user: User, by: str, message: str) -> None:
+        await self.audit.write(about_user(action, user.name, by, self.clock.now(), message))
+
+
+def _told(before: User, after: User) -> Iterator[tuple[Action, str]]:
+    """The lines that a change is worth."""
+    if before.pending and not after.pending:
+        yield Action.ACCEPT_USER, "accepted"
+    if before.blocked != after.blocked:
+        yield Action.BLOCK_USER, "blocked" if after.blocked else "unblocked"
+    if before.groups != after.groups:
+        yield Action.MODIFY_USER, f"groups: {', '.join(sorted(after.groups)) or 'none'}"
+    if before.machine_limit != after.machine_limit:
+        yield Action.MODIFY_USER, f"machine limit: {after.machine_limit}"

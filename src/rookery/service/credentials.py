@@ -14,7 +14,8 @@ from typing import Protocol
 from rookery.clock import Clock
 from rookery.service.joined import Joined
 from rookery.service.login import Attempts, WrongCredentials, in_good_standing
-from rookery.service.passwords import LONGEST_PASSWORD, NOBODYS_HASH, Passwords
+from rookery.service.password_rules import LONGEST_PASSWORD
+from rookery.service.passwords import NOBODYS_HASH, Passwords
 from rookery.service.remembered import Remembered
 from rookery.service.users import User, Users
 

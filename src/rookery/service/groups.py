@@ -2,8 +2,14 @@
 
 from rookery.service.users import User
 
+PREFIX = "group:"
 APPROVERS = "group:approvers"
 
 
 def is_approver(user: User) -> bool:
     return APPROVERS in user.groups
+
+
+def group_named(word: str) -> str:
+    """A group by the word that people use for it."""
+    return word if word.startswith(PREFIX) else PREFIX + word

@@ -80,12 +80,12 @@ class Attempts:
         self._per_name = Throttle(most=6, seconds=300)
 
     def charge(self, client: str, name: str) -> None:
-        origin, now = _origin(client), self._clock.seconds()
+        origin, now = origin_of(client), self._clock.seconds()
         self._per_origin.charge(origin, now)
         self._per_name.charge(f"{origin} {name}", now)
 
     def refund(self, client: str, name: str) -> None:
-        origin, now = _origin(client), self._clock.seconds()
+        origin, now = origin_of(client), self._clock.seconds()
         self._per_origin.refund(origin, now)
         self._per_name.refund(f"{origin} {name}", now)
 
@@ -118,7 +118,7 @@ def in_good_standing(user: User) -> User:
     return user
 
 
-def _origin(client: str) -> str:
+def origin_of(client: str) -> str:
     """An address; in IPv6 its network, since one household has more addresses than can be kept."""
     try:
         address = ipaddress.ip_address(client)

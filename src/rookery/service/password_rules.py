@@ -9,9 +9,9 @@ import importlib
 from collections.abc import Callable, Sequence
 
 from rookery.core.complaint import Complaint
-from rookery.service.passwords import LONGEST_PASSWORD
 
 LEAST_CHARACTERS = 8
+LONGEST_PASSWORD = 1024
 LEAST_SCORE = 3
 JUDGED_CHARACTERS = 72
 """zxcvbn's cost grows with the length, and what is longer is strong anyway."""

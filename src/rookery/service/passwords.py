@@ -2,18 +2,19 @@
 
 import base64
 import hmac
+from collections.abc import Sequence
 
 import argon2
 
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.service.joined import Joined
+from rookery.service.password_rules import LONGEST_PASSWORD, check_password
 from rookery.service.remembered import Remembered
 
 # About 30 ms on a core of 2020. Memory is per running check, of which there are two.
 TIME_COST = 3
 MEMORY_KIB = 19 * 1024
-LONGEST_PASSWORD = 1024
 
 RIGHT_SECONDS = 120.0
 WRONG_SECONDS = 30.0
@@ -43,6 +44,10 @@ class Passwords:
 
     async def hash(self, password: str) -> str:
         return await self._threads.hash(self._argon.hash, password)
+
+    async def check_new(self, password: str, about: Sequence[str]) -> None:
+        """Raises WeakPassword or BadLength; to judge a password takes milliseconds."""
+        await self._threads.cpu(check_password, password, about)
 
     async def matches(self, name: str, hashed: str, password: str) -> bool:
         """Whether the password is the one; raises Overloaded when too many checks wait.

@@ -42,6 +42,9 @@ class Users(Protocol):
     async def save(self, user: User) -> None:
         """Replaces the user of that name; raises UnknownUser when there is none."""
 
+    async def remove(self, name: str) -> None:
+        """With their tokens and their places in teams."""
+
     async def count(self) -> int: ...
 
     async def everyone(self) -> tuple[User, ...]:

@@ -25,6 +25,9 @@ class MemoryUsers:
             raise UnknownUser(user.name)
         self._users[user.name] = user
 
+    async def remove(self, name: str) -> None:
+        self._users.pop(name, None)
+
     async def count(self) -> int:
         return len(self._users)
 

@@ -26,6 +26,13 @@ class PostgresUsers:
         if not await self._store("users_save", user):
             raise UnknownUser(user.name)
 
+    async def remove(self, name: str) -> None:
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["users_remove"], name)
+            # Teams are remembered with their members.
+            await connection.execute(self._queries["engines_changed"], "")
+            await connection.execute(self._queries["users_changed"], name)
+
     async def count(self) -> int:
         number: int = await self._pool.fetchval(self._queries["users_count"])
         return number

@@ -39,6 +39,8 @@ def documented(number: int, event: Event) -> ActionDocument:
         run=event.run_name or UNSET,
         task_id=UNSET if event.task is None else event.task,
         message=UNSET if message is None else message,
+        nn=event.nn or UNSET,
+        user=event.subject or UNSET,
     )
 
 
@@ -67,6 +69,8 @@ def event_of(row: Row) -> Event:
         row["message"] or "",
         row["task_id"],
         row["worker"] or "",
+        row["subject"] or "",
+        row["nn"] or "",
     )
 
 

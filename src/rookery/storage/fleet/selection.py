@@ -61,7 +61,8 @@ def actions(query: str, wanted: Expression, limit: int, hidden: Collection[str])
     if hidden:
         engines = given.add(sorted(hidden), "text[]")
         of_hidden = f"SELECT FROM runs WHERE runs.id = run_id AND engines && {engines}"
-        conditions += f" AND NOT EXISTS ({of_hidden})"
+        nets = f"SELECT FROM holdings WHERE file = nn AND engine = ANY({engines})"
+        conditions += f" AND NOT EXISTS ({of_hidden}) AND NOT EXISTS ({nets})"
     return given.into(query, conditions)
 
 

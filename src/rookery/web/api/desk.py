@@ -26,6 +26,7 @@ from rookery.service.holdings import Holdings
 from rookery.service.nets import Downloads, Nets
 from rookery.service.pgns import Pgns
 from rookery.service.privacy import Privacy
+from rookery.service.sign_up import SignUp
 from rookery.service.sources.books import UnknownBook
 from rookery.service.sources.sources import Sources
 from rookery.service.statistics import Statistics
@@ -61,6 +62,7 @@ class ApiDesk:
     users: Users
     bearers: Bearers
     accounts: Accounts
+    sign_up: SignUp
     engines: Engines
     bus: Bus
     teams: Teams

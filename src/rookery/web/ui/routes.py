@@ -8,6 +8,7 @@ from rookery.web.ui.pages.login import login, logout
 from rookery.web.ui.pages.machines import add_machine
 from rookery.web.ui.pages.run import old_address, run_live, run_page
 from rookery.web.ui.pages.run_moves import move_run
+from rookery.web.ui.pages.sign_up import sign_up
 
 ONE = "/runs/{run_id}"
 
@@ -17,6 +18,7 @@ def page_routes() -> list[BaseRoute]:
         Route("/", home, methods=["GET"]),
         Route("/live", home_live, methods=["GET"]),
         Route("/login", login, methods=["GET", "POST"]),
+        Route("/signup", sign_up, methods=["GET", "POST"]),
         Route("/logout", logout, methods=["POST"]),
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),

@@ -371,6 +371,10 @@ SELECT short_name, message FROM blocked_machines;
 -- What all machines have played.
 SELECT short_name, seen, last FROM recalled_machines;
 
+-- name: actions_note
+-- A line about an account or a net, which any process may write.
+INSERT INTO actions (at, action, username, message, nn, subject) VALUES ($1, $2, $3, $4, $5, $6);
+
 -- name: actions_latest
 -- What happened to runs and tasks, newest first.
 SELECT * FROM actions

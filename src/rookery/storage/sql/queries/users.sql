@@ -32,3 +32,7 @@ SELECT pg_notify('users', $1);
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created
 FROM users
 ORDER BY name;
+
+-- name: users_remove
+-- A user with their tokens and their places in teams.
+DELETE FROM users WHERE name = $1;

@@ -103,13 +103,13 @@ def _changed(run: Run) -> Response:
 
 def _modification(body: v1.ModifyBody) -> Modification:
     return Modification(
-        games=_or_none(body.num_games),
-        priority=_or_none(body.priority),
-        throughput=_or_none(body.throughput),
-        auto_purge=_or_none(body.auto_purge),
-        info=_or_none(body.info),
+        games=or_none(body.num_games),
+        priority=or_none(body.priority),
+        throughput=or_none(body.throughput),
+        auto_purge=or_none(body.auto_purge),
+        info=or_none(body.info),
     )
 
 
-def _or_none(value: T | UnsetType) -> T | None:
+def or_none(value: T | UnsetType) -> T | None:
     return None if value is UNSET else value

@@ -12,19 +12,21 @@ from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
 from rookery.web.api.v1.teams import TeamEndpoints
 from rookery.web.api.v1.uploads import UploadEndpoints
-from rookery.web.paths import BINARIES_PATH, BOOKS_PATH
+from rookery.web.api.v1.users import UserEndpoints
+from rookery.web.paths import BINARIES_PATH, BOOKS_PATH, SIGN_UP_PATH
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
 BOOK = f"{BOOKS_PATH}/{{name}}"
 ENGINE = f"{ROOT}/engines/{{name}}"
+USER = f"{SIGN_UP_PATH}/{{user}}"
 TEAM = f"{ROOT}/teams/{{team}}"
 MEMBER = f"{TEAM}/members/{{user}}"
 
 
 def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
-    evidence = EvidenceEndpoints(desk)
+    evidence, users = EvidenceEndpoints(desk), UserEndpoints(desk)
     engines, teams = EngineEndpoints(desk), TeamEndpoints(desk)
     uploads, books = UploadEndpoints(desk), BookEndpoints(desk)
     return [
@@ -46,7 +48,11 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(f"{ROOT}/games", evidence.games, methods=["GET"]),
         Route(f"{ROOT}/logs", evidence.logs, methods=["GET"]),
         Route(f"{ROOT}/logs/{{log_id:int}}", evidence.log, methods=["GET"]),
-        Route(f"{ROOT}/users", lists.users, methods=["GET"]),
+        Route(SIGN_UP_PATH, lists.users, methods=["GET"]),
+        Route(SIGN_UP_PATH, users.create, methods=["POST"]),
+        Route(USER, users.one, methods=["GET"]),
+        Route(USER, users.change, methods=["PATCH"]),
+        Route(USER, users.reject, methods=["DELETE"]),
         Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
         Route(ENGINE, engines.one, methods=["GET"]),
         Route(ENGINE, engines.put, methods=["PUT"]),

@@ -152,6 +152,8 @@ def action_of(action: ActionDocument) -> v1.ActionEntry:
         task=action.task_id,
         worker=action.worker,
         message=action.message,
+        user=action.user,
+        net=action.nn,
     )
 
 
@@ -174,4 +176,5 @@ def user_of(user: User, *, to_approver: bool) -> v1.UserEntry:
         blocked=user.blocked if to_approver else UNSET,
         pending=user.pending if to_approver else UNSET,
         machine_limit=user.machine_limit if to_approver else UNSET,
+        groups=tuple(sorted(user.groups)) if to_approver else UNSET,
     )

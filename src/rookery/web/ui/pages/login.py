@@ -26,6 +26,7 @@ class LoginView:
     name: str = ""
     keep: bool = False
     refusal: str = ""
+    sign_up: bool = True
 
 
 @runs(Domain.THREAD, "the password is checked and the page rendered in threads")
@@ -35,7 +36,9 @@ async def login(request: Request) -> Response:
     place = _safe_place(request.query_params.get("next", ""))
     if session_of(request.scope).user:
         return go_to(place or HOME)
-    view = LoginView(csrf=session_of(request.scope).csrf_token(), next=place)
+    open_to_new = kit_of(request).house.api.sign_up.is_open
+    csrf = session_of(request.scope).csrf_token()
+    view = LoginView(csrf=csrf, next=place, sign_up=open_to_new)
     return await page(request, "login.html", view)
 
 
@@ -56,7 +59,8 @@ async def _enter(request: Request) -> Response:
         user = await kit.login.check(name, form.text("password"), facts.client)
     except LoginRefused as refusal:
         _write_down(kit, refusal, request)
-        view = LoginView(session.csrf_token(), place, name, keep, str(refusal))
+        open_to_new = kit.house.api.sign_up.is_open
+        view = LoginView(session.csrf_token(), place, name, keep, str(refusal), open_to_new)
         return await page(request, "login.html", view, _status(refusal))
     session.sign_in(user.name, kit.standing.mark(user), keep=keep)
     session.flash(f"Welcome, {user.name}.")

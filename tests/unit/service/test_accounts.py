@@ -1,0 +1,127 @@
+"""Accounts: asked for, accepted, changed and told of in the log."""
+
+import secrets
+
+import pytest
+
+from rookery.boundary.offload import Threads
+from rookery.core.complaint import Complaint
+from rookery.core.events import SYSTEM
+from rookery.service.accounts import AccountChange, Accounts, NewUser, NotWaiting, OwnAccount
+from rookery.service.groups import APPROVERS
+from rookery.service.login import Throttled
+from rookery.service.password_rules import WeakPassword
+from rookery.service.passwords import Passwords
+from rookery.service.sign_up import Applicant, BadEmail, NameTaken, SignUp, SignUpClosed
+from rookery.storage.audit import MemoryAudit
+from rookery.storage.fleet.memory import MemoryRows
+from rookery.storage.memory import MemoryTokens, MemoryUsers
+from tests.unit.service.people import BORIS, OLGA
+from tests.unit.web.fakes import HandClock
+
+pytestmark = pytest.mark.anyio
+
+PASSWORD = "walnut orbit pickle tram"
+ADA = Applicant("ada", PASSWORD, "ada@example.org")
+
+
+@pytest.fixture
+def rows() -> MemoryRows:
+    return MemoryRows()
+
+
+@pytest.fixture
+def accounts(rows: MemoryRows) -> Accounts:
+    users, clock = MemoryUsers(OLGA, BORIS), HandClock()
+    passwords = Passwords(Threads(), clock, b"key")
+    tokens = MemoryTokens(users)
+    return Accounts(users, tokens, passwords, clock, secrets.token_bytes, MemoryAudit(rows))
+
+
+def told(rows: MemoryRows) -> list[tuple[str, str, str, str]]:
+    return [(each.action.value, each.actor, each.subject, each.message) for each in rows.events]
+
+
+async def test_a_new_account_waits_until_it_is_accepted(
+    accounts: Accounts, rows: MemoryRows
+) -> None:
+    user = await SignUp(accounts).apply(ADA, "192.0.2.1")
+    assert (user.pending, user.groups, user.machine_limit) == (True, frozenset(), 16)
+    accepted = await accounts.change("ada", AccountChange(accepted=True), by="boris")
+    assert not accepted.pending
+    assert told(rows) == [
+        ("new_user", "ada", "ada", "waits for approval"),
+        ("accept_user", "boris", "ada", "accepted"),
+    ]
+
+
+async def test_what_is_so_already_is_not_told_again(accounts: Accounts, rows: MemoryRows) -> None:
+    await accounts.change("olga", AccountChange(blocked=True), by="boris")
+    await accounts.change("olga", AccountChange(blocked=True), by="boris")
+    await accounts.change("olga", AccountChange(blocked=False))
+    assert told(rows) == [
+        ("block_user", "boris", "olga", "blocked"),
+        ("block_user", SYSTEM, "olga", "unblocked"),
+    ]
+
+
+async def test_groups_and_limits_are_told(accounts: Accounts, rows: MemoryRows) -> None:
+    wanted = AccountChange(groups=frozenset({APPROVERS}), machine_limit=3)
+    user = await accounts.change("olga", wanted, by="boris")
+    assert (user.groups, user.machine_limit) == (frozenset({APPROVERS}), 3)
+    assert [message for *_, message in told(rows)] == [
+        "groups: group:approvers",
+        "machine limit: 3",
+    ]
+
+
+async def test_nobody_takes_away_their_own_rights(accounts: Accounts) -> None:
+    for wanted in (AccountChange(blocked=True), AccountChange(groups=frozenset())):
+        with pytest.raises(OwnAccount):
+            await accounts.change("boris", wanted, by="boris")
+
+
+async def test_only_who_waits_is_rejected(accounts: Accounts) -> None:
+    await SignUp(accounts).apply(ADA, "192.0.2.1")
+    await accounts.reject("ada", by="boris")
+    assert await accounts.users.by_name("ada") is None
+    with pytest.raises(NotWaiting):
+        await accounts.reject("olga", by="boris")
+
+
+@pytest.mark.parametrize(
+    ("applicant", "fault"),
+    [
+        (Applicant("Olga", PASSWORD, "new@example.org"), NameTaken),
+        (Applicant("ada", PASSWORD, "OLGA@example.org"), NameTaken),
+        (Applicant("ada", PASSWORD, "nowhere"), BadEmail),
+        (Applicant("ada", "password1", "ada@example.org"), WeakPassword),
+        (Applicant("a b", PASSWORD, "ada@example.org"), Complaint),
+    ],
+)
+async def test_what_makes_no_account_is_refused(
+    accounts: Accounts, applicant: Applicant, fault: type[Complaint]
+) -> None:
+    with pytest.raises(fault):
+        await SignUp(accounts).apply(applicant, "192.0.2.1")
+    assert await accounts.users.count() == 2
+
+
+async def test_one_address_makes_a_few_accounts_only(accounts: Accounts) -> None:
+    sign_up = SignUp(accounts)
+    for number in range(5):
+        name = f"ada{number}"
+        await sign_up.apply(Applicant(name, PASSWORD, f"{name}@example.org"), "192.0.2.1")
+    with pytest.raises(Throttled):
+        await sign_up.apply(ADA, "192.0.2.1")
+    await sign_up.apply(ADA, "192.0.2.2")
+
+
+async def test_a_site_may_take_nobody_in(accounts: Accounts) -> None:
+    with pytest.raises(SignUpClosed):
+        await SignUp(accounts, is_open=False).apply(ADA, "192.0.2.1")
+
+
+async def test_an_administrators_account_waits_for_nobody(accounts: Accounts) -> None:
+    user = await accounts.add(NewUser("ada", PASSWORD))
+    assert not user.pending
