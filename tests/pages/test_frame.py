@@ -8,7 +8,11 @@ from tests.wire.processes import Server
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("/", "Is the patch stronger?"), ("/login", "Stay logged in"), ("/signup", "four random words")],
+    [
+        ("/", "Is the patch stronger?"),
+        ("/login", "Stay logged in"),
+        ("/signup", "four random words"),
+    ],
 )
 def test_a_page_loads_without_a_complaint(
     server: Server, browser: Browser, path: str, words: str

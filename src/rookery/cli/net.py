@@ -7,8 +7,8 @@ from rookery.boundary.offload import Threads
 from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
-from rookery.service.nets import NetRefused, NetStore, name_of
 from rookery.core.events import Action, Event
+from rookery.service.nets import NetRefused, NetStore, name_of
 from rookery.service.users import UnknownUser
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.holdings import PostgresHoldings
