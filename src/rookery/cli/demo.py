@@ -27,7 +27,7 @@ SUBMISSION = {
     "tests_repo": "https://example.org/fledgling",
     "new_options": "Hash=16 NodeNoise=30 Seed=1",
     "base_options": "Hash=16 NodeNoise=30 Seed=2 Blunder=3",
-    "tc": "N=300",
+    "tc": "N=200",
     "book": "rookery-demo.epd",
     "num_games": 4000,
     "sprt": {"elo0": 0, "elo1": 30, "batch_size": 1},

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.service.login import Login
 from rookery.service.passwords import Passwords
+from rookery.service.remembered import Remembered
 from rookery.service.tidings import Channel
 from rookery.web.answers import answer_to
 from rookery.web.api.description import openapi
@@ -48,6 +49,8 @@ from rookery.web.rendering import Templates
 from rookery.web.standing import Standing
 from rookery.web.traffic import Traffic
 from rookery.web.ui.routes import page_routes
+
+MOST_REMEMBERED = 1000
 
 
 def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -120,6 +123,7 @@ def make_kit(house: House) -> Kit:
         readiness=Readiness(house.lifecycle, house.database_answers, house.clock),
         standing=standing,
         login=Login(house.users, passwords, house.clock),
+        contributions=Remembered(house.clock, most=MOST_REMEMBERED),
     )
 
 

@@ -5,7 +5,9 @@ from typing import cast
 
 from starlette.requests import Request
 
+from rookery.service.fleet.ports import Contribution
 from rookery.service.login import Login
+from rookery.service.remembered import Remembered
 from rookery.web.assets import Assets
 from rookery.web.cookie import Seal
 from rookery.web.house import House
@@ -27,6 +29,8 @@ class Kit:
     readiness: Readiness
     standing: Standing
     login: Login
+    contributions: Remembered[str, tuple[Contribution, ...]]
+    """By run, for a moment: they are summed up over all its tasks."""
 
 
 def kit_of(request: Request) -> Kit:

@@ -50,6 +50,8 @@ async def test_they_come_newest_first_without_deleted_and_running_ones(
         (FinishedQuery(owner="otto"), ["d"]),
         (FinishedQuery(owner="otto' OR true --"), []),
         (FinishedQuery(owner="\0"), []),
+        (FinishedQuery(engine="Tiny"), ["d"]),
+        (FinishedQuery(engine="Tiny", hidden=frozenset({"Tiny"})), []),
         (FinishedQuery(green_only=True), ["a"]),
         (FinishedQuery(yellow_only=True), ["b"]),
         (FinishedQuery(green_only=True, yellow_only=True), []),

@@ -170,6 +170,7 @@ class FinishedQuery:
     page: int = 1
     page_size: int = 50
     owner: str = ""
+    engine: str = ""
     green_only: bool = False
     yellow_only: bool = False
     ltc_only: bool = False

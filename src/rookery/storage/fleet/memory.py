@@ -329,6 +329,7 @@ def is_listed(run: Run, query: FinishedQuery) -> bool:
         status.finished
         and not status.deleted
         and (not query.owner or run.plan.owner == query.owner)
+        and (not query.engine or plays(run, {query.engine}))
         and (not query.green_only or status.flag is Flag.GREEN)
         and (not query.yellow_only or status.flag is Flag.YELLOW)
         and (not query.ltc_only or base_seconds(run.plan.tc) >= LTC_SECONDS)

@@ -118,8 +118,8 @@ class PostgresReads:
         return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
 
     async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
-        rows = await self._fetch("samples_at", list(runs), at)
-        return {row["run"]: sample_of(row) for row in rows}
+        found = await _decoded(await self._fetch("samples_at", list(runs), at), sample_of)
+        return {sample.run: sample for sample in found}
 
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
         rows = await self._fetch("tasks_by_contributor", run_id, limit)

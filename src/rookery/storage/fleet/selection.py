@@ -40,6 +40,8 @@ def finished(query: str, wanted: FinishedQuery) -> Selection:
     conditions = ["true"]
     if wanted.owner:
         conditions.append(f"owner = {given.add(clean(wanted.owner), 'text')}")
+    if wanted.engine:
+        conditions.append(f"{given.add(clean(wanted.engine), 'text')} = ANY(engines)")
     if wanted.green_only:
         conditions.append("flag = 'green'")
     if wanted.yellow_only:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core.run import Run, Status
+from rookery.core.run import Run
 from rookery.service.fleet.ports import Sample
 from rookery.service.fleet.views import Pulse
 from rookery.web.ui.views import figures
@@ -44,8 +44,7 @@ def test_the_movement_starts_from_the_ratio_an_hour_ago() -> None:
     assert figures.movement(playing(100), point(61, 50, 1.25), NOW) == 1.25
     assert figures.movement(playing(100), point(5, 50, 1.25), NOW) == 0.0
     assert figures.movement(playing(100), None, NOW) == 0.0
-    over = replace(playing(100), status=Status(finished=True))
-    assert figures.movement(over, point(61, 50, 1.25), NOW) is None
+    assert figures.movement(make_run(kind=sprt()), point(61, 50, 1.25), NOW) is None
 
 
 def test_a_young_test_is_too_young_for_a_forecast() -> None:

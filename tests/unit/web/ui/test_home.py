@@ -48,6 +48,14 @@ def test_filters_choose_runs_and_stay_in_the_address() -> None:
     assert [one.address for one in view.choices][:2] == ["/?owner=sven", "/?owner=sven&only=green"]
 
 
+def test_a_filter_in_force_can_be_taken_away() -> None:
+    view = home_view(material(filters=Filters(owner="sven", engine="Stockfish", page=3)))
+    assert [(one.word, one.address) for one in view.removable] == [
+        ("by sven", "/?engine=Stockfish"),
+        ("Stockfish", "/?owner=sven"),
+    ]
+
+
 def test_a_full_page_leads_to_the_next_one() -> None:
     view = home_view(material(finished=(BUSY,) * PAGE_SIZE, filters=Filters(page=2)))
     assert (view.later, view.earlier) == ("/", "/?page=3")

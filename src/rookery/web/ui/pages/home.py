@@ -68,7 +68,9 @@ async def _filled(
         unfinished=unfinished,
         finished=await reads.finished(_query(filters, hidden)),
         finished_today=await reads.finished_since(_midnight(now), hidden),
-        then=await reads.samples_at([run.id for run in unfinished], now - figures.WINDOW),
+        then=await reads.samples_at(
+            [run.id for run in unfinished if run.tally.workers], now - figures.WINDOW
+        ),
         pulses=dict(fleet.pulses),
         filters=filters,
         role=bare.role,
@@ -81,6 +83,7 @@ def _query(filters: Filters, hidden: frozenset[str]) -> FinishedQuery:
         page=filters.page,
         page_size=PAGE_SIZE,
         owner=filters.owner,
+        engine=filters.engine,
         green_only=filters.only == "green",
         yellow_only=filters.only == "yellow",
         ltc_only=filters.only == "ltc",

@@ -10,6 +10,7 @@ from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.protocol.user.action_filter import Compare, Order
 from rookery.service.fleet.at_play import tasks_at_play
+from rookery.service.fleet.ports import Contribution
 from rookery.web.kit import Kit, kit_of
 from rookery.web.ui.page import go_to, made_fragment, made_page
 from rookery.web.ui.viewer import name_of, plays, run_seen_by, viewer_of
@@ -18,6 +19,7 @@ from rookery.web.ui.views.run import RunMaterial, run_view
 MOST_TASKS = 20
 MOST_GROUPS = 50
 MOST_ACTIONS = 20
+REMEMBERED_SECONDS = 10.0
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
@@ -57,6 +59,15 @@ async def _material(kit: Kit, run: Run, viewer: Actor | None) -> RunMaterial:
     )
 
 
+async def _contributions(kit: Kit, run_id: str) -> tuple[Contribution, ...]:
+    """A run may have a hundred thousand tasks, and many may look at it at once."""
+    found = kit.contributions.get(run_id)
+    if found is None:
+        found = await kit.house.api.reads.contributions(run_id, MOST_GROUPS)
+        kit.contributions.put(run_id, found, REMEMBERED_SECONDS)
+    return found
+
+
 async def _names(kit: Kit, viewer: Actor | None) -> dict[str, str]:
     """Of the unfinished runs that this person may know of."""
     hidden = kit.house.api.privacy.hidden(name_of(viewer))
@@ -70,7 +81,7 @@ async def _with_history(kit: Kit, material: RunMaterial) -> RunMaterial:
     first = max(0, material.run.tally.tasks - MOST_TASKS)
     return replace(
         material,
-        contributions=await reads.contributions(run_id, MOST_GROUPS),
+        contributions=await _contributions(kit, run_id),
         tasks=tuple(reversed(await reads.task_page(run_id, first, MOST_TASKS))),
         actions=await reads.actions(Compare("run_id", Order.EQUAL, run_id), limit=MOST_ACTIONS),
     )

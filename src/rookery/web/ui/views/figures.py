@@ -122,7 +122,7 @@ def seconds_left(ahead: Ahead | None, per_minute: float) -> float | None:
 
 
 def movement(run: Run, then: Sample | None, now: datetime) -> float | None:
-    """The likelihood ratio at the beginning of the last hour; None once the run has ended."""
-    if run.status.finished:
+    """The likelihood ratio at the beginning of the last hour; None while nobody plays."""
+    if not run.tally.workers:
         return None
     return 0.0 if then is None or then.at > now - WINDOW else then.llr

@@ -95,8 +95,8 @@ class HomeView:
     finished: tuple[RunRow, ...]
     left_off: str
     choices: tuple[Choice, ...]
-    owner: str
-    engine: str
+    removable: tuple[Choice, ...]
+    """Filters that are in force, each with where it leads to take it away."""
     earlier: str
     later: str
     live: str
@@ -121,8 +121,7 @@ def home_view(material: HomeMaterial) -> HomeView:
         finished=tuple(_rows(material.finished, material)),
         left_off=_left_off(len(wanted) - len(waiting[:MOST_UNFINISHED]), len(playing)),
         choices=_choices(filters),
-        owner=filters.owner,
-        engine=filters.engine,
+        removable=_removable(filters),
         earlier=_earlier(material),
         later=filters.address(page=filters.page - 1) if filters.page > 1 else "",
         live=f"/live{query}",
@@ -185,6 +184,16 @@ def _choices(filters: Filters) -> tuple[Choice, ...]:
     return tuple(
         Choice(word, filters.address(only=value, page=1), filters.only == value)
         for word, value in named
+    )
+
+
+def _removable(filters: Filters) -> tuple[Choice, ...]:
+    named = (("owner", f"by {filters.owner}"), ("engine", filters.engine))
+    given = {"owner": filters.owner, "engine": filters.engine}
+    return tuple(
+        Choice(word, filters.address(**{name: "", "page": 1}), chosen=True)
+        for name, word in named
+        if given[name]
     )
 
 
