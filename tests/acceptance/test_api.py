@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -13,15 +15,25 @@ from rookery.client import ApiRefused, Client
 from rookery.client.transport import HttpTransport
 from rookery.core.run import DisplayState
 from rookery.protocol import v1
+from rookery.protocol.engine_record import EngineRecord, PresetRecord
 from rookery.service.sources.archives import mirror_name
 from tests.commands import add_user, said
 from tests.outside.repositories import make_repository
-from tests.served import Served, served
+from tests.served import COMMAND, LIMIT_SECONDS, Served, environment, served
 from tests.unit.service.submission.samples import SPRT, body
 
 
 def token_of(user: str, data: Path, *words: str) -> str:
     return said("token", "create", "--user", user, *words, data=data).stdout.splitlines()[-1]
+
+
+def submitted_run(client: Client) -> v1.RunSummary:
+    """The first run that another process submits."""
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while not (found := client.runs().runs):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found[0]
 
 
 def assert_unblocked(server: Served) -> None:
@@ -117,6 +129,34 @@ def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_pa
         packed = io.BytesIO(HttpTransport(server.address).call("GET", place))
         with zipfile.ZipFile(packed) as pack:
             assert pack.read(f"{mirror_name(repository.address)}/Makefile") == b"all: x"
+        assert_unblocked(server)
+
+
+def test_a_branch_of_an_engine_is_submitted_and_waited_for(data: Path, tmp_path: Path) -> None:
+    token, repository = token_of("boris", data), make_repository(tmp_path / "engine")
+    repository.commit("First\n\nBench: 1234567", Makefile="all:")
+    repository.git("switch", "-qc", "idea")
+    repository.commit("Idea\n\nBench: 7654321", Makefile="all: x")
+    repository.git("switch", "-q", "master")
+    quick = PresetRecord("quick", {"tc": "N=2000", "sprt": '{"elo0": 0, "elo1": 10}'})
+    record = EngineRecord(name="Mini", source=repository.address, presets=(quick,))
+    with served(data, settings={"ROOKERY_GIT_SCHEMES": "file"}) as server:
+        client = Client.at(server.address, token)
+        client.put_engine(record)
+        words = (*COMMAND, "submit", "Mini", "idea", "--preset=quick", f"--server={server.address}")
+        surroundings = environment() | {"ROOKERY_TOKEN": token}
+        dry = subprocess.run(
+            [*words, "--dry-run"], env=surroundings, capture_output=True, text=True, check=True
+        )
+        assert dry.stdout.startswith("idea (")
+        assert "core hours" in dry.stdout
+        assert client.runs().runs == ()
+        with subprocess.Popen([*words, "--wait"], env=surroundings, stdout=subprocess.PIPE) as done:
+            run = submitted_run(client)
+            assert (run.new_tag, run.base_tag, run.tc) == ("idea", "HEAD", "N=2000")
+            client.stop(run.id)
+            done.communicate(timeout=60)
+            assert done.returncode == 4
         assert_unblocked(server)
 
 

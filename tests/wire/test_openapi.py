@@ -36,6 +36,7 @@ def test_the_server_keeps_to_its_description(server: Server, path: str) -> None:
 
 V1 = (
     "/api/v1/runs",
+    "/api/v1/runs/preview",
     "/api/v1/runs/{run_id}",
     "/api/v1/runs/{run_id}/summary.txt",
     "/api/v1/runs/{run_id}/approve",

@@ -9,7 +9,7 @@ import msgspec
 
 from rookery.cli.subcommands import Subcommands
 from rookery.client import Client
-from rookery.client.transport import HttpTransport
+from rookery.client.transport import SECONDS, HttpTransport
 from rookery.core.complaint import Complaint
 
 SERVER = "ROOKERY_SERVER"
@@ -58,9 +58,9 @@ def client_of(parsed: argparse.Namespace) -> Client:
     return Client(transport_of(parsed))
 
 
-def transport_of(parsed: argparse.Namespace) -> HttpTransport:
+def transport_of(parsed: argparse.Namespace, *, seconds: float = SECONDS) -> HttpTransport:
     server = parsed.server or os.environ.get(SERVER) or THIS_MACHINE
-    return HttpTransport(server, _token(parsed.token_file))
+    return HttpTransport(server, _token(parsed.token_file), seconds)
 
 
 def _token(file: Path | None) -> str:

@@ -1,128 +1,94 @@
-"""`rookery submit`: creates a run on a server."""
+"""`rookery submit`: creates a run on a server, after saying what it will take."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
-import msgspec
+from rookery.cli import watch
+from rookery.cli.calling import add_server, print_json, transport_of
+from rookery.cli.submit_estimate import estimate
+from rookery.cli.submit_fields import NUMBERS, TEXTS, bounds, fields_of
+from rookery.cli.submit_programs import programs_in, uploaded, with_hashes
+from rookery.client import Client
+from rookery.protocol import v1
 
-from rookery.cli.calling import add_server, client_of
-from rookery.cli.submit_programs import programs_in, uploaded, with_defaults
-from rookery.core.complaint import Complaint
-
-TEXTS = (
-    ("--new", "new_tag", "TAG|FILE", "name of the new version, or a program such as ./new"),
-    ("--base", "base_tag", "TAG|FILE", "what it plays against, likewise"),
-    ("--new-commit", "resolved_new", "SHA", "its commit, 40 hex digits"),
-    ("--base-commit", "resolved_base", "SHA", "the other commit"),
-    ("--new-bench", "new_signature", "N", "nodes of its bench"),
-    ("--base-bench", "base_signature", "N", "nodes of the other bench"),
-    ("--repo", "tests_repo", "URL", "where both versions come from"),
-    ("--tc", "tc", "TC", "time control, such as 10+0.1 or N=25000"),
-    ("--new-tc", "new_tc", "TC", "another one for the new version"),
-    ("--book", "book", "NAME", "opening book"),
-    ("--book-sri", "book_sri", "HASH", "the book's hash"),
-    ("--new-options", "new_options", "OPTIONS", "such as 'Hash=16 Foo=3'"),
-    ("--base-options", "base_options", "OPTIONS", "those of the base version"),
-    ("--info", "info", "TEXT", "what it is about"),
-)
-NUMBERS = (
-    ("--games", "num_games", "how many at the most"),
-    ("--threads", "threads", "of each engine"),
-    ("--priority", "priority", "higher ones go first"),
-    ("--throughput", "throughput", "its weight in per cent"),
-)
-
-
-class BadSubmission(Complaint):
-    """What was given on the command line can't be sent."""
-
-    exit_code = 2
+SECONDS = 200.0
+"""The server may have to ask others, and to fetch sources."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "submit",
         help="create a run on a server",
-        description="Creates a run from a JSON file, from flags, or from a file of which flags"
-        " change some fields. The fields are those that a run's `args` have. Where --new or"
-        " --base is a program on this machine, it is uploaded and played as it is.",
+        description="Creates a run: of an engine's BRANCH, of two programs on this machine (--new"
+        " ./engine-new --base ./engine-base), from a JSON FILE, or from flags alone. Flags win"
+        " over a preset, and over a file. The fields are those that a run's `args` have. How long"
+        " the run should take is said before it is made. With --wait the exit code is the verdict:"
+        " 0 accepted, or finished without a test; 1 rejected; 4 undecided or failed.",
     )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="JSON with fields; - for stdin")
+    parser.add_argument("what", nargs="*", metavar="ENGINE BRANCH | FILE",
+                        help="an engine that the server knows and a branch, tag or commit of it;"
+                        " or JSON with fields, - for stdin")  # fmt: skip
+    parser.add_argument("--preset", metavar="NAME", help="of the engine's presets")
     for flag, field, metavar, purpose in TEXTS:
         parser.add_argument(flag, dest=field, metavar=metavar, help=purpose)
     for flag, field, purpose in NUMBERS:
         parser.add_argument(flag, dest=field, type=int, metavar="N", help=purpose)
-    parser.add_argument("--sprt", type=_bounds, metavar="ELO0,ELO1", help="a sequential test")
+    parser.add_argument("--sprt", type=bounds, metavar="ELO0,ELO1", help="a sequential test")
     parser.add_argument("--spsa", type=Path, metavar="FILE", help="a tune of these parameters")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=JSON",
-        help="any other field, such as auto_purge=true",
-    )
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=JSON",
+                        help="any other field, such as auto_purge=true")  # fmt: skip
+    parser.add_argument("--wait", action="store_true", help="until the run is over")
+    parser.add_argument("--dry-run", action="store_true", help="say what it would take, no more")
     add_server(parser)
     parser.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
-    client, fields = client_of(parsed), fields_of(parsed)
-    if programs := programs_in(fields):
-        fields = uploaded(with_defaults(fields), programs, client)
-    made = client.submit(fields)
-    if parsed.json:
-        print(msgspec.json.encode(made).decode())
+    client = Client(transport_of(parsed, seconds=SECONDS))
+    fields = fields_of(parsed, client)
+    programs = programs_in(fields)
+    preview = client.preview(with_hashes(fields, programs))
+    tell_preview(preview, parsed)
+    if parsed.dry_run:
         return 0
-    for warning in made.warnings:
+    fields = uploaded(_with_findings(fields, preview), programs, client)
+    made = client.submit(fields)
+    _tell_made(made, parsed)
+    if not parsed.wait:
+        return 0
+    return watch.run(argparse.Namespace(**vars(parsed) | {"id": made.id}))
+
+
+def tell_preview(preview: v1.Preview, parsed: argparse.Namespace) -> None:
+    """To stderr where the run is what was asked for."""
+    if parsed.json:
+        if parsed.dry_run:
+            print_json(preview)
+        return
+    out = sys.stdout if parsed.dry_run else sys.stderr
+    print(estimate(preview), file=out)
+    for warning in preview.warnings:
         print(f"Warning: {warning}.", file=sys.stderr)
-    print(f"Submitted run {made.id}, which is {made.state}.")
-    return 0
 
 
-def fields_of(parsed: argparse.Namespace) -> dict[str, object]:
-    """The file's fields, and over them those that flags name."""
-    fields = _from_file(parsed.file) if parsed.file else {}
-    given = vars(parsed)
-    names = [field for _, field, *_ in (*TEXTS, *NUMBERS)]
-    fields |= {name: given[name] for name in names if given[name] is not None}
-    if parsed.sprt is not None:
-        fields["sprt"] = parsed.sprt
-    if parsed.spsa is not None:
-        fields["spsa"] = {"raw_params": _text(parsed.spsa)}
-    return fields | dict(map(_assignment, parsed.set))
+def _with_findings(fields: dict[str, object], preview: v1.Preview) -> dict[str, object]:
+    """What was looked up for the preview need not be looked up again, and has not changed since."""
+    args = preview.args
+    found = {
+        "resolved_new": args.resolved_new,
+        "resolved_base": args.resolved_base,
+        "new_signature": args.new_signature,
+        "base_signature": args.base_signature,
+        "msg_new": args.msg_new,
+        "msg_base": args.msg_base,
+        "info": args.info,
+    }
+    return {name: text for name, text in found.items() if text} | fields
 
 
-def _from_file(name: str) -> dict[str, object]:
-    text = sys.stdin.read() if name == "-" else _text(Path(name))
-    try:
-        return msgspec.json.decode(text, type=dict[str, object])
-    except msgspec.MsgspecError as error:
-        raise BadSubmission(f"{name} is not a JSON object: {error}.") from None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise BadSubmission(f"{file} can't be read.") from None
-
-
-def _bounds(text: str) -> dict[str, float]:
-    try:
-        elo0, elo1 = map(float, text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError("expected two numbers such as 0,2") from None
-    return {"elo0": elo0, "elo1": elo1}
-
-
-def _assignment(text: str) -> tuple[str, object]:
-    """A value that is no JSON is the text itself, so that few things need quotes."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise BadSubmission(f"{text!r} is not of the form FIELD=JSON.")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+def _tell_made(made: v1.Made, parsed: argparse.Namespace) -> None:
+    if parsed.json:
+        print_json(made)
+    else:
+        print(f"Submitted run {made.id}, which is {made.state}.", flush=True)

@@ -30,6 +30,10 @@ class Client:
         """Create a run; `args` by the names that runs have."""
         return self._post(f"{ROOT}/runs", args, v1.Made)
 
+    def preview(self, args: Mapping[str, object]) -> v1.Preview:
+        """What `submit` would make of it."""
+        return self._post(f"{ROOT}/runs/preview", args, v1.Preview)
+
     def upload(self, program: Path, engine: str = "") -> v1.Uploaded:
         """Give a program to be played; `submit` names it by its hash. That of a private engine
         is for its team alone."""

@@ -21,6 +21,8 @@ SAFE = (
 SSH = "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new -oConnectTimeout=10"
 LIMITED = ("/bin/sh", "-c", 'ulimit -f "$0" && exec git "$@"')
 """No file that git writes grows beyond so many blocks."""
+LATEST = "HEAD"
+"""What a repository shows when it is asked for nothing in particular."""
 BLOCK = 512
 LONGEST_WORDS = 300
 
@@ -44,10 +46,11 @@ class Git:
         """The commit of a branch or a tag; raises UnknownRevision or CannotAsk."""
         self.reach.check(repository)
         names = [f"refs/heads/{revision}", f"refs/tags/{revision}", f"refs/tags/{revision}^{{}}"]
+        names += [revision] if revision == LATEST else []
         said = self.run("ls-remote", "--quiet", "--", repository, *names)
         found = dict(line.split("\t", 1)[::-1] for line in said.splitlines() if "\t" in line)
         # Of a tag that is an object of its own, the commit it stands for.
-        for name in (names[0], names[2], names[1]):
+        for name in (names[0], names[2], names[1], *names[3:]):
             if name in found:
                 return found[name]
         raise UnknownRevision(revision, repository)

@@ -48,6 +48,39 @@ class Made(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+class ExpectedLength(Struct, frozen=True, kw_only=True):
+    """How a sequential test goes if the new version is worth `elo`: eight of ten end between the
+    early and the late number of games."""
+
+    elo: float
+    pass_chance: float
+    mean_games: float
+    early_games: float
+    late_games: float
+
+
+class FleetNow(Struct, frozen=True, kw_only=True):
+    """The machines at play that could play a run, and how long they would take together."""
+
+    machines: int
+    cores: int
+    hours: float | UnsetType = UNSET
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """A run that was not made: what it would be, how long it should take, and what it costs."""
+
+    name: str
+    kind: str
+    games: float
+    lengths: tuple[ExpectedLength, ...]
+    core_hours: float
+    fleet: FleetNow
+    needs: tuple[str, ...]
+    warnings: tuple[str, ...]
+    args: ArgsDocument
+
+
 class RunSummary(Struct, frozen=True, kw_only=True):
     """A run as lists show it; `llr` is there for sequential tests."""
 

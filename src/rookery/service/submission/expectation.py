@@ -1,8 +1,35 @@
 """How many games a new run will take: all of them, or as many as a sequential test usually does."""
 
+from collections.abc import Iterable
+
 from rookery.core.kinds import SprtTest
+from rookery.core.needs import first_missing
 from rookery.core.run import Run
+from rookery.core.stats.length import Length, length_at
 from rookery.core.stats.pace import pace_of
+from rookery.core.task import Task
+
+EDGES = (0.0, 0.5, 1.0)
+"""At the lower bound, in the middle, at the upper bound."""
+
+
+def expected_lengths(run: Run) -> tuple[Length, ...]:
+    """Of a sequential test; costs milliseconds."""
+    if not isinstance(run.kind, SprtTest):
+        return ()
+    spec, most = run.kind.spec, float(run.plan.games)
+    pace, width = pace_of(spec), spec.elo1 - spec.elo0
+    return tuple(length_at(pace, spec.elo0 + width * edge, max_games=most) for edge in EDGES)
+
+
+def able_tasks(run: Run, tasks: Iterable[Task]) -> dict[str, Task]:
+    """Those of the machines at play that could play the run, each once."""
+    return {
+        task.machine.short_name: task
+        for task in tasks
+        if first_missing(run.demands.needs, task.machine.abilities) is None
+        and run.demands.slots(task.machine.cores)
+    }
 
 
 def expected_games(run: Run) -> float:

@@ -26,9 +26,15 @@ class Preparation:
 
     async def prepared(self, args: SubmittedArgs) -> SubmittedArgs:
         """The submission with nothing left to look up; raises WireFault."""
-        await self._check_binaries(args)
         args = await self._with_new(args)
         return await self._with_base(args)
+
+    async def check_binaries(self, run: Run) -> None:
+        """Raises WireFault unless every program was uploaded."""
+        for field, side in zip(("new_binary", "base_binary"), run.plan.sides, strict=False):
+            if side.binary:
+                known = await self.sources.binaries.rows.by_hash(side.binary) is not None
+                require(known, field, "no program of this hash was uploaded here")
 
     async def fetch(self, run: Run) -> None:
         """The sources that workers are to get from here: who can't have them shall know at once,
@@ -49,12 +55,6 @@ class Preparation:
         if official is None:
             return None
         return KnownBook(official.openings, official.sri, official=True, kept=False)
-
-    async def _check_binaries(self, args: SubmittedArgs) -> None:
-        for field, found in (("new_binary", args.new_binary), ("base_binary", args.base_binary)):
-            if found is not UNSET:
-                known = await self.sources.binaries.rows.by_hash(found) is not None
-                require(known, field, "no program of this hash was uploaded here")
 
     async def _with_new(self, args: SubmittedArgs) -> SubmittedArgs:
         if args.resolved_new or args.new_binary:

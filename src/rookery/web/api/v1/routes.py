@@ -32,6 +32,7 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),
         Route(f"{ROOT}/runs", found.listing, methods=["GET"]),
+        Route(f"{ROOT}/runs/preview", found.preview, methods=["POST"]),
         Route(ONE, found.one, methods=["GET"]),
         Route(f"{ONE}/summary.txt", found.summary, methods=["GET"]),
         Route(f"{ONE}/approve", moves.approve, methods=["POST"]),

@@ -14,9 +14,10 @@ from rookery.service.bearers import Bearer
 from rookery.service.fleet.ports import FinishedQuery
 from rookery.service.summaries import summary
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import ApiDesk, refusals, seen_run
+from rookery.web.api.desk import ApiDesk, refusals, seen_run, seen_tasks_at_play
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import bearer_of, viewer_of
+from rookery.web.api.v1.previews import preview_of
 from rookery.web.api.v1.submissions import Submissions
 from rookery.web.api.v1.views import details_of, summary_of
 from rookery.web.bodies import json_answer, read_body
@@ -45,6 +46,23 @@ class RunEndpoints:
             await desk.fleet.submit(run, approver=approver)
         state = DisplayState.PAUSED if approver else DisplayState.PENDING
         return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
+
+    @described(
+        Operation(
+            "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
+        )
+    )
+    @runs(Domain.THREAD, "lengths are worked out in a thread")
+    async def preview(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        body = await read_body(request.receive)
+        with refusals():
+            made = await self._submissions.previewed(body, bearer)
+            tasks = await seen_tasks_at_play(desk, bearer.user.name)
+        return await desk.threads.cpu(
+            lambda: json_answer(preview_of(made.run, made.warnings, tasks))
+        )
 
     @described(
         Operation(

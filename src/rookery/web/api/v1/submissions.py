@@ -36,19 +36,30 @@ class Submissions:
         self._desk = desk
 
     async def made(self, body: bytes, bearer: Bearer) -> MadeRun:
-        """Raises WireFault."""
+        """A run to be submitted; raises WireFault."""
+        preparation = self._preparation(bearer)
+        made = await self._prepared(preparation, body, bearer.user.name)
+        await preparation.check_binaries(made.run)
+        await self._claim(made.run)
+        await preparation.fetch(made.run)
+        return made
+
+    async def previewed(self, body: bytes, bearer: Bearer) -> MadeRun:
+        """A run to be looked at: programs need not be uploaded, sources are not fetched."""
+        return await self._prepared(self._preparation(bearer), body, bearer.user.name)
+
+    def _preparation(self, bearer: Bearer) -> Preparation:
+        desk = self._desk
+        return Preparation(desk.sources, desk.privacy.catalogue(bearer.user.name))
+
+    async def _prepared(self, preparation: Preparation, body: bytes, owner: str) -> MadeRun:
         desk, large = self._desk, len(body) > LARGE_SUBMISSION
-        owner = bearer.user.name
-        preparation = Preparation(desk.sources, desk.privacy.catalogue(owner))
         args = await self._aside(large, SUBMISSION.read, body)
         _check_seen(args, owner, desk.holdings)
         args = await preparation.prepared(args)
         book = await preparation.book(args.book)
         around = replace(desk.around, catalogue=preparation.catalogue, book=book)
-        made = await self._aside(large, self._made, args, owner, around)
-        await self._claim(made.run)
-        await preparation.fetch(made.run)
-        return made
+        return await self._aside(large, self._made, args, owner, around)
 
     async def _claim(self, run: Run) -> None:
         """The submitter's own programs become the engine's, and with that as private as it is."""

@@ -1,0 +1,140 @@
+"""The fields of a run out of a command line: an engine's preset, a file, flags; later ones win."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from rookery.cli.submit_programs import programs_in, with_defaults
+from rookery.client import Client
+from rookery.core.complaint import Complaint
+from rookery.protocol.engine_record import EngineRecord
+
+TEXTS = (
+    ("--new", "new_tag", "TAG|FILE", "name of the new version, or a program such as ./new"),
+    ("--base", "base_tag", "TAG|FILE", "what it plays against, likewise"),
+    ("--new-commit", "resolved_new", "SHA", "its commit, 40 hex digits"),
+    ("--base-commit", "resolved_base", "SHA", "the other commit"),
+    ("--new-bench", "new_signature", "N", "nodes of its bench"),
+    ("--base-bench", "base_signature", "N", "nodes of the other bench"),
+    ("--repo", "tests_repo", "URL", "where both versions come from"),
+    ("--tc", "tc", "TC", "time control, such as 10+0.1 or N=25000"),
+    ("--new-tc", "new_tc", "TC", "another one for the new version"),
+    ("--book", "book", "NAME", "opening book"),
+    ("--book-sri", "book_sri", "HASH", "the book's hash"),
+    ("--new-options", "new_options", "OPTIONS", "such as 'Hash=16 Foo=3'"),
+    ("--base-options", "base_options", "OPTIONS", "those of the base version"),
+    ("--info", "info", "TEXT", "what it is about"),
+)
+NUMBERS = (
+    ("--games", "num_games", "how many at the most"),
+    ("--threads", "threads", "of each engine"),
+    ("--priority", "priority", "higher ones go first"),
+    ("--throughput", "throughput", "its weight in per cent"),
+)
+PLAIN_PRESET = "default"
+LATEST = "HEAD"
+"""What an engine's branch plays against unless something else is said: its main line."""
+WORDS = frozenset(
+    {
+        *("new_tag", "base_tag", "tests_repo", "new_repo", "base_repo", "tc", "new_tc", "book"),
+        *("book_sri", "new_options", "base_options", "info", "new_engine", "base_engine"),
+        *("arch_filter", "compiler", "variant", "scaling", "pgn_detail"),
+    }
+)
+"""Fields that are texts whatever they look like; those of others are JSON if they can be."""
+
+
+class BadSubmission(Complaint):
+    """What was given on the command line can't be sent."""
+
+    exit_code = 2
+
+
+def fields_of(parsed: argparse.Namespace, client: Client) -> dict[str, object]:
+    """All that is known of the run; raises BadSubmission."""
+    flags = _flags(parsed)
+    if len(parsed.what) > 2:
+        raise BadSubmission("Expected an engine and a branch, or one file.")
+    if len(parsed.what) == 2:
+        engine, branch = parsed.what
+        return with_defaults(_of_engine(client.engine(engine), branch, parsed.preset) | flags)
+    if parsed.preset is not None:
+        raise BadSubmission("A preset belongs to an engine: name the engine and a branch.")
+    fields = (_from_file(parsed.what[0]) if parsed.what else {}) | flags
+    return with_defaults(fields) if programs_in(fields) else fields
+
+
+def _flags(parsed: argparse.Namespace) -> dict[str, object]:
+    given = vars(parsed)
+    names = [field for _, field, *_ in (*TEXTS, *NUMBERS)]
+    fields: dict[str, object] = {name: given[name] for name in names if given[name] is not None}
+    if parsed.sprt is not None:
+        fields["sprt"] = parsed.sprt
+    if parsed.spsa is not None:
+        fields["spsa"] = {"raw_params": _text(parsed.spsa)}
+    return fields | dict(map(_assignment, parsed.set))
+
+
+def _of_engine(record: EngineRecord, branch: str, preset: str | None) -> dict[str, object]:
+    """A tune plays a branch against itself; a test against the main line, or what a preset says."""
+    fields = preset_fields(record, preset)
+    base = branch if "spsa" in fields else LATEST
+    sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
+    return {"base_tag": base} | fields | sides
+
+
+def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
+    """Without a name the one called `default`, if there is one."""
+    presets = {each.name: each.settings for each in record.presets}
+    if name is None:
+        return _settings(presets.get(PLAIN_PRESET, {}))
+    if name not in presets:
+        known = ", ".join(sorted(presets)) or "none"
+        raise BadSubmission(f"{record.name} has no preset {name}; it has: {known}.")
+    return _settings(presets[name])
+
+
+def _settings(texts: Mapping[str, str]) -> dict[str, object]:
+    return {name: text if name in WORDS else _value(text) for name, text in texts.items()}
+
+
+def _from_file(name: str) -> dict[str, object]:
+    text = sys.stdin.read() if name == "-" else _text(Path(name))
+    try:
+        return msgspec.json.decode(text, type=dict[str, object])
+    except msgspec.MsgspecError as error:
+        raise BadSubmission(f"{name} is not a JSON object: {error}.") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise BadSubmission(f"{file} can't be read.") from None
+
+
+def bounds(text: str) -> dict[str, float]:
+    try:
+        elo0, elo1 = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError("expected two numbers such as 0,2") from None
+    return {"elo0": elo0, "elo1": elo1}
+
+
+def _assignment(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise BadSubmission(f"{text!r} is not of the form FIELD=JSON.")
+    return name, _value(value)
+
+
+def _value(text: str) -> object:
+    """What is no JSON is the text itself, so that few things need quotes."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

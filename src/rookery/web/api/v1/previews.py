@@ -1,0 +1,49 @@
+"""A run that was not made, as the JSON API shows it: how long it should take, and what it costs."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import UNSET
+
+from rookery.core.events import run_name
+from rookery.core.rates import core_hours
+from rookery.core.run import Run
+from rookery.core.task import Task
+from rookery.protocol import v1
+from rookery.service.submission.expectation import able_tasks, expected_games, expected_lengths
+from rookery.web.api.documents import args_document
+
+
+def preview_of(run: Run, warnings: tuple[str, ...], tasks: Iterable[Task]) -> v1.Preview:
+    """Costs some statistics: to be called in a thread."""
+    games = expected_games(run)
+    return v1.Preview(
+        name=run_name(run),
+        kind=run.kind.name,
+        games=games,
+        lengths=tuple(_lengths(run)),
+        core_hours=core_hours(run, round(games)),
+        fleet=_fleet(run, games, tasks),
+        needs=tuple(map(str, run.demands.needs)),
+        warnings=warnings,
+        args=args_document(run),
+    )
+
+
+def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
+    for length in expected_lengths(run):
+        yield v1.ExpectedLength(
+            elo=length.elo,
+            pass_chance=length.pass_chance,
+            mean_games=length.mean_games,
+            early_games=length.games.early,
+            late_games=length.games.late,
+        )
+
+
+def _fleet(run: Run, games: float, tasks: Iterable[Task]) -> v1.FleetNow:
+    """As if each machine had the speed that times are scaled to, and nothing else to do."""
+    machines = [task.machine for task in able_tasks(run, tasks).values()]
+    slots = sum(run.demands.slots(machine.cores) for machine in machines)
+    hours = games * run.game_seconds / slots / 3600 if slots else UNSET
+    cores = sum(machine.cores for machine in machines)
+    return v1.FleetNow(machines=len(machines), cores=cores, hours=hours)

@@ -1,0 +1,120 @@
+"""What a command line makes of a run: presets, files, flags, and words about what it takes."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from rookery.cli import submit
+from rookery.cli.submit_estimate import estimate
+from rookery.cli.submit_fields import BadSubmission, fields_of
+from rookery.client import Client
+from rookery.protocol import v1
+from rookery.protocol.encoding import encode
+from rookery.protocol.engine_record import EngineRecord, PresetRecord
+from tests.unit.protocol.samples import make_args
+
+MINI = EngineRecord(
+    name="Mini",
+    presets=(
+        PresetRecord("default", {"tc": "8", "book": "a.epd", "num_games": "400"}),
+        PresetRecord("long", {"tc": "60+0.6", "sprt": '{"elo0": 0, "elo1": 3}', "threads": "2"}),
+        PresetRecord("tune", {"tc": "5+0.05", "spsa": '{"A": 0.1}', "num_games": "1000"}),
+    ),
+)
+
+
+class Records:
+    """A server that knows one engine."""
+
+    server = "http://farm.example"
+
+    def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        assert (method, path, body) == ("GET", "/api/v1/engines/Mini", None)
+        return encode(MINI)
+
+    def upload(self, method: str, path: str, file: Path) -> bytes:
+        raise AssertionError((method, path, file))
+
+
+def fields(*words: str) -> dict[str, object]:
+    parser = argparse.ArgumentParser()
+    submit.add_parser(parser.add_subparsers())
+    return fields_of(parser.parse_args(["submit", *words]), Client(Records()))
+
+
+def test_an_engine_and_a_branch_play_the_main_line_by_the_plain_preset() -> None:
+    assert fields("Mini", "idea") == {
+        "new_engine": "Mini",
+        "base_engine": "Mini",
+        "new_tag": "idea",
+        "base_tag": "HEAD",
+        "tc": "8",
+        "book": "a.epd",
+        "num_games": 400,
+    }
+
+
+def test_a_preset_is_taken_by_its_name_and_flags_win() -> None:
+    found = fields("Mini", "idea", "--preset=long", "--base=v1", "--threads=4", "--book=b.epd")
+    assert found["sprt"] == {"elo0": 0, "elo1": 3}
+    assert (found["tc"], found["threads"], found["base_tag"]) == ("60+0.6", 4, "v1")
+
+
+def test_a_tune_plays_a_branch_against_itself(tmp_path: Path) -> None:
+    assert fields("Mini", "idea", "--preset=tune")["base_tag"] == "idea"
+
+
+def test_an_unknown_preset_is_told_with_those_there_are() -> None:
+    with pytest.raises(BadSubmission, match="no preset blitz; it has: default, long, tune"):
+        fields("Mini", "idea", "--preset=blitz")
+
+
+@pytest.mark.parametrize("words", [["a", "b", "c"], ["--preset=long"]])
+def test_what_makes_no_sense_is_told(words: list[str]) -> None:
+    with pytest.raises(BadSubmission):
+        fields(*words)
+
+
+def test_a_file_is_taken_as_it_is_but_for_flags(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"tc": "10+0.1", "num_games": 2}))
+    assert fields(str(file), "--games=4") == {"tc": "10+0.1", "num_games": 4}
+
+
+def test_programs_have_everything_else_by_default(tmp_path: Path) -> None:
+    program = tmp_path / "engine"
+    program.write_text("x")
+    found = fields(f"--new={program}", "--base=master", "--tc=5+0.05")
+    assert (found["tc"], found["book"]) == ("5+0.05", "rookery-demo.epd")
+    assert found["sprt"] == {"elo0": 0.0, "elo1": 5.0}
+
+
+def preview(fleet: v1.FleetNow, *lengths: v1.ExpectedLength) -> v1.Preview:
+    return v1.Preview(
+        name="idea",
+        kind="sprt",
+        games=25_000,
+        lengths=lengths,
+        core_hours=312.4,
+        fleet=fleet,
+        needs=(),
+        warnings=(),
+        args=make_args(),
+    )
+
+
+def test_length_and_cost_are_told_in_words() -> None:
+    length = v1.ExpectedLength(
+        elo=0, pass_chance=0.05, mean_games=20_000, early_games=9_000, late_games=40_000
+    )
+    said = estimate(preview(v1.FleetNow(machines=2, cores=8, hours=39.06), length))
+    assert "9,000 to 40,000" in said
+    assert "about 312 core hours, for 25,000 games" in said
+    assert "With all 2 machines at play that could play it (8 cores): about 39.1 hours." in said
+
+
+def test_an_idle_fleet_is_told() -> None:
+    said = estimate(preview(v1.FleetNow(machines=0, cores=0)))
+    assert said.endswith("No machine that could play it is at play right now.")
