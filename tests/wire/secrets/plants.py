@@ -4,6 +4,7 @@ import gzip
 import hashlib
 from base64 import b64encode
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rookery.core.lifecycle import Actor
 from rookery.service.nets import NetStore
@@ -17,6 +18,7 @@ from tests.wire.apis import Api, Json
 from tests.wire.houses import PASSWORD
 from tests.wire.worker.office import Worker, worker_info
 
+REPOSITORY = "https://github.com/zqowner/zqfork"
 TEAM, ENGINE, BOOK = "zqteam", "zqengine", "zqbook.epd"
 KEY = "5ec4e7aa"
 NET = b"zqnetbytes" * 100
@@ -42,7 +44,8 @@ ARGS: Json = {
     "new_options": "Hash=16 zqoption=1",
     "new_uci": {"zquci": "a b"},
     "new_nets": ["zqnet.bin"],
-    "tests_repo": "https://github.com/zqowner/zqfork",
+    "tests_repo": REPOSITORY,
+    "mirrored": True,
     "book": BOOK,
     "book_sri": None,
 }
@@ -50,7 +53,7 @@ SECRETS = (
     *(TEAM, ENGINE, BOOK, KEY, NET_NAME, "zqnetbytes", "zqprogrambytes", "zqopening"),
     *("zqplayer", "zqsource", "zqpreset", "zqbranch", "zqmaster", "zqcommit", "zqinfo"),
     *("zqoption", "zquci", "zqnet.bin", "zqowner", "zquname", "zqlog", "zqerror", "zqfile"),
-    *("zqstop", "zqnew"),
+    *("zqstop", "zqnew", "zqarchive"),
 )
 """Each is found by a member somewhere, or it was not planted."""
 
@@ -65,6 +68,22 @@ class Planted:
     @property
     def secrets(self) -> tuple[str, ...]:
         return (*SECRETS, *self.runs, self.program)
+
+
+@dataclass(frozen=True, slots=True)
+class Packer:
+    """An archiver that finds a secret in every repository."""
+
+    folder: Path
+
+    def archive(self, repository: str, commit: str, *, known: bool) -> Path:
+        del repository, known
+        file = self.folder / f"{commit}.zip"
+        file.write_bytes(b"zqarchive")
+        return file
+
+    def forget_archives(self, days: int) -> None:
+        """They stay."""
 
 
 async def planted(api: Api) -> Planted:

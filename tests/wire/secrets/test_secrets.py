@@ -13,7 +13,7 @@ from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, open_api
 from tests.wire.houses import PASSWORD
-from tests.wire.secrets.plants import TEAM, Planted, planted, with_password, worker_of
+from tests.wire.secrets.plants import TEAM, Packer, Planted, planted, with_password, worker_of
 from tests.wire.secrets.walk import Walk, paths_of
 from tests.wire.test_login import log_in
 from tests.wire.worker.office import PATHS
@@ -45,7 +45,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async with open_api(files=tmp_path) as api:
+    async with open_api(files=tmp_path, archiver=Packer(tmp_path)) as api:
         yield Scene(api, await planted(api))
 
 
@@ -105,8 +105,11 @@ async def test_the_worker_of_a_stranger_hears_nothing(scene: Scene) -> None:
             assert not [secret for secret in secrets if secret in heard], path
 
 
+ARCHIVE = "/src/{name}/zipball/{sha}"
+
+
 async def test_a_worker_of_a_member_fetches_what_it_plays_with(scene: Scene) -> None:
-    places = ("/api/nn/{name}", "/api/book/{name}", "/api/binary/{sha256}")
+    places = ("/api/nn/{name}", "/api/book/{name}", "/api/binary/{sha256}", ARCHIVE)
     for pattern in places:
         (path,) = paths_of(pattern, scene.planted)
         fetched = await scene.api.visitor.get(path, auth=(OLGA.name, PASSWORD))

@@ -17,8 +17,9 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Message, Scope
 
+from rookery.service.sources.archives import mirror_name
 from rookery.web.inventory import named_routes
-from tests.wire.secrets.plants import BOOK, ENGINE, KEY, NET_NAME, TEAM, Planted
+from tests.wire.secrets.plants import BOOK, ENGINE, KEY, NET_NAME, REPOSITORY, TEAM, Planted
 
 AT_A_TIME = 20
 SILENCE_SECONDS = 0.15
@@ -145,12 +146,14 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "/api/book/{name}": [BOOK],
         "/api/v1/books/{name}": [BOOK],
         "/api/v1/engines/{name}": [ENGINE],
+        "/src/{name}/zipball/{sha}": [mirror_name(REPOSITORY)],
         "/static/{digest}/{name}": ["x"],
     }
     words = {
         "run_id": list(planted.runs),
         "task_id": ["0", "1", "0bad"],
         "log_id": ["1"],
+        "sha": ["a" * 40],
         "sha256": [planted.program],
         "team": [TEAM],
         "user": ["olga", "sven"],
