@@ -110,6 +110,8 @@ class Plan:
     throughput: int = 100
     auto_purge: bool = False
     info: str = ""
+    master_repo: str = ""
+    """Where the branch is kept that a patch is meant for, if not with the official engine."""
 
     @property
     def engine(self) -> str:

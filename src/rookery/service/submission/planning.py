@@ -5,6 +5,7 @@ from dataclasses import replace
 from msgspec import UNSET, UnsetType
 
 from rookery.core.archfilter import BadArchFilter, check, matches
+from rookery.core.engine import STOCKFISH
 from rookery.core.kinds import Kind
 from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
 from rookery.core.scheduling.throughput import length_ratio
@@ -31,8 +32,6 @@ def planned(
     """All that the submitter chose, as the core knows it; raises WireFault."""
     around = around or Surroundings()
     tc = words.time_control("tc", args.tc)
-    if args.master_repo is not UNSET:
-        words.repository("master_repo", args.master_repo)
     plan = Plan(
         sides=sides_of(args, tc, around.catalogue),
         games=games_of(args),
@@ -45,11 +44,20 @@ def planned(
         priority=_priority(args),
         throughput=_throughput(args),
         auto_purge=args.auto_purge,
+        master_repo=_master_repo(args),
     )
     _check_schemes(args, around)
     wishes = replace(plan.wishes, mirrored=_is_mirrored(args, plan, around))
     plan = replace(plan, wishes=wishes)
     return replace(plan, info=_info(args, plan, around)), kind_of(args, plan, around)
+
+
+def _master_repo(args: SubmittedArgs) -> str:
+    """Told of only where it is not the official one."""
+    if args.master_repo is UNSET:
+        return ""
+    found = words.repository("master_repo", args.master_repo)
+    return "" if found == STOCKFISH.source else found
 
 
 def _book(args: SubmittedArgs, known: KnownBook | None) -> Book:

@@ -52,6 +52,7 @@ class PlanRow(Struct, frozen=True, kw_only=True):
     throughput: int
     auto_purge: bool
     info: str
+    master_repo: str = ""
 
 
 _PLAN: Json[PlanRow] = Json(PlanRow)

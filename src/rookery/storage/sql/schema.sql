@@ -209,6 +209,7 @@ CREATE INDEX actions_by_username ON actions (username, at DESC, id DESC);
 CREATE INDEX actions_by_worker ON actions (worker, at DESC, id DESC) WHERE worker IS NOT NULL;
 CREATE INDEX actions_by_run ON actions (run_id, at DESC, id DESC) WHERE run_id IS NOT NULL;
 CREATE INDEX actions_by_name ON actions (run, at DESC, id DESC) WHERE run IS NOT NULL;
+CREATE INDEX actions_by_subject ON actions (subject, at DESC, id DESC) WHERE subject IS NOT NULL;
 
 -- The points of a run's charts, thinned as it grows; `place` is in games.
 CREATE TABLE samples (

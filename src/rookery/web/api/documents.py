@@ -78,6 +78,7 @@ def _for_people(run: Run) -> Mapping[str, Any]:
         "priority": plan.priority,
         "arch_filter": plan.wishes.arch_filter or UNSET,
         "compiler": plan.wishes.compiler or UNSET,
+        "master_repo": plan.master_repo or UNSET,
         "sprt": _sprt(run),
         "spsa": _spsa(run),
     }
