@@ -36,7 +36,7 @@ class Served:
         self._log = data.parent / f"{data.name}-{time.monotonic_ns()}.log"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*command, *words, "--port=0", f"--data={data}", "--log-format=json"],
+                [*command, words[0], "--port=0", f"--data={data}", "--log-format=json", *words[1:]],
                 cwd=PROJECT,
                 env=environment(detect=detect) | dict(settings or {}),
                 stdin=subprocess.DEVNULL,

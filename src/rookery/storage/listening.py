@@ -54,10 +54,12 @@ class Listening:
 
     async def _go_on(self) -> None:
         while True:
+            reason = "the connection ended"
             try:
                 await self._listen()
             except (*AWAY, asyncpg.PostgresError) as error:
-                self._log("listening_interrupted", reason=repr(error))
+                reason = repr(error)
+            self._log("listening_interrupted", reason=reason)
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _listen(self) -> None:

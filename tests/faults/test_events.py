@@ -1,0 +1,144 @@
+"""Streams of events over everything that may go wrong: kills, restarts, readers that never read."""
+
+import json
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from rookery.client import ApiRefused, Client
+from rookery.client.following import Sent, events_in
+from rookery.client.transport import HttpTransport
+from rookery.protocol import v1
+from tests.commands import add_user, said
+from tests.faults.processes import kill
+from tests.served import COMMAND, PROJECT, Served, environment, served
+from tests.unit.service.submission.samples import SPRT, body
+from tests.wire.app_under_test import KNOWN_TOKEN
+from tests.wire.processes import Server, running_server
+
+LONG = "x" * 90_000
+RUNS = 80
+"""Of these together no socket's buffers hold enough."""
+
+
+def deaf(server: Server) -> socket.socket:
+    """A reader that asks for everything and takes nothing."""
+    wire = socket.socket()
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    wire.connect(server.place)
+    wire.sendall(b"GET /api/v1/events?after=0 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    return wire
+
+
+def test_readers_that_never_read_hold_up_nobody_and_no_stop(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server, ExitStack() as stack:
+        client = Client.at(server.address, KNOWN_TOKEN.secret)
+        made = [client.submit(body(sprt=SPRT, info=LONG)).id for _ in range(RUNS)]
+        for _ in range(20):
+            stack.enter_context(closing(deaf(server)))
+        reading = Reading(server.address, f"?run={made[-1]}")
+        assert reading.run().id == made[-1]
+        client.modify(made[-1], v1.ModifyBody(priority=7))
+        reading.until(lambda run: run.priority == 7)
+        server.signal(signal.SIGTERM)
+        assert server.wait(10) == 0
+
+
+class Reading:
+    """A stream of events read by hand."""
+
+    def __init__(self, server: str, query: str = "", after: str = "") -> None:
+        lines = HttpTransport(server).lines(f"/api/v1/events{query}", after, 30)
+        assert next(lines).startswith(b"retry:")
+        self._events = self._noted(events_in(lines))
+        self.last = after
+
+    def _noted(self, events: Iterator[Sent]) -> Iterator[Sent]:
+        for sent in events:
+            self.last = sent.id or self.last
+            if sent.event:
+                yield sent
+
+    def run(self) -> v1.RunDetails:
+        sent = next(self._events)
+        assert sent.event == "run"
+        return msgspec.json.decode(sent.data, type=v1.RunDetails)
+
+    def until(self, condition: Callable[[v1.RunDetails], bool]) -> v1.RunDetails:
+        while not condition(run := self.run()):
+            pass
+        return run
+
+
+def token_on(server: Served) -> str:
+    """Of an approver, made while the server runs."""
+    server.until("ready")
+    add_user("boris", server.data, "--approver")
+    made = said("token", "create", "--user", "boris", data=server.data)
+    return made.stdout.splitlines()[-1]
+
+
+def done(act: Callable[[], object]) -> None:
+    """As a script that tries again while it is told to."""
+    while True:
+        try:
+            act()
+        except ApiRefused as refused:
+            if refused.status != 503:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+@contextmanager
+def watching(server: Served, run_id: str) -> "Iterator[subprocess.Popen[str]]":
+    with subprocess.Popen(
+        [*COMMAND, "watch", run_id, "--json", "--server", server.address],
+        cwd=PROJECT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as watch:
+        try:
+            yield watch
+        finally:
+            watch.kill()
+
+
+def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with served(data) as server:
+        token = token_on(server)
+        client = Client.at(server.address, token)
+        ids = [client.submit(body(sprt=SPRT)).id for _ in range(3)]
+        watched, changed, ended = ids
+        stream = Reading(server.address)
+        with watching(server, watched) as watch:
+            assert watch.stdout is not None
+            assert json.loads(watch.stdout.readline())["priority"] == 0
+            kill(str(server.until("database_ready")["postmaster"]))
+            done(lambda: client.modify(watched, v1.ModifyBody(priority=1)))
+            stream.until(lambda run: (run.id, run.priority) == (watched, 1))
+            assert json.loads(watch.stdout.readline())["priority"] == 1
+            server.until("listening_interrupted")
+            client.modify(changed, v1.ModifyBody(priority=2))
+            client.stop(ended)
+            server.kill()
+            with served(data, "serve", f"--port={urlsplit(server.address).port}") as again:
+                resumed = Reading(again.address, after=stream.last)
+                found = {run.id: run for run in (resumed.run(), resumed.run())}
+                assert found[changed].priority == 2
+                assert found[ended].state == "finished"
+                Client.at(again.address, token).stop(watched)
+                assert watch.wait(60) == 4
+                assert json.loads(watch.stdout.readlines()[-1])["state"] == "finished"
+                assert [each for each in again.events() if each["event"] == "loop_violation"] == []
