@@ -77,7 +77,8 @@ def test_a_flood_of_output_is_cut_in_the_middle(tmp_path: Path) -> None:
 def test_a_build_that_forks_without_end_is_put_out(tmp_path: Path, sandbox: Sandbox) -> None:
     bomb = f"i=0; while [ $i -lt 200 ]; do sleep 100 & i=$((i+1)); done; wait # {tmp_path}"
     failed = failure(tmp_path, commands(bomb), sandbox)
-    assert "more than 30 processes" in failed.sentence
+    # The kernel may say no before the watch does.
+    assert "more than 30 processes" in failed.sentence or "Cannot fork" in failed.log
     assert not running(str(tmp_path))
 
 

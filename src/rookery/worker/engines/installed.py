@@ -1,6 +1,7 @@
 """Engines that are on the machine already: a command of it, or the engine we bring along."""
 
 import hashlib
+import os
 import shlex
 import shutil
 import sys
@@ -48,4 +49,5 @@ def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
     prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
     # The package alone: what lies beside it in a checkout is nobody's business.
     readable = (*prefixes, libraries, root / "rookery")
-    return readable, (("PYTHONPATH", str(root)),)
+    found = os.pathsep.join(dict.fromkeys((str(root), str(libraries))))
+    return readable, (("PYTHONPATH", found),)

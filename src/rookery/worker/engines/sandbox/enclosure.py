@@ -46,6 +46,8 @@ class Enclosure:
     """Of all its processes together; 0 for any amount."""
     processes: int = 64
     """More of them are the end of all; threads are not counted."""
+    tasks: int = 1024
+    """More processes and threads than that can't be made, so that a bomb stays small."""
     temporary_mib: int = 64
     file_mib: int = 0
     """The largest single file; 0 for any size."""

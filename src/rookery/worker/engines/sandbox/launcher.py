@@ -19,7 +19,6 @@ from rookery.worker.engines.sandbox.enclosure import MEBIBYTE, Account, Enclosur
 
 CANNOT_START = 127
 FIRST_CAPABILITY, LAST_CAPABILITY = 0, 63
-LEAST_TASKS = 2048
 PER_NAMESPACE = (5, 14)
 """From this kernel on the limit of processes counts those of a user namespace alone."""
 
@@ -114,6 +113,9 @@ def _be_first(enclosure: Enclosure, command: list[str], inner: Account, hears: i
     program = os.fork()
     if program == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        # The kernel shares time out by sessions: however many there are of the program's, the one
+        # who watches has its turn.
+        os.setsid()
         _become(inner)
         execute(enclosure, command)
     for number in (0, 1):
@@ -159,8 +161,7 @@ def _limit(enclosure: Enclosure) -> None:
     if enclosure.file_mib:
         _lower(resource.RLIMIT_FSIZE, enclosure.file_mib * MEBIBYTE)
     if enclosure.namespaces and _kernel_version() >= PER_NAMESPACE:
-        # It counts threads too, and stops a bomb only; the watch ends it.
-        _lower(resource.RLIMIT_NPROC, max(4 * enclosure.processes, LEAST_TASKS))
+        _lower(resource.RLIMIT_NPROC, enclosure.tasks)
 
 
 def _lower(which: int, wished: int) -> None:

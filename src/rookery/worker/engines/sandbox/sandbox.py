@@ -18,7 +18,9 @@ BOOT = (
     " from rookery.worker.engines.sandbox.launcher import main; main(sys.argv[1:])"
 )
 PROBE_SECONDS = 30.0
-BUILD_PROCESSES = 1024
+PROCESSORS = os.cpu_count() or 1
+PLAYING_TASKS = 256 + 4 * PROCESSORS
+BUILD_PROCESSES = 256 + 8 * PROCESSORS
 BUILD_TEMPORARY_MIB = 2048
 BUILD_FILE_MIB = 8192
 SURROUNDINGS = {"LANG": "C.UTF-8", "HOME": HOME, "TMPDIR": "/tmp"}  # noqa: S108 - its own
@@ -53,6 +55,7 @@ class Sandbox:
                 folder=self._home,
                 environment={**self._surroundings, **dict(built.environment)},
                 memory_mib=memory_mib or self.memory_mib,
+                tasks=PLAYING_TASKS,
             ),
         )
 
@@ -78,6 +81,7 @@ class Sandbox:
                 network=network,
                 memory_mib=self.memory_mib,
                 processes=self.build_processes,
+                tasks=2 * self.build_processes,
                 temporary_mib=BUILD_TEMPORARY_MIB,
                 file_mib=BUILD_FILE_MIB,
             ),
