@@ -2,16 +2,17 @@
 // that part again as HTML, and only what differs is replaced: nothing jumps, nothing loses focus.
 
 const place = document.getElementById("live");
-const PAUSE = 1000; // at most one fetch a second
+const PAUSE = Number(place?.dataset.pause ?? 1000); // between two fetches, however much happens
 const SLOWLY = 30000; // also without news: times grow old
 const WITHOUT_NEWS = 4000; // where the server can't tell news
-const AGAIN = 5000; // after a stream that was refused
+const AGAIN = 30000; // after a stream that was refused
 
 let stream = null;
 let wanted = false;
 let busy = false;
 let timer = 0;
 let refused = false;
+let last = -PAUSE;
 
 function alike(one, other) {
   return one.nodeType === other.nodeType && one.nodeName === other.nodeName && one.id === other.id;
@@ -56,6 +57,7 @@ function become(present, fresh) {
 async function fetchPart() {
   wanted = false;
   busy = true;
+  last = performance.now();
   try {
     const answer = await fetch(place.dataset.fragment, { headers: { accept: "text/html" } });
     if (answer.ok && !answer.redirected) {
@@ -80,7 +82,7 @@ function news() {
   if (busy) wanted = true;
   else if (!wanted) {
     wanted = true;
-    plan(PAUSE);
+    plan(last + PAUSE - performance.now()); // at once after a quiet time
   }
 }
 
@@ -95,7 +97,7 @@ function listen() {
     if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
     refused = true;
     plan(WITHOUT_NEWS);
-    setTimeout(() => document.hidden || (hush(), listen()), AGAIN * 6);
+    setTimeout(() => document.hidden || (hush(), listen()), AGAIN);
   });
 }
 

@@ -14,7 +14,7 @@ from rookery.web.ui.views.first_hour import NextStep, next_steps
 from rookery.web.ui.views.row import Known, RunRow, row_of
 
 PAGE_SIZE = 25
-MOST_UNFINISHED = 200
+MOST_UNFINISHED = 100
 """More rows than this nobody reads; the filters find the rest."""
 
 
