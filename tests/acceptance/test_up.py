@@ -46,6 +46,7 @@ def games_of(server: Served) -> int:
     return sum(run["results"]["wins"] + run["results"]["losses"] for run in runs)
 
 
+@pytest.mark.timeout(300)
 def test_one_command_plays_a_first_test_and_one_signal_ends_it(data: Path) -> None:
     with served(data, "up", "--concurrency=1") as first:
         until(lambda: games_of(first))

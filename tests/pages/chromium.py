@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.pages.browser import FLAGS
 
-LIMIT_SECONDS = 30.0
+LIMIT_SECONDS = 60.0
 
 
 class Pipe:
