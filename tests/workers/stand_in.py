@@ -84,6 +84,8 @@ class StandIn:
     answers: dict[str, Answer] = field(default_factory=dict)
     calls: list[tuple[str, Body]] = field(default_factory=list)
     address: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """What can be fetched, by its path."""
     games: int = 4
     """How many make a task whole."""
 
@@ -124,7 +126,9 @@ def stand_in(server: StandIn) -> Iterator[StandIn]:
             if answer is None:
                 self.close_connection = True
                 return
-            text = json.dumps(answer | {"duration": 0.001}).encode()
+            self._send(json.dumps(answer | {"duration": 0.001}).encode())
+
+        def _send(self, text: bytes) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
@@ -132,7 +136,10 @@ def stand_in(server: StandIn) -> Iterator[StandIn]:
             self.wfile.write(text)
 
         def do_GET(self) -> None:
-            self.send_error(404)
+            if self.path not in server.files:
+                self.send_error(404)
+                return
+            self._send(server.files[self.path])
 
         def log_message(self, *_: object) -> None:
             """Tests read `calls`."""

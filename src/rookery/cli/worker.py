@@ -100,6 +100,7 @@ def _add_life(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-update", action="store_true", default=None, help="stay at this version for good"
     )
+    group.add_argument("--trial", action="store_true", default=None, help=argparse.SUPPRESS)
     group.add_argument(
         "--retry-seconds",
         type=float,
@@ -119,8 +120,12 @@ def run(parsed: argparse.Namespace) -> int:
         findings = asyncio.run(examine(settings, ThisSystem(), Threads()))
         print(findings.text)
         return 0 if findings.sound else 1
+    words = ["worker", *words_of(parsed)]
     with display() as watch:
-        return EXIT_CODES[asyncio.run(start(settings, watch))]
+        ended = asyncio.run(start(settings, words, watch))
+    if ended.successor is not None:
+        return ThisSystem().replace_process([str(ended.successor), *words])
+    return EXIT_CODES[ended.outcome]
 
 
 def words_of(parsed: argparse.Namespace) -> list[str]:

@@ -6,7 +6,7 @@ The file is TOML with the names of the flags, `_` for `-`.
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ class WorkerSettings:
     fastchess: str = "fastchess"
     key: str = ""
     no_update: bool = False
-    retry_seconds: float = field(default=15.0)
+    trial: bool = False
+    retry_seconds: float = 15.0
 
     @property
     def cache_folder(self) -> Path:
@@ -57,7 +58,7 @@ class WorkerSettings:
         return platformdirs.user_cache_path("rookery") / "worker"
 
 
-NAMES = tuple(field.name for field in fields(WorkerSettings))
+NAMES = tuple(one.name for one in fields(WorkerSettings))
 
 
 def config_file() -> Path:

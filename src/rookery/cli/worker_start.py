@@ -2,13 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, credentials
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.fastchess.detection import find
+from rookery.worker.renewal.renewal import Renewal, installed_here
 from rookery.worker.session.backoff import FIRST_SECONDS
 from rookery.worker.session.books import Books
 from rookery.worker.session.conversation import Account, Conversation
@@ -37,8 +40,16 @@ EXIT_CODES = {
 _KEY = re.compile(r"[0-9A-Za-z]{2,8}")
 
 
-async def start(settings: WorkerSettings, watch: Watcher) -> Outcome:
-    """Live until the end."""
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a worker's life ended, and the program that is to go on in its place, if any."""
+
+    outcome: Outcome
+    successor: Path | None = None
+
+
+async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) -> Ended:
+    """Live until the end; `words` are those of the command line."""
     system, threads = ThisSystem(), Threads()
     stop = Stop(settings.grace)
     system.on_stop(asyncio.get_running_loop(), stop.ask)
@@ -46,7 +57,12 @@ async def start(settings: WorkerSettings, watch: Watcher) -> Outcome:
         kit = await put_together(settings, system, stop, threads, watch)
         kit.identity.sandbox = (await kit.workshop.sandbox()).available
         preparation = Preparation(kit.workshop, bench)
-        return await Life(kit, preparation, manner_of(settings)).run()
+        renewal = await threads.io(renewal_of, settings, kit, words)
+        life = Life(kit, preparation, manner_of(settings), renewal)
+        outcome = await life.run()
+        return Ended(
+            outcome, renewal.installed.place.launcher if renewal and life.renewed else None
+        )
     finally:
         system.release()
 
@@ -86,11 +102,20 @@ async def put_together(
     )
 
 
+def renewal_of(settings: WorkerSettings, kit: Kit, words: Sequence[str]) -> Renewal | None:
+    """None where the worker stays as it is."""
+    installed = None if settings.no_update or settings.foreign_server else installed_here()
+    if installed is None:
+        return None
+    return Renewal(installed, kit.talk.transport, kit.threads, kit.watch.say, words)
+
+
 def manner_of(settings: WorkerSettings) -> Manner:
     return Manner(
         once=settings.once,
         fleet=settings.fleet,
         foreign=settings.foreign_server,
+        trial=settings.trial,
         first_seconds=min(settings.retry_seconds, FIRST_SECONDS),
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rookery.cli.worker_settings import WorkerSettings
+from rookery.worker.renewal.renewal import installed_here
 
 EXTRA_STOP_SECONDS = 30
 UNIT = """\
@@ -38,7 +39,9 @@ def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
 
 
 def this_program() -> tuple[str, ...]:
-    """How to start it again."""
+    """How to start it again, whichever version is the newest then."""
+    if installed := installed_here():
+        return (str(installed.place.launcher),)
     program = Path(sys.argv[0])
     if program.name in ("rookery", "rookery.exe") and program.exists():
         return (str(program.absolute()),)

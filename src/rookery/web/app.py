@@ -26,6 +26,8 @@ from rookery.web.api.worker.calls import worker_routes
 from rookery.web.assets import read_assets
 from rookery.web.cookie import Seal
 from rookery.web.faults import Fault
+from rookery.web.handout.endpoints import Handout
+from rookery.web.handout.wheel import own_wheel
 from rookery.web.house import House
 from rookery.web.inventory import entries
 from rookery.web.kit import Kit, kit_of
@@ -56,13 +58,15 @@ MOST_REMEMBERED = 1000
 def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     """Opens nothing yet; refuses when a part does not say where it runs."""
     kit = make_kit(house)
-    for_workers = worker_routes(house.workers)
+    wheel = own_wheel()
+    for_workers = worker_routes(house.workers, wheel)
     app = Starlette(
         routes=[
             *for_workers,
             *v1_routes(house.api),
             *user_routes(house.api),
             *routes(),
+            *Handout(wheel).routes(),
             *extra_routes,
         ],
         middleware=middleware(kit, for_workers),

@@ -26,7 +26,10 @@ BOOKS_PATH = "/api/v1/books"
 # Where workers get source trees, if they get them from us.
 SOURCES_PREFIX = "/src/"
 STATIC_PREFIX = "/static/"
+# The wheel and the scripts for machines that are to work for this server.
+HANDOUT_PREFIX = "/worker/"
 SIGN_UP_PATH = "/api/v1/users"
+PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX)
 
 
 class Audience(enum.Enum):
@@ -40,7 +43,7 @@ class Audience(enum.Enum):
 def audience_of(path: str) -> Audience:
     if path in WORKER_PATHS:
         return Audience.WORKER
-    if path.startswith(("/api/", SOURCES_PREFIX)) or path == "/api" or path in PROGRAM_PATHS:
+    if path.startswith(PROGRAM_PREFIXES) or path == "/api" or path in PROGRAM_PATHS:
         return Audience.PROGRAM
     return Audience.PERSON
 

@@ -61,8 +61,10 @@ async def test_the_life_of_a_sequential_test(office: Office) -> None:
     await office.submit(kind=sprt(batch=2), plan=make_plan(games=8))
     worker = office.worker()
     assert shape(await worker.version()) == {
-        "version": int, "rookery": {"version": str, "features": [str]}, "duration": float
-    }  # fmt: skip
+        "version": int,
+        "rookery": {"version": str, "features": [str], "wheel": str, "sha256": str},
+        "duration": float,
+    }
     assert shape(await worker.request_task()) == GRANT
     assert shape(await worker.beat()) == ALIVE
     worker.info |= {"ARCH": "64bit BMI2", "nps": 360951.5}

@@ -32,6 +32,9 @@ class House(Struct, frozen=True, gc=False):
 
     version: Word
     features: Words = ()
+    wheel: Word = ""
+    """The file below /worker/ that the worker is to be, and its hash."""
+    sha256: Word = ""
 
 
 class VersionAnswer(Answer, frozen=True, gc=False, kw_only=True):

@@ -16,11 +16,18 @@ from rookery.service.tokens import Scope as TokenScope
 from rookery.web.api.v1.callers import visitor_of
 from rookery.web.faults import Unauthorized
 from rookery.web.kit import Kit
-from rookery.web.paths import PROGRAM_PATHS, SIGN_UP_PATH, STATIC_PREFIX, WORKER_PATHS, Audience
+from rookery.web.paths import (
+    HANDOUT_PREFIX,
+    PROGRAM_PATHS,
+    SIGN_UP_PATH,
+    STATIC_PREFIX,
+    WORKER_PATHS,
+    Audience,
+)
 from rookery.web.scope import facts_of, is_http, method_of, path_of, session_of
 
 OPEN = PROGRAM_PATHS | WORKER_PATHS | {"/login", "/logout", "/signup"}
-OPEN_PREFIXES = (STATIC_PREFIX, "/api/nn/", "/api/book/", "/api/binary/", "/src/")
+OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/binary/", "/src/")
 
 
 @runs(Domain.LOOP, "looks at the session, or at a token that is remembered")

@@ -38,6 +38,8 @@ class Manner:
     fleet: bool = False
     """Leave as soon as there is no work."""
     foreign: bool = False
+    trial: bool = False
+    """Leave before the first task: it is only to be seen whether the worker starts."""
     first_seconds: float = FIRST_SECONDS
 
 
@@ -73,7 +75,8 @@ class Life:
                 return Outcome.STOPPED
 
     def _is_last(self, outcome: Outcome) -> bool:
-        if self.renewed or self._manner.once or outcome is Outcome.STOPPED:
+        manner = self._manner
+        if self.renewed or manner.once or manner.trial or outcome is Outcome.STOPPED:
             return True
         return self._manner.fleet and outcome is not Outcome.DONE
 
@@ -91,7 +94,7 @@ class Life:
     async def _round(self) -> Outcome:
         try:
             await self._greet()
-            if self.renewed:
+            if self.renewed or self._manner.trial:
                 return Outcome.DONE
             task = await self._asked()
         except (Unreachable, Refused) as error:
@@ -123,7 +126,7 @@ class Life:
             if not self._manner.foreign:
                 raise ForeignServer(kit.talk.transport.server)
         kit.identity.house = house is not UNSET
-        if house is not UNSET and self._renew is not None:
+        if house is not UNSET and self._renew is not None and not self._manner.trial:
             self.renewed = await self._renew(house)
 
     async def _asked(self) -> Assignment | None:

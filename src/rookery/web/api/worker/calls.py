@@ -29,6 +29,7 @@ from rookery.web.api.worker.call import NotAllowed, WorkerCall
 from rookery.web.api.worker.callers import Caller
 from rookery.web.api.worker.complaints import complaint_in
 from rookery.web.api.worker.desk import Desk
+from rookery.web.handout.wheel import Wheel
 
 FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs")
 BUSY = waiting("the server is busy; try again later")
@@ -45,7 +46,12 @@ class RequestVersion(WorkerCall[requests.Credentials]):
     path: ClassVar[str] = "/api/request_version"
     writes: ClassVar[bool] = False
     reader = requests.REQUEST_VERSION
-    greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=House(__version__, FEATURES))
+
+    def __init__(self, desk: Desk, wheel: Wheel | None = None) -> None:
+        super().__init__(desk)
+        offer = (wheel.name, wheel.sha256) if wheel else ()
+        house = House(__version__, FEATURES, *offer)
+        self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=house)
 
     async def act(self, request: requests.Credentials, caller: Caller) -> Answer:
         del request, caller
@@ -198,5 +204,7 @@ LARGEST = {call.path: call.reader.most_bytes for call in CALLS}
 """How long the body of each may be."""
 
 
-def worker_routes(desk: Desk) -> list[Route]:
-    return [Route(call.path, call(desk), methods=["POST"]) for call in CALLS]
+def worker_routes(desk: Desk, wheel: Wheel | None = None) -> list[Route]:
+    """The nine routes; `wheel` is the worker that ours are to be."""
+    made = [RequestVersion(desk, wheel), *(call(desk) for call in CALLS[1:])]
+    return [Route(call.path, call, methods=["POST"]) for call in made]

@@ -27,8 +27,20 @@ def machines_view(address: str, user: str, token: str) -> MachinesView:
 
 
 def _ways(address: str, user: str, token: str) -> tuple[Way, ...]:
+    piped = f"ROOKERY_ACCOUNT='{user}:{token}' sh"
     keep = f"(umask 077; echo '{user}:{token}' > rookery-worker.token)"
     return (
+        Way(
+            "A new machine",
+            "Installs the worker for your user alone and prints how to start it; Python 3.11 must be"
+            " there. From then on this server keeps it up to date.",
+            f"curl -fsSL {address}/worker/install.sh | {piped}",
+        ),
+        Way(
+            "A new machine with Windows",
+            "The same in PowerShell.",
+            f"$env:ROOKERY_ACCOUNT='{user}:{token}'; irm {address}/worker/install.ps1 | iex",
+        ),
         Way(
             "A machine with Rookery",
             "Plays every engine of this server, builds what has to be built, needs no database.",

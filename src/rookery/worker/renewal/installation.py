@@ -1,0 +1,227 @@
+"""Puts a worker on a machine and newer ones beside it. Needs nothing but Python's own library: a
+server hands this very file out inside its install scripts.
+
+    versions/<hash of the wheel>/       the wheel, unpacked, with the name of its environment
+    envs/<hash of the requirements>/    an environment with the locked requirements
+    current                             the version that is started
+    bin/rookery                         starts it
+
+A version that needs nothing new shares its environment with the one before it. Everything is made
+under another name and renamed when it is whole, so that it may be interrupted at any moment.
+"""
+
+import hashlib
+import io
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+LEAST_PYTHON = (3, 11)
+LARGEST_WHEEL = 200 * 2**20
+DOWNLOAD_SECONDS = 60
+DIGITS = 16
+REQUIREMENTS = Path("rookery", "worker", "renewal", "requirements.txt")
+MARK, ENVIRONMENT, WHOLE = "wheel.sha256", "environment", "whole"
+WINDOWS = os.name == "nt"
+LAUNCHER = """\
+#!/bin/sh
+root={root}
+version="$root/versions/$(cat "$root/current")"
+ROOKERY_PYTHONPATH=${{ROOKERY_PYTHONPATH-${{PYTHONPATH-}}}}
+PYTHONPATH="$version${{ROOKERY_PYTHONPATH:+:$ROOKERY_PYTHONPATH}}"
+export PYTHONPATH ROOKERY_PYTHONPATH
+exec "$root/envs/$(cat "$version/environment")/bin/python" -m rookery.cli.main "$@"
+"""
+WINDOWS_LAUNCHER = """\
+@echo off
+set /p VERSION=<"{root}\\current"
+set /p ENVIRONMENT=<"{root}\\versions\\%VERSION%\\environment"
+set "PYTHONPATH={root}\\versions\\%VERSION%;%PYTHONPATH%"
+"{root}\\envs\\%ENVIRONMENT%\\Scripts\\python.exe" -m rookery.cli.main %*
+"""
+
+
+class InstallationFailed(Exception):
+    """Its text is a whole sentence."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folder of one installation."""
+
+    root: Path
+
+    @property
+    def launcher(self) -> Path:
+        return self.root / "bin" / ("rookery.cmd" if WINDOWS else "rookery")
+
+    def version(self, digest: str) -> Path:
+        return self.root / "versions" / digest[:DIGITS]
+
+    def current(self) -> Path:
+        return self.root / "versions" / (self.root / "current").read_text().strip()
+
+    def python(self, version: Path) -> Path:
+        env = self.root / "envs" / (version / ENVIRONMENT).read_text().strip()
+        return env / ("Scripts/python.exe" if WINDOWS else "bin/python")
+
+    def switch(self, version: Path) -> None:
+        """From now on this one is started."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        _write(self.root / "current", version.name)
+
+    def write_launcher(self) -> None:
+        text = WINDOWS_LAUNCHER.format(root=self.root)
+        if not WINDOWS:
+            text = LAUNCHER.format(root=shlex.quote(str(self.root)))
+        self.launcher.parent.mkdir(parents=True, exist_ok=True)
+        _write(self.launcher, text)
+        self.launcher.chmod(0o755)
+
+    def tidy(self, *kept: Path) -> None:
+        """Remove what neither these versions nor the current one need."""
+        versions = {*kept, self.current()}
+        envs = {(version / ENVIRONMENT).read_text().strip() for version in versions}
+        for folder in (self.root / "versions").iterdir():
+            if folder not in versions:
+                shutil.rmtree(folder, ignore_errors=True)
+        for folder in (self.root / "envs").iterdir():
+            if folder.name not in envs:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def add_version(place: Place, wheel: bytes, digest: str) -> Path:
+    """A new version beside the others, with an environment; raises InstallationFailed."""
+    if hashlib.sha256(wheel).hexdigest() != digest:
+        raise InstallationFailed("What was downloaded is not what the server promised.")
+    folder = place.version(digest)
+    if (folder / ENVIRONMENT).exists():
+        return folder
+    part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
+    try:
+        with zipfile.ZipFile(io.BytesIO(wheel)) as pack:
+            pack.extractall(part)
+        _write(part / MARK, digest)
+        _write(part / ENVIRONMENT, _environment(place, part / REQUIREMENTS))
+        shutil.rmtree(folder, ignore_errors=True)
+        part.rename(folder)
+    except zipfile.BadZipFile as error:
+        raise InstallationFailed(f"The server's wheel can't be unpacked: {error}.") from None
+    except OSError as error:
+        raise InstallationFailed(f"{place.root} can't be written to: {error}.") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def environment_name(requirements: bytes) -> str:
+    """The same for the same requirements under the same Python."""
+    tag = f"{platform.python_version()} {platform.machine()}".encode()
+    return hashlib.sha256(requirements + tag).hexdigest()[:DIGITS]
+
+
+def _environment(place: Place, requirements: Path) -> str:
+    """The name of an environment that has what is required; made where there is none yet."""
+    text = requirements.read_bytes()
+    name = environment_name(text)
+    folder = place.root / "envs" / name
+    if not (folder / WHOLE).exists():
+        _make_environment(folder, requirements, hashed=b"--hash=" in text)
+    return name
+
+
+def _make_environment(folder: Path, requirements: Path, *, hashed: bool) -> None:
+    """Programs in it know their own place, so that it can't be renamed; a mark says it is whole."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(folder)], "An environment can't be made")
+    python = folder / ("Scripts/python.exe" if WINDOWS else "bin/python")
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+    checked = ["--require-hashes"] if hashed else []
+    _run([*pip, *checked, "-r", str(requirements)], "The requirements can't be installed")
+    _write(folder / WHOLE, "")
+
+
+def _run(command: list[str], failure: str) -> None:
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise InstallationFailed(f"{failure}: {error}.") from None
+    if ended.returncode:
+        raise InstallationFailed(f"{failure}:\n{(ended.stdout + ended.stderr).strip()}")
+
+
+def _write(file: Path, text: str) -> None:
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def usual_root() -> Path:
+    given = os.environ.get("ROOKERY_WORKER_HOME")
+    if given:
+        return Path(given).absolute()
+    if WINDOWS:
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "rookery-worker"
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(data) / "rookery-worker"
+
+
+def download(address: str) -> bytes:
+    if not address.startswith(("http://", "https://")):
+        raise InstallationFailed(f"{address} is no address of a server.")
+    try:
+        with urllib.request.urlopen(address, timeout=DOWNLOAD_SECONDS) as answer:  # noqa: S310 - looked at above
+            received: bytes = answer.read(LARGEST_WHEEL)
+            return received
+    except (OSError, ValueError) as error:
+        raise InstallationFailed(f"{address} can't be fetched: {error}.") from None
+
+
+def remember_server(place: Place, server: str, account: str) -> Path | None:
+    """NAME:TOKEN, when given, makes the worker ready to start; an older answer is kept."""
+    if not account:
+        return None
+    token, config = place.root / "worker.token", place.root / "worker.toml"
+    token.touch(mode=0o600)
+    token.write_text(f"{account}\n", encoding="utf-8")
+    _write(config, f'server = "{server}"\ntoken_file = "{token.as_posix()}"\n')
+    return config
+
+
+def install(server: str, wheel: str, digest: str, account: str = "") -> str:
+    """All of it; gives the words to say. Raises InstallationFailed."""
+    if sys.version_info < LEAST_PYTHON:
+        raise InstallationFailed("A Rookery worker needs Python 3.11 or newer.")
+    place = Place(usual_root())
+    version = add_version(place, download(f"{server}/worker/{wheel}"), digest)
+    place.write_launcher()
+    place.switch(version)
+    place.tidy()
+    config = remember_server(place, server, account)
+    start = f"worker --config {config}" if config else f"worker configure   (server: {server})"
+    return f"Installed in {place.root}. Start it with:\n  {place.launcher} {start}"
+
+
+def main(words: list[str]) -> int:
+    """Server, wheel and its hash, as the scripts give them."""
+    try:
+        server, wheel, digest = words
+        # In the environment, because everybody on a machine can read the words of a command.
+        print(install(server, wheel, digest, os.environ.get("ROOKERY_ACCOUNT", "")))
+    except InstallationFailed as failed:
+        print(f"install: {failed}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

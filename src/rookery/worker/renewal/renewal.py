@@ -1,0 +1,125 @@
+"""Brings a worker up to what its server hands out: fetched, checked, tried, then put in place."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import rookery
+from rookery.boundary.offload import Threads
+from rookery.protocol.worker.answers import House
+from rookery.worker.renewal.installation import (
+    ENVIRONMENT,
+    MARK,
+    InstallationFailed,
+    Place,
+    add_version,
+)
+from rookery.worker.session.faults import Refused, Unreachable
+from rookery.worker.session.transport import Transport
+
+TRIAL_SECONDS = 120.0
+REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """This worker, where it was installed by a server."""
+
+    place: Place
+    version: Path
+    digest: str
+
+
+def installed_here(package: Path = Path(rookery.__file__).parent) -> Installed | None:
+    """None for a checkout, or what somebody installed by other means: that is theirs to renew."""
+    version = package.parent
+    try:
+        digest = (version / MARK).read_text().strip()
+        (version / ENVIRONMENT).read_text()
+    except OSError:
+        return None
+    return Installed(Place(version.parents[1]), version, digest)
+
+
+@dataclass(slots=True)
+class Renewal:
+    """Asked between two tasks, with what the server said of itself."""
+
+    installed: Installed
+    transport: Transport
+    threads: Threads
+    say: Callable[[str], object]
+    words: Sequence[str]
+    """What the worker was started with: the new one must start with the same."""
+    trial_seconds: float = TRIAL_SECONDS
+    _refused: set[str] = field(default_factory=set)
+
+    async def __call__(self, house: House) -> bool:
+        """Whether a newer worker is in place and is to be started now."""
+        wanted = house.sha256
+        if not wanted or wanted == self.installed.digest or wanted in self._refused:
+            return False
+        try:
+            return await self.threads.io(self._renew, house)
+        except (InstallationFailed, Unreachable, Refused, OSError) as error:
+            return self._stay(house, str(error))
+
+    def _renew(self, house: House) -> bool:
+        place = self.installed.place
+        if (place.root / REFUSED / house.sha256).exists():
+            self._refused.add(house.sha256)
+            return False
+        self.say(f"The server has another worker, {house.version}; trying it.")
+        fetched = place.root / f"{house.sha256}.whl"
+        try:
+            self.transport.fetch(f"/worker/{house.wheel}", fetched, credentials=None)
+            version = add_version(place, fetched.read_bytes(), house.sha256)
+        finally:
+            fetched.unlink(missing_ok=True)
+        if why := self._tried(version):
+            (place.root / REFUSED).mkdir(exist_ok=True)
+            (place.root / REFUSED / house.sha256).write_text(why)
+            return self._stay(house, why)
+        place.switch(version)
+        place.tidy(self.installed.version)
+        return True
+
+    def _tried(self, version: Path) -> str:
+        """Start it as it will be started, up to its first task; why it does not, or nothing."""
+        python = str(self.installed.place.python(version))
+        command = [python, "-m", "rookery.cli.main", *self.words, "--trial"]
+        try:
+            ended = subprocess.run(
+                command,
+                env=_surroundings(version),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=self.trial_seconds,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"it does not start: {error}"
+        said = (ended.stdout + ended.stderr).strip().splitlines()
+        return f"it does not start: {said[-1] if said else 'no word'}" if ended.returncode else ""
+
+    def _stay(self, house: House, why: str) -> bool:
+        self._refused.add(house.sha256)
+        self.say(f"The server's worker {house.version} is not used: {why}")
+        return False
+
+
+def _surroundings(version: Path) -> dict[str, str]:
+    """This process's variables, with the other version's package before ours."""
+    path = os.pathsep.join(_others(version))
+    return {**os.environ, "PYTHONPATH": path}  # noqa: TID251 - handed on, not read
+
+
+def _others(version: Path) -> Iterator[str]:
+    yield str(version)
+    ours = str(Path(rookery.__file__).parent.parent)
+    given = os.environ.get("PYTHONPATH", "")  # noqa: TID251 - handed on, not read
+    yield from (part for part in given.split(os.pathsep) if part and part != ours)

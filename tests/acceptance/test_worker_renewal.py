@@ -1,0 +1,157 @@
+"""Workers that a server installs and renews, as real processes; nothing comes from a network."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import rookery
+from rookery.web.handout.endpoints import Handout
+from rookery.web.handout.wheel import (
+    PACKAGE,
+    REQUIREMENTS,
+    Wheel,
+    locked_requirements,
+    own_wheel,
+    pack,
+    package_files,
+)
+from rookery.worker.renewal.installation import Place, add_version, environment_name
+from tests.served import environment
+from tests.workers.stand_in import Body, StandIn, stand_in
+
+LIMIT_SECONDS = 110
+BROKEN = {"rookery/cli/worker_start.py": b"raise SystemExit('this one is broken')\n"}
+
+
+def wheel_of(version: str, changes: dict[str, bytes] | None = None) -> Wheel:
+    """Our own package under another version, with other files."""
+    init = f'__version__ = "{version}"\n'.encode()
+    files = dict(package_files(PACKAGE)) | {
+        REQUIREMENTS: locked_requirements().encode(),
+        "rookery/__init__.py": init,
+    }
+    return pack(files | (changes or {}), version)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """An installation of version 1.0 whose environment is that of the tests."""
+    made = Place(tmp_path / "a place")
+    env = made.root / "envs" / environment_name(locked_requirements().encode())
+    (env / "bin").mkdir(parents=True)
+    (env / "bin" / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    (env / "bin" / "python").chmod(0o755)
+    (env / "whole").touch()
+    old = wheel_of("1.0")
+    made.switch(add_version(made, old.content, old.sha256))
+    made.write_launcher()
+    return made
+
+
+def offering(new: Wheel, version: str) -> StandIn:
+    offer = {"version": version, "wheel": new.name, "sha256": new.sha256}
+    greeting: Body = {"version": 325, "rookery": offer}
+    return StandIn(greeting=greeting, files={f"/worker/{new.name}": new.content})
+
+
+def work(place: Place, server: StandIn, *words: str) -> "subprocess.CompletedProcess[str]":
+    """One life of the installed worker, which finds no task."""
+    (place.root / "secret").write_text("olga:rkw_x")
+    variables = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
+    common = (f"--server={server.address}", f"--token-file={place.root / 'secret'}")
+    return subprocess.run(
+        [place.launcher, "worker", *common, f"--cache={place.root / 'cache'}", "--once", *words],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+
+
+def versions_at_work(server: StandIn) -> list[str]:
+    return [body["worker_info"]["rookery"]["version"] for body in server.of("request_task")]
+
+
+def test_a_newer_worker_takes_over_before_the_next_task(place: Place) -> None:
+    new = wheel_of("2.0")
+    with stand_in(offering(new, "2.0")) as server:
+        ended = work(place, server)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert versions_at_work(server) == ["2.0"]
+    assert place.current() == place.version(new.sha256)
+
+
+@pytest.mark.parametrize("fault", ["broken", "forged"])
+def test_one_that_does_not_start_or_is_not_what_was_promised_is_not_used(
+    fault: str, place: Place
+) -> None:
+    before = place.current()
+    new = wheel_of("2.0", BROKEN if fault == "broken" else None)
+    server = offering(new, "2.0")
+    if fault == "forged":
+        server.files = {f"/worker/{new.name}": new.content + b"more"}
+    with stand_in(server):
+        ended = work(place, server)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert "is not used" in ended.stdout
+    assert versions_at_work(server) == ["1.0"]
+    assert place.current() == before
+
+
+def test_a_worker_may_be_kept_as_it_is(place: Place) -> None:
+    with stand_in(offering(wheel_of("2.0"), "2.0")) as server:
+        work(place, server, "--no-update")
+    assert versions_at_work(server) == ["1.0"]
+
+
+def test_one_line_installs_a_worker(tmp_path: Path) -> None:
+    """The requirements are found among the tests' own packages, not on a network."""
+    wheel = own_wheel()
+    packages = str(Path(msgspec.__file__).parents[1])
+    variables = {
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "HOME": str(tmp_path),
+        "PIP_NO_INDEX": "1",
+        "PYTHONPATH": packages,
+        "ROOKERY_ACCOUNT": "olga:rkw_x",
+    }
+    with stand_in(StandIn(files={f"/worker/{wheel.name}": wheel.content})) as server:
+        ended = subprocess.run(
+            ["sh"],
+            input=Handout(wheel).script("install.sh", server.address),
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        line = shlex.split(ended.stdout.splitlines()[-1])
+        assert line[1:3] == ["worker", "--config"]
+        shown = subprocess.run(
+            [line[0], "--version"], env=variables, capture_output=True, text=True, check=False
+        )
+        assert shown.stdout == f"rookery {rookery.__version__}\n"
+    config = Path(line[3])
+    assert config.with_name("worker.token").stat().st_mode & 0o777 == 0o600
+    assert server.address in config.read_text()
+
+
+def test_without_a_python_the_script_says_what_is_needed() -> None:
+    script = Handout(own_wheel()).script("install.sh", "http://farm.example.org")
+    ended = subprocess.run(
+        ["/bin/sh"],
+        input=script,
+        env={"PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "Python 3.11 or newer" in ended.stderr

@@ -1,0 +1,42 @@
+"""What machines fetch that want to work for this server."""
+
+import hashlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.unit.service.people import OLGA
+from tests.wire.apis import Api, open_api
+from tests.wire.houses import PASSWORD
+from tests.wire.secrets.plants import with_password
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    """On a closed site: a machine has no session."""
+    async with open_api(login_to_view=True) as opened:
+        yield opened
+
+
+async def test_the_greeting_names_the_wheel_that_is_handed_out(api: Api) -> None:
+    await with_password(api, OLGA)
+    call = {"password": PASSWORD, "worker_info": {"username": OLGA.name}}
+    house = (await api.visitor.post("/api/request_version", json=call)).json()["rookery"]
+    wheel = await api.visitor.get(f"/worker/{house['wheel']}")
+    assert hashlib.sha256(wheel.content).hexdigest() == house["sha256"]
+    listing = (await api.visitor.get("/worker/")).text
+    assert f'href="/worker/{house["wheel"]}#sha256={house["sha256"]}"' in listing
+
+
+@pytest.mark.parametrize("name", ["install.sh", "install.ps1"])
+async def test_scripts_know_where_they_came_from(api: Api, name: str) -> None:
+    text = (await api.visitor.get(f"/worker/{name}")).text
+    assert "'http://localhost'" in text
+    assert "def add_version(" in text
+    assert "@SERVER@" not in text
+
+
+async def test_nothing_else_is_there(api: Api) -> None:
+    assert (await api.visitor.get("/worker/requirements.txt")).status_code == 404
