@@ -32,8 +32,8 @@ def _ways(address: str, user: str, token: str) -> tuple[Way, ...]:
     return (
         Way(
             "A new machine",
-            "Installs the worker for your user alone and prints how to start it; Python 3.11 must be"
-            " there. From then on this server keeps it up to date.",
+            "Installs the worker for your user alone and prints how to start it; Python 3.11 must"
+            " be there. From then on this server keeps it up to date.",
             f"curl -fsSL {address}/worker/install.sh | {piped}",
         ),
         Way(
