@@ -18,7 +18,9 @@ def test_the_next_steps_are_told_while_only_the_bundled_engine_was_tested() -> N
 
 
 def test_the_lines_for_a_machine_hold_its_token() -> None:
-    house, official = machines_view(ADDRESS, "olga", "rkw_x").ways
+    fresh, windows, house, official = machines_view(ADDRESS, "olga", "rkw_x").ways
+    assert f"{ADDRESS}/worker/install.sh | ROOKERY_ACCOUNT='olga:rkw_x' sh" in fresh.line
+    assert f"irm {ADDRESS}/worker/install.ps1" in windows.line
     assert "'olga:rkw_x'" in house.line
     assert f"--server {ADDRESS}" in house.line
     assert official.line == (
@@ -28,7 +30,7 @@ def test_the_lines_for_a_machine_hold_its_token() -> None:
 
 
 def test_an_address_keeps_its_port() -> None:
-    _, official = machines_view("http://127.0.0.1:8000", "olga", "rkw_x").ways
+    *_, official = machines_view("http://127.0.0.1:8000", "olga", "rkw_x").ways
     assert "--protocol http --host 127.0.0.1 --port 8000" in official.line
 
 
