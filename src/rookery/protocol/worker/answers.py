@@ -27,7 +27,7 @@ class Answer(Struct, frozen=True, gc=False, kw_only=True):
     info: str | UnsetType = UNSET
 
 
-class House(Struct, frozen=True, gc=False):
+class House(Struct, frozen=True, gc=False, omit_defaults=True):
     """Tells a worker of ours that it talks to a Rookery server, and what that server knows."""
 
     version: Word
