@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from rookery.worker.engines.order import Built, Order
 from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
 from rookery.worker.match.process import start_process
 from tests.engines import hostile
+from tests.engines.marked import remaining, running
 
 SANDBOX = Sandbox(True)
 SECRET = "wohq7Thai0"
@@ -45,27 +45,6 @@ def said(
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
-
-
-def running(mark: str) -> list[int]:
-    """Processes with a word in their command line."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def remaining(mark: str) -> list[int]:
-    """Those that are still there after a while."""
-    for _ in range(300):
-        if not (left := running(mark)):
-            break
-        time.sleep(0.05)
-    return left
 
 
 def test_this_machine_has_a_sandbox() -> None:
@@ -132,6 +111,17 @@ def test_killing_the_launcher_ends_everything_inside() -> None:
         assert running("hidden-away")
         process.send_signal(signal.SIGKILL)
         assert not remaining("hidden-away")
+
+
+def test_a_worker_that_dies_takes_its_engines_along() -> None:
+    command = SANDBOX.playing(program("escape", "orphaned"))
+    worker = "import subprocess, sys; print(subprocess.run(sys.argv[1:]))"
+    words = (sys.executable, "-c", worker, *command)
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+    assert not remaining("orphaned")
 
 
 def test_a_match_ends_a_hostile_engine_and_all_it_started() -> None:

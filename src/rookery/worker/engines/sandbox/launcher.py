@@ -18,6 +18,8 @@ from rookery.worker.engines.sandbox import kernel, mounts, watch
 from rookery.worker.engines.sandbox.enclosure import MEBIBYTE, Account, Enclosure
 
 CANNOT_START = 127
+ORPHAN_SECONDS = 1.0
+LIKELY_VICTIM = "500"
 FIRST_CAPABILITY, LAST_CAPABILITY = 0, 63
 PER_NAMESPACE = (5, 14)
 """From this kernel on the limit of processes counts those of a user namespace alone."""
@@ -33,18 +35,20 @@ def main(words: list[str]) -> None:
 
 def enclose(enclosure: Enclosure, command: list[str]) -> None:
     """Never returns: ends as the program ended."""
-    inner = Account.inside()
+    inner, parent = Account.inside(), os.getppid()
+    _offer_to_the_kernel()
     try:
         _make_namespaces(enclosure)
         mounts.lay_out(enclosure, inner)
     except OSError as error:
         _complain(f"no sandbox: {error.filename or ''}: {error.strerror}")
     hears, tells = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     first = os.fork()
     if first == 0:
         os.close(tells)
         _be_first(enclosure, command, inner, hears)
-    _wait_outside(first)
+    _wait_outside(first, parent)
 
 
 def _make_namespaces(enclosure: Enclosure) -> None:
@@ -82,13 +86,13 @@ def _map_accounts(pid: int, hears: int) -> None:
     os._exit(status)
 
 
-def _wait_outside(first: int) -> None:
+def _wait_outside(first: int, parent: int) -> None:
     # The pipes are the program's alone, or nobody would see it close them.
     with contextlib.suppress(OSError):
         nothing = os.open("/dev/null", os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nothing, number)
-    _, status = os.waitpid(first, 0)
+    status = _awaited(first, parent)
     code = os.waitstatus_to_exitcode(status)
     if code > 128:
         code = 128 - code
@@ -99,12 +103,28 @@ def _wait_outside(first: int) -> None:
     os._exit(code)
 
 
+def _awaited(first: int, parent: int) -> int:
+    """Its status; a program whose worker has died is ended, for it may not care itself."""
+    while True:
+        ended, status = os.waitpid(first, os.WNOHANG)
+        if ended:
+            return status
+        if os.getppid() != parent:
+            os.kill(first, signal.SIGKILL)
+        signal.sigtimedwait({signal.SIGCHLD}, ORPHAN_SECONDS)
+
+
+def _offer_to_the_kernel() -> None:
+    """When memory runs out, rather one of these than anything else on the machine."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(LIKELY_VICTIM)
+
+
 def _be_first(enclosure: Enclosure, command: list[str], inner: Account, hears: int) -> None:
     """Dies with the outer process, which may have died before it could be said."""
     kernel.process_control(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if select.select([hears], [], [], 0)[0]:
         os._exit(1)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     try:
         mounts.move_in()
         mounts.close()

@@ -3,23 +3,37 @@
 import contextlib
 import os
 import signal
+from typing import NamedTuple
 
 from rookery.worker.engines.sandbox.enclosure import MEBIBYTE, Enclosure
 
+CLOSE_SECONDS = 0.05
+"""Between two looks at one that has taken half of what it may."""
 PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / MEBIBYTE
 ENDED_BY_US = 125
 
 
+class Taken(NamedTuple):
+    """How much of the machine a program has."""
+
+    processes: int
+    memory_mib: float
+
+
 def until_end(program: int, enclosure: Enclosure) -> int:
     """The program's exit code, 128 and more for a signal."""
+    seconds = enclosure.watch_seconds
     while True:
-        signal.sigtimedwait({signal.SIGCHLD}, enclosure.watch_seconds)
+        signal.sigtimedwait({signal.SIGCHLD}, seconds)
         code = _reaped(program)
         if code is not None:
             return code
-        if why := excess(enclosure):
+        taken = look()
+        if why := excess(enclosure, taken):
             os.write(2, f"rookery: ended, because it took {why}\n".encode())
             return ENDED_BY_US
+        close = 2 * taken.memory_mib > enclosure.memory_mib > 0
+        seconds = CLOSE_SECONDS if close else enclosure.watch_seconds
 
 
 def _reaped(program: int) -> int | None:
@@ -33,14 +47,19 @@ def _reaped(program: int) -> int | None:
     return found
 
 
-def excess(enclosure: Enclosure, folder: str = "/proc") -> str:
-    """What there is too much of, in all the processes of this namespace together."""
-    numbers = [name for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208 - many times a minute
-    if len(numbers) > enclosure.processes:
+def look(folder: str = "/proc") -> Taken:
+    """What all the processes of this namespace take together."""
+    numbers = [name for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208 - often
+    memory = sum(_resident_mib(f"{folder}/{number}/statm") for number in numbers)
+    return Taken(len(numbers), memory)
+
+
+def excess(enclosure: Enclosure, taken: Taken) -> str:
+    """What there is too much of, if anything."""
+    if taken.processes > enclosure.processes:
         return f"more than {enclosure.processes} processes"
-    limit = enclosure.memory_mib
-    if limit and sum(_resident_mib(f"{folder}/{number}/statm") for number in numbers) > limit:
-        return f"more than {limit} MiB of memory"
+    if taken.memory_mib > enclosure.memory_mib > 0:
+        return f"more than {enclosure.memory_mib} MiB of memory"
     return ""
 
 
