@@ -17,6 +17,12 @@ def test_the_next_steps_are_told_while_only_the_bundled_engine_was_tested() -> N
     assert f"export ROOKERY_SERVER={ADDRESS}" in steps[0].lines
 
 
+def test_people_are_invited_in_the_way_that_is_open() -> None:
+    by_form, by_hand = (next_steps([DEMO], ADDRESS, signing_up=open_)[2] for open_ in (True, False))
+    assert f"{ADDRESS}/signup" in by_form.text
+    assert by_hand.lines == ("./rookery user add NAME",)
+
+
 def test_the_lines_for_a_machine_hold_its_token() -> None:
     fresh, windows, house, official = machines_view(ADDRESS, "olga", "rkw_x").ways
     assert f"{ADDRESS}/worker/install.sh | ROOKERY_ACCOUNT='olga:rkw_x' sh" in fresh.line

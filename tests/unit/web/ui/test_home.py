@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from rookery.core.lifecycle import Actor
+from rookery.core.task import Task
 from rookery.service.fleet.views import Pulse
 from rookery.web.ui.pages.home import filters_in
 from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
-from tests.unit.core.makers import BOSS, NOW, OWNER, make_plan, make_run, sprt
+from tests.unit.core.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, sprt
 
 PENDING = make_run("pending", kind=sprt(), approved=False)
 BUSY = make_run("busy", kind=sprt(), cores=8)
@@ -28,6 +29,12 @@ def test_the_strip_sums_up_the_fleet() -> None:
         "speed": "5.0 Mnps",
         "tests finished today": "3",
     }
+
+
+def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:
+    task = Task(BUSY.id, 0, 0, 100, make_machine(cores=8, nps=1e6), NOW, NOW)
+    view = home_view(material(pulses={}, young={BUSY.id: (task,)}))
+    assert {one.name: one.text for one in view.strip}["speed"] == "8.0 Mnps"
 
 
 def test_runs_that_play_stand_above_those_that_wait_for_a_machine() -> None:

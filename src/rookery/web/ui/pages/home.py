@@ -1,6 +1,6 @@
 """The start page: the fleet at a glance and the list of runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from starlette.requests import Request
@@ -8,7 +8,11 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.core.lifecycle import Actor
+from rookery.core.run import Run
+from rookery.core.task import Task
+from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.fleet.faults import Rebuilding
+from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FinishedQuery, StateLost
 from rookery.web.kit import Kit, kit_of
 from rookery.web.ui.page import address_of, made_fragment, made_page
@@ -18,6 +22,7 @@ from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_vie
 
 LONGEST_NAME = 100
 MOST_PAGES = 100_000
+MOST_YOUNG = 50
 KINDS = ("green", "yellow", "ltc")
 
 
@@ -72,10 +77,18 @@ async def _filled(
             [run.id for run in unfinished if run.tally.workers], now - figures.WINDOW
         ),
         pulses=dict(fleet.pulses),
+        young=await _young(fleet, unfinished),
+        signing_up=kit.house.api.sign_up.is_open,
         filters=filters,
         role=bare.role,
         address=bare.address,
     )
+
+
+async def _young(fleet: Fleet, unfinished: Sequence[Run]) -> dict[str, tuple[Task, ...]]:
+    """The tasks of runs whose speed is worked out within the minute; not of all after a restart."""
+    found = [run for run in unfinished if run.tally.workers and run.id not in fleet.pulses]
+    return {run.id: await tasks_at_play(fleet, run.id) for run in found[:MOST_YOUNG]}
 
 
 def _query(filters: Filters, hidden: frozenset[str]) -> FinishedQuery:

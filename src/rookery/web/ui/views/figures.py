@@ -5,10 +5,12 @@ change costs next to nothing.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from rookery.core import rates
 from rookery.core.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.core.results import Pentanomial
 from rookery.core.run import Run
@@ -17,8 +19,9 @@ from rookery.core.stats.live import live_elo
 from rookery.core.stats.outlook import outlook
 from rookery.core.stats.pace import pace_of
 from rookery.core.stats.sprt import Sprt
+from rookery.core.task import Task
 from rookery.service.fleet.ports import Sample
-from rookery.service.fleet.views import Pulse
+from rookery.service.fleet.views import STILL, Pulse
 
 WINDOW = timedelta(hours=1)
 """Over how long games are counted for a rate, and back to when a movement is looked for."""
@@ -99,6 +102,13 @@ def _rough(games: int) -> int:
         return games
     step = 2.0 ** (math.floor(math.log2(games)) - 5)
     return int(max(1.0, round(games / step) * step))
+
+
+def pulse_of(run: Run, tasks: Sequence[Task]) -> Pulse:
+    """How fast a run should move with these tasks; the fleet itself counts once a minute."""
+    if not tasks:
+        return STILL
+    return Pulse(rates.nodes_per_second(tasks), rates.games_per_minute(run, tasks))
 
 
 def games_per_minute(run: Run, then: Sample | None, pulse: Pulse, now: datetime) -> float:

@@ -21,13 +21,15 @@ class NextStep:
     link: str = ""
 
 
-def next_steps(runs: Iterable[Run], address: str) -> tuple[NextStep, ...]:
+def next_steps(
+    runs: Iterable[Run], address: str, *, signing_up: bool = True
+) -> tuple[NextStep, ...]:
     """None where there is nothing yet, and none once an engine of one's own was tested."""
     engines = {side.engine for run in runs for side in run.plan.sides}
-    return _steps(address) if engines == {BUNDLED} else ()
+    return _steps(address, signing_up) if engines == {BUNDLED} else ()
 
 
-def _steps(address: str) -> tuple[NextStep, ...]:
+def _steps(address: str, signing_up: bool) -> tuple[NextStep, ...]:
     return (
         NextStep(
             "Add your engine",
@@ -43,9 +45,21 @@ def _steps(address: str) -> tuple[NextStep, ...]:
             "One line to paste, with a token made for that machine.",
             link="/machines/add",
         ),
-        NextStep(
-            "Invite someone",
-            "An account for each person; machines count for their owner.",
-            ("./rookery user add NAME",),
-        ),
+        _invitation(address) if signing_up else _made_account(),
+    )
+
+
+def _invitation(address: str) -> NextStep:
+    return NextStep(
+        "Invite someone",
+        f"They sign up at {address}/signup, and you let them in.",
+        ("./rookery user approve NAME",),
+    )
+
+
+def _made_account() -> NextStep:
+    return NextStep(
+        "Invite someone",
+        "An account for each person; machines count for their owner.",
+        ("./rookery user add NAME",),
     )

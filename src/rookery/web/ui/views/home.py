@@ -7,9 +7,11 @@ from urllib.parse import urlencode
 
 from rookery.core.lifecycle import Actor
 from rookery.core.run import DisplayState, Run
+from rookery.core.task import Task
 from rookery.service.fleet.ports import Sample
-from rookery.service.fleet.views import STILL, Pulse
+from rookery.service.fleet.views import Pulse
 from rookery.web.ui.views import figures, words
+from rookery.web.ui.views.figures import pulse_of
 from rookery.web.ui.views.first_hour import NextStep, next_steps
 from rookery.web.ui.views.row import Known, RunRow, row_of
 
@@ -55,6 +57,15 @@ class HomeMaterial:
     trouble: str = ""
     role: str = ""
     address: str = ""
+    signing_up: bool = True
+    young: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
+    """Tasks at play of runs whose speed is not known yet."""
+
+    def known(self, run: Run) -> Known:
+        pulse = self.pulses.get(run.id)
+        if pulse is None:
+            pulse = pulse_of(run, self.young.get(run.id, ()))
+        return Known(run, self.then.get(run.id), pulse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +144,8 @@ def home_view(material: HomeMaterial) -> HomeView:
 def _steps(material: HomeMaterial) -> tuple[NextStep, ...]:
     if material.filters != Filters():
         return ()
-    return next_steps((*material.unfinished, *material.finished), material.address)
+    runs = (*material.unfinished, *material.finished)
+    return next_steps(runs, material.address, signing_up=material.signing_up)
 
 
 def _place(run: Run) -> tuple[bool, int, int, str]:
@@ -141,18 +153,14 @@ def _place(run: Run) -> tuple[bool, int, int, str]:
     return run.tally.workers == 0, -run.plan.priority, -run.tally.cores, run.id
 
 
-def _known(run: Run, material: HomeMaterial) -> Known:
-    return Known(run, material.then.get(run.id), material.pulses.get(run.id, STILL))
-
-
 def _rows(runs: Iterable[Run], material: HomeMaterial) -> Iterable[RunRow]:
-    return (row_of(_known(run, material), material.now) for run in runs)
+    return (row_of(material.known(run), material.now) for run in runs)
 
 
 def _waiting(run: Run, material: HomeMaterial) -> Waiting:
     viewer = material.viewer
     may = viewer is not None and viewer.approver and viewer.name != run.plan.owner
-    return Waiting(row_of(_known(run, material), material.now), may)
+    return Waiting(row_of(material.known(run), material.now), may)
 
 
 def _left_off(shown: int, playing: int) -> str:
@@ -163,13 +171,11 @@ def _left_off(shown: int, playing: int) -> str:
 def _strip(material: HomeMaterial) -> tuple[Figure, ...]:
     """Over all runs, whatever the filters."""
     runs = material.unfinished
+    known = [material.known(run) for run in runs if run.tally.workers]
     rate = sum(
-        figures.games_per_minute(
-            run, material.then.get(run.id), material.pulses.get(run.id, STILL), material.now
-        )
-        for run in runs
+        figures.games_per_minute(one.run, one.then, one.pulse, material.now) for one in known
     )
-    nodes = sum(material.pulses.get(run.id, STILL).nps for run in runs if run.tally.workers)
+    nodes = sum(one.pulse.nps for one in known)
     return (
         Figure("cores", words.count(sum(run.tally.cores for run in runs))),
         Figure("workers", words.count(sum(run.tally.workers for run in runs))),

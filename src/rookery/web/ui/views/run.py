@@ -91,7 +91,7 @@ def run_view(material: RunMaterial) -> RunView:
     found, ahead, over = figures.elo_of(run), figures.ahead_of(run), run.status.finished
     playing = sorted(material.playing, key=lambda task: (-task.machine.cores, task.id))
     return RunView(
-        row=row_of(Known(run, _hour_ago(material), material.pulse), now),
+        row=row_of(Known(run, _hour_ago(material), _pulse(material)), now),
         sentence=terms.sentence(run),
         reason=_reason(material.diagnosis),
         evidence=_evidence(material.diagnosis, material.names),
@@ -117,6 +117,11 @@ def run_view(material: RunMaterial) -> RunView:
         updated=words.ago(run.updated, now),
         approver=run.status.approver,
     )
+
+
+def _pulse(material: RunMaterial) -> Pulse:
+    known = material.pulse is not STILL
+    return material.pulse if known else figures.pulse_of(material.run, material.playing)
 
 
 def _hour_ago(material: RunMaterial) -> Sample | None:
