@@ -1,19 +1,101 @@
-"""`rookery serve` that kills itself at a fault point, for tests: dying_serve.py MOMENT WORDS"""
+"""`rookery serve` that kills itself at a moment, for tests: dying_serve.py MOMENT[:TIMES] WORDS
 
+A moment is a fault point of ours, or one of those below; with TIMES it is the so-manieth passage.
+Nothing of this is in the server itself.
+"""
+
+import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg.transaction
 
 from rookery.cli.main import main
+from rookery.core.reception import Reception
+from rookery.service.fleet.fleet import Fleet
 from rookery.storage import faultpoints
+
+Passage = Callable[[], None]
+
+
+def passages(times: int) -> Passage:
+    """Kills the process at the last of so many calls."""
+    left = times
+
+    def passed() -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return passed
+
+
+def before_the_change(passed: Passage) -> None:
+    """A result has been read and nothing has been done about it."""
+    update = Reception.update
+
+    def dying(self: Reception, *words: Any) -> Any:
+        passed()
+        return update(self, *words)
+
+    setattr(Reception, "update", dying)  # noqa: B010 - this process is made to die there
+
+
+def after_the_change(passed: Passage) -> None:
+    """It is in memory, and nowhere else."""
+    update = Reception.update
+
+    def dying(self: Reception, *words: Any) -> Any:
+        outcome = update(self, *words)
+        passed()
+        return outcome
+
+    setattr(Reception, "update", dying)  # noqa: B010 - as above
+
+
+def during_commit(passed: Passage) -> None:
+    """COMMIT has left for the database, and its reply has not come."""
+    transaction = asyncpg.transaction.Transaction
+    commit = transaction.commit
+
+    async def dying(self: Any) -> None:
+        sent = asyncio.ensure_future(commit(self))
+        await asyncio.sleep(0)
+        passed()
+        await sent
+
+    setattr(transaction, "commit", dying)  # noqa: B010 - as above
+
+
+def before_the_answer(passed: Passage) -> None:
+    """It is committed, and the worker has not heard of it."""
+    update = Fleet.update_task
+
+    async def dying(self: Fleet, *words: Any) -> Any:
+        answer = await update(self, *words)
+        passed()
+        return answer
+
+    setattr(Fleet, "update_task", dying)  # noqa: B010 - as above
+
+
+MOMENTS = {
+    made.__name__: made
+    for made in (before_the_change, after_the_change, during_commit, before_the_answer)
+}
 
 
 def die_at(moment: str) -> None:
-    def hook(reached: str) -> None:
-        if reached == moment:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    faultpoints.set_hook(hook)
+    name, _, times = moment.partition(":")
+    passed = passages(int(times or 1))
+    if name in MOMENTS:
+        MOMENTS[name](passed)
+    else:
+        faultpoints.set_hook(lambda reached: passed() if reached == name else None)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,125 @@
+"""A server that is killed again and again under a fleet that never gives up."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.faults.processes import backends_of, kill
+from tests.fleet.fleet import Account, SimulatedFleet
+from tests.fleet.line import Lines
+from tests.served import COMMAND, PROJECT, Served, environment
+
+DYING = (sys.executable, "-m", "tests.faults.dying_serve")
+PASSWORD = "correct horse battery staple"
+MOMENTS = ("before_the_change", "after_the_change", "during_commit", "before_the_answer")
+
+
+def made_account(data: Path, name: str = "fleet") -> Account:
+    """An approver with a token, made while no server runs."""
+    words = ("user", "add", name, "--password-stdin", "--approver", "--machine-limit=1000000")
+    _cli(data, *words, told=PASSWORD)
+    return Account(name, PASSWORD, _cli(data, "token", "create", "--user", name).split()[-1])
+
+
+def _cli(data: Path, *words: str, told: str = "") -> str:
+    return subprocess.run(
+        [*COMMAND, *words, f"--data={data}"],
+        cwd=PROJECT,
+        env=environment(detect=False),
+        input=told,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One folder, one fleet, and one server after the other."""
+
+    data: Path
+    fleet: SimulatedFleet
+    server: Served | None = None
+    deaths: list[str] = field(default_factory=list)
+
+    async def start(self, command: Sequence[str] = COMMAND, *, detect: bool = False) -> Served:
+        """Returns when it serves, or is dead already."""
+        make = partial(Served, ("serve",), self.data, command, detect=detect)
+        self.server = server = await asyncio.to_thread(make)
+        ready = await asyncio.to_thread(server.until, "ready")
+        self.fleet.lines.move(urlsplit(str(ready["address"])).port or 0)
+        return server
+
+    async def die_at(self, moment: str, times: int) -> None:
+        """A server that dies by itself."""
+        server = await self.start((*DYING, f"{moment}:{times}"))
+        assert await asyncio.to_thread(server.process.wait, 120) == -9
+        self._note(server, moment)
+
+    async def strike(self, victim: str, seconds: float) -> None:
+        """A server, or what it stands on, is killed after a while; it lives on in the latter
+        case."""
+        server = self.server or await self.start()
+        await asyncio.sleep(seconds)
+        if victim == "server":
+            await asyncio.to_thread(server.kill)
+            self._note(server, victim)
+            return
+        await asyncio.to_thread(_kill_database, server, victim)
+        self.deaths.append(victim)
+
+    def finish(self) -> None:
+        """What the last server said about sums that it had to correct."""
+        for server in [self.server] if self.server else []:
+            server.kill()
+            self._close(server)
+
+    def corrections(self) -> int:
+        logs = self.data.parent.glob(f"{self.data.name}-*.log")
+        return sum(log.read_text().count('"sums_corrected"') for log in logs)
+
+    def _note(self, server: Served, death: str) -> None:
+        self.deaths.append(death)
+        self._close(server)
+        self.server = None
+
+    def _close(self, server: Served) -> None:
+        assert server.process.stdout is not None
+        server.process.stdout.close()
+
+
+def _kill_database(server: Served, victim: str) -> None:
+    """Returns when the server has got over it."""
+    events = [each["event"] for each in server.events()]
+    ready = server.until("database_ready", events.count("database_ready"))
+    postmaster = str(ready["postmaster"])
+    kill(postmaster if victim == "postgres" else backends_of(postmaster)[0])
+    server.until("fleet_rebuilt", events.count("fleet_rebuilt") + 1)
+
+
+@asynccontextmanager
+async def campaign_on(data: Path, *, runs: int) -> AsyncIterator[Campaign]:
+    """A first server with runs to play."""
+    account = await asyncio.to_thread(made_account, data)
+    lines = Lines()
+    lines.token = account.token
+    campaign = Campaign(data, SimulatedFleet(account, lines))
+    try:
+        await campaign.start()
+        await campaign.fleet.submit(runs)
+        yield campaign
+    finally:
+        lines.close()
+        await asyncio.to_thread(campaign.finish)
+
+
+def summary(campaign: Campaign) -> str:
+    counts = {death: campaign.deaths.count(death) for death in sorted(set(campaign.deaths))}
+    return json.dumps(counts)

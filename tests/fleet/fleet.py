@@ -1,0 +1,88 @@
+"""Many simulated workers on one server, which may die under them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fleet.books import Audit, audited
+from tests.fleet.ledger import Ledger
+from tests.fleet.line import Lines
+from tests.fleet.worker import Faults, Pace, Worker
+from tests.unit.service.submission.samples import SPRT, body
+
+TUNE = {
+    "raw_params": "Alpha,50,-1000,1000,2,0.002\nBeta,10,-1000,1000,3,0.002",
+    "A": 0.1,
+    "alpha": 0.602,
+    "gamma": 0.101,
+}
+MANY_GAMES = 3_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    name: str
+    password: str
+    token: str
+
+
+@dataclass(slots=True)
+class SimulatedFleet:
+    """Workers, their ledger, and the runs they play."""
+
+    account: Account
+    lines: Lines
+    ledger: Ledger = field(default_factory=Ledger)
+    faults: Faults = field(default_factory=Faults)
+    pace: Pace = field(default_factory=Pace)
+    runs: list[str] = field(default_factory=list)
+    workers: list[Worker] = field(default_factory=list)
+
+    async def submit(self, count: int) -> None:
+        """A tune, a fixed number of games, and sequential tests."""
+        kinds: list[dict[str, Any]] = [{"spsa": TUNE, "new_signature": "1", "base_signature": "1"}]
+        kinds += [{}] + [{"sprt": SPRT}] * (count - 2)
+        for number, kind in enumerate(kinds[:count]):
+            args = body(new_tag=f"patch{number}", **({"num_games": MANY_GAMES} | kind))
+            if "sprt" in kind:
+                del args["num_games"]
+            made = await self.lines.post("/api/v1/runs", json.dumps(args).encode())
+            self.runs.append(made["id"])
+
+    def add(self, count: int, *, user: str = "") -> list[Worker]:
+        first = len(self.workers)
+        new = [
+            Worker(
+                number,
+                self.lines,
+                self.ledger,
+                user=user or self.account.name,
+                password=self.account.password,
+                faults=self.faults,
+                pace=self.pace,
+            )
+            for number in range(first, first + count)
+        ]
+        self.workers += new
+        return new
+
+    @asynccontextmanager
+    async def at_work(self, count: int, *, within: float = 0.0) -> AsyncIterator[None]:
+        """So many workers for the length of the block, who begin one after the other; at its end
+        each finishes the call it is in."""
+        tasks = []
+        for worker in self.add(count):
+            tasks.append(asyncio.create_task(worker.work()))
+            await asyncio.sleep(within / count)
+        try:
+            yield
+        finally:
+            for worker in self.workers:
+                worker.stopping = True
+            await asyncio.gather(*tasks)
+
+    async def audit(self) -> Audit:
+        return await audited(self.lines, self.ledger, self.runs)

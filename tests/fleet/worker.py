@@ -1,0 +1,197 @@
+"""A worker that plays nothing: it asks, reports made-up games, beats, and misbehaves by chance."""
+
+import asyncio
+import json
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from rookery.core.results import NOTHING, Results
+from tests.fleet.ledger import Key, Ledger, Vector
+from tests.fleet.line import Answer, Lines, Unanswered
+from tests.wire.worker.office import GAMES, stats, worker_info
+
+CORES = 8
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often each thing goes wrong, per report."""
+
+    twice: float = 0.05
+    late: float = 0.05
+    cut: float = 0.05
+    vanish: float = 0.02
+    fail: float = 0.01
+    nonsense: float = 0.02
+    truncated: float = 0.02
+    forged: float = 0.02
+    games: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds between reports, and how much of a task is played at most."""
+
+    seconds: float = 0.02
+    reports: int = 12
+
+
+class Worker:
+    """One process of a worker; `stop` ends it after the call under way."""
+
+    def __init__(
+        self,
+        number: int,
+        lines: Lines,
+        ledger: Ledger,
+        *,
+        user: str,
+        password: str,
+        faults: Faults,
+        pace: Pace,
+    ) -> None:
+        self._lines = lines
+        self._ledger = ledger
+        self._faults = faults
+        self._pace = pace
+        self._chance = random.Random(number)
+        self._client = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+        info = worker_info(user, f"{number:08x}", concurrency=CORES, nps=600_000.0)
+        self._base = {"password": password, "worker_info": info}
+        self.stopping = False
+
+    async def work(self) -> None:
+        while not self.stopping:
+            await self._until_heard("request_version", {})
+            answer = await self._until_heard("request_task", {})
+            if answer is None or "run" not in answer:
+                await asyncio.sleep(self._chance.uniform(0.05, 0.3))
+                continue
+            await self._play(answer)
+
+    async def _play(self, answer: Answer) -> None:
+        run, mine = answer["run"], answer["run"]["my_task"]
+        key: Key = (run["_id"], answer["task_id"])
+        self._ledger.give(key, mine["start"], mine["num_games"])
+        step = 2 * run["args"].get("sprt", {}).get("batch_size", 1)
+        step = max(step, 8 // step * step)
+        results, ids = NOTHING, {"run_id": key[0], "task_id": key[1]}
+        for _ in range(self._pace.reports):
+            await asyncio.sleep(self._chance.uniform(0, 2 * self._pace.seconds))
+            if self.stopping or results.games + step > mine["num_games"]:
+                break
+            before, results = results, self._more(results, step)
+            more = await self._drawn(ids, key, before, results) if "spsa" in run["args"] else {}
+            if more is None or not await self._report(ids, key, before, results, more):
+                return
+        if self._by_chance(self._faults.games):
+            await self._until_heard("upload_pgn", {**ids, "pgn": GAMES, "message": ""})
+        if not self.stopping and results.games < mine["num_games"]:
+            await self._until_heard("failed_task", {**ids, "message": "enough"})
+
+    async def _report(
+        self, ids: Answer, key: Key, before: Results, results: Results, more: Answer
+    ) -> bool:
+        """Whether the task goes on."""
+        faults, body = self._faults, {**ids, "stats": stats(results), **more}
+        await self._misbehave(ids, key, results)
+        self._ledger.send(key, results)
+        if self._by_chance(faults.cut):
+            await self._lines.cut("/api/update_task", self._body(body), self._client)
+        answer = await self._until_heard("update_task", body)
+        if answer is None:
+            return False
+        if "error" not in answer and not answer.get("info"):
+            self._ledger.hear(key, results)
+        if self._by_chance(faults.twice):
+            await self._until_heard("update_task", body)
+        if before.games and self._by_chance(faults.late):
+            await self._until_heard("update_task", {**ids, "stats": stats(before)})
+        if self._by_chance(faults.vanish):
+            await asyncio.sleep(self._chance.uniform(0, 1))
+            return False
+        if self._by_chance(faults.fail):
+            await self._until_heard("failed_task", {**ids, "message": "by chance"})
+            return False
+        await self._until_heard("beat", ids)
+        return bool(answer["task_alive"])
+
+    async def _misbehave(self, ids: Answer, key: Key, results: Results) -> None:
+        """Calls that must change nothing."""
+        if self._by_chance(self._faults.nonsense):
+            await self._try("update_task", b'{"password": 7, "worker_info": []}')
+        if self._by_chance(self._faults.truncated):
+            whole = self._body({**ids, "stats": stats(results)})
+            await self._try("update_task", whole[: self._chance.randrange(len(whole))])
+        if self._by_chance(self._faults.forged):
+            await self._forge(key)
+
+    async def _forge(self, own: Key) -> None:
+        key = self._chance.choice(list(self._ledger.entries))
+        if key == own:
+            return
+        lie = stats(Results(wins=800, pentanomial=(0, 0, 0, 0, 400)))
+        body = self._body({"run_id": key[0], "task_id": key[1], "stats": lie})
+        answer = await self._try("update_task", body)
+        self._ledger.forged += 1
+        if answer is not None and answer.get("task_alive"):
+            self._ledger.complain(f"a stranger reported for {key}: {answer}")
+
+    async def _drawn(self, ids: Answer, key: Key, before: Results, after: Results) -> Answer | None:
+        """Values of a tune to play with, and what the report of that batch looks like."""
+        answer = await self._until_heard("request_spsa", ids)
+        if answer is None or not answer["task_alive"]:
+            return None
+        batch = after - before
+        won = batch.wins - batch.losses
+        moved: Vector = tuple(each["R"] * each["c"] * each["flip"] for each in answer["w_params"])
+        self._ledger.entries[key].steps[after.games] = tuple(won * each for each in moved)
+        spsa = {
+            "num_games": batch.games,
+            "wins": batch.wins,
+            "losses": batch.losses,
+            "draws": batch.draws,
+            "sig": answer["sig"],
+        }
+        return {"spsa": spsa}
+
+    async def _until_heard(self, call: str, more: dict[str, Any]) -> Answer | None:
+        """Tries again until somebody answers, as workers do; None once it is told to stop."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await self._lines.post(f"/api/{call}", self._body(more), self._client)
+            except Unanswered:
+                if self.stopping:
+                    return None
+            await asyncio.sleep(self._chance.uniform(0, pause))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _try(self, call: str, body: bytes) -> Answer | None:
+        try:
+            return await self._lines.post(f"/api/{call}", body, self._client)
+        except Unanswered:
+            return None
+
+    def _body(self, more: dict[str, Any]) -> bytes:
+        return json.dumps(self._base | more).encode()
+
+    def _by_chance(self, share: float) -> bool:
+        return self._chance.random() < share
+
+    def _more(self, results: Results, games: int) -> Results:
+        for _ in range(games // 2):
+            place = self._chance.choices(range(5), (1, 4, 8, 4, 1))[0]
+            results = results + PAIRS[place]
+        return results
+
+
+PAIRS = (
+    Results(losses=2, pentanomial=(1, 0, 0, 0, 0)),
+    Results(losses=1, draws=1, pentanomial=(0, 1, 0, 0, 0)),
+    Results(draws=2, pentanomial=(0, 0, 1, 0, 0)),
+    Results(wins=1, draws=1, pentanomial=(0, 0, 0, 1, 0)),
+    Results(wins=2, pentanomial=(0, 0, 0, 0, 1)),
+)
