@@ -1,4 +1,5 @@
-"""A proxy on the database's socket that cuts one connection at a chosen moment, once."""
+"""A proxy on the database's socket that cuts one connection at a chosen moment, once, or holds a
+COMMIT back for good."""
 
 import asyncio
 import contextlib
@@ -7,6 +8,7 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from rookery.storage.target import Target, socket_target
 
@@ -31,13 +33,30 @@ class Proxy:
     def __init__(self, behind: str) -> None:
         self._behind = behind
         self._armed: Cut | None = None
+        self._held = False
+        self.holding = asyncio.Event()
+        """Set once a COMMIT is being held back."""
         self._serving: set[asyncio.Task[None]] = set()
+        self._sessions: set[asyncio.Task[Any]] = set()
 
     def arm(self, cut: Cut) -> None:
         """For the next transaction that begins."""
         self._armed = cut
 
+    def hold(self) -> None:
+        """From now on no COMMIT reaches the server."""
+        self._held = True
+
+    async def pass_commit(self) -> None:
+        if self._held:
+            self.holding.set()
+            await asyncio.Event().wait()
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        own = asyncio.current_task()
+        assert own is not None
+        self._sessions.add(own)
+        own.add_done_callback(self._sessions.discard)
         there, back = await asyncio.open_unix_connection(self._behind)
         session = _Session(self, reader, writer, there, back)
         halves = [asyncio.create_task(session.ask()), asyncio.create_task(session.answer())]
@@ -45,8 +64,16 @@ class Proxy:
         await asyncio.wait(halves, return_when=asyncio.FIRST_COMPLETED)
         for end in (writer, back):
             end.close()
+        for half in halves:
+            half.cancel()
         await asyncio.wait(halves)
         self._serving.difference_update(halves)
+
+    async def close(self) -> None:
+        for half in self._serving:
+            half.cancel()
+        if self._sessions:
+            await asyncio.wait(self._sessions)
 
     def take(self) -> Cut | None:
         armed, self._armed = self._armed, None
@@ -78,6 +105,8 @@ class _Session:
                 kind, body = await _message(self._client)
                 if self._breaks_before(kind, body):
                     return
+                if kind == b"Q" and body == COMMIT:
+                    await self._proxy.pass_commit()
                 self._to_server.write(kind + struct.pack("!I", len(body) + 4) + body)
                 await self._to_server.drain()
                 if self._committing and self._cut is Cut.COMMIT_SENT:
@@ -129,3 +158,4 @@ async def proxied(target: Target, folder: Path) -> AsyncIterator[tuple[Proxy, Ta
         yield proxy, socket_target(str(folder), args["port"], args["user"], args["database"])
     finally:
         server.close()
+        await proxy.close()
