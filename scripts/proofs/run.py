@@ -64,6 +64,8 @@ def prove(name: str, path: Path, words: list[str]) -> int:
 def main() -> int:
     words = sys.argv[1:]
     proofs = known()
+    if words:
+        words[0] = words[0].replace("-", "_")
     if not words or words[0] not in proofs:
         print("usage: scripts/prove NAME [OPTIONS]\n")
         for name, path in proofs.items():

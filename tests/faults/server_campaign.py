@@ -21,11 +21,11 @@ PASSWORD = "correct horse battery staple"
 MOMENTS = ("before_the_change", "after_the_change", "during_commit", "before_the_answer")
 
 
-def made_account(data: Path, name: str = "fleet") -> Account:
+def made_account(data: Path, name: str = "fleet", password: str = PASSWORD) -> Account:
     """An approver with a token, made while no server runs."""
     words = ("user", "add", name, "--password-stdin", "--approver", "--machine-limit=1000000")
-    _cli(data, *words, told=PASSWORD)
-    return Account(name, PASSWORD, _cli(data, "token", "create", "--user", name).split()[-1])
+    _cli(data, *words, told=password)
+    return Account(name, password, _cli(data, "token", "create", "--user", name).split()[-1])
 
 
 def _cli(data: Path, *words: str, told: str = "") -> str:
@@ -74,6 +74,11 @@ class Campaign:
             return
         await asyncio.to_thread(_kill_database, server, victim)
         self.deaths.append(victim)
+
+    async def dead_tasks(self) -> int:
+        """Tasks that were buried for silence, as far as a page of the log shows."""
+        answer = await self.fleet.lines.get("/api/v1/actions?action=dead_task&size=200")
+        return len(answer["actions"])
 
     def finish(self) -> None:
         """What the last server said about sums that it had to correct."""

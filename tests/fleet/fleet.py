@@ -81,7 +81,7 @@ class SimulatedFleet:
             yield
         finally:
             for worker in self.workers:
-                worker.stopping = True
+                worker.stop()
             await asyncio.gather(*tasks)
 
     async def audit(self) -> Audit:

@@ -1,6 +1,7 @@
 """A worker that plays nothing: it asks, reports made-up games, beats, and misbehaves by chance."""
 
 import asyncio
+import contextlib
 import json
 import random
 from dataclasses import dataclass
@@ -60,14 +61,26 @@ class Worker:
         self._client = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         info = worker_info(user, f"{number:08x}", concurrency=CORES, nps=600_000.0)
         self._base = {"password": password, "worker_info": info}
-        self.stopping = False
+        self._over = asyncio.Event()
+
+    @property
+    def stopping(self) -> bool:
+        return self._over.is_set()
+
+    def stop(self) -> None:
+        self._over.set()
+
+    async def _pause(self, least: float, most: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._chance.uniform(least, most)):
+                await self._over.wait()
 
     async def work(self) -> None:
         while not self.stopping:
             await self._until_heard("request_version", {})
             answer = await self._until_heard("request_task", {})
             if answer is None or "run" not in answer:
-                await asyncio.sleep(self._chance.uniform(0.05, 0.3))
+                await self._pause(0.05, 0.3)
                 continue
             await self._play(answer)
 
@@ -79,7 +92,7 @@ class Worker:
         step = max(step, 8 // step * step)
         results, ids = NOTHING, {"run_id": key[0], "task_id": key[1]}
         for _ in range(self._pace.reports):
-            await asyncio.sleep(self._chance.uniform(0, 2 * self._pace.seconds))
+            await self._pause(0, 2 * self._pace.seconds)
             if self.stopping or results.games + step > mine["num_games"]:
                 break
             before, results = results, self._more(results, step)
@@ -110,7 +123,7 @@ class Worker:
         if before.games and self._by_chance(faults.late):
             await self._until_heard("update_task", {**ids, "stats": stats(before)})
         if self._by_chance(faults.vanish):
-            await asyncio.sleep(self._chance.uniform(0, 1))
+            await self._pause(0, 1)
             return False
         if self._by_chance(faults.fail):
             await self._until_heard("failed_task", {**ids, "message": "by chance"})
@@ -166,7 +179,7 @@ class Worker:
             except Unanswered:
                 if self.stopping:
                     return None
-            await asyncio.sleep(self._chance.uniform(0, pause))
+            await self._pause(0, pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _try(self, call: str, body: bytes) -> Answer | None:

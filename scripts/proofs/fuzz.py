@@ -1,0 +1,156 @@
+"""Ten thousand made-up bodies for each worker endpoint, and made-up calls of the JSON API.
+
+    scripts/prove fuzz [--bodies N] [--calls N]
+
+Sent to a real server with its database. Holds when nothing is answered with a 500, everything is
+answered, and the server's memory has not grown after the first part of the bodies.
+"""
+
+import argparse
+import collections
+import http.client
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from scripts.proofs.idle import own_mib
+from tests.faults.server_campaign import made_account
+from tests.served import Served, served
+from tests.unit.service.submission.samples import SPRT, body
+from tests.wire.worker.office import PATHS, worker_info
+from tests.wire.worker.test_hostility import bodies
+
+USER = "wanda"
+PASSWORD = "correct horse battery"
+PLACEHOLDER = b"61" + b"0" * 22
+EXPECTED = {200, 400, 401, 413, 429}
+WARM = 0.2
+"""The first part of the bodies fills what is remembered up to its bounds."""
+MOST_GROWTH = 1.1
+ENDLESS = "/api/v1/events"
+
+
+class Caller:
+    """One kept connection, from an address that changes, so that nobody is throttled for long."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self.token = token
+        self.run = b""
+        self.sent = 0
+        self.statuses: collections.Counter[int] = collections.Counter()
+        self.slowest = 0.0
+        self._line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+
+    def post(self, path: str, data: bytes, **headers: str) -> bytes:
+        self.sent += 1
+        client = f"10.{self.sent >> 16 & 255}.{self.sent >> 8 & 255}.{self.sent & 255}"
+        began = time.monotonic()
+        self._line.request("POST", path, data, {"x-forwarded-for": client, **headers})
+        answer = self._line.getresponse()
+        said = answer.read()
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.statuses[answer.status] += 1
+        return said
+
+    def seat(self) -> None:
+        """A run, and a task of it for the worker that the bodies come from."""
+        shown = {"authorization": f"Bearer {self.token}"}
+        made = self.post("/api/v1/runs", json.dumps(body(sprt=SPRT)).encode(), **shown)
+        self.run = json.loads(made)["id"].encode()
+        said = {"password": PASSWORD, "worker_info": worker_info()}
+        assert b'"task_id"' in self.post("/api/request_task", json.dumps(said).encode())
+        self.statuses.clear()
+
+
+def many(count: int) -> settings:
+    return settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def bombard(caller: Caller, path: str, count: int) -> None:
+    @many(count)
+    @given(bodies())
+    def send(data: bytes) -> None:
+        caller.post(f"/api/{path}", data.replace(PLACEHOLDER, caller.run))
+
+    send()
+
+
+def explore(server: Served, token: str, count: int) -> int:
+    """Calls made up from the description; how many operations there are."""
+    document = schemathesis.openapi.from_url(f"{server.address}/openapi.json")
+    headers, operations = {"Authorization": f"Bearer {token}"}, 0
+    for found in document.include(path_regex="^/api/v1").get_all_operations():
+        assert isinstance(found, Ok)
+        operation = found.ok()
+        if operation.path == ENDLESS:
+            continue
+        operations += 1
+
+        @many(count)
+        @given(operation.as_strategy())
+        def call(case: "schemathesis.Case[Any]") -> None:
+            case.call_and_validate(
+                timeout=30, headers=headers, excluded_checks=[positive_data_acceptance]
+            )
+
+        call()
+    return operations
+
+
+def prove(server: Served, token: str, chosen: argparse.Namespace) -> int:
+    caller = Caller(urlsplit(server.address).port or 0, token)
+    caller.seat()
+    began, pid = time.monotonic(), server.process.pid
+    warm = max(1, int(chosen.bodies * WARM))
+    for path in PATHS:
+        bombard(caller, path, warm)
+    before = own_mib(pid)
+    for path in PATHS:
+        bombard(caller, path, chosen.bodies - warm)
+    after = own_mib(pid)
+    operations = explore(server, token, chosen.calls)
+    failed = [one for one in server.events() if one["event"] == "request_failed"]
+    strange = {status: n for status, n in caller.statuses.items() if status not in EXPECTED}
+    print("| status | answers |\n|---|---|")
+    for status, number in sorted(caller.statuses.items()):
+        print(f"| {status} | {number:,} |")
+    print(
+        f"\n{chosen.bodies:,} bodies for each of {len(PATHS)} endpoints, slowest answer"
+        f" {caller.slowest:.2f} s; {chosen.calls} calls of each of {operations} operations of the"
+        f" JSON API.\nFailed requests: {len(failed)}. Memory of the server {before:.1f} MiB after"
+        f" the first part, {after:.1f} MiB in the end.\n{time.monotonic() - began:.0f} s"
+    )
+    for one in failed[:5]:
+        print(one, file=sys.stderr)
+    return 1 if failed or strange or after > MOST_GROWTH * before else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/prove fuzz", description=__doc__)
+    parser.add_argument("--bodies", type=int, default=10_000)
+    parser.add_argument("--calls", type=int, default=500)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        account = made_account(data, USER, PASSWORD)
+        with served(data, "serve", detect=False) as server:
+            server.until("ready")
+            return prove(server, account.token, chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
