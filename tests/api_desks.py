@@ -58,6 +58,7 @@ def make_api_desk(
         accounts=accounts,
         sign_up=SignUp(accounts),
         engines=back.engines,
+        speeds=back.desk.speeds,
         bus=bus,
         teams=back.teams,
         privacy=privacy,

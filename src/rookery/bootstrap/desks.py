@@ -126,6 +126,7 @@ def make_desks(
         accounts=accounts,
         sign_up=SignUp(accounts, is_open=settings.sign_up),
         engines=engines,
+        speeds=workers.speeds,
         bus=bus or Bus(store.reads, basis.log),
         teams=teams,
         event_gate=Gate("events", settings.event_streams),

@@ -68,7 +68,8 @@ def is_too_fast(run: Run, task: Task, now: datetime) -> bool:
     games = task.results.games
     if games < LEAST_GAMES:
         return False
-    expected = run.game_seconds * time_factor(run.reference_nps, task.machine.nps)
+    factor = time_factor(run.reference_nps, task.machine.nps) if run.plan.rules.scaled else 1.0
+    expected = run.game_seconds * factor
     slots = run.demands.slots(task.machine.cores)
     elapsed = (now - task.created).total_seconds()
     return elapsed * slots < IMPOSSIBLE_SHARE * expected * games

@@ -13,8 +13,10 @@ def nodes_per_second(tasks: Iterable[Task]) -> float:
 
 def games_per_minute(run: Run, tasks: Iterable[Task]) -> float:
     """What the active tasks of a run should get done."""
+    scaled = run.plan.rules.scaled
     slots = sum(
-        task.machine.nps / run.reference_nps * run.demands.slots(task.machine.cores)
+        (task.machine.nps / run.reference_nps if scaled else 1.0)
+        * run.demands.slots(task.machine.cores)
         for task in tasks
         if task.active
     )

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rookery.core.plan import Rules
 from rookery.core.rates import core_hours, games_per_minute, nodes_per_second
-from tests.unit.core.makers import grant, make_machine, make_plan, make_run, working_with
+from tests.unit.core.makers import ROOKERY, grant, make_machine, make_plan, make_run, working_with
 
 
 def test_rates_come_from_the_active_tasks() -> None:
@@ -18,3 +19,10 @@ def test_rates_come_from_the_active_tasks() -> None:
 
 def test_hours_are_those_of_one_core() -> None:
     assert core_hours(make_run(plan=make_plan(threads=2)), 3600) == pytest.approx(2 * 30.912)
+
+
+def test_a_run_that_is_not_scaled_is_as_fast_on_any_machine() -> None:
+    run = make_run(plan=make_plan(rules=Rules(scaled=False)))
+    machine = make_machine(cores=4, nps=1_000.0, abilities=ROOKERY)
+    tasks = [grant(working_with(run), machine)]
+    assert games_per_minute(run, tasks) == pytest.approx(4 * 60 / run.game_seconds)

@@ -11,9 +11,10 @@ from rookery.core.machine import Machine
 from rookery.protocol import v1
 from rookery.protocol.engine_record import EngineRecord
 from rookery.service.users import User
-from tests.unit.core.makers import ROOKERY, make_machine
+from tests.unit.core.makers import ROOKERY, make_machine, pairs
 from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, Json, open_api
+from tests.wire.secrets.plants import with_password, worker_of
 
 pytestmark = pytest.mark.anyio
 
@@ -85,3 +86,19 @@ async def test_a_worker_of_ours_is_told_the_record_of_each_side_that_is_not_plai
     told = msgspec.json.decode(msgspec.json.encode(api.back.desk.payloads.args(run, ours=True)))
     assert told["new_record"] == ETHEREAL
     assert "base_record" not in told
+
+
+async def test_an_engine_of_unknown_speed_is_not_scaled_until_a_worker_has_told_it(
+    api: Api,
+) -> None:
+    await put(api, {"name": "Tiny"})
+    tiny: Json = {"new_engine": "Tiny", "base_engine": "Tiny"}
+    first = await api.fleet.known_run(await api.submitted(BORIS, **tiny))
+    assert not first.plan.rules.scaled
+    await with_password(api, OLGA)
+    worker = worker_of(api, OLGA, "abcdef01", nps=10_000.0)
+    await worker.request_task()
+    played = {"runner": "match", "runner_version": "1", "factor": 1.0}
+    await worker.update(pairs(even=15), rookery=played)
+    second = await api.fleet.known_run(await api.submitted(BORIS, **tiny))
+    assert (second.plan.rules.scaled, second.reference_nps) == (True, 10_000)

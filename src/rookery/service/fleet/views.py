@@ -26,6 +26,10 @@ STILL = Pulse()
 class Views(Primary):
     """Reads that obey the same rule as answers do."""
 
+    def present(self, run_id: str) -> Run | None:
+        """An unfinished run as it is in memory: for what is told to nobody before it is settled."""
+        return self.enter().working.runs().get(run_id)
+
     async def run(self, run_id: str) -> Run | None:
         tenure = self.enter()
         found = tenure.working.runs().get(run_id)

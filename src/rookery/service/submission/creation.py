@@ -31,7 +31,7 @@ def created(
         kind,
         around.catalogue,
         now,
-        median_nps=around.median_nps,
+        median_nps=around.speed_of(plan.engine),
         rescheduled_from="" if args.rescheduled_from is UNSET else args.rescheduled_from,
     )
     return _at_own_speed(run, args, around)

@@ -3,9 +3,9 @@
 from msgspec import UNSET
 
 from rookery.core.demands import demands_of
-from rookery.core.engine import Catalogue
 from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.core.plan import Plan
+from rookery.core.run import STOCKFISH_NPS
 from rookery.core.scheduling.sizing import batch_for
 from rookery.core.scheduling.throughput import length_ratio
 from rookery.core.spsa import SpsaFault, Tune, set_up
@@ -65,8 +65,13 @@ def _batch(plan: Plan, around: Surroundings) -> int:
 
 
 def reference_nps(plan: Plan, around: Surroundings) -> float:
-    catalogue: Catalogue = around.catalogue
-    return catalogue.record(plan.engine).speed.reference or around.median_nps
+    """What times are scaled to, or lengths guessed by where nothing is scaled."""
+    return known_nps(plan.engine, around) or STOCKFISH_NPS
+
+
+def known_nps(engine: str, around: Surroundings) -> float:
+    """The reference of its record, else the median of the machines seen so far; 0 without both."""
+    return around.catalogue.record(engine).speed.reference or around.speed_of(engine)
 
 
 def _tune(asked: SubmittedSpsa, games: int) -> Tune:

@@ -14,7 +14,7 @@ from rookery.protocol.submission import SubmittedArgs
 from rookery.service.submission import words
 from rookery.service.submission.architectures import KNOWN_ARCHITECTURES
 from rookery.service.submission.faults import refuse, require
-from rookery.service.submission.kinds import games_of, kind_of, reference_nps
+from rookery.service.submission.kinds import games_of, kind_of, known_nps, reference_nps
 from rookery.service.submission.sides import sides_of
 from rookery.service.submission.surroundings import KnownBook, Surroundings
 
@@ -48,7 +48,7 @@ def planned(
     )
     _check_schemes(args, around)
     wishes = replace(plan.wishes, mirrored=_is_mirrored(args, plan, around))
-    plan = replace(plan, wishes=wishes)
+    plan = replace(plan, wishes=wishes, rules=_scaled(args, plan, around))
     return replace(plan, info=_info(args, plan, around)), kind_of(args, plan, around)
 
 
@@ -103,6 +103,13 @@ def _is_mirrored(args: SubmittedArgs, plan: Plan, around: Surroundings) -> bool:
 def _is_built(side: Side, around: Surroundings) -> bool:
     installed = around.catalogue.record(side.engine).recipe == "installed"
     return bool(side.repository) and not (side.binary or installed)
+
+
+def _scaled(args: SubmittedArgs, plan: Plan, around: Surroundings) -> Rules:
+    """An engine of unknown speed is played by the clock as it is: scaled by another engine's, a
+    slow one would think for an hour where a minute is meant."""
+    known = args.reference_nps is not UNSET or known_nps(plan.engine, around) > 0
+    return plan.rules if known else replace(plan.rules, scaled=False)
 
 
 def _rules(args: SubmittedArgs) -> Rules:

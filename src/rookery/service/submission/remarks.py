@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rookery.core.kinds import SpsaTuning
 from rookery.core.machine import OFFICIAL
-from rookery.core.needs import first_missing
+from rookery.core.needs import Need, NeedWord, first_missing
 from rookery.core.run import Run
 from rookery.core.spsa import remarks
 from rookery.service.submission.expectation import expected_games
@@ -28,6 +28,11 @@ def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
         yield "book_sri: without the book's hash official workers can't check the book"
     if run.plan.games < run.kind.step:
         yield f"num_games: reports come in steps of {run.kind.step} games, so that many are played"
+    if not run.plan.rules.scaled and Need(NeedWord.OWN_SPEED) in run.demands.needs:
+        yield (
+            "times are not scaled to a machine's speed: the engine's record and the machines"
+            " so far tell no reference for it, or scaling is off"
+        )
     yield from _book_remarks(run, book)
     if isinstance(run.kind, SpsaTuning):
         yield from (remark.text for remark in remarks(run.kind.tune))

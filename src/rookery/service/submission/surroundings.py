@@ -1,9 +1,9 @@
 """What a new run finds: the engines known here, and how fast the machines seen so far are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rookery.core.engine import STANDARD, Catalogue
-from rookery.core.run import STOCKFISH_NPS
 
 ORDINARY_CORES = 4
 
@@ -18,12 +18,18 @@ class KnownBook:
     kept: bool = True
 
 
+def unknown_speed(_engine: str) -> float:
+    """Where nobody has played yet."""
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The medians stand for the machine that will most likely play."""
 
     catalogue: Catalogue = STANDARD
-    median_nps: float = STOCKFISH_NPS
+    speed_of: Callable[[str], float] = unknown_speed
+    """The median speed at which machines have played an engine; 0 where none has."""
     median_cores: int = ORDINARY_CORES
     schemes: frozenset[str] = frozenset()
     """How this server fetches sources, for workers that can't."""

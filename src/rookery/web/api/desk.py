@@ -29,6 +29,7 @@ from rookery.service.privacy import Privacy
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.books import UnknownBook
 from rookery.service.sources.sources import Sources
+from rookery.service.speeds import Speeds
 from rookery.service.statistics import Statistics
 from rookery.service.submission.identity import Chance
 from rookery.service.submission.surroundings import Surroundings
@@ -64,6 +65,7 @@ class ApiDesk:
     accounts: Accounts
     sign_up: SignUp
     engines: Engines
+    speeds: Speeds
     bus: Bus
     teams: Teams
     privacy: Privacy

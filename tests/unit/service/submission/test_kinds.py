@@ -43,7 +43,7 @@ def test_a_batch_that_was_asked_for_is_kept() -> None:
 
 def test_where_only_our_workers_play_nobody_waits_longer_than_a_minute() -> None:
     args = submitted(tc="N=5000", sprt=SPRT)
-    _, kind = planned(args, "olga", Surroundings(median_nps=10_000.0, median_cores=2))
+    _, kind = planned(args, "olga", Surroundings(speed_of=lambda _: 10_000.0, median_cores=2))
     assert isinstance(kind, SprtTest)
     assert kind.spec.batch_size == 55
 

@@ -58,7 +58,12 @@ class Submissions:
         _check_seen(args, owner, desk.holdings)
         args = await preparation.prepared(args)
         book = await preparation.book(args.book)
-        around = replace(desk.around, catalogue=preparation.catalogue, book=book)
+        around = replace(
+            desk.around,
+            catalogue=preparation.catalogue,
+            book=book,
+            speed_of=desk.speeds.median,
+        )
         return await self._aside(large, self._made, args, owner, around)
 
     async def _claim(self, run: Run) -> None:

@@ -99,6 +99,8 @@ class UpdateTask(WorkerCall[requests.UpdateTask]):
         call = self.desk.machines.call(request, caller)
         provenance = incoming.provenance_of(request, self.desk.clock.now())
         report = incoming.report_of(request)
+        if provenance is not None and (run := self.desk.fleet.present(call.run)):
+            self.desk.speeds.note(run.plan, call.machine)
         return outgoing.alive_answer(await self.desk.fleet.update_task(call, report, provenance))
 
     def refused(self, error: Exception, why: str) -> Answer:

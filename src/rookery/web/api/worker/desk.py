@@ -9,6 +9,7 @@ from rookery.clock import Clock
 from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.pgns import PgnStore
+from rookery.service.speeds import Speeds
 from rookery.service.users import User
 from rookery.service.worker_logs import LogStore
 from rookery.web.api.worker.callers import TeamsOf
@@ -35,5 +36,6 @@ class Desk:
     is_primary: Callable[[], bool]
     trusts: Callable[[User], Awaitable[bool]]  # whose word alone stops a run
     machines: Machines
+    speeds: Speeds = field(default_factory=Speeds)
     teams_of: TeamsOf = in_no_team
     payloads: Payloads = field(default_factory=Payloads)
