@@ -1,0 +1,206 @@
+"""End to end: a server, two workers and real games of every kind of run, all as real processes."""
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import chess
+import pytest
+
+from rookery.core.run import DisplayState
+from rookery.core.stats.flags import Flag
+from rookery.protocol import v1
+from rookery.protocol.engine_record import BenchRecord, EngineRecord, RecipeRecord
+from tests.engines import repositories
+from tests.engines.repositories import TINY
+from tests.workers.farm import Farm, farm
+from tests.workers.processes import until, working
+
+pytestmark = pytest.mark.timeout(300)
+
+WIDE = {"elo0": 0.0, "elo1": 200.0, "batch_size": 1}
+CARELESS = "Hash=1 Blunder=100"
+LLR_BOUND = 2.9
+TINY_BENCH = "4242"
+STOCKFISH_PATH = "/usr/games:/usr/bin:/usr/local/bin"
+PARAMETERS = "Tempo,12,0,80,5,0.002\nMobility,4,0,30,2,0.002"
+
+
+class Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Tests look at the runs."""
+
+
+@contextmanager
+def over_http(folder: Path) -> Iterator[str]:
+    """The repositories of a folder, as any web server offers them."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def published(folder: Path) -> str:
+    """A bare repository with the tiny engine; its commit."""
+    made = repositories.openbench(folder / "work")
+    words = ("clone", "--quiet", "--bare", str(folder / "work"), str(folder / "tiny"))
+    repositories.git(folder / "work", *words)
+    repositories.git(folder / "tiny", "update-server-info")
+    return made.commit
+
+
+def compiled(folder: Path) -> Path:
+    """The tiny engine as a program."""
+    source, program = folder / "tiny.c", folder / "tiny-program"
+    source.write_text(TINY)
+    subprocess.run(["cc", "-O1", "-static", "-o", program, source], check=True)
+    return program
+
+
+def from_the_start(a_farm: Farm, folder: Path) -> str:
+    """A book for an engine that knows one opening."""
+    book = folder / "start.epd"
+    book.write_text(f"{chess.STARTING_FEN}\n")
+    return a_farm.client.put_book("start.epd", book).name
+
+
+def submitted(a_farm: Farm, folder: Path, sources: str, commit: str) -> dict[str, str]:
+    """One run of each kind, by its name."""
+    tiny: dict[str, object] = {"num_games": 4, "book": from_the_start(a_farm, folder)}
+    a_farm.client.put_engine(EngineRecord(name="Tiny"))
+    program = a_farm.client.upload(compiled(folder)).sha256
+    runs = {
+        "wrong bench": a_farm.submit(num_games=4, new_signature="31000"),
+        "accepted": a_farm.submit(sprt=WIDE, base_options=CARELESS, draw=None, tc="N=50"),
+        "rejected": a_farm.submit(sprt=WIDE, new_options=CARELESS, draw=None, tc="N=50"),
+        "fixed": a_farm.submit(num_games=6),
+        "tune": a_farm.submit(num_games=8, spsa={"raw_params": PARAMETERS}),
+        "from git": a_farm.submit(
+            **tiny,
+            new_engine="Tiny",
+            base_engine="Tiny",
+            tests_repo=f"{sources}/tiny",
+            resolved_new=commit,
+            resolved_base=commit,
+            new_signature=TINY_BENCH,
+            base_signature=TINY_BENCH,
+        ),
+        "uploaded": a_farm.submit(
+            **tiny,
+            new_engine=None,
+            base_engine=None,
+            new_binary=program,
+            base_binary=program,
+            tests_repo=None,
+            resolved_new=None,
+            resolved_base=None,
+            new_signature=None,
+            base_signature=None,
+        ),
+        "stopped": a_farm.submit(num_games=100_000, priority=-1),
+    }
+    return runs | with_stockfish(a_farm)
+
+
+def with_stockfish(a_farm: Farm) -> dict[str, str]:
+    """Debian's, where it is installed."""
+    program = shutil.which("stockfish", path=STOCKFISH_PATH)
+    if program is None:
+        return {}
+    record = EngineRecord(
+        name="Debian",
+        recipe=RecipeRecord(kind="installed", output=program),
+        bench=BenchRecord(
+            command="bench 16 1 4", pattern=r"Nodes searched\s*:\s*(\d+)", must_match=False
+        ),
+    )
+    a_farm.client.put_engine(record)
+    return {"stockfish": a_farm.submit(new_engine="Debian", base_engine="Debian", num_games=4)}
+
+
+@dataclass(frozen=True)
+class Season:
+    """What came of all runs, and of the workers."""
+
+    runs: Mapping[str, v1.RunDetails]
+    codes: tuple[int, int]
+    troubles: str
+
+
+@pytest.fixture(scope="module")
+def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Season]:
+    folder = tmp_path_factory.mktemp("season")
+    (folder / "work").mkdir()
+    commit = published(folder)
+    with farm(folder) as a_farm, over_http(folder) as sources:
+        runs = submitted(a_farm, folder, sources, commit)
+        with (
+            working(a_farm.relay.address, folder / "one") as one,
+            working(a_farm.relay.address, folder / "two") as two,
+        ):
+            awaited = [run for name, run in runs.items() if name != "stopped"]
+            until(lambda: all(is_over(a_farm, run) for run in awaited), one, seconds=200)
+            until(lambda: a_farm.games(runs["stopped"]) > 0, one)
+            a_farm.client.stop(runs["stopped"])
+            one.interrupt()
+            two.interrupt()
+            codes = one.ended(), two.ended()
+            said = one.said() + two.said()
+        yield Season({name: a_farm.run(run) for name, run in runs.items()}, codes, said)
+
+
+def is_over(a_farm: Farm, run: str) -> bool:
+    return a_farm.run(run).state in (DisplayState.FINISHED, DisplayState.FAILED)
+
+
+def test_a_stronger_engine_is_accepted(season: Season) -> None:
+    assert season.runs["accepted"].flag is Flag.GREEN, season.troubles
+
+
+def test_a_weaker_engine_is_rejected(season: Season) -> None:
+    run = season.runs["rejected"]
+    assert run.state is DisplayState.FINISHED
+    assert isinstance(run.llr, float)
+    assert run.llr < -LLR_BOUND
+
+
+@pytest.mark.parametrize(
+    ("name", "games"), [("fixed", 6), ("tune", 8), ("from git", 4), ("uploaded", 4)]
+)
+def test_all_games_of_a_run_are_played_once(name: str, games: int, season: Season) -> None:
+    run = season.runs[name]
+    assert run.state is DisplayState.FINISHED, season.troubles
+    assert run.results.results().games == games
+    assert (run.results.crashes, run.results.time_losses) == (0, 0)
+
+
+def test_debians_stockfish_plays_where_it_is(season: Season) -> None:
+    games = [
+        run.results.results().games for name, run in season.runs.items() if name == "stockfish"
+    ]
+    assert games in ([], [4])
+
+
+def test_a_wrong_bench_ends_its_run(season: Season) -> None:
+    run = season.runs["wrong bench"]
+    assert (run.state, run.results.results().games) == (DisplayState.FAILED, 0)
+
+
+def test_a_run_that_is_stopped_keeps_its_games(season: Season) -> None:
+    run = season.runs["stopped"]
+    assert run.state is DisplayState.FINISHED
+    assert run.results.results().games > 0
+
+
+def test_workers_that_are_asked_to_leave_do_so(season: Season) -> None:
+    assert season.codes == (0, 0)
