@@ -49,7 +49,8 @@ def uploaded(
     """The fields of a run between these programs. The same file is sent once."""
     engines = {path: str(fields.get(ENGINES[tag]) or "") for tag, path in programs.items()}
     for path, engine in engines.items():
-        client.upload(path, engine)
+        if not client.has_program(_sha256(path)):
+            client.upload(path, engine)
     return with_hashes(fields, programs)
 
 

@@ -7,13 +7,14 @@ from typing import TypeVar
 
 import msgspec
 
-from rookery.client.problems import BadAnswer
+from rookery.client.problems import ApiRefused, BadAnswer
 from rookery.client.transport import HttpTransport, Transport
 from rookery.protocol import v1
 from rookery.protocol.engine_record import EngineRecord
 
 T = TypeVar("T")
 ROOT = "/api/v1"
+NOT_FOUND = 404
 
 
 class Client:
@@ -33,6 +34,16 @@ class Client:
     def preview(self, args: Mapping[str, object]) -> v1.Preview:
         """What `submit` would make of it."""
         return self._post(f"{ROOT}/runs/preview", args, v1.Preview)
+
+    def has_program(self, sha256: str) -> bool:
+        """Whether the server keeps it already, so that it need not be sent again."""
+        try:
+            self._transport.call("HEAD", f"/api/binary/{sha256}")
+        except ApiRefused as refused:
+            if refused.status == NOT_FOUND:
+                return False
+            raise
+        return True
 
     def upload(self, program: Path, engine: str = "") -> v1.Uploaded:
         """Give a program to be played; `submit` names it by its hash. That of a private engine

@@ -18,6 +18,16 @@ class ApiUnreachable(Complaint):
         super().__init__(f"No server answers at {server}: {reason}.")
 
 
+class UploadCutOff(Complaint):
+    """The server stopped listening before a file was sent."""
+
+    def __init__(self, server: str, file: str) -> None:
+        super().__init__(
+            f"{server} ended the connection while {file} was sent: it may be larger than the server"
+            " takes (ROOKERY_UPLOAD_MB there), or the token does not count."
+        )
+
+
 class BadAnswer(Complaint):
     """What answers does not speak this API."""
 

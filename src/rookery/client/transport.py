@@ -13,7 +13,7 @@ from typing import IO, Protocol
 import msgspec
 
 from rookery import __version__
-from rookery.client.problems import ApiRefused, ApiUnreachable
+from rookery.client.problems import ApiRefused, ApiUnreachable, UploadCutOff
 
 SECONDS = 30.0
 LARGEST_ANSWER = 64 * 2**20
@@ -70,7 +70,12 @@ class HttpTransport:
                 request.add_header("Content-Length", str(size))
                 return request
 
-            return self._answer(made)
+            try:
+                return self._answer(made)
+            except ApiUnreachable as problem:
+                if isinstance(problem.__cause__, BrokenPipeError | ConnectionResetError):
+                    raise UploadCutOff(self.server, file.name) from None
+                raise
 
     def lines(self, path: str, after: str, seconds: float) -> Iterator[bytes]:
         """An answer without an end, line by line; `seconds` is how long it may be silent."""
@@ -101,7 +106,7 @@ class HttpTransport:
             with refused:
                 raise ApiRefused(refused.code, _text(refused)) from None
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise ApiUnreachable(self.server, _reason(error)) from None
+            raise ApiUnreachable(self.server, _reason(error)) from _cause(error)
 
     def _request(
         self, method: str, path: str, body: bytes | IO[bytes] | None, kind: str
@@ -126,6 +131,11 @@ def _text(refused: urllib.error.HTTPError) -> str:
         return str(refused.reason)
     head, _, tail = words.partition(": ")
     return (tail if head.startswith("/") and tail else words)[:LONGEST_TEXT]
+
+
+def _cause(error: Exception) -> Exception:
+    inner = error.reason if isinstance(error, urllib.error.URLError) else error
+    return inner if isinstance(inner, Exception) else error
 
 
 def _reason(error: Exception) -> str:
