@@ -60,6 +60,7 @@ V1 = (
     "/api/v1/teams/{team}",
     "/api/v1/teams/{team}/members/{user}",
     "/api/v1/binaries",
+    "/api/v1/nets",
     "/api/v1/books",
     "/api/v1/books/{name}",
 )

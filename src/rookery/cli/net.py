@@ -4,9 +4,11 @@ import argparse
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
+from rookery.cli.calling import add_server_command, print_json
 from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
+from rookery.client import Client
 from rookery.core.events import Action, Event
 from rookery.service.nets import NetRefused, NetStore, name_of
 from rookery.service.users import UnknownUser
@@ -28,6 +30,19 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     adding.add_argument("--engine", default="", metavar="NAME", help="whose it is")
     adding.add_argument("--user", required=True, metavar="NAME", help="who gives it")
     add_command(commands, "list", "list all nets, newest first", _list)
+    giving = add_server_command(commands, "upload", "give a net to a running server", _upload)
+    giving.add_argument("file", type=Path, metavar="FILE", help="as for add")
+    giving.add_argument("--engine", default="", metavar="NAME", help="whose it is")
+
+
+def _upload(client: Client, parsed: argparse.Namespace) -> None:
+    if not parsed.file.is_file():
+        raise NetRefused(f"{parsed.file} can't be read.")
+    net = client.give_net(parsed.file, parsed.engine)
+    if parsed.json:
+        print_json(net)
+    else:
+        print(f"{net.name} is kept ({net.size:,} bytes as it is sent).")
 
 
 async def _add(reached: Reached, parsed: argparse.Namespace) -> None:

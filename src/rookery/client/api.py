@@ -48,10 +48,18 @@ class Client:
     def upload(self, program: Path, engine: str = "") -> v1.Uploaded:
         """Give a program to be played; `submit` names it by its hash. That of a private engine
         is for its team alone."""
-        given = {"name": program.name[:100]} | ({"engine": engine} if engine else {})
-        name = urllib.parse.urlencode(given)
-        answer = self._transport.upload("POST", f"{ROOT}/binaries?{name}", program)
+        query = _upload_query(program, engine)
+        answer = self._transport.upload("POST", f"{ROOT}/binaries?{query}", program)
         return self._decoded(answer, v1.Uploaded)
+
+    def nets(self) -> v1.NetList:
+        return self._get(f"{ROOT}/nets", v1.NetList)
+
+    def give_net(self, file: Path, engine: str = "") -> v1.NetEntry:
+        """Give a net; one whose name does not tell its hash goes by its SHA-256 from then on."""
+        query = _upload_query(file, engine)
+        answer = self._transport.upload("POST", f"{ROOT}/nets?{query}", file)
+        return self._decoded(answer, v1.NetEntry)
 
     def books(self) -> v1.BookList:
         return self._get(f"{ROOT}/books", v1.BookList)
@@ -167,6 +175,11 @@ def _engine(name: str) -> str:
 def _member(team: str, user: str) -> str:
     words = [urllib.parse.quote(word, safe="") for word in (team, user)]
     return f"{ROOT}/teams/{words[0]}/members/{words[1]}"
+
+
+def _upload_query(file: Path, engine: str) -> str:
+    given = {"name": file.name[:100]} | ({"engine": engine} if engine else {})
+    return urllib.parse.urlencode(given)
 
 
 def _book(name: str) -> str:

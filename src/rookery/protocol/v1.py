@@ -175,6 +175,22 @@ class BookList(Struct, frozen=True, kw_only=True):
     books: tuple[BookEntry, ...]
 
 
+class NetEntry(Struct, frozen=True, kw_only=True):
+    """A net; `size` is that of the gzip stream that is sent."""
+
+    name: str
+    size: int
+    user: str
+    created: datetime
+    downloads: int
+
+
+class NetList(Struct, frozen=True, kw_only=True):
+    """All nets, newest first."""
+
+    nets: tuple[NetEntry, ...]
+
+
 class PurgeAnswer(Struct, frozen=True, kw_only=True):
     """What a purge took out."""
 

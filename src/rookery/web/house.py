@@ -19,7 +19,7 @@ from rookery.web.api.worker.calls import LARGEST
 from rookery.web.api.worker.desk import Desk
 from rookery.web.hosts import Hosts, hosts
 from rookery.web.lifecycle import Lifecycle
-from rookery.web.paths import BINARIES_PATH, BOOKS_PATH
+from rookery.web.paths import BINARIES_PATH, BOOKS_PATH, NETS_PATH
 from rookery.web.proxies import Proxies
 from rookery.web.steps import Opened, Stairs, Step
 from rookery.web.streams import Streams
@@ -50,7 +50,9 @@ class Limits:
     @classmethod
     def with_uploads(cls, most: int) -> "Limits":
         """Where people may upload files of so many bytes."""
-        return cls(bodies=LARGEST | {BINARIES_PATH: most}, folders={BOOKS_PATH: most})
+        return cls(
+            bodies=LARGEST | {BINARIES_PATH: most, NETS_PATH: most}, folders={BOOKS_PATH: most}
+        )
 
     def largest_body(self, path: str) -> int:
         below = self.folders.get(path.rpartition("/")[0], self.body_bytes)

@@ -22,6 +22,7 @@ PROBE_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
 # What people upload is larger than anything else they send.
 BINARIES_PATH = "/api/v1/binaries"
+NETS_PATH = "/api/v1/nets"
 BOOKS_PATH = "/api/v1/books"
 # Where workers get source trees, if they get them from us.
 SOURCES_PREFIX = "/src/"

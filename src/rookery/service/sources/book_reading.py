@@ -55,9 +55,13 @@ class BookReading:
         )
     )
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bytes:
         """Raises BookRefused."""
         self._take(data, last=False)
+        return data
+
+    def rest(self) -> bytes:
+        return b""
 
     def finish(self) -> BookText:
         """Raises BookRefused."""

@@ -30,15 +30,27 @@ T_co = TypeVar("T_co", covariant=True)
 class Look(Protocol[T_co]):
     """Somebody who reads along, and may refuse what comes."""
 
-    def feed(self, data: bytes) -> None: ...
+    def feed(self, data: bytes) -> bytes:
+        """What is to be kept of it."""
+        ...
 
-    def finish(self) -> T_co: ...
+    def rest(self) -> bytes:
+        """What is to be kept besides, once all has come."""
+        ...
+
+    def finish(self) -> T_co:
+        """What was seen."""
+        ...
 
 
 class NoLook:
     """For bytes that may be anything."""
 
-    def feed(self, data: bytes) -> None: ...
+    def feed(self, data: bytes) -> bytes:
+        return data
+
+    def rest(self) -> bytes:
+        return b""
 
     def finish(self) -> None: ...
 
@@ -55,24 +67,31 @@ class Intake(Generic[T]):
     def write(self, data: bytes) -> None:
         self._digest.update(data)
         self._size += len(data)
-        self._look.feed(data)
-        self._draft.write(data)
+        self._draft.write(self._look.feed(data))
 
     def keep(self) -> tuple[Received, T]:
         """Nothing is kept that was refused."""
+        self._draft.write(self._look.rest())
         seen = self._look.finish()
         return Received(self._draft.keep(), self._digest.hexdigest(), self._size), seen
 
 
 async def received(
-    pieces: AsyncIterator[bytes], blobs: Blobs, threads: Threads, look: Look[T]
+    pieces: AsyncIterator[bytes],
+    blobs: Blobs,
+    threads: Threads,
+    look: Look[T],
+    *,
+    computing: bool = False,
 ) -> tuple[Received, T]:
-    """The whole of it, and what was seen in it; whatever breaks off leaves nothing behind."""
+    """The whole of it, and what was seen in it; whatever breaks off leaves nothing behind. Where
+    the look costs more than the writing, it is `computing`."""
+    lane = threads.cpu if computing else threads.io
     draft = await threads.io(blobs.draft)
     intake = Intake(draft, look)
     try:
         async for gathered in _gathered(pieces):
-            await threads.io(intake.write, gathered)
+            await lane(intake.write, gathered)
         return await threads.io(intake.keep)
     finally:
         # Whoever gave up must not leave a file behind.

@@ -9,11 +9,12 @@ from rookery.web.api.v1.events import EventEndpoints
 from rookery.web.api.v1.evidence import EvidenceEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
+from rookery.web.api.v1.nets import NetEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
 from rookery.web.api.v1.teams import TeamEndpoints
 from rookery.web.api.v1.uploads import UploadEndpoints
 from rookery.web.api.v1.users import UserEndpoints
-from rookery.web.paths import BINARIES_PATH, BOOKS_PATH, SIGN_UP_PATH
+from rookery.web.paths import BINARIES_PATH, BOOKS_PATH, NETS_PATH, SIGN_UP_PATH
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
@@ -28,7 +29,7 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
     found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
     evidence, users = EvidenceEndpoints(desk), UserEndpoints(desk)
     engines, teams = EngineEndpoints(desk), TeamEndpoints(desk)
-    uploads, books = UploadEndpoints(desk), BookEndpoints(desk)
+    uploads, books, nets = UploadEndpoints(desk), BookEndpoints(desk), NetEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", found.create, methods=["POST"]),
         Route(f"{ROOT}/runs", found.listing, methods=["GET"]),
@@ -67,5 +68,7 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(BOOK, books.one, methods=["GET"]),
         Route(BOOK, books.put, methods=["PUT"]),
         Route(BOOK, books.remove, methods=["DELETE"]),
+        Route(NETS_PATH, nets.listing, methods=["GET"]),
+        Route(NETS_PATH, nets.give, methods=["POST"]),
         Route(BINARIES_PATH, uploads.binary, methods=["POST"]),
     ]

@@ -64,7 +64,19 @@ class Submissions:
             book=book,
             speed_of=desk.speeds.median,
         )
-        return await self._aside(large, self._made, args, owner, around)
+        made = await self._aside(large, self._made, args, owner, around)
+        return MadeRun(made.run, (*made.warnings, *await self._missing_nets(args)))
+
+    async def _missing_nets(self, args: SubmittedArgs) -> list[str]:
+        """Workers will look for them here, in vain."""
+        desk, names = self._desk, dict.fromkeys((*args.new_nets, *args.base_nets))
+        if desk.nets_elsewhere:
+            return []
+        return [
+            f"nets: {name} is not kept here"
+            for name in names
+            if await desk.nets.by_name(name) is None
+        ]
 
     async def _claim(self, run: Run) -> None:
         """The submitter's own programs become the engine's, and with that as private as it is."""

@@ -1,0 +1,34 @@
+"""Takes nets in through the API; the same net is kept once, whoever sends it."""
+
+from collections.abc import AsyncIterator
+
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.service.blobs import Blobs
+from rookery.service.nets import Net, NetExists, Nets
+from rookery.service.sources.net_reading import NetReading
+from rookery.service.sources.uploads import received
+
+
+class NetIntake:
+    """One per app."""
+
+    def __init__(self, nets: Nets, blobs: Blobs, threads: Threads, clock: Clock) -> None:
+        self._nets = nets
+        self._blobs = blobs
+        self._threads = threads
+        self._clock = clock
+
+    async def take(
+        self, pieces: AsyncIterator[bytes], file_name: str, user: str
+    ) -> tuple[Net, bool]:
+        """The net that is kept, and whether it is new; raises NetRefused."""
+        reading = NetReading(file_name)
+        found, text = await received(pieces, self._blobs, self._threads, reading, computing=True)
+        new = Net(text.name, found.blob, text.packed, user, self._clock.now())
+        try:
+            await self._nets.add(new)
+        except NetExists:
+            await self._threads.io(self._blobs.remove, new.blob)
+            return await self._nets.by_name(new.name) or new, False
+        return new, True

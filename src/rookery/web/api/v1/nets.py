@@ -1,0 +1,71 @@
+"""Nets: listed, and given by programs."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.core.events import Action, Event
+from rookery.protocol import v1
+from rookery.service.nets import Net, NetRefused
+from rookery.service.sources.net_intake import NetIntake
+from rookery.service.tokens import Scope
+from rookery.web.api.desk import ApiDesk, refusals
+from rookery.web.api.v1 import queries
+from rookery.web.api.v1.callers import bearer_of, viewer_of
+from rookery.web.bodies import json_answer, pieces
+from rookery.web.faults import BadRequest
+from rookery.web.openapi import Operation, described
+
+
+class NetEndpoints:
+    """Those of a private engine are seen by its team alone."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+        self._intake = NetIntake(desk.nets, desk.net_files, desk.threads, desk.clock)
+
+    @described(Operation("All nets, newest first", {200: v1.NetList}))
+    @runs(Domain.LOOP, "awaits one query")
+    async def listing(self, request: Request) -> Response:
+        desk = self._desk
+        viewer = await viewer_of(request, desk.bearers)
+        nets = await desk.nets.everything()
+        seen = (_entry(net) for net in nets if desk.holdings.sees(viewer, net.name))
+        return json_answer(v1.NetList(nets=tuple(seen)))
+
+    @described(
+        Operation(
+            "Give a net",
+            {201: v1.NetEntry},
+            raw_body=True,
+            query={"name": v1.Name, "engine": v1.Name},
+            bearer=True,
+        )
+    )
+    @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
+    async def give(self, request: Request) -> Response:
+        desk = self._desk
+        user = (await bearer_of(request, desk.bearers, Scope.SUBMIT)).user.name
+        with refusals():
+            name = queries.name_in(request.query_params, "name")
+            engine = queries.name_in(request.query_params, "engine")
+            desk.holdings.check(user, engine)
+        try:
+            net, is_new = await self._intake.take(pieces(request.receive), name, user)
+        except NetRefused as refused:
+            raise BadRequest(str(refused)) from None
+        if is_new:
+            await desk.holdings.add(net.name, engine)
+            event = Event(Action.UPLOAD_NN, desk.clock.now(), user, "", "", nn=net.name)
+            await desk.accounts.audit.write(event)
+        return json_answer(_entry(net), 201)
+
+
+def _entry(net: Net) -> v1.NetEntry:
+    return v1.NetEntry(
+        name=net.name,
+        size=net.size,
+        user=net.user,
+        created=net.created,
+        downloads=net.downloads,
+    )

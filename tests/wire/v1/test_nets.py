@@ -1,0 +1,77 @@
+"""Nets that programs give: packed as they come, named by their hash, kept once."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.unit.service.submission.samples import body
+from tests.wire.apis import Api, open_api
+
+pytestmark = pytest.mark.anyio
+
+WEIGHTS = bytes(range(256)) * 10_000
+HASH = hashlib.sha256(WEIGHTS).hexdigest()
+NAME = f"nn-{HASH[:12]}.nnue"
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Api]:
+    async with open_api(files=tmp_path) as opened:
+        yield opened
+
+
+async def give(api: Api, name: str = NAME, content: bytes = WEIGHTS) -> httpx.Response:
+    headers = dict(await api.headers(OLGA))
+    path = f"/api/v1/nets?name={name}"
+    return await api.visitor.post(path, content=content, headers=headers)
+
+
+async def test_a_net_comes_back_as_it_was_given(api: Api) -> None:
+    given = await give(api)
+    assert (given.status_code, given.json()["name"]) == (201, NAME)
+    fetched = await api.get(f"/api/nn/{NAME}")
+    assert fetched.headers["content-encoding"] == "gzip"
+    assert fetched.content == WEIGHTS
+    assert int(fetched.headers["content-length"]) == given.json()["size"] < len(WEIGHTS)
+
+
+async def test_a_net_of_any_name_goes_by_its_hash(api: Api) -> None:
+    assert (await give(api, "my-net.bin")).json()["name"] == f"{HASH}.bin"
+
+
+async def test_the_same_net_is_kept_once(api: Api, tmp_path: Path) -> None:
+    first, second = await give(api), await give(api)
+    assert first.json() == second.json()
+    files = await api.desk.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
+    assert len(files) == 1
+
+
+@pytest.mark.parametrize(("name", "content"), [("nn-000000000000.nnue", WEIGHTS), (NAME, b"")])
+async def test_what_is_not_what_its_name_tells_is_refused(
+    api: Api, name: str, content: bytes
+) -> None:
+    assert (await give(api, name, content)).status_code == 400
+    assert (await api.get("/api/v1/nets")).json() == {"nets": []}
+
+
+async def test_nets_are_listed_but_for_those_of_others(api: Api) -> None:
+    await api.post("/api/v1/teams", OLGA, {"name": "owls"})
+    strix = {"name": "Strix", "team": "owls", "private": True}
+    headers = dict(await api.headers(OLGA))
+    await api.visitor.put("/api/v1/engines/Strix", json=strix, headers=headers)
+    assert (await give(api, f"{NAME}&engine=Strix")).status_code == 201
+    for user, seen in ((None, 0), (SVEN, 0), (OLGA, 1)):
+        assert len((await api.get("/api/v1/nets", user)).json()["nets"]) == seen
+
+
+async def test_a_run_whose_net_is_not_here_is_warned_about(api: Api) -> None:
+    warning = f"nets: {NAME} is not kept here"
+    made = await api.post("/api/v1/runs", BORIS, body(new_nets=[NAME]))
+    assert warning in made.json()["warnings"]
+    await give(api)
+    made = await api.post("/api/v1/runs", BORIS, body(new_nets=[NAME]))
+    assert warning not in made.json()["warnings"]
