@@ -57,6 +57,9 @@ def openbench(folder: Path) -> Repository:
 STOCKFISH_MAKEFILE = """\
 EXE = stockfish
 NET = {net}
+ifeq ($(ARCH),native)
+override ARCH := x86-64
+endif
 profile-build: net
 \t$(COMPCXX) -x c++ -fpermissive -w -O1 -DARCH_$(subst -,_,$(ARCH)) \
 \t\t-DEVALFILE='"$(NET)"' -o $(EXE) tiny.c

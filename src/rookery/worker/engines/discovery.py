@@ -40,7 +40,7 @@ def discover(tree: Path) -> tuple[Found, ...]:
 
 def _by_make(tree: Path) -> Iterator[Found]:
     for folder in _folders(tree):
-        text = _makefile(folder)
+        text = makefile(folder)
         if "profile-build" in text and _ARCH.search(text):
             yield _stockfish(tree, folder)
         elif _EXE.search(text):
@@ -56,7 +56,8 @@ def _folders(tree: Path) -> Iterator[Path]:
             yield folder
 
 
-def _makefile(folder: Path) -> str:
+def makefile(folder: Path) -> str:
+    """The text of a folder's Makefile; nothing where there is none."""
     for name in MAKEFILES:
         path = folder / name
         if path.is_file() and path.stat().st_size < LARGEST_MAKEFILE:

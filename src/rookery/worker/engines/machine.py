@@ -1,11 +1,10 @@
 """What makes this machine's programs its own: system, processor and name."""
 
-import os
 import platform
 from dataclasses import dataclass
-from pathlib import Path
 
-CPU_INFO = Path("/proc/cpuinfo")
+from rookery.worker.system.architecture import X86_64, architecture
+from rookery.worker.system.here import ThisSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +19,23 @@ class Identity:
 
 def identity() -> Identity:
     """Reads files, so that it belongs into a thread."""
-    system = f"{platform.system()} {'-'.join(platform.libc_ver())}"
-    return Identity(system, platform.machine(), _flags(), platform.node())
-
-
-def _flags(cpu_info: Path = CPU_INFO) -> str:
-    try:
-        lines = cpu_info.read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    words = ("flags", "Features", "model name", "CPU part")
-    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(words)))
+    here = ThisSystem()
+    cpu = here.cpu()
+    system = f"{here.name} {'-'.join(platform.libc_ver())}"
+    return Identity(system, cpu.machine, f"{cpu.name} {sorted(cpu.flags)}", here.host_id())
 
 
 def memory_mib() -> int:
-    """All of the machine's; 0 where nobody tells."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    except (AttributeError, ValueError, OSError):
-        return 0
+    """What the machine or its container has."""
+    return ThisSystem().memory_mib()
+
+
+def best_architecture(makefile: str) -> str:
+    """The best of those that a Makefile in Stockfish's way knows, where it can't tell itself."""
+    here = ThisSystem()
+    cpu = here.cpu()
+    best = architecture(cpu, here.name)
+    if best in makefile:
+        return best
+    fitting = (name for name, needed in X86_64 if needed <= cpu.flags and name in makefile)
+    return next(fitting, best)

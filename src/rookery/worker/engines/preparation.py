@@ -1,17 +1,22 @@
 """Lays a source and its nets out for a build."""
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.discovery import makefile
 from rookery.worker.engines.git import Fetched
+from rookery.worker.engines.machine import best_architecture
 from rookery.worker.engines.nets import Net, by_name
 from rookery.worker.engines.recipes import Circumstances, folder_of
 from rookery.worker.engines.sandbox.enclosure import Account
 from rookery.worker.engines.toolchain import Tool
 from rookery.worker.match.cores import usable_processors
+
+_FINDS_OUT = re.compile(r"ARCH\)\s*,\s*native\b")
 
 
 def prepare(
@@ -40,9 +45,16 @@ def prepare(
         compiler,
         named,
         usable_processors(),
+        _architecture(folder) if record.recipe.kind == "stockfish" else "native",
         has_cargo=(folder / "Cargo.toml").is_file(),
         is_locked=(folder / "Cargo.lock").is_file(),
     )
+
+
+def _architecture(folder: Path) -> str:
+    """Makefiles of some years ago do not find out themselves what the machine is."""
+    text = makefile(folder)
+    return "native" if _FINDS_OUT.search(text) else best_architecture(text)
 
 
 def _embed(nets: Sequence[Net], folder: Path) -> None:

@@ -21,6 +21,8 @@ class Circumstances:
     nets: tuple[tuple[str, Path], ...] = ()
     """By build variable."""
     jobs: int = 1
+    arch: str = "native"
+    """In the words of Stockfish's Makefile."""
     has_cargo: bool = False
     """Whether the folder is a package of Rust."""
     is_locked: bool = False
@@ -88,7 +90,7 @@ def _make(recipe: RecipeRecord, found: Circumstances) -> Plan:
 def _stockfish(recipe: RecipeRecord, found: Circumstances) -> Plan:
     folder = folder_of(recipe, found.tree)
     program = recipe.output or "stockfish"
-    settings = {"ARCH": "native", "EXE": program, **recipe.variables}
+    settings = {"ARCH": found.arch, "EXE": program, **recipe.variables}
     if found.compiler:
         settings.setdefault("COMP", "clang" if "clang" in found.compiler.name else "gcc")
         settings.setdefault("COMPCXX", found.compiler.path)

@@ -1,0 +1,12 @@
+"""The machine as programs see it."""
+
+from rookery.worker.engines.machine import best_architecture, identity
+
+
+def test_a_machine_knows_itself_again() -> None:
+    assert identity() == identity()
+
+
+def test_an_old_makefile_gets_an_architecture_that_it_knows() -> None:
+    known = "x86-64 armv8 ppc-64 riscv64 loongarch64 apple-silicon armv7 x86-32 e2k"
+    assert best_architecture(known) in known.split()
