@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.leftovers import processes_with
 from tests.served import LIMIT_SECONDS, Served, served
 
 
@@ -22,19 +23,6 @@ def until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def processes_with(word: str) -> list[str]:
-    """The command lines that name it."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if word in line:
-            found.append(line)
-    return found
 
 
 def worker_of(data: Path) -> bool:

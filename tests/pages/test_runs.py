@@ -42,13 +42,14 @@ def play(tab: Tab) -> None:
 
 def test_numbers_move_and_nothing_else_does(tab: Tab, scene: Server) -> None:
     tab.open(scene.address + RUN)
-    tab.ask("document.querySelector('summary').click();document.getElementById('priority').focus()")
+    tab.ask("document.getElementById('priority').closest('details').open = true")
+    tab.ask("document.getElementById('priority').focus()")
     tab.ask("window.same = document.querySelector('.wide-bar'); window.scrollTo(0, 120)")
     before = tab.ask(GAMES)
     play(tab)
     tab.until(f"{GAMES} > {before}")
     assert tab.ask("document.activeElement.id") == "priority"
-    assert tab.ask("document.querySelector('details').open")
+    assert tab.ask("document.querySelector('details[open]') !== null")
     assert tab.ask("window.same === document.querySelector('.wide-bar')")
     assert tab.ask("window.scrollY") == 120
     assert tab.complaints() == []
@@ -81,6 +82,17 @@ def test_one_click_approves(tab: Tab, scene: Server) -> None:
     tab.click(f"#waiting #{name} button")
     tab.until("document.querySelector('.note')?.textContent.includes('is approved')")
     assert tab.ask(f"document.querySelector('#playing #{name}') !== null")
+
+
+def test_a_run_is_stopped_after_a_second_thought_and_the_page_tells_all_of_its_end(
+    tab: Tab, scene: Server
+) -> None:
+    tab.open(f"{scene.address}/runs/{run_id('history-bonus')}")
+    tab.click(".moves summary")
+    tab.click(".moves details[open] button")
+    tab.until("document.querySelector('.note')?.textContent.includes('is stopped')")
+    assert "stopped" in tab.ask("document.querySelector('.big').textContent")
+    assert "stopped" in tab.ask("document.querySelector('.happenings').textContent")
 
 
 def test_a_run_is_reached_by_keyboard_alone(tab: Tab, scene: Server) -> None:

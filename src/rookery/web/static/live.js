@@ -64,6 +64,8 @@ async function fetchPart() {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body;
       const part = place.cloneNode(false);
       part.append(...fresh.childNodes);
+      // The rest of the page tells of the end too.
+      if (part.querySelector("[data-over]") && !place.querySelector("[data-over]")) location.reload();
       become(place, part);
     }
   } catch {
