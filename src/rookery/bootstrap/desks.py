@@ -95,7 +95,7 @@ def make_desks(
     fleet = Fleet(store, clock, basis.log, policy=policy, aside=threads.cpu)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
     teams = Teams(kept.teams, kept.users, clock)
-    engines = Engines(kept.engines, teams, clock, fleet.active)
+    engines = Engines(kept.engines, teams, clock, fleet.active, fleet.engine_shares)
     privacy = Privacy(engines, teams)
     holdings = Holdings(kept.holdings, engines, privacy)
     bearers = Bearers(kept.tokens, kept.users, clock)

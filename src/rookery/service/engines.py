@@ -61,9 +61,18 @@ ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
 class Engines:
     """One per process; the event loop alone writes here."""
 
-    def __init__(self, rows: EngineRows, teams: Teams, clock: Clock, active: ActiveRuns) -> None:
+    def __init__(
+        self,
+        rows: EngineRows,
+        teams: Teams,
+        clock: Clock,
+        active: ActiveRuns,
+        shares: dict[str, float] | None = None,
+    ) -> None:
+        """`shares` is kept up to date for the scheduler, which looks into it."""
         self._rows = rows
         self._teams = teams
+        self._shares = {} if shares is None else shares
         self._clock = clock
         self._active = active
         self._one_at_a_time = asyncio.Lock()
@@ -157,6 +166,8 @@ class Engines:
         self._known = {each.name: each for each in (*known_engines.BUILT_IN, *present)}
         self.catalogue = known_engines.catalogue_of(self._known.values())
         ever = ({each.name: each for each in gone} | self._known).values()
+        self._shares.clear()
+        self._shares |= {each.name: each.share for each in ever}
         self.private = {each.name: each.team for each in ever if each.private}
         self._told = {
             each.name: replace(each, presets=())

@@ -102,3 +102,15 @@ async def test_an_engine_of_unknown_speed_is_not_scaled_until_a_worker_has_told_
     await worker.update(pairs(even=15), rookery=played)
     second = await api.fleet.known_run(await api.submitted(BORIS, **tiny))
     assert (second.plan.rules.scaled, second.reference_nps) == (True, 10_000)
+
+
+async def test_the_engine_with_the_larger_share_is_played_more(api: Api) -> None:
+    for name, share in (("Small", 1), ("Large", 3)):
+        await put(api, {"name": name, "share": share})
+        await api.submitted(BORIS, new_engine=name, base_engine=name)
+    given = [
+        (await api.granted(replace(make_machine(f"m{number}"), abilities=ROOKERY))).run
+        for number in range(4)
+    ]
+    engines = [(await api.fleet.known_run(run_id)).plan.engine for run_id in given]
+    assert engines.count("Large") == 3

@@ -50,7 +50,7 @@ class RunIndex:
         self._shelves: dict[tuple[int, str, Demands], Shelf] = {}
         self._views: dict[Profile, _View] = {}
         self._cores: dict[str, int] = {}
-        self._loads = EngineLoads(self._cores, engine_shares or {})
+        self._loads = EngineLoads(self._cores, {} if engine_shares is None else engine_shares)
 
     def put(self, run: Run) -> None:
         """Note a run as it is now; the first time, or after any change."""

@@ -68,6 +68,8 @@ class Primary:
         self._store = store
         self._log = log
         self._policy = policy
+        self.engine_shares: dict[str, float] = {}
+        """How much of the fleet engines are entitled to; looked at anew for each machine."""
         self._tenure: Tenure | None = None
         self._on_open: list[Opened] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -197,7 +199,7 @@ class Primary:
 
     async def _begun(self) -> Tenure:
         commits = await self._store.take()
-        tenure = Tenure(WorkingSet(), commits, self._policy)
+        tenure = Tenure(WorkingSet(self.engine_shares), commits, self._policy)
         await self._fill(tenure, await self._store.reads.snapshot())
         for act in self._on_open:
             act(tenure)
