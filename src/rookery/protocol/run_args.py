@@ -74,6 +74,8 @@ class SprtTask(Struct, frozen=True, gc=False, kw_only=True):
     elo_model: Word | UnsetType = UNSET
     state: Word | UnsetType = UNSET
     llr: float | UnsetType = UNSET
+    lower_bound: float | UnsetType = UNSET
+    upper_bound: float | UnsetType = UNSET
 
 
 class SpsaMark(Struct, frozen=True, gc=False):
@@ -110,3 +112,7 @@ class TaskArgs(HouseArgs, frozen=True, gc=False, kw_only=True):
     info: Paragraph | UnsetType = UNSET
     msg_new: Paragraph | UnsetType = UNSET
     msg_base: Paragraph | UnsetType = UNSET
+    auto_purge: bool | UnsetType = UNSET
+    throughput: float | UnsetType = UNSET
+    itp: float | UnsetType = UNSET
+    priority: float | UnsetType = UNSET

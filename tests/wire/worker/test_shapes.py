@@ -22,10 +22,10 @@ SPRT_ARGS = {
     "new_tc": str, "book": str, "book_depth": str, "threads": int, "resolved_base": str,
     "resolved_new": str, "msg_base": str, "msg_new": str, "base_options": str, "new_options": str,
     "info": str, "base_signature": str, "new_signature": str, "username": str, "tests_repo": str,
-    "adjudication": bool,
+    "adjudication": bool, "auto_purge": bool, "throughput": int, "itp": float, "priority": int,
     "sprt": {
         "alpha": float, "beta": float, "elo0": float, "elo1": float, "elo_model": str,
-        "state": str, "llr": float, "batch_size": int,
+        "state": str, "llr": float, "batch_size": int, "lower_bound": float, "upper_bound": float,
     },
 }  # fmt: skip
 GRANT = {

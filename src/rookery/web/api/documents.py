@@ -84,7 +84,9 @@ def _for_people(run: Run) -> Mapping[str, Any]:
     }
 
 
-_SHARED = frozenset(ArgsDocument.__struct_fields__) - {"sprt", "spsa"}
+_SHARED = frozenset(ArgsDocument.__struct_fields__) - {
+    "auto_purge", "throughput", "itp", "priority", "sprt", "spsa",
+}  # fmt: skip
 
 
 def _sprt(run: Run) -> SprtDocument | UnsetType:

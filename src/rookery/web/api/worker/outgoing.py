@@ -183,6 +183,10 @@ def _official(run: Run) -> TaskArgs:
         spsa=SpsaMark() if isinstance(run.kind, SpsaTuning) else UNSET,
         username=plan.owner,
         info=plan.info,
+        auto_purge=plan.auto_purge,
+        throughput=plan.throughput,
+        itp=finite(run.share),
+        priority=plan.priority,
     )
 
 
@@ -228,6 +232,8 @@ def _sprt(run: Run) -> SprtTask | UnsetType:
         elo_model=spec.model.value,
         state=kind.state.verdict.value,
         llr=finite(kind.state.llr),
+        lower_bound=spec.lower,
+        upper_bound=spec.upper,
     )
 
 

@@ -1,0 +1,118 @@
+"""Conversations of an official worker, said again: each answer has the same keys and types and
+tells the same decision.
+
+The exchanges beside this file were written from the contract; where a file of recorded ones is
+named (see `tests.workers.official`), those are said again as well.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rookery.core.run import Run
+from rookery.protocol.submission import SUBMISSION
+from rookery.service.passwords import Passwords
+from rookery.service.submission import Surroundings, created
+from tests.desks import KEY
+from tests.unit.core.makers import BOSS
+from tests.unit.service.people import OLGA
+from tests.wire.worker.office import Office, Worker, understood
+from tests.workers.official import call_of, exchanges
+
+pytestmark = pytest.mark.anyio
+
+OWN = Path(__file__).with_name("trace.jsonl")
+NOT_FOR_WORKERS = {"overshoot"}
+"""How a test stands no worker reads, and the values of a tune come with request_spsa; upstream
+sends both all the same (contract 4.2)."""
+OF_OURS = {"rookery"}
+KEPT = {
+    "sprt": ("elo0", "elo1", "alpha", "beta", "batch_size"),
+    "spsa": ("raw_params", "A", "alpha", "gamma"),
+}
+Exchange = dict[str, Any]
+
+
+def conversations() -> dict[str, list[Exchange]]:
+    found: dict[str, list[Exchange]] = {}
+    own = [json.loads(line) for line in OWN.read_text().splitlines()]
+    for one in (*own, *exchanges()):
+        if one["method"] == "POST":
+            found.setdefault(one["scenario"], []).append(one)
+    return found
+
+
+SAID = conversations()
+
+
+def run_of(said: list[Exchange], office: Office) -> Run:
+    """The run that the conversation is about, made anew; it is somebody else's."""
+    grant = next(one for one in said if "run" in one["response"])
+    args = dict(grant["response"]["run"]["args"])
+    for name, kept in KEPT.items():
+        if name in args:
+            args[name] = {key: args[name][key] for key in kept}
+    for name in ("base_nets", "new_nets", "itp", "username"):
+        del args[name]
+    submitted = SUBMISSION.read(json.dumps(args).encode())
+    return created(submitted, "owner", Surroundings(), now=office.clock.now(), chance=bytes)
+
+
+async def let_in(office: Office, body: Exchange) -> None:
+    """The worker's user, with the password it shows."""
+    house, name = office.site.house, body["worker_info"]["username"]
+    hashed = await Passwords(house.threads, house.clock, KEY).hash(body["password"])
+    await house.users.add(replace(OLGA, name=name, password_hash=hashed))
+
+
+class Speaker:
+    """Says what was said, with the names that things have here."""
+
+    def __init__(self, office: Office, run: Run) -> None:
+        self._worker = Worker(office.site.browser, {})
+        self._run = run
+        self._signature = 0
+
+    async def say(self, exchange: Exchange) -> tuple[int, Exchange]:
+        body = dict(exchange["request"])
+        if "run_id" in body:
+            body["run_id"] = self._run.id
+        if "spsa" in body:
+            body["spsa"] = body["spsa"] | {"sig": self._signature}
+        answer = await self._worker.send(call_of(exchange), body)
+        said = understood(answer)
+        self._signature = said.get("sig", self._signature)
+        return answer.status_code, said
+
+
+def shape(value: Any) -> Any:
+    """Keys and types; numbers are numbers, and lists of names are lists."""
+    if isinstance(value, dict):
+        return {
+            key: {} if key == "spsa" else shape(part)
+            for key, part in value.items()
+            if key not in NOT_FOR_WORKERS | OF_OURS
+        }
+    if isinstance(value, list):
+        return [shape(value[0])] if value and isinstance(value[0], dict) else list
+    return float if type(value) is int else type(value)
+
+
+@pytest.mark.parametrize("said", SAID.values(), ids=SAID.keys())
+async def test_a_conversation_goes_the_same_way(office: Office, said: list[Exchange]) -> None:
+    await let_in(office, said[0]["request"])
+    if any(one["status"] == 200 and call_of(one) == "stop_run" for one in said):
+        office.back.standing.trusted.add(said[0]["request"]["worker_info"]["username"])
+    run = run_of(said, office)
+    await office.back.desk.fleet.submit(run, approver=BOSS.name)
+    speaker = Speaker(office, run)
+    for exchange in said:
+        status, answer = await speaker.say(exchange)
+        expected = exchange["response"]
+        assert status == exchange["status"], answer
+        assert shape(answer) == shape(expected), exchange
+        assert answer.get("task_alive") == expected.get("task_alive"), exchange
+        office.clock.move(seconds=1)
