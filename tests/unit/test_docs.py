@@ -7,6 +7,8 @@ from rookery.settings import SETTINGS, variable
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")]
+TEST = re.compile(r"def (test_\w+)")
+NAMED = re.compile(r"`(test_\w+)`")
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 
 
@@ -23,6 +25,14 @@ def test_every_link_leads_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert lost == []
+
+
+def test_every_test_that_the_protocol_page_names_exists() -> None:
+    texts = [path.read_text() for path in (PROJECT / "tests").rglob("test_*.py")]
+    there = {name for text in texts for name in TEST.findall(text)}
+    named = NAMED.findall((PROJECT / "docs" / "protocol.md").read_text())
+    assert [name for name in named if name not in there] == []
+    assert len(named) > 50
 
 
 def test_the_readme_stays_short() -> None:

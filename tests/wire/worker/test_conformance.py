@@ -1,9 +1,21 @@
 """The conformance checklist of the contract (section 20), as far as it is about these endpoints."""
 
+from contextlib import ExitStack
+from dataclasses import replace
+
 import pytest
 
+from rookery.service.fleet.chores import Chores
+from tests.desks import make_back
 from tests.unit.core.makers import BOSS, pairs, run_id, sprt, spsa
-from tests.wire.worker.office import GAMES, PATHS, Office, is_retryable, understood
+from tests.wire.worker.office import (
+    GAMES,
+    PATHS,
+    Office,
+    is_retryable,
+    open_office,
+    understood,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -249,3 +261,46 @@ async def test_games_with_a_strange_signature_count_but_move_nothing(office: Off
     stored = office.stored()
     assert stored.tally.results == pairs(ww=1)
     assert getattr(stored.kind, "tune").thetas == (100.0,)  # noqa: B009 - of a tune alone
+
+
+# 6 and 13: silence, and a restart of the server
+
+
+async def test_a_silent_workers_games_count_and_the_rest_is_played_by_others(
+    office: Office,
+) -> None:
+    await office.submit()
+    silent = office.worker()
+    first = await silent.request_task()
+    await silent.update(pairs(even=2))
+    office.clock.move(seconds=361)
+    await Chores(office.back.desk.fleet).bury_the_dead()
+    stored = office.stored()
+    assert (stored.tally.workers, stored.tally.committed, stored.tally.results.games) == (0, 4, 4)
+    late = await silent.update(pairs(even=4))
+    assert (late["task_alive"], "error" in late) == (False, False)
+    next_one = await office.worker(key="99999999").request_task()
+    assert next_one["run"]["my_task"]["start"] == first["run"]["my_task"]["num_games"]
+
+
+async def test_running_tasks_are_recognised_after_a_restart(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    back = make_back(users=office.site.house.users, clock=office.clock, store=office.back.store)
+    async with open_office(back) as again:
+        same = replace(worker, browser=again.site.browser)
+        assert (await same.beat())["task_alive"]
+        assert (await same.update(pairs(even=2)))["task_alive"]
+    assert office.stored().tally.results == pairs(even=2)
+
+
+# Pitfall 34: nobody waits in a queue for a task
+
+
+async def test_a_full_gate_is_told_at_once(office: Office) -> None:
+    with ExitStack() as inside:
+        for _ in range(office.back.desk.gate.stats().size):
+            inside.enter_context(office.back.desk.gate.enter())
+        answer = await office.worker().request_task()
+    assert (answer["task_waiting"], "busy" in answer["info"]) == (False, True)
