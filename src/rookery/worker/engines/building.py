@@ -1,17 +1,18 @@
 """Carries out a build's plan in a scratch folder, and finds the program it made."""
 
-import asyncio
 import os
 import shlex
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
 from rookery.boundary.offload import Threads
 from rookery.worker.engines import sessions
-from rookery.worker.engines.cache import size_of
+from rookery.worker.engines.cache import MOST_SCRATCH, excess_of
+from rookery.worker.engines.confinement import is_plain_file, is_within
+from rookery.worker.engines.guard import Excess, guarded
 from rookery.worker.engines.order import BuildFailed, Whose
 from rookery.worker.engines.output import Output, tells_of_full_disk
 from rookery.worker.engines.programs import Program, TooLong, ending, run
@@ -20,8 +21,6 @@ from rookery.worker.engines.sandbox.sandbox import Sandbox
 
 SECONDS = 1800.0
 MARK = "ROOKERY_BUILD"
-MOST_SCRATCH = 20 * 2**30
-WATCH_SECONDS = 2.0
 _NO_NETWORK = ("Could not resolve host", "Temporary failure in name resolution")
 _ENDED = "rookery: ended, because "
 _NOT_PROGRAMS = (".sh", ".py", ".so", ".a", ".o", ".d", ".dylib", ".dll")
@@ -49,23 +48,14 @@ class Site:
         return self.scratch / "tree"
 
 
-def most_scratch(scratch: Path) -> int:
-    """What a build may write: never more than half of what is free, for others' sake."""
-    return min(MOST_SCRATCH, shutil.disk_usage(scratch).free // 2)
-
-
-class _Excess(Exception):
-    """it takes more than a build may"""
-
-
 async def build(plan: Plan, site: Site, name: str, output: Output) -> Path:
     """The program; raises BuildFailed with the whole log."""
     deadline = monotonic() + site.seconds
     for step in plan.steps:
         await _carry_out(step, site, name, output, deadline - monotonic())
-    program = await site.threads.io(_found, plan)
+    program = await site.threads.io(_found, plan, site.tree)
     if program is None:
-        wanted = ", ".join(str(path.relative_to(site.tree)) for path in plan.programs[:1])
+        wanted = ", ".join(str(path).removeprefix(f"{site.tree}/") for path in plan.programs[:1])
         sentence = f"{name} was built, but there is no program {wanted}".rstrip()
         raise BuildFailed(f"{sentence}.", output.text, "run")
     return program
@@ -89,7 +79,7 @@ async def _carry_out(step: Step, site: Site, name: str, output: Output, seconds:
     except TooLong:
         sentence = f"{name} could not be built within {site.seconds:.0f} s."
         raise BuildFailed(sentence, output.text, "run") from None
-    except _Excess as excess:
+    except Excess as excess:
         sentence = f"{name} could not be built: it took {excess}."
         raise BuildFailed(sentence, output.text, "run") from None
     if code:
@@ -99,22 +89,17 @@ async def _carry_out(step: Step, site: Site, name: str, output: Output, seconds:
 async def _watched(program: Program, site: Site, output: Output) -> int:
     """What a limit of the kernel does not cover is looked at from time to time."""
     started: list[int] = []
-    running = asyncio.create_task(run(program, output, started.append))
+    running = run(program, output, started.append)
     try:
-        while not (await asyncio.wait((running,), timeout=WATCH_SECONDS))[0]:
-            if why := await site.threads.io(_excess, site, started):
-                raise _Excess(why)
-        return running.result()
+        return await guarded(running, partial(_excess, site, started), site.threads)
     finally:
-        running.cancel()
-        await asyncio.wait((running,))
         if not site.sandbox.available:
             await site.threads.io(_end_all, started, site.mark)
 
 
 def _excess(site: Site, started: list[int]) -> str:
-    if size_of(site.scratch) > site.most_bytes:
-        return f"more than {site.most_bytes / 2**30:.1f} GiB of disk"
+    if too_large := excess_of(site.scratch, site.most_bytes):
+        return too_large
     if site.sandbox.available:
         return ""
     running = sum(len(sessions.members(session, site.mark)) for session in started)
@@ -143,20 +128,23 @@ def _reason(step: Step, code: int, log: str) -> tuple[str, Whose]:
     return f"{step.command[0]} ended with {ending(code)}", "run"
 
 
-def _found(plan: Plan) -> Path | None:
+def _found(plan: Plan, tree: Path) -> Path | None:
     """The named program, or the only one in the folders where builds leave theirs."""
     for path in plan.programs:
-        if path.is_file() and not path.is_symlink():
+        if is_plain_file(path, tree):
             return path
     for folder in plan.search:
-        programs = tuple(_programs(folder))
+        programs = tuple(_programs(folder, tree))
         if len(programs) == 1:
             return programs[0]
     return None
 
 
-def _programs(folder: Path) -> Iterable[Path]:
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        plain = path.is_file() and not path.is_symlink()
-        if plain and path.suffix not in _NOT_PROGRAMS and os.access(path, os.X_OK):
+def _programs(folder: Path, tree: Path) -> Iterable[Path]:
+    for path in sorted(folder.iterdir()) if folder.is_dir() and is_within(folder, tree) else ():
+        if (
+            is_plain_file(path, tree)
+            and path.suffix not in _NOT_PROGRAMS
+            and os.access(path, os.X_OK)
+        ):
             yield path

@@ -16,6 +16,7 @@ from rookery.boundary.offload import Threads
 from rookery.worker.engines.locks import lock
 
 MOST_BYTES = 20 * 2**30
+MOST_SCRATCH = 20 * 2**30
 IN_USE_SECONDS = 12 * 3600.0
 """What was wanted so recently may belong to a task that is being played."""
 
@@ -116,6 +117,17 @@ def size_of(path: Path) -> int:
             with contextlib.suppress(OSError):
                 total += Path(folder, name).lstat().st_size
     return total
+
+
+def most_scratch(scratch: Path) -> int:
+    """What may be written there: never more than half of what is free, for others' sake."""
+    return min(MOST_SCRATCH, shutil.disk_usage(scratch).free // 2)
+
+
+def excess_of(scratch: Path, most_bytes: int) -> str:
+    """In words, when there is more than that."""
+    too_large = size_of(scratch) > most_bytes
+    return f"more than {most_bytes / 2**30:.1f} GiB of disk" if too_large else ""
 
 
 def remove(path: Path) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.protocol.engine_record import BenchRecord, EngineRecord, NetRecord, RecipeRecord
+from rookery.worker.engines.confinement import text_of
 from rookery.worker.engines.recipes import folder_of
 
 MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
-LARGEST_MAKEFILE = 2**20
 USUAL_BENCH, NO_NETS = BenchRecord(), NetRecord()
 STOCKFISH_BENCH = BenchRecord(
     command="bench 16 1 13 default depth", pattern=r"Nodes searched\s*:\s*(\d+)"
@@ -40,7 +40,7 @@ def discover(tree: Path) -> tuple[Found, ...]:
 
 def _by_make(tree: Path) -> Iterator[Found]:
     for folder in _folders(tree):
-        text = makefile(folder)
+        text = makefile(folder, tree)
         if "profile-build" in text and _ARCH.search(text):
             yield _stockfish(tree, folder)
         elif _EXE.search(text):
@@ -56,17 +56,13 @@ def _folders(tree: Path) -> Iterator[Path]:
             yield folder
 
 
-def makefile(folder: Path) -> str:
+def makefile(folder: Path, tree: Path) -> str:
     """The text of a folder's Makefile; nothing where there is none."""
-    for name in MAKEFILES:
-        path = folder / name
-        if path.is_file() and path.stat().st_size < LARGEST_MAKEFILE:
-            return path.read_text("utf-8", "replace")
-    return ""
+    return next(filter(None, (text_of(folder / name, tree) for name in MAKEFILES)), "")
 
 
 def _stockfish(tree: Path, folder: Path) -> Found:
-    names = _net_names(folder)
+    names = _net_names(folder, tree)
     # A source without a net in its headers is one from before there were any.
     nets = NetRecord(use="embedded", pattern=STOCKFISH_NET) if names else NO_NETS
     recipe = RecipeRecord(kind="stockfish", directory=_inner(tree, folder))
@@ -77,13 +73,13 @@ def _stockfish(tree: Path, folder: Path) -> Found:
 def net_names(record: EngineRecord, tree: Path) -> tuple[str, ...]:
     """The nets that a source in Stockfish's way asks for; () for one of another way."""
     usual = record.nets.pattern == STOCKFISH_NET
-    return _net_names(folder_of(record.recipe, tree)) if usual else ()
+    return _net_names(folder_of(record.recipe, tree), tree) if usual else ()
 
 
-def _net_names(folder: Path) -> tuple[str, ...]:
+def _net_names(folder: Path, tree: Path) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for path in sorted(folder.glob("*.h")):
-        found |= dict.fromkeys(re.findall(STOCKFISH_NET, path.read_text("utf-8", "replace")))
+        found |= dict.fromkeys(re.findall(STOCKFISH_NET, text_of(path, tree)))
     return tuple(found)
 
 

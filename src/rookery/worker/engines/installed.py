@@ -5,7 +5,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import chess
@@ -28,19 +27,12 @@ def installed(order: Order) -> Built:
         wanted = order.record.recipe.output or "nothing"
         raise BuildFailed(f"{order.record.name} wants the command {wanted}, which is not here.")
     path = Path(program)
-    return Built((program, *words[1:]), _digest(path), readable=(path, *_beside(path)))
+    return Built((program, *words[1:]), _digest(path), readable=(path, path.resolve()))
 
 
 def _digest(program: Path) -> str:
     with program.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _beside(program: Path) -> tuple[Path, ...]:
-    """Where an engine may have files of its own; never somebody's home, nor all of the disk."""
-    folder = program.resolve().parent
-    shared = (Path("/"), Path(tempfile.gettempdir()), Path.home())
-    return (program.resolve(),) if folder in shared or folder.parent == Path("/home") else (folder,)
 
 
 def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.confinement import LedOut, put
 from rookery.worker.engines.discovery import makefile
 from rookery.worker.engines.git import Fetched
 from rookery.worker.engines.machine import best_architecture
 from rookery.worker.engines.nets import Net, by_name
+from rookery.worker.engines.order import BuildFailed
 from rookery.worker.engines.recipes import Circumstances, folder_of
 from rookery.worker.engines.sandbox.enclosure import Account
 from rookery.worker.engines.toolchain import Tool
@@ -33,9 +35,9 @@ def prepare(
     folder = folder_of(record.recipe, tree)
     named: tuple[tuple[str, Path], ...] = ()
     if record.nets.use == "embedded":
-        _embed(nets, folder)
+        _embed(nets, folder, tree)
     elif record.nets.use == "build_variable":
-        named = tuple((name, _copied(net, scratch / "nets")) for name, net in by_name(record, nets))
+        named = tuple((name, _copied(net, scratch)) for name, net in by_name(record, nets))
     for name in ("cargo", "home"):
         (scratch / name).mkdir()
     if owner:
@@ -45,28 +47,32 @@ def prepare(
         compiler,
         named,
         usable_processors(),
-        _architecture(folder) if record.recipe.kind == "stockfish" else "native",
+        _architecture(folder, tree) if record.recipe.kind == "stockfish" else "native",
         has_cargo=(folder / "Cargo.toml").is_file(),
         is_locked=(folder / "Cargo.lock").is_file(),
     )
 
 
-def _architecture(folder: Path) -> str:
+def _architecture(folder: Path, tree: Path) -> str:
     """Makefiles of some years ago do not find out themselves what the machine is."""
-    text = makefile(folder)
+    text = makefile(folder, tree)
     return "native" if _FINDS_OUT.search(text) else best_architecture(text)
 
 
-def _embed(nets: Sequence[Net], folder: Path) -> None:
+def _embed(nets: Sequence[Net], folder: Path, tree: Path) -> None:
     """Where Makefiles look before they would download."""
-    for net in nets:
-        if folder.is_dir():
-            _copied(net, folder)
+    try:
+        for net in nets:
+            put(net.path, folder, net.name, tree)
+    except LedOut:
+        sentence = f"The source has no folder {folder.name} of its own."
+        raise BuildFailed(sentence, whose="run") from None
 
 
-def _copied(net: Net, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.copyfile(net.path, folder / net.name))
+def _copied(net: Net, scratch: Path) -> Path:
+    folder = scratch / "nets"
+    folder.mkdir(exist_ok=True)
+    return put(net.path, folder, net.name, scratch)
 
 
 def _give(folder: Path, owner: Account) -> None:

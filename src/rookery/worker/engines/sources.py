@@ -1,13 +1,14 @@
 """Source trees: fetched once by commit, kept for every worker that shares the cache."""
 
 import hashlib
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from rookery.worker.engines.cache import Cache, note_use
+from rookery.worker.engines.cache import Cache, excess_of, most_scratch, note_use
 from rookery.worker.engines.git import COMMIT, CONFIG, Fetched, Git, is_local
+from rookery.worker.engines.guard import Excess, guarded
 from rookery.worker.engines.order import BuildFailed, Downloads, NotOffered
 from rookery.worker.engines.output import Output
 from rookery.worker.engines.unpacking import BadArchive, unpack
@@ -69,8 +70,15 @@ class Sources:
             raise BuildFailed(f"The source's archive {bad}.", whose="run") from None
 
     async def _by_git(self, repository: str, commit: str, made: Path) -> str:
-        git = Git(made / CONTENTS, self.environment, Output(), local=is_local(repository))
-        return await git.fetch(repository, commit)
+        output, threads = Output(), self.cache.threads
+        git = Git(made / CONTENTS, self.environment, output, local=is_local(repository))
+        most = await threads.io(most_scratch, made)
+        try:
+            fetching = git.fetch(repository, commit)
+            return await guarded(fetching, partial(excess_of, made, most), threads)
+        except Excess as excess:
+            sentence = f"The source could not be fetched: it takes {excess}."
+            raise BuildFailed(sentence, output.text, "run") from None
 
 
 def _prepare(made: Path) -> None:
@@ -83,8 +91,3 @@ def _unpacked(archive: Path, into: Path) -> str:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     unpack(archive, into)
     return digest
-
-
-def copy_of(source: Path, into: Path) -> None:
-    """A tree to build in; links stay links."""
-    shutil.copytree(source, into, symlinks=True)

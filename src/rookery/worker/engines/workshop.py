@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord
-from rookery.worker.engines.building import SECONDS, Site, build, most_scratch
+from rookery.worker.engines.building import SECONDS, Site, build
 from rookery.worker.engines.builds import Builds, key_of
-from rookery.worker.engines.cache import MOST_BYTES, Cache
+from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
 from rookery.worker.engines.discovery import net_names
 from rookery.worker.engines.git import Fetched
 from rookery.worker.engines.installed import installed
