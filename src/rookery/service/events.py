@@ -16,6 +16,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from rookery.logs import Log, SilentLog
 from rookery.service.fleet.ports import ChangedRuns, FleetReads
@@ -25,6 +26,8 @@ LONG_PAUSE_SECONDS = 1.0
 """For those who watch all runs: each time, every run that plays may have changed."""
 MOST_KEPT = 2_000
 """Runs whose last change is known; who is further behind must look at everything."""
+WOKEN_AT_ONCE = 20
+WAKING_SECONDS = 0.003
 RETRY_SECONDS = 1.0
 FROM_THE_START = -1
 
@@ -267,10 +270,17 @@ class Bus:
             pace.soon(runs)
 
     def _wake_those_of_all(self, _runs: set[str]) -> None:
-        for subscription in self._of_all:
-            subscription.wake()
+        self._wake(iter(tuple(self._of_all)))
 
     def _wake_those_of(self, runs: set[str]) -> None:
-        for run in runs & self._of_one.keys():
-            for subscription in self._of_one[run]:
-                subscription.wake()
+        watched = runs & self._of_one.keys()
+        self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
+
+    def _wake(self, subscriptions: Iterator[Subscription]) -> None:
+        """Some at a time: a thousand readers at once would hold the loop for a tenth of a second.
+        When the second lot is woken, the first has mostly had the event encoded for all."""
+        some = tuple(islice(subscriptions, WOKEN_AT_ONCE))
+        for subscription in some:
+            subscription.wake()
+        if len(some) == WOKEN_AT_ONCE:
+            asyncio.get_running_loop().call_later(WAKING_SECONDS, self._wake, subscriptions)

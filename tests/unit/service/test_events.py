@@ -1,6 +1,7 @@
 """The event bus: a position in what changed last, moved by commits and by what rows say."""
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack
 
 import anyio
 import pytest
@@ -172,3 +173,11 @@ async def test_only_the_latest_rows_are_kept_at_the_start(rows: Rows) -> None:
         await eventually(lambda: not bus.stats().behind)
         assert bus.since(7) == Notice(9, frozenset("ef"))
         assert bus.since(6).missed
+
+
+async def test_a_thousand_readers_are_woken_some_at_a_time(bus: Bus) -> None:
+    with ExitStack() as stack:
+        readers = [stack.enter_context(bus.subscribe(Wanted("a"))) for _ in range(1000)]
+        bus.add(1, ["a"])
+        for reader in readers:
+            assert (await anext(reader)).sequence == 1
