@@ -90,7 +90,9 @@ class Accounts:
             created=self.clock.now(),
         )
         await self.users.add(user)
-        await self._tell(Action.NEW_USER, user, by, "waits for approval" if new.pending else "")
+        if not user.pending:
+            # Whoever only asks for an account writes nothing where everybody reads it.
+            await self._tell(Action.NEW_USER, user, by, "")
         return user
 
     async def set_password(self, name: str, password: str) -> None:

@@ -69,12 +69,11 @@ class SignUp:
         await _check_free(applicant, users)
         new = NewUser(applicant.name, applicant.password, applicant.email, pending=True)
         try:
-            user = await self._accounts.add(new, by=applicant.name)
+            return await self._accounts.add(new)
         except Complaint as refused:
             # Whoever mistypes a password may try again.
             self._per_origin.refund(origin_of(client), now)
             raise (NameTaken() if isinstance(refused, UserExists) else refused) from None
-        return user
 
 
 async def _check_free(applicant: Applicant, users: Users) -> None:

@@ -12,7 +12,7 @@ from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgn
 from rookery.service.users import User
 from tests.unit.core.makers import pairs
-from tests.unit.service.people import OLGA
+from tests.unit.service.people import BORIS, OLGA
 from tests.unit.service.submission.samples import SPRT
 from tests.wire.apis import Api, Json
 from tests.wire.houses import PASSWORD
@@ -64,6 +64,8 @@ class Planted:
 
     runs: tuple[str, str]
     program: str
+    shown: str
+    """A run of an engine that everybody knows."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -99,7 +101,8 @@ async def planted(api: Api) -> Planted:
     assert purged.status_code == 200, purged.text
     live = await _submitted(api, ARGS)
     await _played(api, worker, live)
-    return Planted((live, over), program)
+    shown = await api.submitted(BORIS, sprt=SPRT, priority=-1)
+    return Planted((live, over), program, shown)
 
 
 async def with_password(api: Api, user: User) -> None:

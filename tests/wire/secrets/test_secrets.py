@@ -11,9 +11,19 @@ from starlette.routing import Route
 
 from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.unit.service.submission.samples import body
 from tests.wire.apis import Api, open_api
 from tests.wire.houses import PASSWORD
-from tests.wire.secrets.plants import TEAM, Packer, Planted, planted, with_password, worker_of
+from tests.wire.secrets.plants import (
+    BOOK,
+    ENGINE,
+    TEAM,
+    Packer,
+    Planted,
+    planted,
+    with_password,
+    worker_of,
+)
 from tests.wire.secrets.walk import Walk, paths_of
 from tests.wire.test_login import log_in
 from tests.wire.worker.office import PATHS
@@ -106,6 +116,21 @@ async def test_the_worker_of_a_stranger_hears_nothing(scene: Scene) -> None:
 
 
 ARCHIVE = "/src/{name}/zipball/{sha}"
+
+
+async def test_a_stranger_can_make_no_run_with_what_is_hidden(scene: Scene) -> None:
+    api, never = scene.api, {"new_engine": "nobody", "base_engine": "nobody"}
+    unknown = await api.post("/api/v1/runs", SVEN, body(**never))
+    hidden = await api.post("/api/v1/runs", SVEN, body(new_engine=ENGINE, base_engine=ENGINE))
+    assert (hidden.status_code, unknown.status_code) == (400, 400)
+    assert said(hidden) == said(unknown)
+    for field, value in (("book", BOOK), ("new_binary", scene.planted.program)):
+        refused = await api.post("/api/v1/runs", SVEN, body(**{field: value}))
+        assert refused.status_code == 400, field
+
+
+def said(answer: httpx.Response) -> str:
+    return str(answer.json()["error"])
 
 
 async def test_a_worker_of_a_member_fetches_what_it_plays_with(scene: Scene) -> None:

@@ -148,9 +148,10 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "/api/v1/engines/{name}": [ENGINE],
         "/src/{name}/zipball/{sha}": [mirror_name(REPOSITORY)],
         "/static/{digest}/{name}": ["x"],
+        "/worker/{name}": ["x"],
     }
     words = {
-        "run_id": list(planted.runs),
+        "run_id": [*planted.runs, planted.shown],
         "task_id": ["0", "1", "0bad"],
         "log_id": ["1"],
         "sha": ["a" * 40],

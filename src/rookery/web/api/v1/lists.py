@@ -112,7 +112,8 @@ class ListEndpoints:
         desk = self._desk
         bearer = await bearer_of(request, desk.bearers, Scope.READ, Scope.ADMIN)
         boss = bearer.actor.approver
-        shown = (user_of(user, to_approver=boss) for user in await desk.users.everyone())
+        known = [user for user in await desk.users.everyone() if boss or not user.pending]
+        shown = (user_of(user, to_approver=boss) for user in known)
         return json_answer(v1.UserList(users=tuple(shown)))
 
 

@@ -59,9 +59,9 @@ class UserEndpoints:
         name = _name(request)
         with refusals():
             user = await self._desk.users.by_name(name)
-            if user is None:
+            full = is_approver(bearer.user) or bearer.user.name == name
+            if user is None or (user.pending and not full):
                 raise UnknownUser(name)
-        full = is_approver(bearer.user) or bearer.user.name == name
         return json_answer(user_of(user, to_approver=full))
 
     @described(
