@@ -21,11 +21,13 @@ from tests.engines import repositories
 from tests.engines.repositories import TINY
 from tests.workers.farm import Farm, farm
 from tests.workers.processes import until, working
+from tests.workers.stand_in import Body
 
 pytestmark = pytest.mark.timeout(300)
 
 WIDE = {"elo0": 0.0, "elo1": 200.0, "batch_size": 1}
 CARELESS = "Hash=1 Blunder=100"
+ENDLESS = {"stopped", "broken"}
 LLR_BOUND = 2.9
 TINY_BENCH = "4242"
 STOCKFISH_PATH = "/usr/games:/usr/bin:/usr/local/bin"
@@ -50,13 +52,15 @@ def over_http(folder: Path) -> Iterator[str]:
             thread.join()
 
 
-def published(folder: Path) -> str:
-    """A bare repository with the tiny engine; its commit."""
+def published(folder: Path) -> tuple[str, str]:
+    """A bare repository with the tiny engine: a commit that can be built, and one that can't."""
     made = repositories.openbench(folder / "work")
+    (folder / "work" / "tiny.c").write_text("int main( { return nonsense; }")
+    broken = repositories.commit(folder / "work")
     words = ("clone", "--quiet", "--bare", str(folder / "work"), str(folder / "tiny"))
     repositories.git(folder / "work", *words)
     repositories.git(folder / "tiny", "update-server-info")
-    return made.commit
+    return made.commit, broken
 
 
 def compiled(folder: Path) -> Path:
@@ -74,10 +78,17 @@ def from_the_start(a_farm: Farm, folder: Path) -> str:
     return a_farm.client.put_book("start.epd", book).name
 
 
-def submitted(a_farm: Farm, folder: Path, sources: str, commit: str) -> dict[str, str]:
+def submitted(a_farm: Farm, folder: Path, sources: str, commit: str, broken: str) -> dict[str, str]:
     """One run of each kind, by its name."""
     tiny: dict[str, object] = {"num_games": 4, "book": from_the_start(a_farm, folder)}
     a_farm.client.put_engine(EngineRecord(name="Tiny"))
+    built: dict[str, object] = {
+        "new_engine": "Tiny",
+        "base_engine": "Tiny",
+        "tests_repo": f"{sources}/tiny",
+        "new_signature": TINY_BENCH,
+        "base_signature": TINY_BENCH,
+    }
     program = a_farm.client.upload(compiled(folder)).sha256
     runs = {
         "wrong bench": a_farm.submit(num_games=4, new_signature="31000"),
@@ -85,16 +96,8 @@ def submitted(a_farm: Farm, folder: Path, sources: str, commit: str) -> dict[str
         "rejected": a_farm.submit(sprt=WIDE, new_options=CARELESS, draw=None, tc="N=50"),
         "fixed": a_farm.submit(num_games=6),
         "tune": a_farm.submit(num_games=8, spsa={"raw_params": PARAMETERS}),
-        "from git": a_farm.submit(
-            **tiny,
-            new_engine="Tiny",
-            base_engine="Tiny",
-            tests_repo=f"{sources}/tiny",
-            resolved_new=commit,
-            resolved_base=commit,
-            new_signature=TINY_BENCH,
-            base_signature=TINY_BENCH,
-        ),
+        "broken": a_farm.submit(**tiny, **built, resolved_new=broken, resolved_base=commit),
+        "from git": a_farm.submit(**tiny, **built, resolved_new=commit, resolved_base=commit),
         "uploaded": a_farm.submit(
             **tiny,
             new_engine=None,
@@ -135,20 +138,21 @@ class Season:
     runs: Mapping[str, v1.RunDetails]
     codes: tuple[int, int]
     troubles: str
+    failures: tuple[Body, ...]
 
 
 @pytest.fixture(scope="module")
 def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Season]:
     folder = tmp_path_factory.mktemp("season")
     (folder / "work").mkdir()
-    commit = published(folder)
+    commits = published(folder)
     with farm(folder) as a_farm, over_http(folder) as sources:
-        runs = submitted(a_farm, folder, sources, commit)
+        runs = submitted(a_farm, folder, sources, *commits)
         with (
             working(a_farm.relay.address, folder / "one") as one,
             working(a_farm.relay.address, folder / "two") as two,
         ):
-            awaited = [run for name, run in runs.items() if name != "stopped"]
+            awaited = [run for name, run in runs.items() if name not in ENDLESS]
             until(lambda: all(is_over(a_farm, run) for run in awaited), one, seconds=200)
             until(lambda: a_farm.games(runs["stopped"]) > 0, one)
             a_farm.client.stop(runs["stopped"])
@@ -156,7 +160,9 @@ def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Season]:
             two.interrupt()
             codes = one.ended(), two.ended()
             said = one.said() + two.said()
-        yield Season({name: a_farm.run(run) for name, run in runs.items()}, codes, said)
+        failures = tuple(body for call, body in a_farm.relay.heard if call == "failed_task")
+        found = {name: a_farm.run(run) for name, run in runs.items()}
+        yield Season(found, codes, said, failures)
 
 
 def is_over(a_farm: Farm, run: str) -> bool:
@@ -194,6 +200,13 @@ def test_debians_stockfish_plays_where_it_is(season: Season) -> None:
 def test_a_wrong_bench_ends_its_run(season: Season) -> None:
     run = season.runs["wrong bench"]
     assert (run.state, run.results.results().games) == (DisplayState.FAILED, 0)
+
+
+def test_a_build_that_fails_is_told_with_its_log_and_not_tried_again(season: Season) -> None:
+    failed = [one for one in season.failures if one["run_id"] == season.runs["broken"].id]
+    assert 1 <= len(failed) <= 2
+    assert len({one["worker_info"]["unique_key"] for one in failed}) == len(failed)
+    assert all("nonsense" in one["rookery"]["log"] for one in failed)
 
 
 def test_a_run_that_is_stopped_keeps_its_games(season: Season) -> None:

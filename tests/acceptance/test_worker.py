@@ -13,7 +13,7 @@ from rookery.worker.session.kit import Outcome
 from rookery.worker.session.stopping import Stop
 from rookery.worker.session.watching import Status
 from tests.workers.lives import live
-from tests.workers.processes import working
+from tests.workers.processes import Working, until, working
 from tests.workers.stand_in import Body, StandIn, fledgling, games_in, record, stand_in, task
 
 
@@ -146,7 +146,7 @@ def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_ba
     tmp_path: Path,
 ) -> None:
     def leave(stop: Stop, status: Status) -> None:
-        if status.doing == "playing" and not stop.asked.is_set():
+        if status.results.games and not stop.asked.is_set():
             stop.ask()
 
     server = StandIn(tasks=[task(4000)], games=4000)
@@ -154,6 +154,36 @@ def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_ba
     assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
     assert 2 <= games_in(server.of("update_task")[0]) < 400
     assert "given back" in server.of("failed_task")[0]["message"]
+
+
+def is_at_play(worker: Working) -> bool:
+    family = " ".join(worker.family().values())
+    return "rookery.worker.match" in family and "rookery.engine" in family
+
+
+def test_a_second_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
+    server = StandIn(tasks=[fledgling(4000, tc="D=3")], games=4000)
+    with stand_in(server), working(server.address, tmp_path, "--grace=600") as worker:
+        until(lambda: is_at_play(worker), worker)
+        worker.interrupt()
+        until(lambda: "finishing the last games" in worker.said(), worker)
+        worker.interrupt()
+        assert worker.ended() == 0
+    assert "failed_task" not in server.names()
+
+
+def test_a_cache_that_can_not_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with stand_in(StandIn()) as server, working(server.address, tmp_path) as worker:
+        assert worker.ended() == 2
+    assert "cache can't be used" in worker.said()
+
+
+def test_the_doctor_says_what_is_here(tmp_path: Path) -> None:
+    with stand_in(StandIn()) as server, working(server.address, tmp_path, "doctor") as worker:
+        assert worker.ended() == 0, worker.said()
+    assert f"{server.address} knows olga; it is Rookery 1" in worker.said()
+    assert "Fledgling  yes" in worker.said()
 
 
 def test_a_fleet_leaves_when_there_is_no_work(tmp_path: Path) -> None:

@@ -84,6 +84,9 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="other programs use this machine: keep it from runs that need exact times",
     )
+    group.add_argument(
+        "--nice", action="store_true", default=None, help="let other programs go first"
+    )
     group.add_argument("--syzygy", action="append", metavar="DIR", help="tablebases")
     group.add_argument("--syzygy-men", type=int, metavar="N", help="complete up to so many men")
     group.add_argument("--fastchess", metavar="FILE", help="for --foreign-server")

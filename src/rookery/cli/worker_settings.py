@@ -42,6 +42,7 @@ class WorkerSettings:
     focus: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     noisy: bool = False
+    nice: bool = False
     syzygy: tuple[str, ...] = ()
     syzygy_men: int = 0
     foreign_server: bool = False

@@ -37,6 +37,8 @@ EXIT_CODES = {
     Outcome.SERVER_FAULT: 5,
     Outcome.MACHINE_FAULT: 6,
 }
+OFFICIAL_MIB, OFFICIAL_GAME_MIB = 444, 396
+"""What the official worker reckons with, once and for each core."""
 _KEY = re.compile(r"[0-9A-Za-z]{2,8}")
 
 
@@ -53,6 +55,8 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
     system, threads = ThisSystem(), Threads()
     stop = Stop(settings.grace)
     system.on_stop(asyncio.get_running_loop(), stop.ask)
+    if settings.nice:
+        system.be_modest()
     try:
         kit = await put_together(settings, system, stop, threads, watch)
         kit.identity.sandbox = (await kit.workshop.sandbox()).available
@@ -82,7 +86,10 @@ async def put_together(
     username, password = await threads.io(credentials, settings)
     talk = Conversation(HttpTransport(settings.server), Account(username, password))
     folder = settings.cache_folder
-    instance = await threads.io(instance_of, system, folder / "workers")
+    try:
+        instance = await threads.io(instance_of, system, folder / "workers")
+    except OSError as error:
+        raise BadWorkerSetting(f"The cache {folder} can't be used: {error.strerror}.") from None
     identity = await threads.io(identity_of, settings, system, username, instance, look)
     downloads = ServerDownloads(talk, threads)
     downloads.foreign = settings.foreign_server
@@ -130,10 +137,11 @@ def identity_of(
     """What the worker will say of itself; asks the machine, so that it belongs into a thread."""
     if settings.key and not _KEY.fullmatch(settings.key):
         raise BadWorkerSetting("--key is 2 to 8 letters or digits.")
+    memory = memory_mib(settings.memory, system)
     offer = Offer(
         username=username,
-        concurrency=cores(settings.concurrency, system),
-        memory_mib=memory_mib(settings.memory, system),
+        concurrency=_cores(settings, memory, system),
+        memory_mib=memory,
         min_threads=settings.min_threads,
         noisy=settings.noisy,
         focus=settings.focus,
@@ -143,6 +151,14 @@ def identity_of(
     key = unique_key(system, settings.cache_folder, instance, settings.key)
     runner = FASTCHESS if settings.foreign_server else BUILTIN
     return Identity(offer, look(system), key, runner=runner)
+
+
+def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
+    """Another project's server expects that games fit into the memory (contract 8.4)."""
+    wanted = cores(settings.concurrency, system)
+    if not settings.foreign_server:
+        return wanted
+    return max(1, min(wanted, (memory - OFFICIAL_MIB) // OFFICIAL_GAME_MIB))
 
 
 def _fastchess(settings: WorkerSettings) -> str:

@@ -66,6 +66,8 @@ class Identity:
     noisy: bool = False
     runner: str = "builtin"
     sandbox: bool = False
+    latency_ms: float = 0.0
+    """How late the runner of the last match woke up at the worst, but for one time in a hundred."""
 
     @property
     def info(self) -> WorkerInfo:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from time import monotonic
 
 from rookery.boundary.offload import Threads
-from rookery.worker.match.events import Event, GameEnded, PairEnded
+from rookery.worker.match.events import Event, GameEnded, LatencyMeasured, PairEnded
 from rookery.worker.match.match import Match
 from rookery.worker.session.assignment import Assignment
 from rookery.worker.session.conversation import Progress
 from rookery.worker.session.gamefile import GameFile, Mishaps
+from rookery.worker.session.identity import Identity
 from rookery.worker.session.ledger import Ledger
 from rookery.worker.session.stopping import Stop, ended, first_of
 from rookery.worker.session.supply import Supply, last_useful
@@ -29,6 +30,7 @@ class Table:
     pair_seconds: float
     """A first guess."""
     games: GameFile
+    identity: Identity
     report: Callable[[Progress], object]
     tell: Callable[[str], object]
     lost: asyncio.Event
@@ -50,6 +52,7 @@ class Sitting:
     async def follow(self, match: Match) -> None:
         """Until there is nothing more to play, or somebody wants no more."""
         lost, asked = self._table.lost, self._table.stop.asked
+        self._show("playing")
         async with match:
             playing = asyncio.create_task(self._take_all(match))
             try:
@@ -74,6 +77,8 @@ class Sitting:
             if told := self._ledger.add(event.pair):
                 self._table.report(told)
             self._show("playing")
+        elif isinstance(event, LatencyMeasured):
+            self._table.identity.latency_ms = 1000 * event.latency.lag.quantile(0.99)
 
     async def _wind_up(self, playing: "asyncio.Task[None]") -> None:
         """Asked to leave: what ends within the grace may end."""

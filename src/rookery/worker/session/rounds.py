@@ -81,6 +81,7 @@ class Rounds:
             whole=whole,
             pair_seconds=2 * game_seconds,
             games=self.games,
+            identity=self.kit.identity,
             report=self.courier.put,
             tell=self.note,
             lost=self.lost,

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import traceback
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from rookery.worker.session.gamefile import GameFile
 from rookery.worker.session.heart import Heart
 from rookery.worker.session.kit import Kit, Outcome
 from rookery.worker.session.preparing import Preparation, Prepared
-from rookery.worker.session.reporting import ONCE, Courier, insist
+from rookery.worker.session.reporting import ONCE, Courier, Patience, insist
 from rookery.worker.session.rounds import Rounds
 from rookery.worker.session.stopping import ended, first_of
 from rookery.worker.session.watching import Status
@@ -62,9 +63,8 @@ class Work:
         prepared = await self._prepared()
         if prepared is None:
             return await self._left()
-        courier = Courier(
-            partial(self._send, self._provenance(prepared)), kit.patience, kit.threads, kit.watch
-        )
+        send = partial(self._send, prepared)
+        courier = Courier(send, kit.patience, kit.threads, kit.watch)
         carrying = asyncio.create_task(courier.run())
         carrying.add_done_callback(lambda _: self._lost.set())
         try:
@@ -89,7 +89,7 @@ class Work:
         finally:
             await ended(making)
         kit.identity.nps = prepared.nps
-        kit.identity.noisy = kit.identity.noisy or prepared.noisy
+        kit.identity.noisy = prepared.noisy
         return prepared
 
     async def _delivered(self, carrying: "asyncio.Task[bool]") -> Outcome:
@@ -115,7 +115,9 @@ class Work:
 
     async def _gave_up(self, failed: TaskFailed) -> Outcome:
         self._kit.watch.say(failed.sentence)
-        await self._complaints.tell(failed, self._kit.patience)
+        # A server that can't be reached has been tried long enough by then.
+        patience = replace(self._kit.patience, attempts=Patience().attempts)
+        await self._complaints.tell(failed, patience)
         return Outcome.RUN_FAULT if failed.blame == "run" else Outcome.MACHINE_FAULT
 
     async def _last_words(self) -> None:
@@ -143,10 +145,12 @@ class Work:
             new_hash=prepared.new_digest,
             base_hash=prepared.base_digest,
             factor=prepared.factor,
+            latency_ms=self._kit.identity.latency_ms,
         )
 
-    def _send(self, provenance: Provenance | None, told: Progress) -> bool:
+    def _send(self, prepared: Prepared, told: Progress) -> bool:
         """In a thread."""
+        provenance = self._provenance(prepared)
         whole = told if provenance is None else told.by(provenance)
         answer = self._kit.talk.update(self._kit.identity.info, self._task.name, whole)
         self._heart.heard()
