@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from rookery.core.run import Run
 
 BUNDLED = "Fledgling"
-FIRST_TEST = (
-    "--new ./engine-new --base ./engine-base --tc 10+0.1 --book rookery-demo.epd --sprt 0,10"
-)
+FIRST_TEST = "--new ./engine-new --base ./engine-base --wait"
 
 
 @dataclass(frozen=True, slots=True)
