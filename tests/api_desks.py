@@ -62,7 +62,7 @@ def make_api_desk(
         bus=bus,
         teams=back.teams,
         privacy=privacy,
-        holdings=Holdings(MemoryHoldings(), back.engines, privacy),
+        holdings=Holdings(MemoryHoldings(back.store.rows.holdings), back.engines, privacy),
         credentials=back.desk.credentials,
         pgns=back.pgns,
         games=_folder(files, "games", clock),

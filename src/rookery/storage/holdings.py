@@ -29,8 +29,9 @@ class PostgresHoldings:
 
 
 class MemoryHoldings:
-    def __init__(self) -> None:
-        self._engines: dict[str, str] = {}
+    def __init__(self, engines: dict[str, str] | None = None) -> None:
+        """With the log's own copy, where lines about hidden files are to be left out of it."""
+        self._engines = {} if engines is None else engines
 
     async def everything(self) -> Mapping[str, str]:
         return dict(self._engines)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rookery.core.lifecycle import Actor
-from rookery.service.nets import NetStore
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgn
 from rookery.service.users import User
@@ -123,10 +122,10 @@ async def _team_and_engine(api: Api) -> None:
 
 async def _files(api: Api) -> str:
     """A net, a book and a program; the hash of the program."""
-    desk, headers = api.desk, dict(await api.headers(OLGA))
-    store = NetStore(desk.nets, desk.net_files, desk.threads, desk.clock)
-    await store.take(NET_NAME, NET, OLGA.name)
-    await desk.holdings.add(NET_NAME, ENGINE)
+    headers = dict(await api.headers(OLGA))
+    place = f"/api/v1/nets?name={NET_NAME}&engine={ENGINE}"
+    net = await api.visitor.post(place, content=NET, headers=headers)
+    assert net.status_code == 201, net.text
     place = f"/api/v1/books/{BOOK}?engine={ENGINE}"
     book = await api.visitor.put(place, content=OPENING, headers=headers)
     assert book.status_code == 200, book.text

@@ -59,6 +59,8 @@ class MemoryRows:
     recalled: dict[str, Recalled] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
     purging: dict[str, Purging] = field(default_factory=dict)
+    holdings: dict[str, str] = field(default_factory=dict)
+    """By file, the engine it was given for."""
     sequence: int = 0
     sequences: dict[str, int] = field(default_factory=dict)
     """By run, the last commit that changed it."""
@@ -243,6 +245,8 @@ class MemoryReads:
         return tuple(each for each in found if not self._is_hidden(each, hidden))[:limit]
 
     def _is_hidden(self, action: ActionDocument, hidden: Collection[str]) -> bool:
+        if action.nn is not UNSET and self._rows.holdings.get(action.nn) in hidden:
+            return True
         run = None if action.run_id is UNSET else self._rows.runs.get(action.run_id)
         return run is not None and plays(run, hidden)
 
