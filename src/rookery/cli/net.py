@@ -1,20 +1,25 @@
 """`rookery net`: adds nets for engines to be built with, and lists them."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
+from rookery.boundary.stream import stream
 from rookery.cli.calling import add_server_command, print_json
 from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
 from rookery.core.events import Action, Event
-from rookery.service.nets import NetRefused, NetStore, name_of
+from rookery.service.nets import NetExists, NetRefused
+from rookery.service.sources.net_intake import NetIntake
 from rookery.service.users import UnknownUser
 from rookery.storage.blobs import FolderBlobs
 from rookery.storage.holdings import PostgresHoldings
 from rookery.storage.nets import PostgresNets
+
+PIECE = 2**20
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -36,8 +41,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def _upload(client: Client, parsed: argparse.Namespace) -> None:
-    if not parsed.file.is_file():
-        raise NetRefused(f"{parsed.file} can't be read.")
+    _check_file(parsed.file)
     net = client.give_net(parsed.file, parsed.engine)
     if parsed.json:
         print_json(net)
@@ -45,21 +49,33 @@ def _upload(client: Client, parsed: argparse.Namespace) -> None:
         print(f"{net.name} is kept ({net.size:,} bytes as it is sent).")
 
 
+def _check_file(file: Path) -> None:
+    if not file.is_file():
+        raise NetRefused(f"{file} can't be read.")
+
+
+def _pieces(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as opened:
+        while piece := opened.read(PIECE):
+            yield piece
+
+
 async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
     if await reached.accounts.users.by_name(parsed.user) is None:
         raise UnknownUser(parsed.user)
-    try:
-        data = parsed.file.read_bytes()
-    except OSError:
-        raise NetRefused(f"{parsed.file} can't be read.") from None
-    clock = reached.accounts.clock
+    _check_file(parsed.file)
+    clock, threads = reached.accounts.clock, Threads()
     folder = FolderBlobs(reached.settings.data / "blobs" / "nets", clock)
-    store = NetStore(PostgresNets(reached.pool, reached.queries), folder, Threads(), clock)
-    net = await store.take(name_of(parsed.file.name, data), data, parsed.user)
+    intake = NetIntake(PostgresNets(reached.pool, reached.queries), folder, threads, clock)
+    pieces = stream(lambda: _pieces(parsed.file), threads)
+    net, is_new = await intake.take(pieces, parsed.file.name, parsed.user)
+    if not is_new:
+        raise NetExists(net.name)
     if parsed.engine:
         await PostgresHoldings(reached.pool, reached.queries).add(net.name, parsed.engine)
     await _tell(reached, parsed.user, net.name)
-    print(f"Added {net.name} ({len(data):,} bytes, {net.size:,} as it is sent).")
+    size = parsed.file.stat().st_size
+    print(f"Added {net.name} ({size:,} bytes, {net.size:,} as it is sent).")
 
 
 async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:

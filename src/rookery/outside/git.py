@@ -86,7 +86,7 @@ class Git:
         """Nothing of ours but where programs are: no settings, no secrets, no agent."""
         return {
             "PATH": os.defpath + ":/usr/local/bin",
-            "HOME": str(Path.home()),
+            "HOME": _home(),
             "LC_ALL": "C",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ASKPASS": "",
@@ -96,6 +96,14 @@ class Git:
             "GIT_ALLOW_PROTOCOL": ":".join(sorted(self.reach.schemes)) or "none",
             "GIT_SSH_COMMAND": SSH if self.known else "false",
         }
+
+
+def _home() -> str:
+    """Where the ssh key lies; an account may have none."""
+    try:
+        return str(Path.home())
+    except RuntimeError:
+        return "/"
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

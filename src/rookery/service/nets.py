@@ -1,19 +1,13 @@
 """Nets: named by their own hash, kept compressed, given to whoever asks."""
 
-import gzip
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import Protocol
 
-from rookery.boundary.offload import Threads
-from rookery.clock import Clock
 from rookery.core.complaint import Complaint
-from rookery.service.blobs import Blobs
 
 LARGEST_NET = 200_000_000
 NAME = re.compile(r"nn-([0-9a-f]{12})\.nnue", re.ASCII)
@@ -79,56 +73,3 @@ class Downloads:
         counts, self._counts = self._counts, Counter()
         if counts:
             await self._nets.note_downloads(counts)
-
-
-class NetStore:
-    """Takes nets in: only what is named by its own hash, and is whole once it is kept."""
-
-    def __init__(self, nets: Nets, blobs: Blobs, threads: Threads, clock: Clock) -> None:
-        self._nets = nets
-        self._blobs = blobs
-        self._threads = threads
-        self._clock = clock
-
-    async def take(self, name: str, data: bytes, user: str) -> Net:
-        """Raises NetRefused or NetExists."""
-        if await self._nets.by_name(name) is not None:
-            raise NetExists(name)
-        await self._threads.cpu(check_net, name, data)
-        packed = await self._threads.cpu(_packed, data)
-        key = await self._threads.io(self._blobs.write, packed)
-        await self._threads.cpu(self._check_kept, name, key)
-        net = Net(name, key, len(packed), user, self._clock.now())
-        await self._nets.add(net)
-        return net
-
-    def _check_kept(self, name: str, key: str) -> None:
-        check_net(name, gzip.decompress(self._blobs.read(key)))
-
-
-def name_of(file_name: str, data: bytes) -> str:
-    """A file's own name where that tells its hash, else its whole hash and the same ending."""
-    if NAME.fullmatch(file_name) or WHOLE_NAME.fullmatch(file_name):
-        return file_name
-    ending = PurePosixPath(file_name).suffix
-    named = hashlib.sha256(data).hexdigest() + ending
-    return named if WHOLE_NAME.fullmatch(named) else named.removesuffix(ending)
-
-
-def check_net(name: str, data: bytes) -> None:
-    """Raises NetRefused unless the name tells the hash of the bytes."""
-    found = NAME.fullmatch(name) or WHOLE_NAME.fullmatch(name)
-    if found is None:
-        raise NetRefused(
-            "A net is named by its SHA-256: nn-, twelve hex digits of it and .nnue, or all 64."
-        )
-    if not 0 < len(data) < LARGEST_NET:
-        raise NetRefused(f"A net has less than {LARGEST_NET:,} bytes, and at least one.")
-    digits = hashlib.sha256(data).hexdigest()
-    if not digits.startswith(found[1]):
-        raise NetRefused(f"These bytes would be named nn-{digits[:12]}.nnue.")
-
-
-def _packed(data: bytes) -> bytes:
-    # Without a time in its header the same net always gives the same bytes.
-    return gzip.compress(data, LEVEL, mtime=0)

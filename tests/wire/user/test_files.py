@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.service.nets import NetExists, NetRefused, NetStore, name_of
+from rookery.service.nets import Net
 from rookery.service.pgns import Pgn
+from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio
@@ -23,10 +24,14 @@ RUN = "64e74776a170cb1f26fa3930"
 class Place:
     api: Api
 
-    @property
-    def store(self) -> NetStore:
-        desk = self.api.desk
-        return NetStore(desk.nets, desk.net_files, desk.threads, desk.clock)
+    async def keep_net(self) -> Net:
+        headers = dict(await self.api.headers(OLGA))
+        path = f"/api/v1/nets?name={NAME}"
+        given = await self.api.visitor.post(path, content=NET, headers=headers)
+        assert given.status_code == 201
+        net = await self.api.desk.nets.by_name(NAME)
+        assert net is not None
+        return net
 
     async def keep_games(self, task: int, text: str) -> bytes:
         desk, packed = self.api.desk, gzip.compress(text.encode(), mtime=0)
@@ -91,7 +96,7 @@ async def test_games_whose_time_is_up_are_not_there(place: Place) -> None:
 
 
 async def test_a_net_comes_packed_to_those_who_take_it_so(place: Place) -> None:
-    net = await place.store.take(NAME, NET, "olga")
+    net = await place.keep_net()
     answer = await place.api.get(f"/api/nn/{NAME}")
     assert answer.content == NET
     assert answer.headers["content-encoding"] == "gzip"
@@ -100,7 +105,7 @@ async def test_a_net_comes_packed_to_those_who_take_it_so(place: Place) -> None:
 
 
 async def test_a_net_comes_unpacked_to_those_who_do_not(place: Place) -> None:
-    await place.store.take(NAME, NET, "olga")
+    await place.keep_net()
     answer = await place.api.visitor.get(f"/api/nn/{NAME}", headers={"accept-encoding": "identity"})
     assert answer.content == NET
     assert "content-encoding" not in answer.headers
@@ -111,7 +116,7 @@ async def test_a_net_comes_unpacked_to_those_who_do_not(place: Place) -> None:
     [("bytes=0-9", slice(0, 10)), ("bytes=100-", slice(100, None)), ("bytes=-5", slice(-5, None))],
 )
 async def test_a_part_of_a_net_can_be_had(place: Place, wanted: str, part: slice) -> None:
-    net = await place.store.take(NAME, NET, "olga")
+    net = await place.keep_net()
     packed = await place.api.desk.threads.io(place.api.desk.net_files.read, net.blob)
     headers = {"range": wanted}
     async with place.api.visitor.stream("GET", f"/api/nn/{NAME}", headers=headers) as answer:
@@ -121,13 +126,13 @@ async def test_a_part_of_a_net_can_be_had(place: Place, wanted: str, part: slice
 
 
 async def test_who_has_the_net_is_told_so(place: Place) -> None:
-    await place.store.take(NAME, NET, "olga")
+    await place.keep_net()
     answer = await place.api.visitor.get(f"/api/nn/{NAME}", headers={"if-none-match": f'"{NAME}"'})
     assert (answer.status_code, answer.content) == (304, b"")
 
 
 async def test_downloads_are_counted_in_bulk(place: Place) -> None:
-    await place.store.take(NAME, NET, "olga")
+    await place.keep_net()
     for _ in range(3):
         await place.api.get(f"/api/nn/{NAME}")
     await place.api.desk.downloads.flush()
@@ -137,25 +142,9 @@ async def test_downloads_are_counted_in_bulk(place: Place) -> None:
 
 async def test_nets_may_lie_elsewhere(tmp_path: Path) -> None:
     async with open_api(files=tmp_path, nets_elsewhere="https://nets.example.org") as api:
-        await Place(api).store.take(NAME, NET, "olga")
+        await Place(api).keep_net()
         answer = await api.get(f"/api/nn/{NAME}")
         assert (answer.status_code, answer.headers["location"]) == (
             302,
             f"https://nets.example.org/nn/{NAME}",
         )
-
-
-async def test_a_net_of_any_other_name_goes_by_its_whole_hash(place: Place) -> None:
-    name = name_of("big brother.bin", NET)
-    assert name == f"{hashlib.sha256(NET).hexdigest()}.bin"
-    await place.store.take(name, NET, "olga")
-    assert (await place.api.get(f"/api/nn/{name}")).content == NET
-
-
-async def test_only_a_net_named_by_its_hash_is_taken(place: Place) -> None:
-    for name, data in (("nn-000000000000.nnue", NET), ("net.bin", NET), (NAME, b"")):
-        with pytest.raises(NetRefused):
-            await place.store.take(name, data, "olga")
-    await place.store.take(NAME, NET, "olga")
-    with pytest.raises(NetExists):
-        await place.store.take(NAME, NET, "sven")

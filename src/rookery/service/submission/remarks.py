@@ -33,6 +33,8 @@ def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
             "times are not scaled to a machine's speed: the engine's record and the machines"
             " so far tell no reference for it, or scaling is off"
         )
+    if book is None and missing is not None and not run.plan.book.sri:
+        yield f"book: {run.plan.book.name} is neither kept here nor known as an official one"
     yield from _book_remarks(run, book)
     if isinstance(run.kind, SpsaTuning):
         yield from (remark.text for remark in remarks(run.kind.tune))
