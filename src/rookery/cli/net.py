@@ -16,6 +16,7 @@ from rookery.service.nets import NetExists, NetRefused
 from rookery.service.sources.net_intake import NetIntake
 from rookery.service.users import UnknownUser
 from rookery.storage.blobs import FolderBlobs
+from rookery.storage.engines import PostgresEngines
 from rookery.storage.holdings import PostgresHoldings
 from rookery.storage.nets import PostgresNets
 
@@ -73,7 +74,8 @@ async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
         raise NetExists(net.name)
     if parsed.engine:
         await PostgresHoldings(reached.pool, reached.queries).add(net.name, parsed.engine)
-    await _tell(reached, parsed.user, net.name)
+    if not await _is_private(reached, parsed.engine):
+        await _tell(reached, parsed.user, net.name)
     size = parsed.file.stat().st_size
     print(f"Added {net.name} ({size:,} bytes, {net.size:,} as it is sent).")
 
@@ -84,6 +86,12 @@ async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
         for net in await PostgresNets(reached.pool, reached.queries).everything()
     ]
     print(table(("name", "given by", "on", "bytes sent", "downloads"), rows))
+
+
+async def _is_private(reached: Reached, engine: str) -> bool:
+    """The log is open to all: what is private is not in it."""
+    engines = await PostgresEngines(reached.pool, reached.queries).everything()
+    return any(kept.record.private for kept in engines if kept.record.name == engine)
 
 
 async def _tell(reached: Reached, user: str, name: str) -> None:

@@ -56,9 +56,15 @@ class NetEndpoints:
             raise BadRequest(str(refused)) from None
         if is_new:
             await desk.holdings.add(net.name, engine)
+            await self._tell(net, user)
+        return json_answer(_entry(net), 201)
+
+    async def _tell(self, net: Net, user: str) -> None:
+        """The log is open to all: what is private is not in it."""
+        desk = self._desk
+        if not desk.holdings.is_private(net.name):
             event = Event(Action.UPLOAD_NN, desk.clock.now(), user, "", "", nn=net.name)
             await desk.accounts.audit.write(event)
-        return json_answer(_entry(net), 201)
 
 
 def _entry(net: Net) -> v1.NetEntry:
