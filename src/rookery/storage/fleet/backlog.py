@@ -40,6 +40,11 @@ class Backlog:
     def __len__(self) -> int:
         return self._open + len(self._seen) + len(self._recalled)
 
+    @property
+    def closes(self) -> bool:
+        """Whether rows say that tasks are active which are not."""
+        return bool(self._open)
+
     def add(self, batch: Batch) -> None:
         for closing in batch.changes.closings:
             self._closing.append(_keys(closing))

@@ -44,6 +44,8 @@ class Limits:
     """Rows of the backlog that go with one transaction."""
     slice_pause: float = 0.005
     """Seconds between two of these, so that they do not keep a processor busy."""
+    gather_pause: float = 0.2
+    """Seconds for which rows that are only shown gather before they are written."""
 
 
 STANDARD_LIMITS = Limits()
@@ -208,6 +210,9 @@ class GroupCommit:
             await self._follows.wait()
             self._follows.clear()
             self._following = True
+            if not self._backlog.closes:
+                # What is for display alone gathers for a while: a transaction has its price.
+                await asyncio.sleep(self._limits.gather_pause)
             while self._backlog and not self._ending:
                 await self._write_slice(self._backlog.take(self._limits.slice_rows))
                 await asyncio.sleep(self._limits.slice_pause)

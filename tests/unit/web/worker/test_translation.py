@@ -60,6 +60,13 @@ def test_a_machine_that_says_nothing_new_is_the_same_object() -> None:
     assert machines.machine(info(nps=5.0), moved).address == "192.0.2.8"
 
 
+def test_what_differs_from_call_to_call_makes_no_other_machine() -> None:
+    machines = Machines(mind_quota=True)
+    calls = [CALLER._replace(server=lambda: "http://localhost") for _ in range(2)]
+    first, second = (machines.machine(info(), call) for call in calls)
+    assert first is second
+
+
 def test_machines_are_forgotten_before_there_are_too_many() -> None:
     machines = Machines(mind_quota=True, most=1)
     first = machines.machine(info(), CALLER)

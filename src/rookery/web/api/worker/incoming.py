@@ -16,6 +16,8 @@ from rookery.service.fleet.ports import Provenance
 from rookery.web.api.worker.callers import Caller
 
 MOST_KNOWN = 50_000
+Standing = tuple[str, str, str, frozenset[str]]
+"""What a machine has from its caller; the rest of a caller differs from call to call."""
 
 
 class Machines:
@@ -24,15 +26,16 @@ class Machines:
     def __init__(self, *, mind_quota: bool, most: int = MOST_KNOWN) -> None:
         self._mind_quota = mind_quota
         self._most = most
-        self._known: dict[str, tuple[wire.WorkerInfo, Caller, Machine]] = {}
+        self._known: dict[str, tuple[wire.WorkerInfo, Standing, Machine]] = {}
 
     def machine(self, info: wire.WorkerInfo, caller: Caller) -> Machine:
         known = self._known.get(info.unique_key)
-        if known and known[0] == info and known[1] == caller:
+        standing = (caller.seal, caller.address, caller.country, caller.teams)
+        if known and known[1] == standing and known[0] == info:
             return known[2]
         machine = machine_of(info, caller, mind_quota=self._mind_quota)
         self._known.pop(info.unique_key, None)
-        self._known[info.unique_key] = (info, caller, machine)
+        self._known[info.unique_key] = (info, standing, machine)
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
         return machine
