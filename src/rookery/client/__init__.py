@@ -2,6 +2,7 @@
 and the wire formats alone."""
 
 from rookery.client.api import Client
+from rookery.client.following import Following
 from rookery.client.problems import ApiRefused, ApiUnreachable, BadAnswer
 
-__all__ = ["ApiRefused", "ApiUnreachable", "BadAnswer", "Client"]
+__all__ = ["ApiRefused", "ApiUnreachable", "BadAnswer", "Client", "Following"]

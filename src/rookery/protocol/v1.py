@@ -124,6 +124,13 @@ class RunDetails(RunSummary, frozen=True, kw_only=True):
     rescheduled_from: str | UnsetType = UNSET
 
 
+class RunMark(Struct, frozen=True, kw_only=True):
+    """That a run has changed."""
+
+    id: RunId
+    state: DisplayState
+
+
 class RunList(Struct, frozen=True, kw_only=True):
     """A page of runs, newest first."""
 

@@ -190,9 +190,13 @@ class Bus:
         """The last commit that anybody told of."""
         return self._seen
 
+    def last_change(self, run: str) -> int:
+        """The last commit that can have changed a run, as far as anybody told."""
+        return self._latest.get(run, self._floor)
+
     def since(self, position: int, wanted: Wanted = EVERY_RUN) -> Notice:
         if wanted.run:
-            changed = self._latest.get(wanted.run, self._floor) > position
+            changed = self.last_change(wanted.run) > position
             return Notice(self._known, frozenset({wanted.run} if changed else ()))
         return Notice(self._known, frozenset(self._after(position)), position < self._floor)
 
@@ -263,7 +267,8 @@ class Bus:
 
     def _trim(self) -> None:
         while len(self._latest) > self._most:
-            _, self._floor = self._latest.popitem(last=False)
+            _, oldest = self._latest.popitem(last=False)
+            self._floor = max(self._floor, oldest)
 
     def _tell_soon(self, runs: Collection[str]) -> None:
         for pace in self._paces:

@@ -181,3 +181,14 @@ async def test_a_thousand_readers_are_woken_some_at_a_time(bus: Bus) -> None:
         bus.add(1, ["a"])
         for reader in readers:
             assert (await anext(reader)).sequence == 1
+
+
+async def test_a_gap_that_is_too_wide_stays_one_when_old_runs_are_dropped(rows: Rows) -> None:
+    async with Bus(rows, kept=3).opened() as bus:
+        await eventually(lambda: not bus.stats().behind)
+        bus.add(1, ["old"])
+        rows.sequence, rows.sequences = 9, dict(zip("abcdef", range(4, 10), strict=True))
+        bus.miss()
+        await eventually(lambda: bus.sequence == 9)
+        bus.add(10, ["g"])
+        assert bus.since(6).missed

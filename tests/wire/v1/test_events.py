@@ -94,7 +94,9 @@ async def test_who_was_away_for_too_long_is_told_so(api: Api) -> None:
         assert (told.event, told.id) == ("missed", "2199")
 
 
-@pytest.mark.parametrize("query", ["?run=x", "?after=-1", "?after=1e3", f"?user={'x' * 101}"])
+@pytest.mark.parametrize(
+    "query", ["?run=x", "?after=-1", "?after=1e3", "?brief=x", f"?user={'x' * 101}"]
+)
 async def test_nonsense_is_refused(api: Api, query: str) -> None:
     assert (await api.get(EVENTS + query)).status_code == 400
 
@@ -201,3 +203,22 @@ async def test_a_revoked_token_ends_its_streams(api: Api) -> None:
         await api.tokens.revoke(token.id, api.clock.now())
         api.desk.bearers.forget_all()
         await eventually(lambda: reader.ended)
+
+
+async def test_runs_that_did_not_change_are_not_read_again(api: Api) -> None:
+    ids = [await api.submitted() for _ in range(5)]
+    async with reading(api.app, f"{EVENTS}?after=0") as reader:
+        await reader.until(5)
+    before = {one.name: one.calls for one in api.desk.threads.stats()}["cpu"]
+    await api.post(f"/api/v1/runs/{ids[0]}/stop", BORIS)
+    async with reading(api.app, f"{EVENTS}?after=0") as reader:
+        await reader.until(5)
+    after = {one.name: one.calls for one in api.desk.threads.stats()}["cpu"]
+    assert after - before == 1
+
+
+async def test_who_looks_by_themselves_is_told_that_a_run_changed_and_no_more(api: Api) -> None:
+    run_id = await api.submitted()
+    async with reading(api.app, f"{EVENTS}?run={run_id}&brief=1") as reader:
+        (event,) = await reader.until(1)
+        assert msgspec.json.decode(event.data) == {"id": run_id, "state": "paused"}

@@ -25,7 +25,7 @@ from rookery.service.fleet.ports import QueueFull, StateLost
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import viewer_of
-from rookery.web.api.v1.news import Item, News
+from rookery.web.api.v1.news import Item, News, in_brief, in_full
 from rookery.web.faults import Fault, NotFound
 from rookery.web.kit import kit_of
 from rookery.web.openapi import Operation, described
@@ -36,7 +36,9 @@ KEEP_ALIVE_SECONDS = 15.0
 AGAIN_SECONDS = 1.0
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-OPENING = b"retry: 2000\n"
+RETRY_MILLISECONDS = 1000
+RETRY_STEP = 12
+"""Readers come back between one and four seconds after a restart, and not all at once."""
 COMMENT = b":\n\n"
 MISSED = b"event: missed\ndata: {}\n\n"
 FAREWELL = b": the server is stopping\n\n"
@@ -51,6 +53,7 @@ class Reader:
     run: str
     user: str
     after: int | None
+    brief: bool
     is_welcome: Callable[[], Awaitable[bool]]
 
 
@@ -73,14 +76,15 @@ class EventEndpoints:
 
     def __init__(self, desk: ApiDesk, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
         self._desk = desk
-        self._news = News(desk.fleet, desk.bus, desk.threads)
+        self._full = News(desk.fleet, desk.bus, in_full(desk.threads))
+        self._brief = News(desk.fleet, desk.bus, in_brief)
         self._keep_alive = keep_alive
 
     @described(
         Operation(
             "Runs as they change, as server-sent events",
             {200: MEDIA_TYPE},
-            query={"run": RunId, "user": v1.Name, "after": v1.Sequence},
+            query={"run": RunId, "user": v1.Name, "after": v1.Sequence, "brief": bool},
         )
     )
     @runs(Domain.STREAM, "waits for the bus; an event is encoded once, in a thread")
@@ -96,10 +100,11 @@ class EventEndpoints:
             query = request.query_params
             run_id, user = queries.run_in(query), queries.name_in(query, "user")
             after = queries.after_in(query, header(request.scope, b"last-event-id"))
+            brief = queries.switch_in(query, "brief")
             run = await self._desk.fleet.run(run_id) if run_id else None
         if run_id and (run is None or not self._desk.privacy.sees(viewer, run)):
             raise NotFound
-        return Reader(viewer, run_id, user, after, lambda: self._is_welcome(request, viewer))
+        return Reader(viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer))
 
     async def _is_welcome(self, request: Request, viewer: str | None) -> bool:
         """A token may be revoked and a user blocked while the stream is open."""
@@ -120,7 +125,8 @@ class EventEndpoints:
         bus, looked = self._desk.bus, _now()
         after = FROM_THE_START if reader.run and reader.after is None else reader.after
         with bus.subscribe(Wanted(reader.run), after) as subscription:
-            yield OPENING + _numbered(subscription.position) + b"\n"
+            retry = RETRY_MILLISECONDS + RETRY_STEP * self._desk.chance(1)[0]
+            yield b"retry: %d\n%b\n" % (retry, _numbered(subscription.position))
             while True:
                 before = subscription.position
                 notice = await self._next(subscription)
@@ -144,10 +150,11 @@ class EventEndpoints:
     async def _told(
         self, notice: Notice, reader: Reader, subscription: Subscription, before: int
     ) -> AsyncIterator[bytes]:
+        news = self._brief if reader.brief else self._full
         held = MISSED if notice.missed else b""
         try:
             for run_id in sorted(notice.runs):
-                item = await self._news.item(run_id, notice.sequence)
+                item = await news.item(run_id)
                 if item is not None and self._is_for(item, reader):
                     if held:
                         yield held

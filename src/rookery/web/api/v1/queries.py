@@ -14,6 +14,7 @@ MOST_ROWS = 200
 ORDINARY_ROWS = 50
 LONGEST_NAME = 100
 MOST_COMMITS = 2**63 - 1
+SWITCHES = {"true": True, "1": True, "false": False, "0": False}
 E = TypeVar("E", bound=StrEnum)
 _ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 
@@ -47,6 +48,13 @@ def run_in(query: Mapping[str, str]) -> str:
     if found and not _ID.fullmatch(found):
         raise BadName(name=found[:100], form="24 hex digits")
     return found
+
+
+def switch_in(query: Mapping[str, str], name: str) -> bool:
+    found = query.get(name, "false")
+    if found not in SWITCHES:
+        raise BadParameter(name=name, text="expected true or false")
+    return SWITCHES[found]
 
 
 def after_in(query: Mapping[str, str], last_seen: str) -> int | None:
