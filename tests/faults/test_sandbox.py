@@ -153,6 +153,20 @@ def test_a_program_that_is_not_there_is_named() -> None:
     assert "/no/such/engine can't be started" in ended.stderr
 
 
+def test_an_older_kernel_keeps_a_program_in_as_well() -> None:
+    older = "from rookery.worker.engines.sandbox import kernel; kernel.SYS_MOUNT_SETATTR = 9999; "
+    tries = (
+        "echo x > /usr/x; echo x > /proc/sys/kernel/hostname; ls /root /home; cat /proc/1/environ"
+    )
+    command = list(SANDBOX.playing(Built(("/bin/sh", "-c", tries), "")))
+    boot = next(place for place, word in enumerate(command) if "import main" in word)
+    command[boot] = command[boot].replace("main(sys", f"{older}main(sys")
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stdout == "/home:\nengine\n"
+    assert ended.stderr.count("Read-only file system") == 2
+    assert "/proc/1/environ: Permission denied" in ended.stderr
+
+
 def test_without_namespaces_it_says_so() -> None:
     script = Path(__file__).parent / "without_namespaces.py"
     check = (

@@ -154,5 +154,12 @@ def _restrict(path: str, *, deep: bool) -> None:
 
 def _mounts_below(path: str) -> list[str]:
     lines = Path(OLD + "/proc/self/mountinfo").read_text().splitlines()
-    places = [line.split()[4].encode().decode("unicode_escape") for line in lines]
+    places = [_unescaped(line.split()[4]) for line in lines]
     return [each for each in places if each == path or each.startswith(f"{path}/")]
+
+
+def _unescaped(place: str) -> str:
+    # By hand: Python's own codec would have to be loaded from a tree that is no longer here.
+    for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
+        place = place.replace(f"\\{code}", character)
+    return place
