@@ -27,9 +27,10 @@ from rookery.worker.engines.workshop import Workshop
 BENCHES = 3
 BENCH_SECONDS = 300.0
 BENCH_FORMS = (
+    # First, because among the lines of a search `30 nodes 85471 nps` may be a score and its nodes.
+    BenchRecord(pattern=STOCKFISH_BENCH.pattern),
     BenchRecord(),
     BenchRecord(pattern=r"(\d+)\s+nodes\s+(\d+)\s+nps"),
-    BenchRecord(pattern=r"(?i)nodes searched\s*:\s*([\d,]+)"),
     BenchRecord(pattern=r"(?i)nodes\s*[:=]?\s*([\d,]+)"),
 )
 TOOLS = {"make": "make", "stockfish": "make", "cargo": "cargo", "cmake": "cmake"}
