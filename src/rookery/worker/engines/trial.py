@@ -1,5 +1,7 @@
 """Tries an engine out, from its source or as a program, until there is a record of it."""
 
+import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +102,10 @@ class Trials:
 
     async def program(self, name: str, path: Path) -> Trial:
         """A program on this machine as it is."""
-        recipe = RecipeRecord(kind="installed", output=str(path))
+        on_path = await self._threads.io(shutil.which, path.name)
+        # By its name alone it is found on other machines too.
+        output = path.name if on_path == str(path) else shlex.quote(str(path))
+        recipe = RecipeRecord(kind="installed", output=output)
         record = EngineRecord(name=name, recipe=recipe)
         return await self._tried(record, Order(record, "", ""))
 
