@@ -134,6 +134,18 @@ async def test_a_run_that_opens_again_in_the_same_commit_has_its_old_tasks_close
     assert (await store.reads.snapshot()).runs == ((again, (new,)),)
 
 
+async def test_it_is_noticed_when_sums_are_not_what_tasks_say(store: Store) -> None:
+    run = make_run("a")
+    tasks = [make_task(run, 0, results=pairs(ww=3)), make_task(run, 1).closed()]
+    right = played(run, *tasks)
+    await kept(store, changed(right, *tasks))
+    assert await store.reads.agrees(run.id)
+    assert await store.reads.agrees(UNKNOWN)
+    wrong = replace(right, tally=replace(right.tally, committed=right.tally.committed + 1))
+    await kept(store, changed(wrong))
+    assert not await store.reads.agrees(run.id)
+
+
 async def test_what_a_purge_struck_out_is_remembered_in_order(store: Store) -> None:
     tasks = [replace(make_task(RUN, n), active=False, results=pairs(ww=n + 1)) for n in range(3)]
     bad = tuple(BadTask(task, 10.0 * task.id, Colour.RED) for task in tasks[::-1])

@@ -32,6 +32,10 @@ MACHINES_AT_A_TIME = 500
 FORGOTTEN_AFTER = timedelta(days=7)
 
 
+class SumsDisagree(Exception):
+    """The sums of a run are not what its tasks say; a restart would correct them."""
+
+
 class Listening:
     """Whether the server could hear: silence counts against nobody while it could not."""
 
@@ -54,6 +58,7 @@ class Chores:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        self._checked = ""
 
     async def bury_the_dead(self) -> None:
         fleet = self._fleet
@@ -101,6 +106,14 @@ class Chores:
             )
             fleet.put(tenure, Batch(seen=seen))
             await fleet.settle(tenure)
+
+    async def check_sums(self) -> None:
+        """One run at a time: sums that are not what tasks say would be a fault of ours."""
+        runs = self._fleet.enter().working.runs()
+        later = [run_id for run_id in runs if run_id > self._checked]
+        self._checked = min(later or runs, default="")
+        if self._checked and not await self._fleet.agrees(self._checked):
+            raise SumsDisagree(self._checked)
 
     async def forget_machines(self) -> None:
         working = self._fleet.enter().working

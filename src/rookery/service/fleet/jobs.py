@@ -37,6 +37,7 @@ def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[Job, ...]:
         Job("shares", 60, chores.refresh_shares),
         Job("speeds", 60, chores.measure_speeds),
         Job("last seen", 60, chores.write_last_seen),
+        Job("sums", 180, chores.check_sums),
         Job("machines", 300, chores.forget_machines),
     )
 

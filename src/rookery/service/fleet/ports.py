@@ -215,6 +215,10 @@ class FleetReads(Protocol):
         """All tasks of a run, in the order of their numbers."""
         ...
 
+    async def agrees(self, run_id: str) -> bool:
+        """Whether the sums of a run are what its tasks say, both as they are at one moment."""
+        ...
+
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
         """Tasks of a run from a number on, as many as there are up to a count."""
         ...

@@ -61,6 +61,10 @@ class Views(Primary):
         await self.settle(self.enter())
         return await self._store.reads.task_page(run_id, first, count)
 
+    async def agrees(self, run_id: str) -> bool:
+        """Whether what is stored of a run agrees with what is stored of its tasks."""
+        return await self._store.reads.agrees(run_id)
+
     async def own_task(self, call: TaskCall) -> Task:
         """The caller's task, active or not; raises UnknownRun, UnknownTask or ForeignTask."""
         task = await self.task(call.run, call.task)

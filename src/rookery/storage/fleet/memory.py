@@ -210,6 +210,10 @@ class MemoryReads:
     async def tasks(self, run_id: str) -> tuple[Task, ...]:
         return tuple(self._rows.of_run(run_id))
 
+    async def agrees(self, run_id: str) -> bool:
+        run, tasks = self._rows.runs.get(run_id), self._rows.of_run(run_id)
+        return run is None or run.tally == recounted(tasks)
+
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
         wanted = range(first, first + count)
         return tuple(task for task in self._rows.of_run(run_id) if task.id in wanted)

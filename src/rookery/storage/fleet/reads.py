@@ -84,6 +84,9 @@ class PostgresReads:
     async def tasks(self, run_id: str) -> tuple[Task, ...]:
         return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
 
+    async def agrees(self, run_id: str) -> bool:
+        return await self._pool.fetchval(self._queries["runs_agree"], run_id) is not False
+
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
         rows = await self._fetch("tasks_page", run_id, first, first + count)
         return await _decoded(rows, task_of)

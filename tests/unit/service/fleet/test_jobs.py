@@ -1,9 +1,11 @@
 """What the fleet does by itself, and that silence counts only while it could hear."""
 
+from dataclasses import replace
+
 import pytest
 
 from rookery.core.answers import GO_ON
-from rookery.service.fleet.chores import Chores, Listening
+from rookery.service.fleet.chores import Chores, Listening, SumsDisagree
 from rookery.service.fleet.jobs import Job, attempt
 from tests.unit.core.makers import make_machine, pairs, run_id
 from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
@@ -108,6 +110,19 @@ async def test_machines_that_never_came_back_are_forgotten(stage: Stage) -> None
     stage.clock.move(days=8)
     await Chores(stage.fleet).forget_machines()
     assert stage.fleet.enter().working.roster.seat(machine.short_name) is None
+
+
+async def test_sums_that_are_not_what_tasks_say_are_noticed(stage: Stage) -> None:
+    for name in ("a", "b"):
+        await stage.submit(name)
+    await stage.granted()
+    chores = Chores(stage.fleet)
+    for _ in range(3):
+        await chores.check_sums()
+    wrong = stage.store.rows.runs[run_id("b")]
+    stage.store.rows.runs[run_id("b")] = replace(wrong, tally=replace(wrong.tally, total=7))
+    with pytest.raises(SumsDisagree, match=run_id("b")):
+        await chores.check_sums()
 
 
 async def test_a_job_that_fails_is_written_down(stage: Stage) -> None:

@@ -300,6 +300,31 @@ FROM present_tasks AS t JOIN runs ON runs.id = run
 WHERE NOT finished
 GROUP BY run;
 
+-- name: runs_agree
+-- Whether the sums of a run are what its tasks say; nothing for a run that is not there.
+SELECT
+    (r.tasks, r.total, r.committed, r.workers, r.wins, r.losses, r.draws, r.crashes,
+     r.time_losses, r.p0, r.p1, r.p2, r.p3, r.p4)
+    IS NOT DISTINCT FROM
+    (s.tasks, s.total, s.committed, s.workers, s.wins, s.losses, s.draws, s.crashes,
+     s.time_losses, s.p0, s.p1, s.p2, s.p3, s.p4) AS agree
+FROM runs AS r
+CROSS JOIN LATERAL (
+    SELECT
+        count(*)::integer AS tasks, coalesce(sum(games), 0)::bigint AS total,
+        coalesce(sum(CASE WHEN active THEN games ELSE wins + losses + draws END), 0)::bigint
+            AS committed,
+        count(*) FILTER (WHERE active)::integer AS workers,
+        coalesce(sum(wins), 0)::bigint AS wins, coalesce(sum(losses), 0)::bigint AS losses,
+        coalesce(sum(draws), 0)::bigint AS draws, coalesce(sum(crashes), 0)::bigint AS crashes,
+        coalesce(sum(time_losses), 0)::bigint AS time_losses,
+        coalesce(sum(p0), 0)::bigint AS p0, coalesce(sum(p1), 0)::bigint AS p1,
+        coalesce(sum(p2), 0)::bigint AS p2, coalesce(sum(p3), 0)::bigint AS p3,
+        coalesce(sum(p4), 0)::bigint AS p4
+    FROM present_tasks AS t WHERE t.run = r.id
+) AS s
+WHERE r.id = $1;
+
 -- name: tasks_one
 -- A task by its key.
 SELECT * FROM present_tasks WHERE run = $1 AND id = $2;
