@@ -84,6 +84,7 @@ def make_back(
     users = users or MemoryUsers()
     teams = Teams(MemoryTeams(), users, clock)
     engines = Engines(MemoryEngines(), teams, clock, fleet.active, fleet.engine_shares)
+    fleet.renewed = engines.renewed
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
     desk = Desk(
         fleet=fleet,

@@ -96,6 +96,7 @@ def make_desks(
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
     teams = Teams(kept.teams, kept.users, clock)
     engines = Engines(kept.engines, teams, clock, fleet.active, fleet.engine_shares)
+    fleet.renewed = engines.renewed
     privacy = Privacy(engines, teams)
     holdings = Holdings(kept.holdings, engines, privacy)
     bearers = Bearers(kept.tokens, kept.users, clock)

@@ -71,6 +71,8 @@ def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
     if ended:
         # How long its games are kept counts from here.
         run = replace(run, updated=now)
+    elif before is None and not run.status.finished:
+        run = working.renewed(run)
     closings = working.settle(run, now)
     excess = tuple(
         excess_event(run, task, now)

@@ -8,7 +8,7 @@ cores, a user's machines) changes here and nowhere else.
 A task is active exactly while it is in the set. Ended tasks are known to the database alone.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 from rookery.core.changes import Closing
@@ -22,10 +22,20 @@ from rookery.core.task import Task, TaskKey
 from rookery.core.troubles import Troubles
 
 
+def _as_it_is(run: Run) -> Run:
+    return run
+
+
 class WorkingSet:
     """Runs and tasks at play; see the module's text for who may change it."""
 
-    def __init__(self, engine_shares: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        engine_shares: Mapping[str, float] | None = None,
+        renewed: Callable[[Run], Run] | None = None,
+    ) -> None:
+        self.renewed = renewed or _as_it_is
+        """A run that is taken up, new or again, with the demands that its engines have now."""
         self.index = RunIndex(engine_shares)
         self.roster = Roster()
         self.hearing = Hearing()

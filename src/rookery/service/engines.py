@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from datetime import datetime
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from rookery.clock import Clock
 from rookery.core.archfilter import BadArchFilter, check
+from rookery.core.demands import demands_of
 from rookery.core.engine import Catalogue
 from rookery.core.faults import RunFault
 from rookery.core.lifecycle import Actor
@@ -80,6 +82,7 @@ class Engines:
         self._known: dict[str, EngineRecord] = {}
         self._told: dict[str, EngineRecord] = {}
         self.catalogue = Catalogue({})
+        self._ever = self.catalogue
         self.private: dict[str, str] = {}
         """The teams of private engines, also of removed ones."""
         self._learn(())
@@ -105,6 +108,12 @@ class Engines:
         Runs outlive the removal of their engine.
         """
         return self._told.get(name)
+
+    def renewed(self, run: Run) -> Run:
+        """The run with the demands of its engines as they are now: one that plays again after its
+        engine became private is for the machines of the team."""
+        demands = demands_of(run.plan, self._ever, run.kind.needs())
+        return run if demands == run.demands else with_changes(run, demands=demands)
 
     async def put(self, record: EngineRecord, actor: Actor) -> bool:
         """Whether the engine is new; raises BadField, NotOfTeam or EngineInUse."""
@@ -168,6 +177,7 @@ class Engines:
         ever = ({each.name: each for each in gone} | self._known).values()
         self._shares.clear()
         self._shares |= {each.name: each.share for each in ever}
+        self._ever = known_engines.catalogue_of(ever)
         self.private = {each.name: each.team for each in ever if each.private}
         self._told = {
             each.name: replace(each, presets=())

@@ -7,6 +7,7 @@ import httpx
 import msgspec
 import pytest
 
+from rookery.core.lifecycle import Actor
 from rookery.protocol import v1
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
@@ -91,3 +92,17 @@ async def worker(api: Api, user: User) -> Worker:
 
 async def hashed(api: Api) -> str:
     return await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
+
+
+async def test_a_run_that_plays_again_after_its_engine_became_private_is_for_the_team(
+    api: Api,
+) -> None:
+    await team(api)
+    await put(api, "/api/v1/engines/Strix", BORIS, {**STRIX, "private": False})
+    run_id = await api.submitted(BORIS, new_engine="Strix", base_engine="Strix")
+    await api.post(f"/api/v1/runs/{run_id}/stop", BORIS)
+    await put(api, "/api/v1/engines/Strix", BORIS, STRIX)
+    await api.fleet.reopen(run_id, Actor("boris", approver=True))
+    stranger, member = await worker(api, SVEN), await worker(api, OLGA)
+    assert "run" not in await stranger.request_task()
+    assert "run" in await member.request_task()

@@ -17,6 +17,7 @@ from rookery.clock import Clock
 from rookery.core.endings import finish_decided
 from rookery.core.faults import RunFault
 from rookery.core.purge import Purging
+from rookery.core.run import Run
 from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
 from rookery.core.workingset import WorkingSet
 from rookery.logs import Log
@@ -68,6 +69,8 @@ class Primary:
         self._store = store
         self._log = log
         self._policy = policy
+        self.renewed: Callable[[Run], Run] | None = None
+        """Gives a run that is taken up again the demands that its engines have by then."""
         self.engine_shares: dict[str, float] = {}
         """How much of the fleet engines are entitled to; looked at anew for each machine."""
         self._tenure: Tenure | None = None
@@ -199,7 +202,7 @@ class Primary:
 
     async def _begun(self) -> Tenure:
         commits = await self._store.take()
-        tenure = Tenure(WorkingSet(self.engine_shares), commits, self._policy)
+        tenure = Tenure(WorkingSet(self.engine_shares, self.renewed), commits, self._policy)
         await self._fill(tenure, await self._store.reads.snapshot())
         for act in self._on_open:
             act(tenure)
