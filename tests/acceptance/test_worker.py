@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from rookery.protocol.worker.requests import REQUEST_TASK, UPDATE_TASK
+from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX
+from rookery.worker.engines.workshop import Workshop
 from rookery.worker.session.faults import CredentialsRefused, ForeignServer
 from rookery.worker.session.kit import Outcome
 from rookery.worker.session.stopping import Stop
@@ -52,7 +54,6 @@ def test_what_is_sent_is_what_a_server_reads(tmp_path: Path) -> None:
         ([task(new_signature="1")], Outcome.RUN_FAULT, "stop_run"),
         ([task(tc="soon")], Outcome.RUN_FAULT, "failed_task"),
         ([task(book="none.epd", book_depth="8")], Outcome.MACHINE_FAULT, "failed_task"),
-        ([task(new_record=record() | {"recipe": {}})], Outcome.MACHINE_FAULT, "failed_task"),
     ],
 )
 def test_a_failure_is_told_to_whom_it_concerns(
@@ -61,6 +62,14 @@ def test_a_failure_is_told_to_whom_it_concerns(
     server = StandIn(tasks=list(tasks))
     assert live(server, tmp_path).outcome is outcome
     assert server.names()[-1] == told
+
+
+def test_an_engine_that_can_not_be_made_is_told_of(tmp_path: Path) -> None:
+    lacking = record() | {"recipe": {"kind": "installed", "output": "no-such-engine"}}
+    server = StandIn(tasks=[task(new_record=lacking)])
+    shop = Workshop(tmp_path / "cache", sandbox=NO_SANDBOX)
+    assert live(server, tmp_path, shop=shop).outcome is Outcome.MACHINE_FAULT
+    assert "no-such-engine, which is not here" in server.of("failed_task")[0]["message"]
 
 
 def test_a_wrong_bench_names_both_counts(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A worker's whole life inside the test's own process, with engines in theirs."""
 
 import asyncio
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +9,9 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import WorkerSettings
 from rookery.cli.worker_start import manner_of, put_together
-from rookery.worker.engines.bench import bench as real_bench
-from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX
-from rookery.worker.engines.workshop import Workshop
+from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines.order import Built, Measured, Order
+from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
 from rookery.worker.session.identity import Facts
 from rookery.worker.session.kit import Maker, Outcome
 from rookery.worker.session.life import Life
@@ -18,7 +19,7 @@ from rookery.worker.session.preparing import BenchCall, Preparation
 from rookery.worker.session.stopping import Stop
 from rookery.worker.session.watching import Status
 from tests.workers.fake_system import FakeSystem
-from tests.workers.stand_in import StandIn, stand_in
+from tests.workers.stand_in import BENCH, StandIn, stand_in
 
 FACTS = Facts(
     system="linux",
@@ -35,6 +36,20 @@ FACTS = Facts(
     compiler_version=(12, 2, 0),
     host="fake",
 )
+
+
+class Ready:
+    """A shop that has every engine: what a record names is there and need not be tried."""
+
+    async def make(self, order: Order) -> Built:
+        return Built(tuple(shlex.split(order.record.recipe.output)), "0" * 64)
+
+    async def sandbox(self) -> Sandbox:
+        return NO_SANDBOX
+
+
+async def quick_bench(_built: Built, _record: EngineRecord, **_: object) -> Measured:
+    return Measured(int(BENCH), 1_000_000.0)
 
 
 @dataclass
@@ -59,6 +74,7 @@ class Lived:
     said: list[str]
 
 
+READY = Ready()
 Act = Callable[[Stop, Status], object]
 
 
@@ -67,15 +83,14 @@ def live(
     folder: Path,
     act: Act = lambda _stop, _status: None,
     *,
-    shop: Maker | None = None,
-    bench: BenchCall = real_bench,
+    shop: Maker = READY,
+    bench: BenchCall = quick_bench,
     **settings: object,
 ) -> Lived:
     """One life with a server that stands in; `act` may ask it to stop when it sees a status."""
     (folder / "password").write_text("secret")
     with stand_in(server):
-        made = Workshop(folder / "cache", sandbox=NO_SANDBOX) if shop is None else shop
-        return asyncio.run(_live(server, folder, made, bench, act, settings))
+        return asyncio.run(_live(server, folder, shop, bench, act, settings))
 
 
 async def _live(
