@@ -72,12 +72,18 @@ def run(parsed: argparse.Namespace) -> int:
             start.token = await provide_token(house, settings.data)
 
     def ready(address: str) -> None:
-        _tell(address, start, worker)
+        near = reachable(address)
+        _tell(settings.base_url or near, start, worker)
         if start.token is not None:
-            worker.start(address, start.token)
+            worker.start(near, start.token)
 
     patience = replace(DEFAULT_PATIENCE, whole=DEFAULT_PATIENCE.whole + LEAVE_SECONDS)
     return run_site(settings, prepare, ready, worker.stop, patience)
+
+
+def reachable(address: str) -> str:
+    """What listens on all addresses is reached from here by the one of this machine."""
+    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def _tell(address: str, start: Start, worker: LocalWorker) -> None:
