@@ -70,6 +70,16 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
+def _some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    def read(text: str) -> tuple[str, ...]:
+        found = _words(text)
+        if not set(found) <= set(choices):
+            raise ValueError("some of " + ", ".join(choices) + ", by comma")
+        return found
+
+    return read
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in choices:
@@ -179,7 +189,8 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "upload_mb": Setting(_whole(1, 100_000), "largest program or book that may be uploaded, in MB"),
     "git_schemes": Setting(
-        _words, "how commits may be looked up, by comma: https, http, ssh, git, file"
+        _some_of("https", "http", "ssh", "git", "file"),
+        "how commits may be looked up, by comma: https, http, ssh, git, file",
     ),
     "git_hosts": Setting(_words, "git servers inside this network that may be asked, by comma"),
     "git_credentials": Setting(_path, "file of git's `store` helper, for sources of engines"),

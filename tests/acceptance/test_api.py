@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import json
+import shutil
 import subprocess
 import time
 import zipfile
@@ -18,6 +20,7 @@ from rookery.protocol import v1
 from rookery.protocol.engine_record import EngineRecord, PresetRecord
 from rookery.service.sources.archives import mirror_name
 from tests.commands import add_user, said
+from tests.outside.githubs import REPOSITORY, SHA, staged
 from tests.outside.repositories import make_repository
 from tests.served import COMMAND, LIMIT_SECONDS, Served, environment, served
 from tests.unit.service.submission.samples import SPRT, body
@@ -41,13 +44,19 @@ def assert_unblocked(server: Served) -> None:
     assert blocked == []
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A folder in which Boris, who may approve, and Olga have accounts."""
-    folder = tmp_path / "data"
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """To make a database takes seconds, to copy one does not."""
+    folder = tmp_path_factory.mktemp("made") / "data"
     add_user("boris", folder, "--approver", "--machine-limit", "1000000")
     add_user("olga", folder)
     return folder
+
+
+@pytest.fixture
+def data(made_once: Path, tmp_path: Path) -> Path:
+    """A folder in which Boris, who may approve, and Olga have accounts."""
+    return shutil.copytree(made_once, tmp_path / "data")
 
 
 def test_a_run_lives_through_a_kill(data: Path) -> None:
@@ -122,8 +131,16 @@ def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_pa
     repository.git("switch", "-qc", "idea")
     new = repository.commit("Idea\n\nBench: 7654321", Makefile="all: x")
     wish = dict.fromkeys(("resolved_new", "resolved_base", "new_signature", "base_signature"))
-    with served(data, settings={"ROOKERY_GIT_SCHEMES": "file"}) as server:
+    with (
+        staged(tmp_path / "github") as github,
+        served(data, settings={**github.settings, "ROOKERY_GIT_SCHEMES": "file,https"}) as server,
+    ):
         client = Client.at(server.address, token)
+        for name in ("idea", "master"):
+            github.commit(name, "Bench: 1234567")
+        there = client.run(client.submit(body(**wish, tests_repo=REPOSITORY)).id).args
+        assert (there.resolved_new, there.new_signature) == (SHA, "1234567")
+        assert json.loads(server.get("/api/rate_limit")[1])["remaining"] == 58
         args = client.run(client.submit(body(**wish, tests_repo=repository.address)).id).args
         assert (args.resolved_new, args.resolved_base) == (new, base)
         assert (args.new_signature, args.base_signature) == ("7654321", "1234567")

@@ -1,11 +1,7 @@
 """GitHub's API, played by a process on this machine."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,47 +12,8 @@ from rookery.outside.git import Git
 from rookery.outside.github import GitHub, QuotaSpent
 from rookery.outside.mirrors import Mirrors
 from rookery.service.sources.commits import CannotAsk, Commit, UnknownRevision
-from tests.served import PROJECT, environment
+from tests.outside.githubs import REPOSITORY, SHA, Stage, staged
 from tests.unit.web.fakes import HandClock
-
-REPOSITORY = "https://github.com/olga/Engine"
-SHA = "a" * 40
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    folder: Path
-    address: str
-
-    def put(self, path: str, text: str) -> None:
-        (self.folder / path.replace("/", "+")).write_text(text)
-
-    def commit(self, name: str, message: str) -> None:
-        text = json.dumps({"sha": SHA, "commit": {"message": message}})
-        self.put(f"repos/olga/Engine/commits/{name}", text)
-
-    def calls(self) -> list[str]:
-        return (self.folder / "calls").read_text().splitlines()
-
-    def github(self, token: str = "") -> GitHub:
-        return GitHub(HandClock(), api=self.address, token=token)
-
-
-@contextmanager
-def staged(folder: Path, quota: int = 60) -> Iterator[Stage]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.outside.fake_github", str(folder), str(quota)],
-        cwd=PROJECT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        yield Stage(folder, f"http://127.0.0.1:{process.stdout.readline().strip()}")
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture

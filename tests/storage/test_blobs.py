@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.clock import SystemClock
-from rookery.service.blobs import UnknownBlob
+from rookery.service.blobs import NoRoom, UnknownBlob
 from rookery.storage.blobs import UNFINISHED, FolderBlobs
 from rookery.storage.keyfile import key_in
 
@@ -40,6 +40,13 @@ def test_a_dropped_draft_leaves_nothing(blobs: FolderBlobs, tmp_path: Path) -> N
     draft = blobs.draft()
     draft.write(b"half")
     draft.drop()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_disk_that_is_nearly_full_is_left_to_the_database(tmp_path: Path) -> None:
+    full = FolderBlobs(tmp_path, SystemClock(), reserve=2**60)
+    with pytest.raises(NoRoom):
+        full.write(b"games")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

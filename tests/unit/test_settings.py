@@ -8,6 +8,12 @@ import pytest
 from rookery.settings import SETTINGS, Settings, SettingsError, flag, variable
 
 
+def test_only_what_git_can_do_is_a_scheme() -> None:
+    assert Settings.read({"ROOKERY_GIT_SCHEMES": "https, ssh"}).git_schemes == ("https", "ssh")
+    with pytest.raises(SettingsError, match="ROOKERY_GIT_SCHEMES takes some of https"):
+        Settings.read({"ROOKERY_GIT_SCHEMES": "ftp"})
+
+
 def test_every_field_has_a_reader_and_a_purpose() -> None:
     assert [entry.name for entry in fields(Settings)] == list(SETTINGS)
 

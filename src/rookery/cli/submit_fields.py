@@ -103,6 +103,8 @@ def _settings(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 def _from_file(name: str) -> dict[str, object]:
+    if name != "-" and not Path(name).is_file():
+        raise BadSubmission(f"There is no file {name}; after an engine's name comes a branch.")
     text = sys.stdin.read() if name == "-" else _text(Path(name))
     try:
         return msgspec.json.decode(text, type=dict[str, object])

@@ -9,10 +9,16 @@ class UnknownBlob(Exception):
     """There is no blob of that key."""
 
 
+class NoRoom(Exception):
+    """The disk is nearly full: what is left of it belongs to the database."""
+
+
 class Draft(Protocol):
     """A blob in the making, of which nobody hears before it is kept. All of it blocks."""
 
-    def write(self, data: bytes) -> None: ...
+    def write(self, data: bytes) -> None:
+        """Raises NoRoom."""
+        ...
 
     def keep(self) -> str:
         """Safe on the disk from here on; gives its key."""

@@ -6,21 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rookery.clock import Clock
-from rookery.service.blobs import Draft, UnknownBlob
+from rookery.service.blobs import Draft, NoRoom, UnknownBlob
 from rookery.storage import faultpoints
 
 KEY_BYTES = 16
 SPREAD = 2
 """Files are spread over folders named by the first characters of their keys."""
 UNFINISHED = ".part"
+RESERVE = 256 * 10**6
+"""Bytes that are left free: without them the database stops, and everything with it."""
 
 
 class FolderBlobs:
     """Everything here blocks, as the port says."""
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, clock: Clock, *, reserve: int = RESERVE) -> None:
         self._folder = folder
         self._clock = clock
+        self._reserve = reserve
 
     def write(self, data: bytes) -> str:
         return written(self.draft(), data)
@@ -28,7 +31,7 @@ class FolderBlobs:
     def draft(self) -> "FolderDraft":
         place = self._place(secrets.token_hex(KEY_BYTES))
         self._make(place.parent)
-        return FolderDraft(place)
+        return FolderDraft(place, self._reserve)
 
     def read(self, key: str) -> bytes:
         return self.path(key).read_bytes()
@@ -66,12 +69,16 @@ class FolderBlobs:
 class FolderDraft:
     """A file under another name until it is whole."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, reserve: int) -> None:
         self._place = place
+        self._reserve = reserve
         self._unfinished = place.with_suffix(UNFINISHED)
         self._file = self._unfinished.open("xb")
 
     def write(self, data: bytes) -> None:
+        disk = os.fstatvfs(self._file.fileno())
+        if disk.f_bavail * disk.f_frsize < self._reserve + len(data):
+            raise NoRoom
         self._file.write(data)
 
     def keep(self) -> str:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from rookery.boundary.gate import GateFull
 from rookery.boundary.offload import Overloaded
+from rookery.service.blobs import NoRoom
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.ports import QueueFull, StateLost
 
@@ -155,6 +156,7 @@ TABLE: Mapping[type[Exception], Shape] = {
     DatabaseAway: _AWAY,
     Overloaded: _BUSY,
     GateFull: _BUSY,
+    NoRoom: _BUSY,
     Rebuilding: _AWAY,
     StateLost: _AWAY,
     QueueFull: _BUSY,
