@@ -130,6 +130,8 @@ def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Pa
             stream.until(lambda run: (run.id, run.priority) == (watched, 1))
             assert json.loads(watch.stdout.readline())["priority"] == 1
             server.until("listening_interrupted")
+            while "rookery_listening 1.0" not in server.get("/metrics")[1]:
+                time.sleep(0.05)
             # A server's sessions outlive it for a moment, so that this may be the first to fail.
             done(lambda: client.modify(changed, v1.ModifyBody(priority=2)))
             done(lambda: client.stop(ended))

@@ -127,10 +127,18 @@ class Pace:
 class Bus:
     """One per process; the event loop alone uses it."""
 
-    def __init__(self, reads: FleetReads, log: Log | None = None, *, kept: int = MOST_KEPT) -> None:
+    def __init__(
+        self,
+        reads: FleetReads,
+        log: Log | None = None,
+        *,
+        kept: int = MOST_KEPT,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
         self._reads = reads
         self._log = log or SilentLog()
         self._most = kept
+        self._retry_seconds = retry_seconds
         self._latest: OrderedDict[str, int] = OrderedDict()
         """By run, in the order of these numbers."""
         self._floor = 0
@@ -249,7 +257,7 @@ class Bus:
             except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may do
                 self._log.warning("events_not_caught_up", why=repr(error))
                 self._missed.set()
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self._retry_seconds)
             else:
                 self._merge(found)
 

@@ -16,7 +16,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.boundary.gate import Gate
 from rookery.protocol import v1
 from rookery.protocol.fields import RunId
 from rookery.service.events import FROM_THE_START, Notice, Subscription, Wanted
@@ -29,7 +28,8 @@ from rookery.web.api.v1.news import Item, News, in_brief, in_full
 from rookery.web.faults import Fault, NotFound
 from rookery.web.kit import kit_of
 from rookery.web.openapi import Operation, described
-from rookery.web.scope import header, session_of
+from rookery.web.places import Places
+from rookery.web.scope import facts_of, header, session_of
 from rookery.web.streams import StreamedAnswer, Streams
 
 KEEP_ALIVE_SECONDS = 15.0
@@ -60,14 +60,14 @@ class Reader:
 class EventStream(StreamedAnswer):
     """An answer that holds a place for as long as it lasts; without one it does not begin."""
 
-    def __init__(self, source: AsyncIterator[bytes], streams: Streams, gate: Gate) -> None:
+    def __init__(self, source: AsyncIterator[bytes], streams: Streams, places: Places) -> None:
         super().__init__(
             source, streams, media_type=MEDIA_TYPE, headers=HEADERS, last_words=FAREWELL
         )
-        self._gate = gate
+        self._places = places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._gate.enter():
+        with self._places.enter(facts_of(scope).client):
             await super().__call__(scope, receive, send)
 
 
@@ -78,6 +78,7 @@ class EventEndpoints:
         self._desk = desk
         self._full = News(desk.fleet, desk.bus, in_full(desk.threads))
         self._brief = News(desk.fleet, desk.bus, in_brief)
+        self._places = Places(desk.event_gate)
         self._keep_alive = keep_alive
 
     @described(
@@ -91,7 +92,7 @@ class EventEndpoints:
     async def events(self, request: Request) -> Response:
         reader = await self._reader(request)
         desk = self._desk
-        return EventStream(self._lines(reader), desk.streams, desk.event_gate)
+        return EventStream(self._lines(reader), desk.streams, self._places)
 
     async def _reader(self, request: Request) -> Reader:
         """Raises NotFound for a run that is unknown, or not to be known."""
