@@ -39,6 +39,16 @@ def test_what_may_be_in_use_stays_however_large(tmp_path: Path) -> None:
     assert fresh.exists()
 
 
+def test_what_a_killed_worker_left_behind_goes_after_a_while(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, Threads())
+    left, used = tmp_path / "scratch" / "left", tmp_path / "scratch" / "used"
+    left.mkdir(parents=True)
+    used.mkdir()
+    os.utime(left, (1, 1))
+    assert cache.tidy() == (left,)
+    assert used.exists()
+
+
 def test_a_scratch_folder_is_gone_afterwards_whatever_was_done_to_it(tmp_path: Path) -> None:
     cache = Cache(tmp_path, Threads())
 

@@ -68,19 +68,28 @@ class Cache:
     def tidy(self) -> tuple[Path, ...]:
         """Remove what was unused longest until the rest fits; what went."""
         entries = sorted(self._entries(), key=lambda entry: entry.used)
-        if not entries:
-            return ()
-        # The disk's own clock, because that of another machine may have set the other times.
-        now = _touched(self.folder)
         too_much = sum(entry.size for entry in entries) - self.most_bytes
-        gone = []
+        gone = self._abandoned()
         for entry in entries:
-            if too_much <= 0 or now - entry.used < IN_USE_SECONDS:
+            if too_much <= 0 or not self._is_old(entry.path):
                 break
             remove(entry.path)
             too_much -= entry.size
             gone.append(entry.path)
         return tuple(gone)
+
+    def _abandoned(self) -> list[Path]:
+        """Folders of builds whose worker was killed."""
+        gone = [path for path in (self.folder / "scratch").glob("*") if self._is_old(path)]
+        for path in gone:
+            remove(path)
+        return gone
+
+    def _is_old(self, path: Path) -> bool:
+        # By the disk's own clock, because that of another machine may have set the other times.
+        with tempfile.TemporaryFile(dir=self.folder) as file:
+            now = os.fstat(file.fileno()).st_mtime
+        return now - path.lstat().st_mtime >= IN_USE_SECONDS
 
     def _entries(self) -> "Iterator[_Entry]":
         for kind in KINDS:
@@ -94,11 +103,6 @@ class _Entry:
     path: Path
     used: float
     size: int
-
-
-def _touched(folder: Path) -> float:
-    with tempfile.TemporaryFile(dir=folder) as file:
-        return os.fstat(file.fileno()).st_mtime
 
 
 def note_use(path: Path) -> None:

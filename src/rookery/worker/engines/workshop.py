@@ -1,9 +1,11 @@
 """Makes engines from orders: finds, fetches, builds and keeps them."""
 
+import contextlib
 import errno
 import os
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord
@@ -25,6 +27,8 @@ from rookery.worker.engines.sources import Sources
 from rookery.worker.engines.toolchain import Tool, Toolchain, folders_of, rust_home
 from rookery.worker.engines.uploads import Uploads
 
+TIDY_SECONDS = 3600.0
+
 
 class Workshop:
     """The place of one worker where engines are made and kept."""
@@ -41,6 +45,7 @@ class Workshop:
         self._threads = Threads()
         self._cache = Cache(folder.absolute(), self._threads, most_bytes)
         self._seconds = seconds
+        self._next_tidying = 0.0
         self._sandbox = sandbox
         self._environment = surroundings()
         offered = downloads or NoDownloads()
@@ -59,9 +64,15 @@ class Workshop:
     async def make(self, order: Order) -> Built:
         """A program that plays as ordered; raises BuildFailed."""
         try:
-            return await self._make(order)
+            built = await self._make(order)
         except OSError as error:
             raise _trouble(self._cache.folder, error) from None
+        if monotonic() >= self._next_tidying:
+            self._next_tidying = monotonic() + TIDY_SECONDS
+            # A cache that can't be written does not grow either.
+            with contextlib.suppress(OSError):
+                await self._threads.io(self._cache.tidy)
+        return built
 
     async def source(self, repository: str, commit: str) -> Path:
         """The tree of a commit, to be looked at; raises BuildFailed."""
@@ -127,7 +138,6 @@ class Workshop:
             found = await self._threads.io(prepare, record, source, nets, scratch, compiler, owner)
             program = await build(plan(record, found), site, record.name, output)
             built = await self._threads.io(self._builds.keep, program, scratch, key)
-        await self._threads.io(self._cache.tidy)
         return await self._started(built, record, output.text)
 
     async def _site(self, scratch: Path, tools: tuple[Tool, ...]) -> Site:

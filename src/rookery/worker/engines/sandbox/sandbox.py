@@ -18,6 +18,7 @@ BOOT = (
     " from rookery.worker.engines.sandbox.launcher import main; main(sys.argv[1:])"
 )
 PROBE_SECONDS = 30.0
+PROBE_CODE = 42
 PROCESSORS = os.cpu_count() or 1
 PLAYING_TASKS = 256 + 4 * PROCESSORS
 BUILD_PROCESSES = 256 + 8 * PROCESSORS
@@ -117,10 +118,11 @@ async def detect(threads: Threads) -> Sandbox:
 
 
 def _tried() -> Sandbox:
+    most = memory_mib() * 3 // 4
     if sys.platform != "linux":
-        return Sandbox(False, "Namespaces exist on Linux only.")
-    sandbox = Sandbox(True, memory_mib=memory_mib() * 3 // 4)
-    command = sandbox.playing(Built(("/bin/sh", "-c", "exit 42"), ""))
+        return Sandbox(False, "Namespaces exist on Linux only.", most)
+    sandbox = Sandbox(True, memory_mib=most)
+    command = sandbox.playing(Built(("/bin/sh", "-c", f"exit {PROBE_CODE}"), ""))
     try:
         ended = subprocess.run(
             command,
@@ -130,8 +132,9 @@ def _tried() -> Sandbox:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Sandbox(False, f"The sandbox can't be tried: {error}.")
-    if ended.returncode == 42:
+        return Sandbox(False, f"The sandbox can't be tried: {error}.", most)
+    if ended.returncode == PROBE_CODE:
         return sandbox
     said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
-    return Sandbox(False, f"This machine allows no namespaces ({said[-1] if said else 'no word'}).")
+    why = said[-1].removeprefix("rookery: ") if said else "no word why"
+    return Sandbox(False, f"This machine allows no namespaces ({why}).", most)
