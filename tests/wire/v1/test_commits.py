@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -73,6 +74,12 @@ async def test_what_is_not_there_is_a_fault_of_that_field(api: Api) -> None:
     assert "base_tag: there is no nothing" in answer.text
 
 
+async def test_nobody_is_asked_when_something_else_is_wrong(api: Api, told: Told) -> None:
+    answer = await api.post("/api/v1/runs", BORIS, body(**UNKNOWN, tc="10+"))
+    assert "tc: " in answer.text
+    assert told.asked == []
+
+
 async def test_a_message_without_a_bench_is_told(api: Api, told: Told) -> None:
     told.commits["idea"] = Commit("c" * 40, "no number here")
     answer = await api.post("/api/v1/runs", BORIS, body(**UNKNOWN))
@@ -89,6 +96,15 @@ async def test_a_tune_of_one_branch_asks_once(api: Api, told: Told) -> None:
     tune = {"raw_params": "x,1,0,2,1,0.002"}
     await api.submitted(BORIS, **UNKNOWN, sprt=None, spsa=tune, base_tag="idea")
     assert len(told.asked) == 1
+
+
+async def test_a_tune_of_a_program_asks_nobody(tmp_path: Path, told: Told) -> None:
+    async with open_api(finder=told, files=tmp_path) as api:
+        headers = dict(await api.headers(BORIS))
+        given = await api.visitor.post("/api/v1/binaries", content=b"x", headers=headers)
+        tune = {"spsa": {"raw_params": "x,1,0,2,1,0.002"}, "new_binary": given.json()["sha256"]}
+        await api.submitted(BORIS, **UNKNOWN, sprt=None, **tune)
+    assert told.asked == []
 
 
 async def test_whoever_comes_on_top_is_told_at_once(api: Api, told: Told) -> None:

@@ -15,6 +15,8 @@ from rookery.service.submission.faults import refuse, require
 from rookery.service.submission.sides import base_repository, new_repository
 from rookery.service.submission.surroundings import KnownBook
 
+NO_COMMIT, NO_BENCH = "0" * 40, "1"
+
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
@@ -63,7 +65,8 @@ class Preparation:
         return replace(args, resolved_new=found.sha, msg_new=args.msg_new or found.message)
 
     async def _with_base(self, args: SubmittedArgs) -> SubmittedArgs:
-        if args.resolved_base or args.base_binary:
+        tuned = args.spsa is not UNSET and bool(args.new_binary)
+        if args.resolved_base or args.base_binary or tuned:
             return args
         if args.spsa is not UNSET and args.base_tag == args.new_tag:
             # Both sides of a tune are one program.
@@ -77,6 +80,23 @@ class Preparation:
             return await self.sources.commits.find(repository, revision.strip(), known=known)
         except CannotAsk as why:
             refuse(field, str(why))
+
+
+def looks_up(args: SubmittedArgs) -> bool:
+    """Whether somebody has to be asked about this submission."""
+    new, base = args.resolved_new or args.new_binary, args.resolved_base or args.base_binary
+    return not (new and base)
+
+
+def rehearsed(args: SubmittedArgs) -> SubmittedArgs:
+    """The same with commits and benches made up, to see what else is wrong with it."""
+    return replace(
+        args,
+        resolved_new=args.resolved_new or NO_COMMIT,
+        resolved_base=args.resolved_base or NO_COMMIT,
+        new_signature=args.new_signature or NO_BENCH,
+        base_signature=args.base_signature or NO_BENCH,
+    )
 
 
 def is_known(catalogue: Catalogue, repository: str) -> bool:

@@ -10,9 +10,9 @@ from rookery.core.run import Run
 from rookery.protocol.submission import SUBMISSION, SubmittedArgs
 from rookery.service.bearers import Bearer
 from rookery.service.holdings import Holdings
-from rookery.service.submission import Surroundings, created, remarks_on
+from rookery.service.submission import Surroundings, created, planned, remarks_on
 from rookery.service.submission.faults import require
-from rookery.service.submission.preparation import Preparation
+from rookery.service.submission.preparation import Preparation, looks_up, rehearsed
 from rookery.web.api.desk import ApiDesk
 
 P = ParamSpec("P")
@@ -56,7 +56,6 @@ class Submissions:
         desk, large = self._desk, len(body) > LARGE_SUBMISSION
         args = await self._aside(large, SUBMISSION.read, body)
         _check_seen(args, owner, desk.holdings)
-        args = await preparation.prepared(args)
         book = await preparation.book(args.book)
         around = replace(
             desk.around,
@@ -64,6 +63,10 @@ class Submissions:
             book=book,
             speed_of=desk.speeds.median,
         )
+        if looks_up(args):
+            # Nobody outside is asked for a submission that would be refused all the same.
+            await self._aside(large, planned, rehearsed(args), owner, around)
+            args = await preparation.prepared(args)
         made = await self._aside(large, self._made, args, owner, around)
         return MadeRun(made.run, (*made.warnings, *await self._missing_nets(args)))
 
