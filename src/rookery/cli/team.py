@@ -6,7 +6,7 @@ from rookery.cli.calling import Work, add_server_command, print_json
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
-from rookery.protocol import v1
+from rookery.protocol import people
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -47,12 +47,12 @@ def _remove(client: Client, parsed: argparse.Namespace) -> None:
     _tell(client.leave_team(parsed.team, parsed.user), parsed)
 
 
-def _tell(team: v1.TeamEntry, parsed: argparse.Namespace) -> None:
+def _tell(team: people.TeamEntry, parsed: argparse.Namespace) -> None:
     if parsed.json:
         print_json(team)
     else:
         print(f"{team.name}: {', '.join(team.members)}")
 
 
-def _others(team: v1.TeamEntry) -> list[str]:
+def _others(team: people.TeamEntry) -> list[str]:
     return [name for name in team.members if name not in team.leads]

@@ -9,7 +9,7 @@ import msgspec
 
 from rookery.client.problems import ApiRefused, BadAnswer
 from rookery.client.transport import HttpTransport, Transport
-from rookery.protocol import v1
+from rookery.protocol import people, v1
 from rookery.protocol.engine_record import EngineRecord
 
 T = TypeVar("T")
@@ -112,28 +112,30 @@ class Client:
     def workers(self) -> v1.WorkerList:
         return self._get(f"{ROOT}/workers", v1.WorkerList)
 
-    def users(self) -> v1.UserList:
-        return self._get(f"{ROOT}/users", v1.UserList)
+    def users(self) -> people.UserList:
+        return self._get(f"{ROOT}/users", people.UserList)
 
-    def sign_up(self, name: str, password: str, email: str) -> v1.UserEntry:
+    def sign_up(self, name: str, password: str, email: str) -> people.UserEntry:
         """Ask for an account, which waits until an approver accepts it."""
-        body = v1.Application(name=name, password=password, email=email)
-        return self._post(f"{ROOT}/users", body, v1.UserEntry)
+        body = people.Application(name=name, password=password, email=email)
+        return self._post(f"{ROOT}/users", body, people.UserEntry)
 
-    def change_user(self, name: str, wish: v1.UserChange) -> v1.UserEntry:
-        return self._send("PATCH", _user(name), wish, v1.UserEntry)
+    def change_user(self, name: str, wish: people.UserChange) -> people.UserEntry:
+        return self._send("PATCH", _user(name), wish, people.UserEntry)
 
-    def teams(self) -> v1.TeamList:
-        return self._get(f"{ROOT}/teams", v1.TeamList)
+    def teams(self) -> people.TeamList:
+        return self._get(f"{ROOT}/teams", people.TeamList)
 
-    def create_team(self, name: str) -> v1.TeamEntry:
-        return self._post(f"{ROOT}/teams", v1.NewTeam(name=name), v1.TeamEntry)
+    def create_team(self, name: str) -> people.TeamEntry:
+        return self._post(f"{ROOT}/teams", people.NewTeam(name=name), people.TeamEntry)
 
-    def join_team(self, team: str, user: str, *, lead: bool = False) -> v1.TeamEntry:
-        return self._send("PUT", _member(team, user), v1.MemberBody(lead=lead), v1.TeamEntry)
+    def join_team(self, team: str, user: str, *, lead: bool = False) -> people.TeamEntry:
+        return self._send(
+            "PUT", _member(team, user), people.MemberBody(lead=lead), people.TeamEntry
+        )
 
-    def leave_team(self, team: str, user: str) -> v1.TeamEntry:
-        return self._decoded(self._transport.call("DELETE", _member(team, user)), v1.TeamEntry)
+    def leave_team(self, team: str, user: str) -> people.TeamEntry:
+        return self._decoded(self._transport.call("DELETE", _member(team, user)), people.TeamEntry)
 
     def engines(self) -> v1.EngineList:
         return self._get(f"{ROOT}/engines", v1.EngineList)

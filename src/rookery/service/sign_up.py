@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rookery.core.complaint import Complaint
 from rookery.service.accounts import Accounts, NewUser
-from rookery.service.login import Throttle, Throttled, origin_of
+from rookery.service.login import Throttle, origin_of
 from rookery.service.users import User, UserExists, Users
 
 MOST_WAITING = 500
@@ -85,6 +85,3 @@ async def _check_free(applicant: Applicant, users: Users) -> None:
         raise NameTaken
     if sum(user.pending for user in everyone) >= MOST_WAITING:
         raise TooManyWait
-
-
-__all__ = ["Applicant", "SignUp", "Throttled"]

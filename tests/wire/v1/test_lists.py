@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rookery.core.lifecycle import Actor
-from rookery.protocol import v1
+from rookery.protocol import people, v1
 from rookery.service.fleet.chores import Chores
 from rookery.service.statistics import Contributor, Period
 from rookery.service.tokens import Scope
@@ -125,14 +125,14 @@ async def test_contributors_are_listed_with_their_present_pace(api: Api) -> None
 async def test_users_are_listed_to_users(api: Api) -> None:
     assert (await api.get("/api/v1/users")).status_code == 401
     answer = await api.get("/api/v1/users", OLGA)
-    users = msgspec.json.decode(answer.content, type=v1.UserList).users
+    users = msgspec.json.decode(answer.content, type=people.UserList).users
     assert [user.name for user in users] == ["boris", "olga", "sven"]
     assert all(user.blocked is msgspec.UNSET for user in users)
 
 
 async def test_approvers_see_who_is_blocked(api: Api) -> None:
     answer = await api.get("/api/v1/users", BORIS)
-    users = msgspec.json.decode(answer.content, type=v1.UserList).users
+    users = msgspec.json.decode(answer.content, type=people.UserList).users
     assert [user.blocked for user in users] == [False, False, False]
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rookery.core.lifecycle import Actor
-from rookery.protocol import v1
+from rookery.protocol import people
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
@@ -37,8 +37,8 @@ async def team(api: Api) -> None:
     assert made.status_code == 201
 
 
-def entry(answer: httpx.Response) -> v1.TeamEntry:
-    return msgspec.json.decode(answer.content, type=v1.TeamEntry)
+def entry(answer: httpx.Response) -> people.TeamEntry:
+    return msgspec.json.decode(answer.content, type=people.TeamEntry)
 
 
 async def test_a_team_is_made_joined_and_left(api: Api) -> None:
@@ -52,7 +52,7 @@ async def test_a_team_is_made_joined_and_left(api: Api) -> None:
     assert entry(left).members == ("olga",)
     assert (await api.get("/api/v1/teams/owls", SVEN)).status_code == 404
     listed = await api.get("/api/v1/teams", SVEN)
-    assert msgspec.json.decode(listed.content, type=v1.TeamList).teams == ()
+    assert msgspec.json.decode(listed.content, type=people.TeamList).teams == ()
 
 
 async def test_what_makes_no_team_is_refused(api: Api) -> None:

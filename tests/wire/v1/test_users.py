@@ -6,7 +6,7 @@ import httpx
 import msgspec
 import pytest
 
-from rookery.protocol import v1
+from rookery.protocol import people, v1
 from rookery.service.groups import APPROVERS
 from rookery.service.tokens import ORDINARY, Scope
 from rookery.service.users import User
@@ -31,8 +31,8 @@ async def patch(
     return await api.visitor.patch(f"/api/v1/users/{name}", json=wish, headers=headers)
 
 
-def entry(answer: httpx.Response) -> v1.UserEntry:
-    return msgspec.json.decode(answer.content, type=v1.UserEntry)
+def entry(answer: httpx.Response) -> people.UserEntry:
+    return msgspec.json.decode(answer.content, type=people.UserEntry)
 
 
 async def test_an_account_is_asked_for_and_accepted(api: Api) -> None:

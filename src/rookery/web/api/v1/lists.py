@@ -8,7 +8,7 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.core.run import Run
 from rookery.core.task import Task
-from rookery.protocol import v1
+from rookery.protocol import people, v1
 from rookery.protocol.fields import RunId
 from rookery.protocol.user.action_filter import All, Compare, Expression, Order
 from rookery.service.statistics import Period
@@ -106,7 +106,7 @@ class ListEndpoints:
         more = len(found) > size
         return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
 
-    @described(Operation("Everybody with an account", {200: v1.UserList}, bearer=True))
+    @described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
     @runs(Domain.LOOP, "awaits one query")
     async def users(self, request: Request) -> Response:
         desk = self._desk
@@ -114,7 +114,7 @@ class ListEndpoints:
         boss = bearer.actor.approver
         known = [user for user in await desk.users.everyone() if boss or not user.pending]
         shown = (user_of(user, to_approver=boss) for user in known)
-        return json_answer(v1.UserList(users=tuple(shown)))
+        return json_answer(people.UserList(users=tuple(shown)))
 
 
 def _tasks_answer(found: tuple[Task, ...], page: int, *, more: bool) -> Response:

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.core.lifecycle import Actor
-from rookery.protocol import v1
+from rookery.protocol import people, v1
 from rookery.protocol.decoding import Reader
 from rookery.service.teams import Team
 from rookery.service.tokens import Scope
@@ -14,11 +14,11 @@ from rookery.web.api.v1.callers import bearer_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.openapi import Operation, described
 
-NEW = Reader(v1.NewTeam)
-MEMBER = Reader(v1.MemberBody)
+NEW = Reader(people.NewTeam)
+MEMBER = Reader(people.MemberBody)
 BY_NAME = {"team": v1.Name}
 OF_TEAM = {"team": v1.Name, "user": v1.Name}
-CHANGED: dict[int, type | str] = {200: v1.TeamEntry}
+CHANGED: dict[int, type | str] = {200: people.TeamEntry}
 
 
 class TeamEndpoints:
@@ -27,14 +27,14 @@ class TeamEndpoints:
     def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
 
-    @described(Operation("The teams that one may know of", {200: v1.TeamList}, bearer=True))
+    @described(Operation("The teams that one may know of", {200: people.TeamList}, bearer=True))
     @runs(Domain.LOOP, "teams are in memory")
     async def listing(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.READ)
         found = self._desk.teams.seen_by(actor)
-        return json_answer(v1.TeamList(teams=tuple(map(entry_of, found))))
+        return json_answer(people.TeamList(teams=tuple(map(entry_of, found))))
 
-    @described(Operation("Make a team", {201: v1.TeamEntry}, body=v1.NewTeam, bearer=True))
+    @described(Operation("Make a team", {201: people.TeamEntry}, body=people.NewTeam, bearer=True))
     @runs(Domain.LOOP, "awaits one write")
     async def create(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.SUBMIT)
@@ -52,7 +52,7 @@ class TeamEndpoints:
 
     @described(
         Operation(
-            "Take somebody into a team", CHANGED, path=OF_TEAM, body=v1.MemberBody, bearer=True
+            "Take somebody into a team", CHANGED, path=OF_TEAM, body=people.MemberBody, bearer=True
         )
     )
     @runs(Domain.LOOP, "awaits one write")
@@ -75,8 +75,8 @@ class TeamEndpoints:
         return (await bearer_of(request, self._desk.bearers, *scopes)).actor
 
 
-def entry_of(team: Team) -> v1.TeamEntry:
-    return v1.TeamEntry(
+def entry_of(team: Team) -> people.TeamEntry:
+    return people.TeamEntry(
         name=team.name,
         members=tuple(sorted(team.members)),
         leads=tuple(sorted(team.leads)),

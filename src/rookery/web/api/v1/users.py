@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.core.complaint import Complaint
-from rookery.protocol import v1
+from rookery.protocol import people, v1
 from rookery.protocol.decoding import Reader
 from rookery.service.accounts import AccountChange, NotWaiting, OwnAccount
 from rookery.service.bearers import Bearer
@@ -23,10 +23,10 @@ from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import facts_of
 
-APPLICATION = Reader(v1.Application)
-CHANGE = Reader(v1.UserChange)
+APPLICATION = Reader(people.Application)
+CHANGE = Reader(people.UserChange)
 BY_NAME = {"user": v1.Name}
-CHANGED: dict[int, type | str] = {200: v1.UserEntry}
+CHANGED: dict[int, type | str] = {200: people.UserEntry}
 
 
 class UserEndpoints:
@@ -35,7 +35,7 @@ class UserEndpoints:
     def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
 
-    @described(Operation("Ask for an account", {201: v1.UserEntry}, body=v1.Application))
+    @described(Operation("Ask for an account", {201: people.UserEntry}, body=people.Application))
     @runs(Domain.THREAD, "the password is judged and hashed in threads")
     async def create(self, request: Request) -> Response:
         body = await read_body(request.receive)
@@ -69,7 +69,7 @@ class UserEndpoints:
             "Accept, block, group or limit an account",
             CHANGED,
             path=BY_NAME,
-            body=v1.UserChange,
+            body=people.UserChange,
             bearer=True,
         )
     )
@@ -109,7 +109,7 @@ class UserEndpoints:
         return bearer
 
 
-def _change(body: v1.UserChange) -> AccountChange:
+def _change(body: people.UserChange) -> AccountChange:
     groups = or_none(body.groups)
     return AccountChange(
         accepted=body.pending is False,

@@ -15,7 +15,7 @@ from rookery.core.lifecycle import Actor
 from rookery.core.purge import Purged
 from rookery.core.run import Run
 from rookery.core.task import Task
-from rookery.protocol import v1
+from rookery.protocol import people, v1
 from rookery.protocol.encoding import finite
 from rookery.protocol.stats import stats_of
 from rookery.protocol.user.actions import ActionDocument
@@ -168,8 +168,8 @@ def contributor_of(who: Contributor, games_per_minute: float) -> v1.ContributorE
     )
 
 
-def user_of(user: User, *, to_approver: bool) -> v1.UserEntry:
-    return v1.UserEntry(
+def user_of(user: User, *, to_approver: bool) -> people.UserEntry:
+    return people.UserEntry(
         name=user.name,
         approver=is_approver(user),
         created=user.created,
