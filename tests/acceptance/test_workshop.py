@@ -91,6 +91,24 @@ def test_a_wrong_bench_is_told_with_both_numbers(tmp_path: Path, tiny: Repositor
         asyncio.run(bench(built, MAKE, slots=1, signature=4243))
 
 
+def test_a_record_that_wants_a_sandbox_is_refused_without_one(tmp_path: Path) -> None:
+    order = Order(msgspec.structs.replace(OURS, sandboxed=True), "", "")
+    workshop = Workshop(tmp_path, sandbox=Sandbox(False, "No namespaces here."))
+    with pytest.raises(BuildFailed, match=r"in a sandbox only\. No namespaces here\."):
+        asyncio.run(workshop.make(order))
+
+
+def test_a_record_with_a_nul_is_refused(tmp_path: Path) -> None:
+    failed = failure(tmp_path, Order(recipe("installed", output="sh\0"), "", ""))
+    assert failed.sentence == "The record of Tiny holds a NUL."
+
+
+def test_a_bench_command_with_an_open_quote_is_refused() -> None:
+    record = EngineRecord(name="Any", bench=BenchRecord(command="bench 'open"))
+    with pytest.raises(BenchFailed, match="quote without an end"):
+        asyncio.run(bench(Built(("true",), ""), record, slots=1))
+
+
 def test_a_bench_that_hangs_is_ended(tmp_path: Path) -> None:
     record = EngineRecord(name="Sleeper", bench=BenchRecord(command="60"))
     with pytest.raises(BenchFailed, match="did not end within"):

@@ -37,7 +37,7 @@ async def bench(
     sandbox: Sandbox = NO_SANDBOX,
 ) -> Measured:
     """Bench on all slots at once, after a warm-up; raises BenchFailed, WrongBench."""
-    benching = replace(built, command=(*built.command, *shlex.split(record.bench.command)))
+    benching = replace(built, command=(*built.command, *_words(record)))
     once = partial(_one, Program(sandbox.playing(benching), seconds=seconds), record)
     first = await once()
     _check(first.nodes, record, signature)
@@ -48,6 +48,14 @@ async def bench(
     speeds = [each.nps for each in found]
     mean = fmean(speeds)
     return Measured(first.nodes, mean, (max(speeds) - min(speeds)) / mean if mean else 0.0)
+
+
+def _words(record: EngineRecord) -> list[str]:
+    try:
+        return shlex.split(record.bench.command)
+    except ValueError:
+        sentence = f"The bench command of {record.name} has a quote without an end."
+        raise BenchFailed(sentence) from None
 
 
 def _check(nodes: int, record: EngineRecord, signature: int | None) -> None:

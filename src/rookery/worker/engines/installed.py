@@ -18,7 +18,10 @@ OUR_COMMAND = (sys.executable, "-m", "rookery.engine")
 
 def installed(order: Order) -> Built:
     """The command that the record names; reads the program, so that it belongs into a thread."""
-    words = shlex.split(order.record.recipe.output)
+    try:
+        words = shlex.split(order.record.recipe.output)
+    except ValueError:
+        words = []
     if words[:1] == [OURS]:
         digest = hashlib.sha256(f"{OURS} {rookery.__version__}".encode()).hexdigest()
         return Built((*OUR_COMMAND, *words[1:]), digest, (), *_our_surroundings())

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+import msgspec
+
 from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.building import SECONDS, Site, build
@@ -82,6 +84,7 @@ class Workshop:
             raise _trouble(self._cache.folder, error) from None
 
     async def _make(self, order: Order) -> Built:
+        await self._check(order.record)
         nets = await self._nets.get(order.nets or defaults(order.record))
         if order.binary:
             built = await self._started(await self._uploads.get(order.binary), order.record)
@@ -90,6 +93,14 @@ class Workshop:
         else:
             built = await self._from_source(order, nets)
         return _with_options(built, order.record, nets)
+
+    async def _check(self, record: EngineRecord) -> None:
+        """What a record may not ask of this machine; it comes from strangers."""
+        if b"\\u0000" in msgspec.json.encode(record):
+            raise BuildFailed(f"The record of {record.name} holds a NUL.", whose="run")
+        sandbox = await self.sandbox()
+        if record.sandboxed and not sandbox.available:
+            raise BuildFailed(f"{record.name} is played in a sandbox only. {sandbox.why}")
 
     async def _from_source(self, order: Order, nets: tuple[Net, ...]) -> Built:
         record = order.record

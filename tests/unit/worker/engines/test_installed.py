@@ -27,7 +27,7 @@ def test_a_command_is_looked_for_on_the_path() -> None:
     assert installed(order("sh -c true")).command == (shutil.which("sh"), "-c", "true")
 
 
-@pytest.mark.parametrize("output", ["no-such-engine-here", ""])
+@pytest.mark.parametrize("output", ["no-such-engine-here", "", "open 'quote"])
 def test_a_command_that_is_not_here_is_a_failure_of_this_machine(output: str) -> None:
     with pytest.raises(BuildFailed, match="not here") as failed:
         installed(order(output))
