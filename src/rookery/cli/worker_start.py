@@ -91,7 +91,7 @@ async def put_together(
     except OSError as error:
         raise BadWorkerSetting(f"The cache {folder} can't be used: {error.strerror}.") from None
     identity = await threads.io(identity_of, settings, system, username, instance, look)
-    downloads = ServerDownloads(talk, threads)
+    downloads = ServerDownloads(talk, threads, watch, _patience(settings))
     downloads.foreign = settings.foreign_server
     return Kit(
         talk=talk,

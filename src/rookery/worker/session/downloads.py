@@ -1,23 +1,33 @@
 """Files that a worker fetches: from its server, and what the server does not have from GitHub."""
 
 import zipfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.worker.engines.order import NotOffered
 from rookery.worker.session.conversation import Conversation
 from rookery.worker.session.faults import Refused, Unreachable
+from rookery.worker.session.reporting import Patience, insist
+from rookery.worker.session.watching import Watcher
 
+ATTEMPTS = 6
+"""A server that is just being started again must not cost a run its machine."""
 BOOKS = "https://github.com/official-stockfish/books/raw/master"
 
 
 class ServerDownloads:
     """What the workshop and the games need. Files arrive under their name only when whole."""
 
-    def __init__(self, talk: Conversation, threads: Threads) -> None:
+    def __init__(
+        self, talk: Conversation, threads: Threads, watch: Watcher, patience: Patience
+    ) -> None:
         self._transport = talk.transport
         self._credentials = (talk.account.username, talk.account.password)
         self._threads = threads
+        self._watch = watch
+        self._patience = replace(patience, attempts=ATTEMPTS)
         self.foreign = False
         """Another project's server: it gets no password with a download and has no books."""
 
@@ -56,7 +66,8 @@ class ServerDownloads:
 
     async def _fetch(self, address: str, into: Path) -> None:
         credentials = None if self.foreign else self._credentials
-        await self._threads.io(self._transport.fetch, address, into, credentials=credentials)
+        fetch = partial(self._transport.fetch, address, into, credentials=credentials)
+        await insist(fetch, self._patience, self._threads, self._watch)
 
 
 def _unpack(pack: Path, name: str, into: Path) -> None:

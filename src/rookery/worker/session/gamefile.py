@@ -37,8 +37,12 @@ class GameFile:
         if self._detail == "moves":
             text = _COMMENT.sub("", text)
         self._size += len(text)
-        with self.file.open("a", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError:
+            # The results are worth more than the moves: a full disk ends the record, not the task.
+            self._size = LARGEST + 1
 
     def packed(self) -> bytes | None:
         """All games in gzip, with a file name inside; None where there are none."""

@@ -8,6 +8,7 @@ from time import monotonic
 
 from rookery.core.engine import time_factor
 from rookery.protocol.engine_record import EngineRecord, SpeedRecord
+from rookery.worker.engines.bench import NOISY_SPREAD
 from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Measured
 from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.match.spec import EngineSpec
@@ -15,8 +16,6 @@ from rookery.worker.session.assignment import Assignment, Player
 from rookery.worker.session.faults import TaskFailed, WrongBench
 from rookery.worker.session.kit import Maker
 
-NOISY_SPREAD = 0.15
-"""Slots whose speeds lie further apart than this share mark a noisy machine."""
 FRESH_SECONDS = 1800.0
 """How long a measured speed is good for: machines get warm, and their owners busy."""
 
