@@ -76,6 +76,12 @@ class Served:
         self.process.kill()
         self.process.wait()
 
+    def end(self) -> None:
+        """Kill it, and read no more of what it says."""
+        self.kill()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(LIMIT_SECONDS)
@@ -110,6 +116,4 @@ def served(
     try:
         yield process
     finally:
-        process.kill()
-        assert process.process.stdout is not None
-        process.process.stdout.close()
+        process.end()

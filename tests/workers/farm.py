@@ -52,12 +52,19 @@ class Farm:
     def games(self, run_id: str) -> int:
         return self.run(run_id).results.results().games
 
+    def start_again(self) -> None:
+        """Another server process on the same data, at the same address for workers."""
+        self.server = Served(("serve",), self.data)
+        self.relay.target = self.server.address
+
     @contextmanager
     def started_again(self) -> Iterator[None]:
-        """Another server process on the same data, at the same address for workers."""
-        with served(self.data) as server:
-            self.server, self.relay.target = server, server.address
+        """The same, for as long as it lasts."""
+        self.start_again()
+        try:
             yield
+        finally:
+            self.server.end()
 
 
 @contextmanager
