@@ -1,5 +1,6 @@
 """A relay between workers and a server: one address over restarts, and a book of what went by."""
 
+import contextlib
 import http.client
 import json
 import threading
@@ -38,51 +39,66 @@ class Relay:
         return sum(name == call for name, _ in self.heard)
 
 
+class Serving(BaseHTTPRequestHandler):
+    """One call on its way; each relay has a class of its own below this one."""
+
+    relay: Relay
+
+    def do_POST(self) -> None:
+        size = int(self.headers["Content-Length"])
+        body = self.rfile.read(size)
+        # Who was killed in the middle of a call has not made it.
+        if len(body) == size:
+            self._pass_on(body)
+
+    def do_GET(self) -> None:
+        self._pass_on(None)
+
+    def _pass_on(self, body: bytes | None) -> None:
+        self.close_connection = True
+        try:
+            answer, text = self._answered(body)
+        except (OSError, http.client.HTTPException):
+            return
+        call = self.path.removeprefix("/api/")
+        if body is not None:
+            self.relay.heard.append((call, json.loads(body)))
+        if call == "update_task" and self.relay.losing:
+            self.relay.losing -= 1
+            return
+        # Who was killed after a call does not wait for its answer.
+        with contextlib.suppress(OSError):
+            self._send(answer, text)
+
+    def _send(self, answer: http.client.HTTPResponse, text: bytes) -> None:
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.headers.get("Content-Type", "text/plain"))
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def _answered(self, body: bytes | None) -> tuple[http.client.HTTPResponse, bytes]:
+        link = http.client.HTTPConnection(
+            urlsplit(self.relay.target).netloc, timeout=PATIENCE_SECONDS
+        )
+        headers = {"Content-Type": "application/json", "Host": urlsplit(self.relay.target).netloc}
+        if "Authorization" in self.headers:
+            headers["Authorization"] = self.headers["Authorization"]
+        try:
+            link.request(self.command, self.path, body, headers)
+            answer = link.getresponse()
+            return answer, answer.read()
+        finally:
+            link.close()
+
+    def log_message(self, *_: object) -> None:
+        """Tests read `heard`."""
+
+
 @contextmanager
 def relayed(relay: Relay) -> Iterator[Relay]:
-    class Serving(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self._pass_on(self.rfile.read(int(self.headers["Content-Length"])))
-
-        def do_GET(self) -> None:
-            self._pass_on(None)
-
-        def _pass_on(self, body: bytes | None) -> None:
-            self.close_connection = True
-            try:
-                answer, text = self._answered(body)
-            except (OSError, http.client.HTTPException):
-                return
-            call = self.path.removeprefix("/api/")
-            if body is not None:
-                relay.heard.append((call, json.loads(body)))
-            if call == "update_task" and relay.losing:
-                relay.losing -= 1
-                return
-            self.send_response(answer.status)
-            self.send_header("Content-Type", answer.headers.get("Content-Type", "text/plain"))
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def _answered(self, body: bytes | None) -> tuple[http.client.HTTPResponse, bytes]:
-            link = http.client.HTTPConnection(
-                urlsplit(relay.target).netloc, timeout=PATIENCE_SECONDS
-            )
-            headers = {"Content-Type": "application/json", "Host": urlsplit(relay.target).netloc}
-            if "Authorization" in self.headers:
-                headers["Authorization"] = self.headers["Authorization"]
-            try:
-                link.request(self.command, self.path, body, headers)
-                answer = link.getresponse()
-                return answer, answer.read()
-            finally:
-                link.close()
-
-        def log_message(self, *_: object) -> None:
-            """Tests read `heard`."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Serving) as http_server:
+    serving = type("Serving", (Serving,), {"relay": relay})
+    with ThreadingHTTPServer(("127.0.0.1", 0), serving) as http_server:
         thread = threading.Thread(target=http_server.serve_forever, daemon=True)
         thread.start()
         relay.address = f"http://127.0.0.1:{http_server.server_port}"
