@@ -36,7 +36,7 @@ async def prove(chosen: argparse.Namespace, folder: Path) -> int:
         fleet = campaign.fleet
         fleet.pace = Pace(seconds=REPORT_SECONDS / chosen.speed, reports=1000)
         began, calls = time.monotonic(), fleet.lines.calls
-        async with fleet.at_work(chosen.workers, within=chosen.seconds / 6):
+        async with fleet.at_work(chosen.workers, within=chosen.seconds / 3):
             for _ in range(chosen.kills):
                 await asyncio.sleep(chosen.seconds / (chosen.kills + 1))
                 await campaign.strike("server", 0)
