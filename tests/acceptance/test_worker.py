@@ -141,6 +141,13 @@ def test_a_tune_asks_for_values_before_each_batch(tmp_path: Path) -> None:
     assert told[0]["spsa"]["slots"][0]["sig"] == 7
 
 
+def test_a_tune_that_is_over_asks_for_no_more(tmp_path: Path) -> None:
+    over = {"request_spsa": lambda _: {"task_alive": False}}
+    server = StandIn(tasks=[task(4, spsa={})], answers={**over})
+    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert server.names()[2:] == ["request_spsa"]
+
+
 def test_an_engine_that_crashes_loses_that_game_and_is_spoken_of(tmp_path: Path) -> None:
     crashing = record("--misdeed", "crash=1")
     server = StandIn(tasks=[task(4, new_record=crashing)])

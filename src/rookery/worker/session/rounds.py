@@ -42,8 +42,9 @@ class Rounds:
     lost: asyncio.Event
     note: Callable[[str], object]
 
-    async def play(self) -> None:
-        """All of it, or until somebody wants no more; raises TaskFailed or MatchFault."""
+    async def play(self) -> bool:
+        """All of it, or until somebody wants no more. False where the server said before a batch
+        that the task is over. Raises TaskFailed or MatchFault."""
         depth = _depth(self.task)
         book = await self.kit.books.load(self.task.args.book, self.task.args.book_sri, depth)
         openings = openings_of(
@@ -53,9 +54,9 @@ class Rounds:
             else None,
         )
         if self.task.is_tune:
-            await self._tune(openings)
-        else:
-            await self._games(openings, 2 * depth)
+            return await self._tune(openings)
+        await self._games(openings, 2 * depth)
+        return True
 
     @property
     def _slots(self) -> int:
@@ -117,19 +118,19 @@ class Rounds:
         seed = seed_of_run(task.name.run)
         return Files(book, plies, seed, task.first_opening, self.games.file)
 
-    async def _tune(self, openings: Openings) -> None:
+    async def _tune(self, openings: Openings) -> bool:
         total, told = self.task.before, Progress(stats_of(self.task.before))
         while (left := (self.task.games - total.games) // 2) > 0 and not self._ending:
             pairs = min(self._batch, left)
             answer = await self._values(told, pairs)
             if not answer.task_alive:
-                self.lost.set()
-                return
+                return False
             played = await self._tune_batch(answer, openings, total, pairs)
             if played.told is None:
-                return
+                break
             total, told = played.total, played.told
             await self._heard()
+        return True
 
     async def _tune_batch(
         self, answer: SpsaAnswer, openings: Openings, total: Results, pairs: int

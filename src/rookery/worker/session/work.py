@@ -69,9 +69,9 @@ class Work:
         carrying.add_done_callback(lambda _: self._lost.set())
         try:
             rounds = Rounds(kit, self._task, prepared, courier, self._games, self._lost, self._note)
-            await rounds.play()
+            wanted = await rounds.play()
             courier.close()
-            return await self._delivered(carrying)
+            return await self._delivered(carrying) if wanted else Outcome.DONE
         finally:
             await ended(carrying)
 
