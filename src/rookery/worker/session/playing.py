@@ -10,6 +10,7 @@ from rookery.worker.match.events import Event, GameEnded, LatencyMeasured, PairE
 from rookery.worker.match.match import Match
 from rookery.worker.session.assignment import Assignment
 from rookery.worker.session.conversation import Progress
+from rookery.worker.session.faults import TaskFailed
 from rookery.worker.session.gamefile import GameFile, Mishaps
 from rookery.worker.session.identity import Identity
 from rookery.worker.session.ledger import Ledger
@@ -37,6 +38,8 @@ class Table:
     stop: Stop
     threads: Threads
     watch: Watcher
+    limit_seconds: float | None = None
+    """After which a runner that watches no clocks of ours must have ended."""
 
 
 class Sitting:
@@ -50,13 +53,15 @@ class Sitting:
         self._began = monotonic()
 
     async def follow(self, match: Match) -> None:
-        """Until there is nothing more to play, or somebody wants no more."""
+        """Until there is nothing more to play, or somebody wants no more; raises TaskFailed."""
         lost, asked = self._table.lost, self._table.stop.asked
         self._show("playing")
         async with match:
             playing = asyncio.create_task(self._take_all(match))
             try:
-                await first_of(playing, lost, asked)
+                await first_of(playing, lost, asked, seconds=self._table.limit_seconds)
+                if not (playing.done() or lost.is_set() or asked.is_set()):
+                    raise TaskFailed("The games took far longer than they may.")
                 if asked.is_set() and not lost.is_set():
                     await self._wind_up(playing)
                 if playing.done():

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from statistics import fmean
 
 from msgspec import UNSET
 
@@ -73,7 +74,7 @@ class Rounds:
             setup, self._slots, self.kit.nodes, "" if self.kit.house else self.kit.fastchess
         )
 
-    def _table(self, batch: int, *, whole: bool) -> Table:
+    def _table(self, batch: int, pairs: int, *, whole: bool) -> Table:
         game_seconds = self.prepared.base.tc.game_seconds(self.prepared.nps)
         return Table(
             task=self.task,
@@ -89,7 +90,15 @@ class Rounds:
             stop=self.kit.stop,
             threads=self.kit.threads,
             watch=self.kit.watch,
+            limit_seconds=None if self.kit.house else self._limit(pairs),
         )
+
+    def _limit(self, pairs: int) -> float:
+        """How long fastchess may take (contract 4.6); the built-in runner watches every move."""
+        sides = (self.prepared.new, self.prepared.base)
+        limit = fmean(side.tc.limit_seconds(self.prepared.nps) for side in sides)
+        whole = limit * max(8.0, 2 * pairs / self._slots)
+        return 2 * whole if self.task.is_tune else whole
 
     async def _games(self, openings: Openings, plies: int) -> None:
         task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
@@ -99,7 +108,9 @@ class Rounds:
         match = await self._runners().match(
             supply, sides, self._files(plies), task.pairs, self.kit.threads
         )
-        await Sitting(self._table(self._batch, whole=whole), ledger, supply).follow(match)
+        await Sitting(self._table(self._batch, task.pairs, whole=whole), ledger, supply).follow(
+            match
+        )
         # The last batch of fixed games may be smaller than the others.
         if not whole and (told := ledger.rest()):
             self.courier.put(told)
@@ -143,7 +154,7 @@ class Rounds:
         files = self._files(2 * _depth(self.task))
         files = replace(files, start=files.start + (total.games - self.task.before.games) // 2)
         match = await self._runners().match(supply, sides, files, pairs, self.kit.threads)
-        await Sitting(self._table(pairs, whole=True), ledger, supply).follow(match)
+        await Sitting(self._table(pairs, pairs, whole=True), ledger, supply).follow(match)
         return ledger
 
     async def _values(self, told: Progress, pairs: int) -> SpsaAnswer:
