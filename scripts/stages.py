@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 # A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
 PATIENCE = 4
+LEAST_PATIENCE = 300
+# Most tests wait for processes and databases: two stages at once use both cores of a small machine.
+LANES = 2
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
 SUMMARY = re.compile(r"(\d+) (passed|failed|errors?)\b")
 
@@ -107,62 +112,91 @@ def apt(*words: str) -> None:
     subprocess.run(["apt-get", "-qq", *words], env=environment, check=True, stdout=sys.stderr)
 
 
-STAGES = (
+# One after the other, and before all tests.
+FIRST = (
     Stage("browser", 120, prepare=find_chromium),
     Stage("engine", 60, prepare=find_stockfish),
+    Stage("compiler", 120, prepare=find_compiler),
     tool("style", 10, "ruff", "check", "."),
     tool("format", 10, "ruff", "format", "--check", "."),
     tool("types", 90, "mypy"),
     tool("imports", 20, "lint-imports", "--no-cache"),
-    # schemathesis hooks itself into every run and takes a second to load.
-    tier("unit", 10, "-p", "no:schemathesis"),
-    tier("storage", 120),
-    tier("outside", 30),
-    tier("wire", 60),
-    tier("pages", 60),
-    tier("acceptance", 180),
-    tier("faults", 150),
-    Stage("compiler", 120, prepare=find_compiler),
-    Stage("asgi", 180, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
-    # Rookery and rookery-asgi in one environment, which is no lock's and only for the next stage.
-    tool("together", 60, "python", "scripts/together.py"),
-    Stage("mongoose", 60, on_mongoose(), {"ROOKERY_HTTP": "mongoose"} | DETECTION),
 )
 
+# Run beside each other, the longest first; what stands in one line needs what stands before it.
+CHAINS = (
+    (
+        Stage("asgi", 180, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
+        # Rookery and rookery-asgi in one environment, no lock's and for the next stage alone.
+        tool("together", 60, "python", "scripts/together.py"),
+        Stage("mongoose", 60, on_mongoose(), {"ROOKERY_HTTP": "mongoose"} | DETECTION),
+    ),
+    (tier("acceptance", 240),),
+    (tier("faults", 240),),
+    (tier("storage", 120),),
+    (tier("wire", 90),),
+    (tier("pages", 60),),
+    (tier("outside", 30),),
+    # schemathesis hooks itself into every run and takes a second to load.
+    (tier("unit", 10, "-p", "no:schemathesis"),),
+)
+STAGES = (*FIRST, *(stage for chain in CHAINS for stage in chain))
 
-def run(stage: Stage) -> Outcome:
-    """Runs a stage in a process group of its own, so that nothing of it stays behind."""
-    started = time.monotonic()
-    print(f"\n== {stage.name}", flush=True)
-    if stage.prepare:
-        print(stage.prepare())
-        return Outcome(stage, time.monotonic() - started, ok=True)
-    child = subprocess.Popen(
-        stage.command,
-        cwd=ROOT,
-        env=os.environ | stage.variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    output, ok = read_all(child, stage.budget * PATIENCE)
-    return Outcome(stage, time.monotonic() - started, ok, counts_in(output))
 
+class Lanes:
+    """Runs stages, some at once, each in a process group so that nothing of it stays behind."""
 
-def read_all(child: "subprocess.Popen[str]", seconds: float) -> tuple[str, bool]:
-    try:
-        output, _ = child.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        output, _ = child.communicate()
-        output += f"\nended after {seconds:.0f} s: it hangs\n"
-        child.returncode = 1
-    except KeyboardInterrupt:
-        os.killpg(child.pid, signal.SIGKILL)
-        raise
-    print(output, end="", flush=True)
-    return output, child.returncode == 0
+    def __init__(self) -> None:
+        self._printing = threading.Lock()
+        self._children: set[int] = set()
+
+    def run(self, stage: Stage) -> Outcome:
+        started = time.monotonic()
+        if stage.prepare:
+            self._print(stage, stage.prepare() + "\n")
+            return Outcome(stage, time.monotonic() - started, ok=True)
+        output, ok = self._output(stage, max(LEAST_PATIENCE, stage.budget * PATIENCE))
+        self._print(stage, output)
+        return Outcome(stage, time.monotonic() - started, ok, counts_in(output))
+
+    def run_chain(self, chain: Sequence[Stage]) -> list[Outcome]:
+        return [self.run(stage) for stage in chain]
+
+    def run_chains(self, chains: Sequence[Sequence[Stage]]) -> list[Outcome]:
+        with ThreadPoolExecutor(LANES) as lanes:
+            under_way = [lanes.submit(self.run_chain, chain) for chain in chains]
+            try:
+                return [outcome for each in under_way for outcome in each.result()]
+            except KeyboardInterrupt:
+                lanes.shutdown(wait=False, cancel_futures=True)
+                for child in tuple(self._children):
+                    os.killpg(child, signal.SIGKILL)
+                raise
+
+    def _output(self, stage: Stage, seconds: float) -> tuple[str, bool]:
+        child = subprocess.Popen(
+            stage.command,
+            cwd=ROOT,
+            env=os.environ | stage.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._children.add(child.pid)
+        try:
+            output, _ = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            output, _ = child.communicate()
+            return f"{output}\nended after {seconds:.0f} s: it hangs\n", False
+        finally:
+            self._children.discard(child.pid)
+        return output, child.returncode == 0
+
+    def _print(self, stage: Stage, output: str) -> None:
+        with self._printing:
+            print(f"\n== {stage.name}\n{output}", end="", flush=True)
 
 
 def counts_in(output: str) -> dict[str, int]:
@@ -171,7 +205,7 @@ def counts_in(output: str) -> dict[str, int]:
     return {what.rstrip("s"): int(number) for number, what in SUMMARY.findall(last)}
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
+def table(outcomes: Sequence[Outcome], seconds: float) -> str:
     rows = [f"{'stage':12} {'seconds':>8} {'budget':>7} {'tests':>6}"]
     for outcome in outcomes:
         over = outcome.seconds > outcome.stage.budget
@@ -179,7 +213,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
         tests = str(outcome.counts.get("passed", "")) if outcome.counts else ""
         timing = f"{outcome.stage.name:12} {outcome.seconds:8.1f} {outcome.stage.budget:7}"
         rows.append(f"{timing} {tests:>6}  {mark}")
-    rows.append(f"{'in all':12} {sum(outcome.seconds for outcome in outcomes):8.1f}")
+    rows.append(f"{'in all':12} {seconds:8.1f}")
     return "\n".join(rows)
 
 
@@ -195,11 +229,17 @@ def closing_line(outcomes: Sequence[Outcome]) -> str:
     return f"{passed} passed, {failed} failed"
 
 
-def chosen(names: Sequence[str]) -> tuple[Stage, ...]:
-    known = {stage.name: stage for stage in STAGES}
+def chosen(names: Sequence[str]) -> tuple[tuple[Stage, ...], tuple[tuple[Stage, ...], ...]]:
+    """What runs first, and the chains then."""
+    known = {stage.name for stage in STAGES}
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"scripts/test: no stage is called {unknown[0]}; there are {', '.join(known)}")
-    return tuple(known[name] for name in names) if names else STAGES
+    wanted = frozenset(names) or known
+
+    def kept(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+        return tuple(stage for stage in stages if stage.name in wanted)
+
+    return kept(FIRST), tuple(filter(None, map(kept, CHAINS)))
 
 
 def main() -> int:
@@ -209,8 +249,11 @@ def main() -> int:
         epilog="stages: " + ", ".join(f"{stage.name} ({stage.budget} s)" for stage in STAGES),
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE")
-    outcomes = [run(stage) for stage in chosen(parser.parse_args().stages)]
-    print("\n" + table(outcomes))
+    first, chains = chosen(parser.parse_args().stages)
+    started = time.monotonic()
+    lanes = Lanes()
+    outcomes = [*lanes.run_chain(first), *lanes.run_chains(chains)]
+    print("\n" + table(outcomes, time.monotonic() - started))
     print(closing_line(outcomes))
     return 0 if all(outcome.ok for outcome in outcomes) else 1
 
