@@ -17,6 +17,9 @@ SECONDS = 30.0
 _WANTED = re.compile(r"(?P<name>.*?)(?:\s*>=\s*(?P<version>[\d.]+))?\s*\Z", re.DOTALL)
 _VERSION = re.compile(r"\d+(?:\.\d+)+|\b\d+\b", re.ASCII)
 
+# One of these that can't say its version is a shell around nothing, as rustup leaves behind.
+TELL_THEIR_VERSION = frozenset({"make", "cargo", "cmake"})
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -72,6 +75,8 @@ class Toolchain:
         tool = await self.find(wanted.name)
         if tool is None:
             raise BuildFailed(f"{wanted} is not installed on this machine.")
+        if not tool.says and wanted.name in TELL_THEIR_VERSION:
+            raise BuildFailed(f"{wanted.name} does not start on this machine: see {tool.path}.")
         if tool.version < wanted.version:
             raise BuildFailed(f"{wanted} is needed, and this machine has: {tool.says}.")
         return tool
