@@ -5,7 +5,8 @@
 
 Theory of operation. Whoever changed the working set puts the rows, which join the round that is
 gathering. One task writes: it takes the oldest round as soon as the last one ended, so that rounds
-grow with the load by themselves. There is no second attempt. When a round fails or nobody knows
+grow with the load by themselves; but it begins few rounds a second, since each has its price and a
+worker can wait some milliseconds. There is no second attempt. When a round fails or nobody knows
 whether it was committed, all that waits is lost with it and nothing more is taken: the owner drops
 what it has in memory, takes the fence anew and with it a new group commit, and reads the rows.
 
@@ -40,6 +41,8 @@ class Limits:
     """How long the oldest of them may wait before no more are taken."""
     round_changes: int = 1_000
     """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
+    round_pause: float = 0.01
+    """Seconds from the beginning of one transaction to that of the next, at least."""
     slice_rows: int = 100
     """Rows of the backlog that go with one transaction."""
     slice_pause: float = 0.005
@@ -103,6 +106,7 @@ class GroupCommit:
         self._rounds: deque[Round] = deque()
         """Oldest first; the first one is in flight while the writer writes."""
         self._in_flight = False
+        self._next_round = 0.0
         self._backlog = Backlog()
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -195,6 +199,7 @@ class GroupCommit:
                 await self._wake.wait()
                 self._wake.clear()
                 while self._rounds and not self._ending:
+                    await asyncio.sleep(self._next_round - self._loop.time())
                     await self._commit()
                 self._rest()
         finally:
@@ -227,6 +232,7 @@ class GroupCommit:
 
     async def _commit(self) -> None:
         started = self._loop.time()
+        self._next_round = started + self._limits.round_pause
         self._in_flight = True
         round_ = self._rounds[0]
         faultpoints.reached("round_taken")
