@@ -14,6 +14,7 @@ from rookery.protocol import v1
 
 SECONDS = 200.0
 """The server may have to ask others, and to fetch sources."""
+NEXT = {"pending": "waits for an approver", "paused": "waits for a machine"}
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -91,4 +92,4 @@ def _tell_made(made: v1.Made, parsed: argparse.Namespace) -> None:
     if parsed.json:
         print_json(made)
     else:
-        print(f"Submitted run {made.id}, which is {made.state}.", flush=True)
+        print(f"Submitted run {made.id}, which {NEXT.get(made.state, 'is under way')}.", flush=True)
