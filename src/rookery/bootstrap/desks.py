@@ -25,6 +25,7 @@ from rookery.service.privacy import Privacy
 from rookery.service.refresh import Refresh
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.sources import Shelf
+from rookery.service.speeds import Speeds
 from rookery.service.statistics import Accounting, Statistics
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import TeamRows, Teams
@@ -78,6 +79,20 @@ class Desks:
         return self.workers.fleet
 
 
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """What both desks stand on."""
+
+    fleet: Fleet
+    teams: Teams
+    engines: Engines
+    privacy: Privacy
+    holdings: Holdings
+    bearers: Bearers
+    credentials: Credentials
+    accounts: Accounts
+
+
 def make_desks(
     settings: Settings,
     basis: Basis,
@@ -89,8 +104,16 @@ def make_desks(
     bus: Bus | None = None,
 ) -> Desks:
     """Desks whose fleet is not opened yet."""
+    rooms = make_rooms(settings, basis, store, kept, key)
+    forget_by_tidings(basis.tidings, rooms.credentials, rooms.bearers)
+    refresh_by_tidings(basis, rooms.engines, rooms.teams, rooms.holdings)
+    workers = worker_desk(settings, basis, kept, rooms, is_primary)
+    told = bus or Bus(store.reads, basis.log)
+    return Desks(workers, api_desk(settings, basis, store, kept, rooms, workers.speeds, told))
+
+
+def make_rooms(settings: Settings, basis: Basis, store: Store, kept: Keeping, key: bytes) -> Rooms:
     clock, threads = basis.clock, basis.threads
-    outside = outside_of(settings, clock)
     policy = Policy(limit_by_address=settings.limit_per_address)
     fleet = Fleet(store, clock, basis.log, policy=policy, aside=threads.cpu)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
@@ -98,17 +121,33 @@ def make_desks(
     engines = Engines(kept.engines, teams, clock, fleet.active, fleet.engine_shares)
     fleet.renewed = engines.renewed
     privacy = Privacy(engines, teams)
-    holdings = Holdings(kept.holdings, engines, privacy)
     bearers = Bearers(kept.tokens, kept.users, clock)
     credentials = Credentials(kept.users, passwords, bearers, clock, key)
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
-    forget_by_tidings(basis.tidings, credentials, bearers)
-    refresh_by_tidings(basis, engines, teams, holdings)
-    accounts = Accounts(kept.users, kept.tokens, passwords, clock, secrets.token_bytes, kept.audit)
-    workers = Desk(
-        fleet=fleet,
-        credentials=credentials,
-        pgns=PgnStore(fleet, kept.pgns, kept.games, threads, clock),
+    return Rooms(
+        fleet,
+        teams,
+        engines,
+        privacy,
+        Holdings(kept.holdings, engines, privacy),
+        bearers,
+        credentials,
+        Accounts(kept.users, kept.tokens, passwords, clock, secrets.token_bytes, kept.audit),
+    )
+
+
+def worker_desk(
+    settings: Settings,
+    basis: Basis,
+    kept: Keeping,
+    rooms: Rooms,
+    is_primary: Callable[[], bool],
+) -> Desk:
+    clock, threads = basis.clock, basis.threads
+    return Desk(
+        fleet=rooms.fleet,
+        credentials=rooms.credentials,
+        pgns=PgnStore(rooms.fleet, kept.pgns, kept.games, threads, clock),
         logs=kept.logs,
         gate=Gate("request_task", settings.task_semaphore_size),
         threads=threads,
@@ -116,25 +155,37 @@ def make_desks(
         is_primary=is_primary,
         trusts=Trust(kept.statistics, clock, hours=float(settings.stop_run_cpu_hours)),
         machines=Machines(mind_quota=settings.mind_github_quota),
-        payloads=Payloads(engines.told),
-        teams_of=teams.of,
+        payloads=Payloads(rooms.engines.told),
+        teams_of=rooms.teams.of,
     )
-    api = ApiDesk(
-        fleet=fleet,
+
+
+def api_desk(
+    settings: Settings,
+    basis: Basis,
+    store: Store,
+    kept: Keeping,
+    rooms: Rooms,
+    speeds: Speeds,
+    bus: Bus,
+) -> ApiDesk:
+    outside = outside_of(settings, basis.clock)
+    return ApiDesk(
+        fleet=rooms.fleet,
         reads=store.reads,
         users=kept.users,
-        bearers=bearers,
-        accounts=accounts,
-        sign_up=SignUp(accounts, is_open=settings.sign_up),
-        engines=engines,
-        speeds=workers.speeds,
-        bus=bus or Bus(store.reads, basis.log),
-        teams=teams,
+        bearers=rooms.bearers,
+        accounts=rooms.accounts,
+        sign_up=SignUp(rooms.accounts, is_open=settings.sign_up),
+        engines=rooms.engines,
+        speeds=speeds,
+        bus=bus,
+        teams=rooms.teams,
         event_gate=Gate("events", settings.event_streams),
         is_outage=is_outage,
-        privacy=privacy,
-        holdings=holdings,
-        credentials=credentials,
+        privacy=rooms.privacy,
+        holdings=rooms.holdings,
+        credentials=rooms.credentials,
         pgns=kept.pgns,
         games=kept.games,
         nets=kept.nets,
@@ -142,21 +193,25 @@ def make_desks(
         statistics=kept.statistics,
         logs=kept.logs,
         downloads=Downloads(kept.nets),
-        sources=make_sources(basis, kept.shelf, fleet, outside),
+        sources=make_sources(basis, kept.shelf, rooms.fleet, outside),
         streams=basis.streams,
-        threads=threads,
-        clock=clock,
+        threads=basis.threads,
+        clock=basis.clock,
         chance=secrets.token_bytes,
         cross_approval=settings.cross_approval,
         nets_elsewhere=settings.nets_url or "",
         quota=outside.github.quota,
-        around=Surroundings(
-            schemes=frozenset(settings.git_schemes),
-            mirroring=settings.mirror_sources,
-            credentials=settings.git_credentials is not None,
-        ),
+        around=surroundings(settings),
     )
-    return Desks(workers, api)
+
+
+def surroundings(settings: Settings) -> Surroundings:
+    """Where the sources of submissions may come from."""
+    return Surroundings(
+        schemes=frozenset(settings.git_schemes),
+        mirroring=settings.mirror_sources,
+        credentials=settings.git_credentials is not None,
+    )
 
 
 def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Bearers) -> None:

@@ -75,7 +75,14 @@ class Ground:
 
 def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step, ...]:
     """The ground floor, in the order in which it is entered."""
-    instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", basis.log
+    instance = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    database = _database_steps(settings, ground, instance, basis.log)
+    return (*database, *_fleet_steps(settings, ground, instance, basis))
+
+
+def _database_steps(
+    settings: Settings, ground: Ground, instance: str, log: Log
+) -> tuple[Step, ...]:
     return (
         opening(
             ground.target,
@@ -105,11 +112,18 @@ def ground_steps(settings: Settings, ground: Ground, basis: Basis) -> tuple[Step
             Declaration(Domain.THREAD, "reads or makes a file"),
             lambda: ground.seal_key.put(key_in(settings.data / SEAL_KEY)),
         ),
+    )
+
+
+def _fleet_steps(
+    settings: Settings, ground: Ground, instance: str, basis: Basis
+) -> tuple[Step, ...]:
+    return (
         opening(
             ground.lease,
             "fence",
             "awaits the takeover; a task renews the lease",
-            lambda: _hold_lease(settings, ground, instance, log),
+            lambda: _hold_lease(settings, ground, instance, basis.log),
         ),
         opening(
             ground.desks,
