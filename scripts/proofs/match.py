@@ -18,8 +18,7 @@ from pathlib import Path
 
 import chess
 from tests.engines import planted
-from tests.engines.matches import MOVER, mover
-from tests.faults.processes import processes_of
+from tests.engines.matches import mover, movers_left
 
 from rookery.core.spsa import late_mean, set_up
 from rookery.core.stats.chi_square import upper_tail
@@ -102,7 +101,7 @@ async def hostile(games: int, seeds: int) -> bool:
             if isinstance(event, GameEnded):
                 ends[f"{event.result.termination.value}"] += 1
                 wrong.extend(check(event.result))
-    left = [text for text in processes_of(MOVER).values() if "--misdeed" in text]
+    left = movers_left()
     print(f"{sum(ends.values())} games in {time.monotonic() - began:.0f} s: {dict(ends)}")
     print(f"wrongly scored {len(wrong)}, processes left {len(left)}, zombies {zombies()},", end="")
     print(f" descriptors {before} before and {descriptors()} after")

@@ -1,13 +1,13 @@
-"""Processes that are found by a word in their command line."""
+"""Processes that are found by a word in their command line or in their environment."""
 
 import time
 from pathlib import Path
 
 
-def running(mark: str) -> list[int]:
-    """Those that are there now."""
+def running(mark: str, within: str = "cmdline") -> list[int]:
+    """Those that are there now; `within` is the file of the process that has the word."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob(f"[0-9]*/{within}"):
         try:
             if mark.encode() in path.read_bytes():
                 found.append(int(path.parent.name))

@@ -16,6 +16,7 @@ from rookery.worker.match.record import GameResult
 from rookery.worker.match.spec import EngineSpec, Patience
 from rookery.worker.openings import Opening
 from rookery.worker.openings.opening import STANDARD
+from tests.engines.marked import running
 
 MOVER = Path(__file__).with_name("mover.py")
 SHORT = Setup(
@@ -30,11 +31,22 @@ def mover(
     return EngineSpec(name, command, tuple(options), parse(tc), environment=_environment())
 
 
+def movers_left() -> list[int]:
+    """The engines of this process's matches that still run, and what they started."""
+    return running("=".join(_mark()), within="environ")
+
+
 def _environment() -> tuple[tuple[str, str], ...]:
     """Without the site module, which takes as long as the rest of a start."""
     import chess
 
-    return (("PYTHONPATH", str(Path(chess.__file__).parents[1])), ("PATH", os.environ["PATH"]))
+    modules = str(Path(chess.__file__).parents[1])
+    return (("PYTHONPATH", modules), ("PATH", os.environ["PATH"]), _mark())
+
+
+def _mark() -> tuple[str, str]:
+    """Tells them from the engines of tests that other processes run at the same time."""
+    return "MOVER_OF", f"process {os.getpid()}."
 
 
 @dataclass

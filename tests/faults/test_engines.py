@@ -14,7 +14,7 @@ import pytest
 from rookery.worker.match.faults import EngineUnusable
 from rookery.worker.match.record import GameResult, Termination
 from rookery.worker.match.spec import EngineSpec
-from tests.engines.matches import MOVER, SHORT, mover, play
+from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import ROOT, kill, processes_of, wait_until_gone
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ def nothing_left(anyio_backend: str) -> Iterator[None]:
     before = descriptors()
     yield
     assert descriptors() <= before + 2, "the loop may keep a pair of its own"
-    assert [words for words in processes_of(MOVER).values() if "--misdeed" in words] == []
+    assert movers_left() == []
 
 
 def descriptors() -> int:
