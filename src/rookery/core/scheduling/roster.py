@@ -118,6 +118,15 @@ class Roster:
         """The short names of all machines that are remembered."""
         return tuple(self._seats)
 
+    def waiting(
+        self, names: Iterable[str], since: datetime, is_active: Callable[[TaskKey], object]
+    ) -> int:
+        """How many of the machines asked not long ago and are not at work."""
+        seats = filter(None, map(self._seats.get, names))
+        return sum(
+            seat.asked >= since and not (seat.task and is_active(seat.task)) for seat in seats
+        )
+
     def forget(
         self, names: Iterable[str], before: datetime, is_active: Callable[[TaskKey], object]
     ) -> None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from rookery.core.rates import games_per_minute, nodes_per_second
 from rookery.core.run import Run
+from rookery.core.scheduling.fleet import STILL_THERE
 from rookery.core.scheduling.throughput import share
 from rookery.core.task import Task
 from rookery.core.workingset import WorkingSet
@@ -114,6 +115,13 @@ class Chores:
         self._checked = min(later or runs, default="")
         if self._checked and not await self._fleet.agrees(self._checked):
             raise SumsDisagree(self._checked)
+
+    async def count_waiting(self) -> None:
+        working = self._fleet.enter().working
+        since, waiting = self._fleet.clock.now() - STILL_THERE, 0
+        async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
+            waiting += working.roster.waiting(names, since, working.task)
+        self._fleet.waiting_machines = waiting
 
     async def forget_machines(self) -> None:
         working = self._fleet.enter().working

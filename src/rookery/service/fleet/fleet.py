@@ -36,6 +36,8 @@ class Fleet(WorkerCalls, Commands, Purges):
         self.pulses: dict[str, Pulse] = {}
         self.user_paces: Mapping[str, float] = {}
         """Games a minute that users' machines play now, as worked out once a minute."""
+        self.waiting_machines = 0
+        """Those that asked and got nothing, as counted twice a minute."""
 
     def pulse(self, run_id: str) -> Pulse:
         """How fast a run moves; known a minute after it began."""

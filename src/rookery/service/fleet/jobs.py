@@ -36,6 +36,7 @@ def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[Job, ...]:
         Job("dead tasks", 60, chores.bury_the_dead),
         Job("shares", 60, chores.refresh_shares),
         Job("speeds", 60, chores.measure_speeds),
+        Job("waiting machines", 30, chores.count_waiting),
         Job("last seen", 60, chores.write_last_seen),
         Job("sums", 180, chores.check_sums),
         Job("machines", 300, chores.forget_machines),

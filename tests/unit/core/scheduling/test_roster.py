@@ -56,6 +56,15 @@ def test_machines_that_went_away_are_forgotten_unless_at_work() -> None:
     assert not list(roster.seats())
 
 
+def test_machines_that_asked_lately_and_are_not_at_work_wait() -> None:
+    roster = Roster()
+    roster.sit(make_task("one"), {})
+    roster.arrive(make_machine("idle"), NOW)
+    assert roster.waiting(roster.names(), NOW, is_active=lambda key: key == ("one", 0)) == 1
+    assert roster.waiting(roster.names(), NOW, is_active=lambda key: False) == 2
+    assert roster.waiting(roster.names(), later(1), is_active=lambda key: False) == 0
+
+
 def test_active_tasks_are_counted_by_user_and_address() -> None:
     roster = Roster()
     tasks = [make_task("one"), make_task("two")]

@@ -112,6 +112,16 @@ async def test_machines_that_never_came_back_are_forgotten(stage: Stage) -> None
     assert stage.fleet.enter().working.roster.seat(machine.short_name) is None
 
 
+async def test_machines_without_work_are_counted_while_they_still_ask(stage: Stage) -> None:
+    chores = Chores(stage.fleet)
+    await stage.fleet.request_task(make_machine(), limit=1)
+    await chores.count_waiting()
+    assert stage.fleet.waiting_machines == 1
+    stage.clock.move(minutes=21)
+    await chores.count_waiting()
+    assert stage.fleet.waiting_machines == 0
+
+
 async def test_sums_that_are_not_what_tasks_say_are_noticed(stage: Stage) -> None:
     for name in ("a", "b"):
         await stage.submit(name)

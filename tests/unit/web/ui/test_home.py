@@ -31,6 +31,13 @@ def test_the_strip_sums_up_the_fleet() -> None:
     }
 
 
+def test_machines_that_find_nothing_to_play_are_seen_all_the_same() -> None:
+    view = home_view(material(waiting_machines=2))
+    assert {one.name: one.note for one in view.strip if one.note} == {
+        "workers": "2 waiting for work"
+    }
+
+
 def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:
     task = Task(BUSY.id, 0, 0, 100, make_machine(cores=8, nps=1e6), NOW, NOW)
     view = home_view(material(pulses={}, young={BUSY.id: (task,)}))

@@ -36,6 +36,11 @@ def test_the_last_point_of_a_chart_is_where_the_run_is() -> None:
     assert view.results == "16 won, 6 lost, 18 drawn"
 
 
+def test_groups_of_a_sequential_test_say_how_their_elo_differs_from_its_own() -> None:
+    assert "alone" in run_view(RunMaterial(played(), NOW)).groups_note
+    assert run_view(RunMaterial(make_run(), NOW)).groups_note == ""
+
+
 def test_an_idle_run_says_why() -> None:
     idle = Diagnosis(Finding.NO_WORKERS, "no worker is connected", (("machines", "0"),))
     view = run_view(RunMaterial(make_run(), NOW, diagnosis=idle))

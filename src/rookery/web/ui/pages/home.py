@@ -78,6 +78,7 @@ async def _filled(
         ),
         pulses=dict(fleet.pulses),
         young=await _young(fleet, unfinished),
+        waiting_machines=fleet.waiting_machines,
         signing_up=kit.house.api.sign_up.is_open,
         filters=filters,
         role=bare.role,

@@ -58,6 +58,7 @@ class HomeMaterial:
     role: str = ""
     address: str = ""
     signing_up: bool = True
+    waiting_machines: int = 0
     young: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
     """Tasks at play of runs whose speed is not known yet."""
 
@@ -74,6 +75,7 @@ class Figure:
 
     name: str
     text: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +180,17 @@ def _strip(material: HomeMaterial) -> tuple[Figure, ...]:
     nodes = sum(one.pulse.nps for one in known)
     return (
         Figure("cores", words.count(sum(run.tally.cores for run in runs))),
-        Figure("workers", words.count(sum(run.tally.workers for run in runs))),
+        Figure("workers", words.count(sum(run.tally.workers for run in runs)), _idle(material)),
         Figure("games a minute", words.rate(rate)),
         Figure("speed", words.speed(nodes) if nodes else words.NOTHING),
         Figure("tests finished today", words.count(material.finished_today)),
     )
+
+
+def _idle(material: HomeMaterial) -> str:
+    """A volunteer whose machine has nothing to play sees that it is there."""
+    count = material.waiting_machines
+    return f"{words.count(count)} waiting for work" if count else ""
 
 
 def _choices(filters: Filters) -> tuple[Choice, ...]:

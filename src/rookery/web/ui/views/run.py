@@ -33,6 +33,10 @@ from rookery.web.ui.views.words import Moment
 
 MOST_MACHINES = 50
 AHEAD = "ahead: "
+EARLY_STOP = (
+    "A group's Elo is taken from its games alone; the test's own, above, also allows for stopping"
+    " at a lucky moment."
+)
 MOVING = frozenset({Finding.RUNNING, Finding.FINISHED})
 
 
@@ -74,6 +78,7 @@ class RunView:
     more_machines: str
     parameters: tuple[ParameterRow, ...]
     groups: tuple[Group, ...]
+    groups_note: str
     tasks: tuple[TaskRow, ...]
     happenings: tuple[Happening, ...]
     terms: tuple[Term, ...]
@@ -107,6 +112,7 @@ def run_view(material: RunMaterial) -> RunView:
         more_machines=_more(len(playing) - MOST_MACHINES),
         parameters=parameters_of(run),
         groups=groups_of(run.kind, material.contributions),
+        groups_note=EARLY_STOP if isinstance(run.kind, SprtTest) else "",
         tasks=tuple(task_row(task, now) for task in material.tasks),
         happenings=tuple(happenings_of(material.actions, now)),
         terms=terms.terms_of(run),
