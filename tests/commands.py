@@ -1,6 +1,7 @@
 """`rookery` as a person types it, on a data folder of the test's own."""
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.served import COMMAND, PROJECT, environment
@@ -8,11 +9,13 @@ from tests.served import COMMAND, PROJECT, environment
 PASSWORD = "correct-horse-battery-7"
 
 
-def said(*words: str, data: Path, typed: str = "") -> "subprocess.CompletedProcess[str]":
+def said(
+    *words: str, data: Path, typed: str = "", settings: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*COMMAND, *words, "--data", str(data)],
         cwd=PROJECT,
-        env=environment(),
+        env=environment() | dict(settings or {}),
         input=typed,
         capture_output=True,
         text=True,
@@ -20,5 +23,8 @@ def said(*words: str, data: Path, typed: str = "") -> "subprocess.CompletedProce
     )
 
 
-def add_user(name: str, data: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return said("user", "add", name, "--password-stdin", *words, data=data, typed=PASSWORD + "\n")
+def add_user(
+    name: str, data: Path, *words: str, settings: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    line = ("user", "add", name, "--password-stdin", *words)
+    return said(*line, data=data, typed=PASSWORD + "\n", settings=settings)

@@ -1,6 +1,6 @@
 """A server with an account and a run of the bundled engine, reached through a relay."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +68,11 @@ class Farm:
 
 
 @contextmanager
-def farm(folder: Path) -> Iterator[Farm]:
+def farm(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Farm]:
     data = folder / "data"
-    add_user("olga", data, "--approver", "--machine-limit", "1000")
-    token = said("token", "create", "--user", "olga", data=data).stdout.splitlines()[-1]
+    add_user("olga", data, "--approver", "--machine-limit", "1000", settings=settings)
+    made = said("token", "create", "--user", "olga", data=data, settings=settings)
+    token = made.stdout.splitlines()[-1]
     (folder / "password").write_text(PASSWORD)
-    with served(data) as server, relayed(Relay(target=server.address)) as relay:
+    with served(data, settings=settings) as server, relayed(Relay(target=server.address)) as relay:
         yield Farm(data, relay, token, server)

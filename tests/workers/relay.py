@@ -23,6 +23,8 @@ class Relay:
     address: str = ""
     heard: list[tuple[str, Body]] = field(default_factory=list)
     """Calls that reached the server and were answered by it."""
+    asked: list[str] = field(default_factory=list)
+    """Calls that were passed on, answered or not."""
     losing: int = 0
     """How many of the next answers to update_task are lost on their way."""
 
@@ -56,11 +58,12 @@ class Serving(BaseHTTPRequestHandler):
 
     def _pass_on(self, body: bytes | None) -> None:
         self.close_connection = True
+        call = self.path.removeprefix("/api/")
+        self.relay.asked.append(call)
         try:
             answer, text = self._answered(body)
         except (OSError, http.client.HTTPException):
             return
-        call = self.path.removeprefix("/api/")
         if body is not None:
             self.relay.heard.append((call, json.loads(body)))
         if call == "update_task" and self.relay.losing:
