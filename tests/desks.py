@@ -17,7 +17,7 @@ from rookery.service.users import User, Users
 from rookery.service.worker_logs import LogStore
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
-from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.pgns import MemoryPgns
 from rookery.storage.teams import MemoryTeams

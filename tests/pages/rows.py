@@ -12,7 +12,7 @@ from rookery.core.run import Run, Status
 from rookery.core.tally import recounted
 from rookery.core.task import Task
 from rookery.service.fleet.sampling import sample_of
-from rookery.storage.fleet.memory import MemoryRows
+from rookery.storage.fleet.memory.rows import MemoryRows
 from tests.unit.core.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
 
 POINTS = 60

@@ -17,7 +17,7 @@ from rookery.core.kinds import Report
 from rookery.logs import logger, start_logs
 from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.groups import APPROVERS
-from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.memory import MemoryUsers
 from rookery.web.app import create_app
 from rookery.web.house import House

@@ -23,7 +23,7 @@ from rookery.service.sources.archives import Archiver, Archives
 from rookery.service.sources.commits import Commits, Finder
 from rookery.service.tokens import ORDINARY, Scope, mint
 from rookery.service.users import User
-from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.web.api.desk import ApiDesk
 from tests.desks import Back, make_back

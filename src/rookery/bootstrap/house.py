@@ -31,7 +31,7 @@ from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
-from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.holdings import MemoryHoldings
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.storage.nets import MemoryNets
@@ -131,8 +131,42 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
 
 def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> House:
     """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
+    kept = _twins(basis)
+    desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
+    jobs = all_jobs(desks)
+    bridge: Opened[Bridge] = Opened("the bridge")
+    watch: Opened[LoopWatch] = Opened("the watch")
+    return House(
+        users=kept.users,
+        workers=desks.workers,
+        api=desks.api,
+        threads=basis.threads,
+        bridge=bridge,
+        watch=watch,
+        stairs=Stairs(upper_steps(basis, bridge, watch, desks, jobs), basis.threads, basis.log),
+        ground_steps=ground_steps(settings, Ground(), basis),
+        clock=basis.clock,
+        log=basis.log,
+        secret_keys=partial(_keys, secrets.token_bytes(32)),
+        database_answers=_answer_at_once,
+        gates=(desks.workers.gate, desks.api.event_gate, desks.api.sources.commits.gate),
+        jobs=jobs,
+        lifecycle=basis.lifecycle,
+        streams=basis.streams,
+        tidings=basis.tidings,
+        base_url=settings.base_url,
+        hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
+        proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
+        limits=Limits.with_uploads(settings.upload_mb * 10**6),
+        access_log=settings.access_log,
+        login_to_view=settings.login_to_view,
+    )
+
+
+def _twins(basis: Basis) -> Keeping:
+    """What is kept beside the fleet's rows, in memory and empty."""
     users = MemoryUsers()
-    kept = Keeping(
+    return Keeping(
         users,
         MemoryTokens(users),
         MemoryPgns(),
@@ -146,39 +180,6 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         net_files=MemoryBlobs(),
         logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),
         shelf=memory_shelf(),
-    )
-    desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
-    jobs = all_jobs(desks)
-    bridge: Opened[Bridge] = Opened("the bridge")
-    watch: Opened[LoopWatch] = Opened("the watch")
-    return House(
-        users=users,
-        workers=desks.workers,
-        api=desks.api,
-        threads=basis.threads,
-        bridge=bridge,
-        watch=watch,
-        stairs=Stairs(upper_steps(basis, bridge, watch, desks, jobs), basis.threads, basis.log),
-        ground_steps=ground_steps(settings, Ground(), basis),
-        clock=basis.clock,
-        log=basis.log,
-        secret_keys=partial(_keys, secrets.token_bytes(32)),
-        database_answers=_answer_at_once,
-        gates=(
-            desks.workers.gate,
-            desks.api.event_gate,
-            desks.api.sources.commits.gate,
-        ),
-        jobs=jobs,
-        lifecycle=basis.lifecycle,
-        streams=basis.streams,
-        tidings=basis.tidings,
-        base_url=settings.base_url,
-        hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
-        proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
-        limits=Limits.with_uploads(settings.upload_mb * 10**6),
-        access_log=settings.access_log,
-        login_to_view=settings.login_to_view,
     )
 
 

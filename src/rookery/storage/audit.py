@@ -3,7 +3,7 @@
 from rookery.core.events import Event
 from rookery.storage.fence import Fence
 from rookery.storage.fleet.json import clean
-from rookery.storage.fleet.memory import MemoryRows
+from rookery.storage.fleet.memory.rows import MemoryRows
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
 

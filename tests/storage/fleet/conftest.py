@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.fleet.store import FleetStore
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target

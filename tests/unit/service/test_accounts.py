@@ -14,7 +14,7 @@ from rookery.service.password_rules import WeakPassword
 from rookery.service.passwords import Passwords
 from rookery.service.sign_up import Applicant, BadEmail, NameTaken, SignUp, SignUpClosed
 from rookery.storage.audit import MemoryAudit
-from rookery.storage.fleet.memory import MemoryRows
+from rookery.storage.fleet.memory.rows import MemoryRows
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from tests.unit.service.people import BORIS, OLGA
 from tests.unit.web.fakes import HandClock

@@ -8,7 +8,8 @@ import pytest
 
 from rookery.service.events import FROM_THE_START, PAUSE_SECONDS, Bus, Notice, Wanted
 from rookery.service.fleet.ports import ChangedRuns
-from rookery.storage.fleet.memory import MemoryReads, MemoryRows
+from rookery.storage.fleet.memory.reads import MemoryReads
+from rookery.storage.fleet.memory.rows import MemoryRows
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from rookery.core.results import Results
 from rookery.core.run import Run, create
 from rookery.core.task import Task
 from rookery.service.fleet.fleet import Fleet
-from rookery.storage.fleet.memory import MemoryStore
+from rookery.storage.fleet.memory.store import MemoryStore
 from tests.eventually import eventually
 from tests.unit.core.makers import BOSS, make_machine, make_plan, run_id, sprt
 from tests.unit.web.fakes import HandClock, RecordedLog

@@ -1,0 +1,139 @@
+"""The reads of the in-memory twin, as the ports of the fleet want them."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from msgspec import UNSET
+
+from rookery.core.events import Event
+from rookery.core.purge import BadTask
+from rookery.core.run import Run
+from rookery.core.tally import recounted
+from rookery.core.task import Task
+from rookery.protocol.user.action_filter import Expression, matches
+from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
+from rookery.service.fleet.ports import (
+    ChangedRuns,
+    Contribution,
+    Correction,
+    FinishedQuery,
+    Provenance,
+    Sample,
+    Snapshot,
+)
+from rookery.storage.fleet.kinds import without_trail
+from rookery.storage.fleet.logbook import documented
+from rookery.storage.fleet.memory.queries import contributions_of, is_listed, plays
+from rookery.storage.fleet.memory.rows import MemoryRows
+from rookery.storage.fleet.recovery import corrected
+
+
+class MemoryReads:
+    """Reads of what was committed."""
+
+    def __init__(self, rows: MemoryRows) -> None:
+        self._rows = rows
+
+    async def snapshot(self) -> Snapshot:
+        rows = self._rows
+        corrections = tuple(self._correct())
+        open_runs = [run for run in rows.runs.values() if not run.status.finished]
+        return Snapshot(
+            tuple(
+                (run, tuple(task for task in rows.of_run(run.id) if task.active))
+                for run in open_runs
+            ),
+            dict(rows.blocks),
+            tuple(rows.recalled.values()),
+            corrections,
+            tuple(rows.purging.values()),
+        )
+
+    def _correct(self) -> Iterable[Correction]:
+        for run in self._rows.runs.values():
+            counted = recounted(self._rows.of_run(run.id))
+            if not run.status.finished and run.tally != counted:
+                yield Correction(run.id, run.tally, counted)
+                self._rows.runs[run.id] = corrected(run, counted)
+
+    async def run(self, run_id: str) -> Run | None:
+        return self._rows.runs.get(run_id)
+
+    async def task(self, run_id: str, task_id: int) -> Task | None:
+        return self._rows.tasks.get((run_id, task_id))
+
+    async def tasks(self, run_id: str) -> tuple[Task, ...]:
+        return tuple(self._rows.of_run(run_id))
+
+    async def agrees(self, run_id: str) -> bool:
+        run, tasks = self._rows.runs.get(run_id), self._rows.of_run(run_id)
+        return run is None or run.tally == recounted(tasks)
+
+    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        wanted = range(first, first + count)
+        return tuple(task for task in self._rows.of_run(run_id) if task.id in wanted)
+
+    async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
+        return tuple(each for key, each in self._rows.bad.items() if key[0] == run_id)
+
+    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+        found = [run for run in self._rows.runs.values() if is_listed(run, query)]
+        found.sort(key=lambda run: (run.updated, run.id), reverse=True)
+        first = (query.page - 1) * query.page_size
+        page = found[first : first + query.page_size]
+        return tuple(replace(run, kind=without_trail(run.kind)) for run in page)
+
+    async def last_seen(self, run_id: str) -> dict[int, datetime]:
+        return {task: at for (run, task), at in self._rows.seen.items() if run == run_id}
+
+    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        found = [event for event in self._rows.events if before is None or event.at < before]
+        latest = sorted(enumerate(found), key=lambda each: (each[1].at, each[0]), reverse=True)
+        return [event for _, event in latest[:limit]]
+
+    async def actions(
+        self,
+        wanted: Expression,
+        *,
+        limit: int = MOST_ACTIONS,
+        hidden: Collection[str] = (),
+    ) -> tuple[ActionDocument, ...]:
+        log = [documented(number, event) for number, event in enumerate(self._rows.events, 1)]
+        log.sort(key=lambda action: (action.time, int(action.id)), reverse=True)
+        found = (each for each in log if matches(wanted, each))
+        return tuple(each for each in found if not self._is_hidden(each, hidden))[:limit]
+
+    def _is_hidden(self, action: ActionDocument, hidden: Collection[str]) -> bool:
+        if action.nn is not UNSET and self._rows.holdings.get(action.nn) in hidden:
+            return True
+        run = None if action.run_id is UNSET else self._rows.runs.get(action.run_id)
+        return run is not None and plays(run, hidden)
+
+    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+        places = self._rows.samples.get(run_id, {})
+        return tuple(places[each] for each in sorted(places))
+
+    async def changed(self, after: int, most: int) -> ChangedRuns:
+        later = {run: at for run, at in self._rows.sequences.items() if at > after}
+        latest = sorted(later.items(), key=lambda pair: -pair[1])
+        return ChangedRuns(self._rows.sequence, dict(latest[:most]), len(latest) <= most)
+
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+        found: dict[str, Sample] = {}
+        for run_id in runs:
+            points = await self.samples(run_id)
+            before = [point for point in points if point.at <= at]
+            if points:
+                found[run_id] = before[-1] if before else points[0]
+        return found
+
+    async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
+        return contributions_of(self._rows.of_run(run_id))[:limit]
+
+    async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
+        query = FinishedQuery(since=at, hidden=frozenset(hidden))
+        return sum(1 for run in self._rows.runs.values() if is_listed(run, query))
+
+    async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
+        return tuple(each for each in self._rows.provenance if each.run == run_id)
