@@ -166,7 +166,8 @@ SETTINGS: Mapping[str, Setting] = {
     "host": Setting(_text, "address to listen on"),
     "port": Setting(_whole(0, 65535), "port to listen on; 0 takes a free one"),
     "http": Setting(
-        _one_of("uvicorn", "mongoose"), "what carries HTTP; mongoose needs rookery-asgi beside us"
+        _one_of("uvicorn", "mongoose"),
+        "what carries HTTP: uvicorn, or mongoose with rookery-asgi installed too",
     ),
     "base_url": Setting(_address, "the address people and workers use, if not this machine's"),
     "allowed_hosts": Setting(_words, "further host names to answer to, by comma"),
@@ -197,8 +198,13 @@ SETTINGS: Mapping[str, Setting] = {
     "mirror_sources": Setting(_switch, "1: workers get all sources from this server"),
     "github_token": Setting(_text, "shown to GitHub, for a larger quota of calls"),
     "github_api": Setting(_address, "where GitHub's API is"),
-    "log_format": Setting(_one_of("auto", "console", "json"), "how log lines look"),
-    "log_level": Setting(_one_of("debug", "info", "warning", "error"), "least level logged"),
+    "log_format": Setting(
+        _one_of("auto", "console", "json"), "how log lines look: auto, console or json"
+    ),
+    "log_level": Setting(
+        _one_of("debug", "info", "warning", "error"),
+        "least level logged: debug, info, warning or error",
+    ),
     "access_log": Setting(_switch, "1: log a line for each request"),
     "detect_blocking": Setting(_switch, "1: complain about calls that block the event loop"),
 }

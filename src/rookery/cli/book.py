@@ -23,8 +23,15 @@ class NoBook(Complaint):
     exit_code = 2
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("book", help="add, list, remove or import opening books")
+EXAMPLES = """\
+examples:
+
+  rookery book add openings.epd
+  rookery book list --all"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     adding = _add(commands, "add", "give a book to a server", _give)
     adding.add_argument("file", type=Path, metavar="FILE", help="a book in EPD or PGN")

@@ -39,12 +39,10 @@ Each row of the threading model and of the async inventory that Rookery took up,
 """
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "boundaries",
-        help="list what runs on the event loop and what in threads",
-        description="Lists every route, middleware, error handler and lifespan step with its"
-        " domain and the reason, and the loop time that the pages and probes take here and now.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Lists every route, middleware, error handler and lifespan step with its"
+        " domain and the reason, and the loop time that the pages and probes take here and now."
     )
     parser.add_argument(
         "--markdown", action="store_true", help="print docs/boundaries.md instead, without figures"

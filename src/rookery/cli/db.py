@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from rookery.boundary.offload import Threads
 from rookery.cli.options import add_settings, settings_of
+from rookery.cli.subcommands import Subcommands
 from rookery.settings import Settings
 from rookery.storage import access, backup, migrations
 from rookery.storage.embedded import binaries
@@ -22,9 +23,16 @@ T = TypeVar("T")
 Work = Callable[[Settings, argparse.Namespace], Coroutine[None, None, int]]
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("db", help="migrate, back up, restore or open the database")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+EXAMPLES = """\
+examples:
+
+  rookery db backup rookery.dump
+  rookery db restore rookery.dump --data ./another-folder"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    commands = Subcommands(parser)
     _add(commands, "migrate", "bring the database to the present schema", _migrate)
     saving = _add(commands, "backup", "write everything into one file", _backup)
     saving.add_argument("file", type=Path, metavar="FILE")
@@ -36,15 +44,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add(commands, "shell", "open psql on the database", _shell)
 
 
-def _add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    purpose: str,
-    work: Work,
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=purpose, description=purpose)
+def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
+    parser = commands.add(
+        name, purpose, lambda parsed: asyncio.run(work(settings_of(parsed), parsed))
+    )
     add_settings(parser, ("data", "database_url"))
-    parser.set_defaults(run=lambda parsed: asyncio.run(work(settings_of(parsed), parsed)))
     return parser
 
 

@@ -22,8 +22,16 @@ class BadRecord(Complaint):
     exit_code = 2
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("engine", help="add, import, list, show or write engine records")
+EXAMPLES = """\
+examples:
+
+  rookery engine add https://github.com/AndyGrant/Ethereal --put
+  rookery engine show Ethereal > ethereal.json
+  rookery engine put ethereal.json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     add_server_command(commands, "list", "list the engines that a server knows", _list)
     showing = add_server_command(

@@ -5,21 +5,12 @@ On its own it speaks UCI on standard input and output; words are one command to 
 """
 
 import argparse
-from typing import TypeAlias
 
 from rookery.engine.__main__ import main
 
-# argparse has no public name for what its add_subparsers gives.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
-
-def add_parser(subparsers: Commands) -> None:
-    parser = subparsers.add_parser(
-        "fledgling",
-        help="start the small chess engine that comes along",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
     parser.add_argument("words", nargs="*", metavar="WORD", help="a UCI command, for example bench")
     parser.set_defaults(run=run)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from rookery import __version__
+from rookery.cli.subcommands import add_parser
 from rookery.core.complaint import Complaint
 
 Run = Callable[[argparse.Namespace], int]
@@ -83,10 +84,9 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rookery {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
+        below = add_parser(commands, command.name, command.purpose)
         if command.name == chosen:
-            _module(command).add_parser(commands)
-        else:
-            commands.add_parser(command.name, help=command.purpose)
+            _module(command).add_arguments(below)
     return parser
 
 
@@ -105,9 +105,9 @@ def _module(command: Command) -> "CommandModule":
 
 
 class CommandModule:
-    """What a command's module has: a function that adds its parser, with `run` as a default."""
+    """What a command's module has: a function that fills its parser, with `run` as a default."""
 
-    add_parser: Callable[["argparse._SubParsersAction[argparse.ArgumentParser]"], None]
+    add_arguments: Callable[[argparse.ArgumentParser], None]
 
 
 if __name__ == "__main__":

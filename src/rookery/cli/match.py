@@ -1,7 +1,7 @@
 """`rookery match`: plays engines against one another on this machine and says who is better.
 
-Two engines:        rookery match --new ./a --base ./b --tc 1+0.01 --sprt 0 5
-Several engines:    rookery match --engine cmd=./a --engine cmd=./b --engine cmd=./c --games 200
+  two engines:      rookery match --new ./a --base ./b --tc 1+0.01 --sprt 0 5
+  several engines:  rookery match --engine cmd=./a --engine cmd=./b --engine cmd=./c --games 200
 
 Exit codes: 0 accepted, or all games of a match without a test played; 1 rejected; 2 the command
 line makes no sense; 3 the match could not be played; 4 no verdict within the games allowed; 130
@@ -14,7 +14,6 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from rookery.cli.match_arguments import (
     BadArgument,
@@ -40,9 +39,6 @@ from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.spec import EngineSpec
 from rookery.worker.openings.order import CROWDED
 
-# argparse has no public name for what its add_subparsers gives.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
-
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 FIXED_GAMES = 100
 
@@ -59,24 +55,16 @@ class Field:
         return max(engine.threads for engine in self.engines)
 
 
-def add_parser(subparsers: Commands) -> None:
-    parser = subparsers.add_parser(
-        "match",
-        help="play engines against one another on this machine",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_arguments(parser)
-    parser.set_defaults(run=run)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
+    parser.set_defaults(run=run)
     group = parser.add_argument_group("engines")
     for side in ("new", "base"):
         group.add_argument(f"--{side}", metavar="COMMAND", help=f"the {side} engine")
         group.add_argument(f"--{side}-tc", metavar="TC", help="its own time control")
-        group.add_argument(f"--{side}-threads", type=int, metavar="N")
-        group.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE")
+        group.add_argument(f"--{side}-threads", type=int, metavar="N", help="its own threads")
+        group.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE",
+                           help="for this engine alone; may be repeated")  # fmt: skip
     group.add_argument(
         "--engine",
         action="append",
@@ -88,10 +76,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gauntlet", action="store_true", help="the first against all others")
     test = parser.add_argument_group("length")
     test.add_argument("--games", type=int, metavar="N", help="at most so many, for each pairing")
-    test.add_argument("--sprt", nargs=2, type=float, metavar=("ELO0", "ELO1"))
-    test.add_argument("--model", choices=tuple(MODELS), default="normalized")
-    test.add_argument("--alpha", type=float, default=0.05)
-    test.add_argument("--beta", type=float, default=0.05)
+    test.add_argument("--sprt", nargs=2, type=float, metavar=("ELO0", "ELO1"),
+                      help="a sequential test between these bounds")  # fmt: skip
+    test.add_argument("--model", choices=tuple(MODELS), default="normalized",
+                      help="of the bounds (default: normalized)")  # fmt: skip
+    test.add_argument("--alpha", type=float, default=0.05, metavar="P",
+                      help="chance to accept what is worth ELO0 (default: 0.05)")  # fmt: skip
+    test.add_argument("--beta", type=float, default=0.05, metavar="P",
+                      help="chance to reject what is worth ELO1 (default: 0.05)")  # fmt: skip
     parser.add_argument(
         "--runner",
         choices=("auto", "builtin", "fastchess"),

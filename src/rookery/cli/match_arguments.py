@@ -29,16 +29,22 @@ def add_playing(parser: argparse.ArgumentParser) -> None:
     """How games are played."""
     group = parser.add_argument_group("games")
     group.add_argument(
-        "--tc", default="10+0.1", help="time control: 10+0.1, 40/60+0.6, N=25000, D=12, MT=100"
+        "--tc",
+        default="10+0.1",
+        help="time control: 10+0.1, 40/60+0.6, N=25000, D=12, MT=100 (default: 10+0.1)",
     )
-    group.add_argument("--threads", type=int, default=1, help="threads of each engine")
+    group.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="threads of each engine (default: 1)"
+    )
     group.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="for every engine"
     )
     group.add_argument(
         "--concurrency", metavar="N", help="games at a time: 4, MAX, PHYS-1 (default: PHYS-1)"
     )
-    group.add_argument("--margin", type=int, default=20, metavar="MS", help="time margin")
+    group.add_argument(
+        "--margin", type=int, default=20, metavar="MS", help="time margin (default: 20)"
+    )
     group.add_argument("--pgn", type=Path, metavar="FILE", help="add the games to this file")
     _add_openings(parser)
     _add_rules(parser)
@@ -48,29 +54,40 @@ def _add_openings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("openings")
     group.add_argument("--book", type=Path, metavar="FILE", help="EPD or PGN, plain or packed")
     group.add_argument("--book-depth", type=int, metavar="MOVES", help="full moves of PGN openings")
-    group.add_argument("--order", choices=("random", "sequential"), default="random")
     group.add_argument(
-        "--seed", type=int, default=FIRST_SEED, help="of the random order (default: 1)"
+        "--order",
+        choices=("random", "sequential"),
+        default="random",
+        help="of the openings (default: random)",
     )
-    group.add_argument("--start", type=int, default=1, help="number of the first opening")
+    group.add_argument(
+        "--seed", type=int, default=FIRST_SEED, metavar="N", help="of the random order (default: 1)"
+    )
+    group.add_argument(
+        "--start", type=int, default=1, metavar="N", help="number of the first opening (default: 1)"
+    )
     group.add_argument("--chess960", action="store_true", help="Fischer random")
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("adjudication")
     group.add_argument(
-        "--resign", nargs=2, type=int, metavar=("MOVES", "CP"), help="default: 3 600"
+        "--resign", nargs=2, type=int, metavar=("MOVES", "CP"), help="(default: 3 600)"
     )
     group.add_argument("--two-sided", action="store_true", help="both sides agree on who resigns")
     group.add_argument(
         "--draw", nargs=3, type=int, metavar=("FROM", "MOVES", "CP"), help="default: 34 8 20"
     )
     group.add_argument("--no-adjudication", action="store_true", help="play every game out")
-    group.add_argument("--max-moves", type=int, default=0, metavar="N", help="then it is a draw")
     group.add_argument(
-        "--syzygy", action="append", default=[], metavar="FOLDER", help="tablebases, with their men"
+        "--max-moves", type=int, default=0, metavar="N", help="after so many it is a draw"
     )
-    group.add_argument("--syzygy-men", type=int, default=0, metavar="N")
+    group.add_argument(
+        "--syzygy", action="append", default=[], metavar="DIR", help="tablebases; with --syzygy-men"
+    )
+    group.add_argument(
+        "--syzygy-men", type=int, default=0, metavar="N", help="complete up to so many men"
+    )
     group.add_argument("--strict-pvs", action="store_true", help="an illegal variation loses")
 
 

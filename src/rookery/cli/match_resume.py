@@ -52,7 +52,11 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--resume", type=Path, metavar="FILE", help="go on where it was left")
     group.add_argument("--resume-file", type=Path, metavar="FILE", help="keep the resume file here")
     group.add_argument(
-        "--failures", type=Path, default=Path(FAILURES), metavar="FILE", help="of engines"
+        "--failures",
+        type=Path,
+        default=Path(FAILURES),
+        metavar="FILE",
+        help=f"keep what engines did wrong (default: {FAILURES})",
     )
 
 

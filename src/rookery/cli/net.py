@@ -23,8 +23,15 @@ from rookery.storage.nets import PostgresNets
 PIECE = 2**20
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("net", help="add or list nets")
+EXAMPLES = """\
+examples:
+
+  rookery net add nn-0123456789ab.nnue --user olga
+  rookery net upload nn-0123456789ab.nnue --server https://farm.example.org"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     adding = add_command(commands, "add", "take a net in, named by its own hash", _add)
     adding.add_argument(

@@ -14,9 +14,10 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     for name in names:
         purpose = f"{SETTINGS[name].purpose}{_default(name)} [{variable(name)}]"
         if name in SWITCHES:
-            group.add_argument(flag(name), action="store_const", const="1", help=purpose)
+            told = purpose.removeprefix("1: ")
+            group.add_argument(flag(name), action="store_const", const="1", help=told)
         else:
-            group.add_argument(flag(name), metavar=name.split("_")[-1].upper(), help=purpose)
+            group.add_argument(flag(name), metavar=_metavar(name), help=purpose)
 
 
 def settings_of(parsed: argparse.Namespace) -> Settings:
@@ -27,6 +28,17 @@ def settings_of(parsed: argparse.Namespace) -> Settings:
     return from_process(given)
 
 
+def _metavar(name: str) -> str:
+    return "0|1" if isinstance(_standard(name), bool) else name.rsplit("_", maxsplit=1)[-1].upper()
+
+
 def _default(name: str) -> str:
-    default = getattr(Settings(), name)
-    return f" (default: {default})" if default not in (None, (), False) else ""
+    default = _standard(name)
+    if name in SWITCHES or default in (None, ()):
+        return ""
+    return f" (default: {int(default) if isinstance(default, bool) else default})"
+
+
+def _standard(name: str) -> object:
+    standard: object = getattr(Settings(), name)
+    return standard

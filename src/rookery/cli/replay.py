@@ -11,32 +11,24 @@ import asyncio
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TypeAlias
 
 from rookery.cli.match_arguments import BadArgument, command_of, options_of, time_control
 from rookery.core.timecontrol import Depth, Nodes
 from rookery.worker.match.replay import Difference, Recorded, read_recorded, replay
 from rookery.worker.match.spec import EngineSpec
 
-# argparse has no public name for what its add_subparsers gives.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
-
 SAME, DIFFERENT = 0, 1
 
 
-def add_parser(subparsers: Commands) -> None:
-    parser = subparsers.add_parser(
-        "replay",
-        help="play a recorded game again, find where it differs",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
     parser.add_argument("file", type=Path, help="a PGN file")
     parser.add_argument("game", type=int, help="number of the game in it, from 1")
     for side in ("white", "black"):
         parser.add_argument(f"--{side}", metavar="COMMAND", help=f"the engine that has {side}")
         parser.add_argument(f"--{side}-tc", metavar="TC", help="fixed nodes or depth: N=1000, D=8")
-        parser.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE")
+        parser.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE",
+                            help="may be repeated")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 

@@ -8,9 +8,16 @@ from rookery.cli.tables import table
 from rookery.client import Client
 from rookery.protocol import v1
 
+EXAMPLES = """\
+examples:
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("runs", help="list, show, approve or stop runs on a server")
+  rookery runs list --state active
+  rookery runs show RUN --style openbench
+  rookery runs stop RUN --message 'wrong branch'"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     listing = add_server_command(
         commands, "list", "list runs, unfinished ones unless asked otherwise", _list
@@ -19,7 +26,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     listing.add_argument("--state", choices=states, default=states[0], metavar="STATE",
                          help=f"one of {', '.join(states)}")  # fmt: skip
     listing.add_argument("--owner", default="", metavar="NAME", help="only those of one user")
-    listing.add_argument("--page", type=int, default=1, metavar="N")
+    listing.add_argument("--page", type=int, default=1, metavar="N", help="from 1 on")
     listing.add_argument("--size", type=int, default=50, metavar="N", help="rows of a page")
     showing = add_server_command(commands, "show", "show how a run stands", _show)
     styles = [style.value for style in v1.HouseStyle]

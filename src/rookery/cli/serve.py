@@ -28,12 +28,19 @@ SETTINGS = (
 )
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "serve",
-        help="start the server",
-        description="Starts the server, and an embedded PostgreSQL unless another one is named."
-        " Ctrl-C or SIGTERM stops both; SIGUSR1 writes every thread's stack to stderr.",
+EXAMPLES = """\
+examples:
+
+  rookery serve
+  rookery serve --host 0.0.0.0 --base-url https://farm.example.org
+  rookery serve --database-url postgresql://rookery@db.example.org/rookery"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.description = (
+        "Starts the server, and an embedded PostgreSQL unless another one is named."
+        " Ctrl-C or SIGTERM stops both; SIGUSR1 writes every thread's stack to stderr."
     )
     add_settings(parser, SETTINGS)
     parser.set_defaults(run=run)

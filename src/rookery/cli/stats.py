@@ -25,7 +25,6 @@ from rookery.core.stats.power import FixedTest
 from rookery.core.stats.sprt import EloModel, Sprt
 
 # argparse has no public name for what its add_subparsers gives.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 Questions: TypeAlias = "argparse._SubParsersAction[QuestionParser]"  # noqa: SLF001
 
 MOST_RESULTS = 2**40
@@ -46,9 +45,8 @@ class QuestionParser(argparse.ArgumentParser):
         raise UnusableQuestion(f"{message}; `{self.prog} --help` explains.")
 
 
-def add_parser(subparsers: Commands) -> None:
-    purpose = "calculate Elo, SPRT, power and expected length"
-    parser = subparsers.add_parser("stats", help=purpose, description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
     questions = parser.add_subparsers(
         title="questions", metavar="QUESTION", required=True, parser_class=QuestionParser
     )

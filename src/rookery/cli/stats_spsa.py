@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from rookery.cli.spsa_arguments import add_schedule
 from rookery.core.complaint import Complaint
 from rookery.core.spsa import (
     Tune,
@@ -19,7 +20,6 @@ from rookery.core.spsa import (
     remarks,
     set_up,
 )
-from rookery.core.spsa.schedule import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
@@ -61,9 +61,7 @@ def add_spsa_parser(subparsers: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("file", help="parameter lines of 6 or 7 fields; - reads standard input")
     parser.add_argument("--games", type=int, default=60_000, help="length of the tune")
-    parser.add_argument("--A", dest="a_ratio", type=float, default=DEFAULT_A_RATIO, metavar="RATIO")
-    parser.add_argument("--alpha", type=float, default=DEFAULT_ALPHA)
-    parser.add_argument("--gamma", type=float, default=DEFAULT_GAMMA)
+    add_schedule(parser)
     parser.add_argument("--at", type=int, nargs="+", metavar="K", help="iterations to show")
     parser.add_argument("--known", nargs="+", metavar="NAME", help="options the engine offers")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="other values")

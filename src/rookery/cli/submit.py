@@ -17,15 +17,22 @@ SECONDS = 200.0
 NEXT = {"pending": "waits for an approver", "paused": "waits for a machine"}
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "submit",
-        help="create a run on a server",
-        description="Creates a run: of an engine's BRANCH, of two programs on this machine (--new"
+EXAMPLES = """\
+examples:
+
+  rookery submit Ethereal my-branch --preset STC --wait
+  rookery submit --new ./engine-new --base ./engine-base --tc 10+0.1 --sprt 0,5
+  rookery submit run.json --dry-run"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.description = (
+        "Creates a run: of an engine's BRANCH, of two programs on this machine (--new"
         " ./engine-new --base ./engine-base), from a JSON FILE, or from flags alone. Flags win"
         " over a preset, and over a file. The fields are those that a run's `args` have. How long"
         " the run should take is said before it is made. With --wait the exit code is the verdict:"
-        " 0 accepted, or finished without a test; 1 rejected; 4 undecided or failed.",
+        " 0 accepted, or finished without a test; 1 rejected; 4 undecided or failed."
     )
     parser.add_argument("what", nargs="*", metavar="ENGINE BRANCH | FILE",
                         help="an engine that the server knows and a branch, tag or commit of it;"

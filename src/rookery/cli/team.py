@@ -8,9 +8,15 @@ from rookery.cli.tables import table
 from rookery.client import Client
 from rookery.protocol import people
 
+EXAMPLES = """\
+examples:
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("team", help="make teams, list them, take members in or out")
+  rookery team create owls
+  rookery team add owls sven --lead"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     add_server_command(commands, "list", "list the teams that you may know of", _list)
     works: tuple[tuple[str, str, Work], ...] = (

@@ -11,8 +11,16 @@ from rookery.service.tokens import ORDINARY, Scope, Token
 LONGEST_DAYS = 3650
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("token", help="create, list or revoke access tokens")
+EXAMPLES = """\
+examples:
+
+  rookery token create --user olga
+  rookery token create --user olga --worker --note 'the box in the cellar'
+  rookery token revoke ID"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     making = add_command(
         commands, "create", "make a token and print it, once, on the last line", _create

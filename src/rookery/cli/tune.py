@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import TypeAlias
 
 from rookery.boundary.offload import Threads
 from rookery.cli.match_arguments import (
@@ -33,8 +32,8 @@ from rookery.cli.match_display import display
 from rookery.cli.match_figures import Row, duration
 from rookery.cli.match_files import Games
 from rookery.cli.match_resume import Sitting, add_session, resumable
+from rookery.cli.spsa_arguments import add_schedule
 from rookery.core.spsa import Tune, as_lines, as_mapping, as_setoption, late_mean, remarks, set_up
-from rookery.core.spsa.schedule import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 from rookery.worker.match.events import GameEnded, PairEnded
 from rookery.worker.match.inspection import offered_options
 from rookery.worker.match.journal import JournalWriter
@@ -43,29 +42,17 @@ from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.standing import score_of
 from rookery.worker.match.tuning import Tuner
 
-# argparse has no public name for what its add_subparsers gives.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
-
-
-def add_parser(subparsers: Commands) -> None:
-    parser = subparsers.add_parser(
-        "tune",
-        help="tune an engine's options by games on this machine",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_arguments(parser)
-    parser.set_defaults(run=run)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__
+    parser.set_defaults(run=run)
     group = parser.add_argument_group("tune")
     group.add_argument("--engine", metavar="COMMAND", help="the engine to tune")
-    group.add_argument("--parameters", type=Path, metavar="FILE")
-    group.add_argument("--games", type=int, default=4000, metavar="N")
-    group.add_argument("--A", dest="a_ratio", type=float, default=DEFAULT_A_RATIO, metavar="RATIO")
-    group.add_argument("--alpha", type=float, default=DEFAULT_ALPHA)
-    group.add_argument("--gamma", type=float, default=DEFAULT_GAMMA)
+    group.add_argument("--parameters", type=Path, metavar="FILE", help="what to tune, see above")
+    group.add_argument(
+        "--games", type=int, default=4000, metavar="N", help="how many (default: 4000)"
+    )
+    add_schedule(group)
     add_playing(parser)
     add_session(parser)
 

@@ -22,13 +22,20 @@ MACHINE_LIMIT = 1000
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "up",
-        help="start everything on this machine, with an account to log in",
-        description="Starts the server with its database, and a worker on this machine. On the"
+EXAMPLES = """\
+examples:
+
+  rookery up
+  rookery up --no-demo --port 9000 --data ./farm
+  rookery up --host 0.0.0.0 --base-url http://farm.example.org:8000"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.description = (
+        "Starts the server with its database, and a worker on this machine. On the"
         " first start it makes an administrator's account, prints the password, once, and plays a"
-        " first test of the bundled engine. Ctrl-C stops everything.",
+        " first test of the bundled engine. Ctrl-C stops everything."
     )
     parser.add_argument(
         "--reset-password",

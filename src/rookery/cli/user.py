@@ -21,13 +21,21 @@ class NoPassword(Complaint):
     exit_code = 2
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser("user", help="add, list, approve, block users or set a password")
+EXAMPLES = """\
+examples:
+
+  rookery user add olga --approver
+  rookery user approve sven
+  rookery user groups olga approvers"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     adding = add_command(commands, "add", "make an account that can be used at once", _add)
     adding.add_argument("name", metavar="NAME")
     _add_password(adding)
-    adding.add_argument("--email", default="", metavar="ADDRESS")
+    adding.add_argument("--email", default="", metavar="ADDRESS", help="shown to nobody")
     adding.add_argument("--approver", action="store_true", help="may approve runs of others")
     adding.add_argument(
         "--machine-limit",

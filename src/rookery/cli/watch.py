@@ -13,16 +13,14 @@ from rookery.client.following import Following, Seen
 SHOWN = frozenset({"State", "Games", "Elo", "LLR", "Left"})
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "watch",
-        help="follow a run on a server until it is over",
-        description="Shows how a run stands while it is played: a live table on a terminal, a"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows how a run stands while it is played: a live table on a terminal, a"
         " line every ten seconds elsewhere, every change as a line of JSON with --json. It goes on"
         " when the server restarts. Exit codes: 0 accepted, or finished without a test; 1"
-        " rejected; 4 undecided or failed.",
+        " rejected; 4 undecided or failed."
     )
-    parser.add_argument("id", metavar="RUN")
+    parser.add_argument("id", metavar="RUN", help="its id, as `rookery runs list` shows it")
     add_server(parser)
     parser.set_defaults(run=run)
 

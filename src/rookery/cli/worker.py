@@ -17,17 +17,18 @@ DESCRIPTION = """\
 Asks a server for games, plays them, and tells what came out, until it is stopped. The first Ctrl-C
 finishes what ends within --grace and gives the rest back; the second ends it at once."""
 EPILOG = """\
+examples:
+
+  rookery worker configure
+  rookery worker --server https://farm.example.org --token-file worker.token
+  rookery worker --print-systemd-unit > ~/.config/systemd/user/rookery-worker.service
+
 With --once the exit code says how it went: 0 played, 3 no work, 4 the run's fault, 5 the server's
 (or its refusal), 6 this machine's. Every flag can stand in the configuration file, with _ for -."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "worker",
-        help="play for a server on this machine",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
         "action",
         nargs="?",

@@ -29,10 +29,10 @@ def one_command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A command line with one command, `print`, whose module is not a file."""
     module = ModuleType("rookery.cli.print")
 
-    def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-        commands.add_parser("print").set_defaults(run=module.run)
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        parser.set_defaults(run=module.run)
 
-    module.__dict__["add_parser"] = add_parser
+    module.__dict__["add_arguments"] = add_arguments
     monkeypatch.setitem(sys.modules, "rookery.cli.print", module)
     commands = (
         frame.Command("print", "rookery.cli.print", "prints"),

@@ -40,8 +40,8 @@ class Records:
 
 def fields(*words: str) -> dict[str, object]:
     parser = argparse.ArgumentParser()
-    submit.add_parser(parser.add_subparsers())
-    return fields_of(parser.parse_args(["submit", *words]), Client(Records()))
+    submit.add_arguments(parser)
+    return fields_of(parser.parse_args(words), Client(Records()))
 
 
 def test_an_engine_and_a_branch_play_the_main_line_by_the_plain_preset() -> None:

@@ -24,8 +24,8 @@ from tests.workers.stand_in import StandIn, stand_in
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    worker.add_parser(parser.add_subparsers())
-    return parser.parse_args(["worker", *words])
+    worker.add_arguments(parser)
+    return parser.parse_args(words)
 
 
 def settings(*words: str, file: Path, **environment: str) -> WorkerSettings:
