@@ -15,6 +15,7 @@ from rookery.service.pgns import PgnStore
 from rookery.service.teams import Teams
 from rookery.service.users import User, Users
 from rookery.service.worker_logs import LogStore
+from rookery.storage.audit import MemoryAudit
 from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory.store import MemoryStore
@@ -82,8 +83,9 @@ def make_back(
         KEY,
     )
     users = users or MemoryUsers()
-    teams = Teams(MemoryTeams(), users, clock)
-    engines = Engines(MemoryEngines(), teams, clock, fleet.active, fleet.engine_shares)
+    audit = MemoryAudit(store.rows)
+    teams = Teams(MemoryTeams(), users, clock, audit)
+    engines = Engines(MemoryEngines(), teams, clock, fleet.active, fleet.engine_shares, audit)
     fleet.renewed = engines.renewed
     fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
     desk = Desk(

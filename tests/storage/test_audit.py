@@ -2,10 +2,12 @@
 
 import pytest
 
-from rookery.core.events import Action, Event, about_user
+from rookery.core.events import Action, Event, about_engine, about_team, about_user
 from rookery.protocol.user.action_filter import All, Compare, Order
-from rookery.storage.audit import PostgresAudit
+from rookery.service.fleet.ports import Sight
+from rookery.storage.audit import MemoryAudit, PostgresAudit
 from rookery.storage.fleet.logbook import documented
+from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.fleet.reads import PostgresReads
 from rookery.storage.holdings import PostgresHoldings
 from rookery.storage.queries import Queries
@@ -34,5 +36,36 @@ async def test_a_net_of_a_hidden_engine_is_not_told_of(database: Target, queries
         await PostgresAudit(pool, queries).write(GIVEN)
         await PostgresHoldings(pool, queries).add(GIVEN.nn, STRIX)
         reads = PostgresReads(pool, queries)
-        assert await reads.actions(All(()), hidden=[STRIX]) == ()
+        assert await reads.actions(All(()), sight=Sight(frozenset({STRIX}))) == ()
         assert await reads.actions(All(())) == (documented(1, GIVEN),)
+
+
+MADE = about_team(Action.NEW_TEAM, "owls", "olga", later(2))
+JOINED = about_team(Action.JOIN_TEAM, "owls", "olga", later(3), "is a member", "sven")
+KEPT = about_engine(Action.NEW_ENGINE, STRIX, "olga", later(4))
+OWN = about_user(Action.NEW_TOKEN, "olga", "olga", later(5), "1a2b for read")
+STRANGERS = frozenset({STRIX})
+
+
+@pytest.mark.parametrize(
+    ("sight", "seen"),
+    [
+        (Sight(STRANGERS), []),
+        (Sight(STRANGERS, frozenset({"crows"}), "sven"), []),
+        (Sight(frozenset(), frozenset({"owls"}), "sven"), [KEPT, JOINED, MADE]),
+        (Sight(frozenset(), frozenset({"owls"}), "olga"), [OWN, KEPT, JOINED, MADE]),
+        (Sight(STRANGERS, None, None), [OWN, JOINED, MADE]),
+    ],
+)
+async def test_who_sees_what_of_teams_engines_and_tokens(
+    database: Target, queries: Queries, sight: Sight, seen: list[Event]
+) -> None:
+    told = (MADE, JOINED, KEPT, OWN)
+    twin, everything = MemoryStore(), All(())
+    async with pool_on(database) as pool:
+        for event in told:
+            await PostgresAudit(pool, queries).write(event)
+            await MemoryAudit(twin.rows).write(event)
+        found = await PostgresReads(pool, queries).actions(everything, sight=sight)
+        assert found == tuple(documented(told.index(event) + 1, event) for event in seen)
+        assert found == await twin.reads.actions(everything, sight=sight)

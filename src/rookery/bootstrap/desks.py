@@ -117,8 +117,8 @@ def make_rooms(settings: Settings, basis: Basis, store: Store, kept: Keeping, ke
     policy = Policy(limit_by_address=settings.limit_per_address)
     fleet = Fleet(store, clock, basis.log, policy=policy, aside=threads.cpu)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
-    teams = Teams(kept.teams, kept.users, clock)
-    engines = Engines(kept.engines, teams, clock, fleet.active, fleet.engine_shares)
+    teams = Teams(kept.teams, kept.users, clock, kept.audit)
+    engines = Engines(kept.engines, teams, clock, fleet.active, fleet.engine_shares, kept.audit)
     fleet.renewed = engines.renewed
     privacy = Privacy(engines, teams)
     bearers = Bearers(kept.tokens, kept.users, clock)

@@ -9,9 +9,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from rookery import __version__
 from rookery.bootstrap.desks import Desks, Keeping, make_desks
 from rookery.bootstrap.sources import kept_shelf
 from rookery.boundary.domains import Declaration, Domain
+from rookery.core.events import about_system
 from rookery.logs import Log
 from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
@@ -231,6 +233,8 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
         await desks.api.holdings.load()
         await desks.fleet.open()
         opened.append(desks.fleet)
+        started = about_system(f"Rookery {__version__} started", basis.clock.now())
+        await desks.api.accounts.audit.write(started)
         try:
             yield desks
         finally:

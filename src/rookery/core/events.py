@@ -38,12 +38,32 @@ class Action(enum.StrEnum):
     BLOCK_USER = "block_user"
     MODIFY_USER = "modify_user"
     UPLOAD_NN = "upload_nn"
+    REMOVE_USER = "remove_user"
+    CHANGE_PASSWORD = "change_password"  # noqa: S105 - the name of an action
+    NEW_TOKEN = "new_token"  # noqa: S105 - likewise
+    REVOKE_TOKEN = "revoke_token"  # noqa: S105 - likewise
+    NEW_TEAM = "new_team"
+    JOIN_TEAM = "join_team"
+    LEAVE_TEAM = "leave_team"
+    MODIFY_TEAM = "modify_team"
+    NEW_ENGINE = "new_engine"
+    MODIFY_ENGINE = "modify_engine"
+    GIVE_ENGINE = "give_engine"
+    REMOVE_ENGINE = "remove_engine"
+    SYSTEM_EVENT = "system_event"
+
+
+PERSONAL = frozenset({Action.CHANGE_PASSWORD, Action.NEW_TOKEN, Action.REVOKE_TOKEN})
+"""What is for the eyes of whom it concerns, and of approvers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One entry of the log; `task` and `worker` where a task is concerned, `subject` where an
-    account is, `nn` where a net is."""
+    account is, `nn` where a net is, `engine` and `team` where those are.
+
+    A line with a team is for those who know of the team, one with an engine for those who know of
+    the engine."""
 
     action: Action
     at: datetime
@@ -55,6 +75,8 @@ class Event:
     worker: str = ""
     subject: str = ""
     nn: str = ""
+    engine: str = ""
+    team: str = ""
 
 
 def run_name(run: Run) -> str:
@@ -73,6 +95,23 @@ def about_run(action: Action, run: Run, actor: str, now: datetime, message: str 
 
 def about_user(action: Action, subject: str, actor: str, now: datetime, message: str) -> Event:
     return Event(action, now, actor, "", "", message[:MOST_CHARACTERS], subject=subject)
+
+
+def about_team(
+    action: Action, team: str, actor: str, now: datetime, message: str = "", subject: str = ""
+) -> Event:
+    return Event(action, now, actor, "", "", message, subject=subject, team=team)
+
+
+def about_engine(
+    action: Action, engine: str, actor: str, now: datetime, message: str = "", team: str = ""
+) -> Event:
+    message = message[:MOST_CHARACTERS]
+    return Event(action, now, actor, "", "", message, engine=engine, team=team)
+
+
+def about_system(message: str, now: datetime) -> Event:
+    return Event(Action.SYSTEM_EVENT, now, SYSTEM, "", "", message[:MOST_CHARACTERS])
 
 
 def about_task(action: Action, run: Run, task: Task, now: datetime, message: str = "") -> Event:

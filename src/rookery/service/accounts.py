@@ -92,14 +92,15 @@ class Accounts:
         await self.users.add(user)
         if not user.pending:
             # Whoever only asks for an account writes nothing where everybody reads it.
-            await self._tell(Action.NEW_USER, user, by, "")
+            await self._tell(Action.NEW_USER, user.name, by, "")
         return user
 
-    async def set_password(self, name: str, password: str) -> None:
+    async def set_password(self, name: str, password: str, *, by: str = SYSTEM) -> None:
         user = await self._user(name)
         await self.passwords.check_new(password, (user.name, user.email))
         hashed = await self.passwords.hash(password)
         await self.users.save(replace(user, password_hash=hashed))
+        await self._tell(Action.CHANGE_PASSWORD, user.name, by, "")
 
     async def change(self, name: str, wanted: AccountChange, *, by: str = SYSTEM) -> User:
         """Raises UnknownUser or OwnAccount. What is so already changes nothing and is not told."""
@@ -118,7 +119,7 @@ class Accounts:
         if changed != user:
             await self.users.save(changed)
             for action, message in _told(user, changed):
-                await self._tell(action, user, by, message)
+                await self._tell(action, user.name, by, message)
         return changed
 
     async def reject(self, name: str, *, by: str = SYSTEM) -> User:
@@ -127,7 +128,7 @@ class Accounts:
         if not user.pending:
             raise NotWaiting
         await self.users.remove(name)
-        await self._tell(Action.REJECT_USER, user, by, "rejected")
+        await self._tell(Action.REJECT_USER, user.name, by, "rejected")
         return user
 
     async def create_token(
@@ -137,11 +138,13 @@ class Accounts:
         *,
         lasting: timedelta | None = None,
         note: str = "",
+        by: str = SYSTEM,
     ) -> Minted:
         user, now = await self._user(name), self.clock.now()
         expires = None if lasting is None else now + lasting
         minted = mint(user.name, scopes, now=now, chance=self.chance, expires=expires, note=note)
         await self.tokens.add(minted.token)
+        await self._tell(Action.NEW_TOKEN, user.name, by, _described(minted.token))
         return minted
 
     async def tokens_of(self, name: str) -> tuple[Token, ...]:
@@ -150,9 +153,11 @@ class Accounts:
             await self._user(name)
         return await self.tokens.of(name)
 
-    async def revoke(self, token_id: str) -> datetime:
+    async def revoke(self, token_id: str, *, by: str = SYSTEM) -> datetime:
+        """Raises UnknownToken."""
         now = self.clock.now()
-        await self.tokens.revoke(token_id, now)
+        owner = await self.tokens.revoke(token_id, now)
+        await self._tell(Action.REVOKE_TOKEN, owner, by, token_id)
         return now
 
     async def _user(self, name: str) -> User:
@@ -161,8 +166,15 @@ class Accounts:
             raise UnknownUser(name)
         return user
 
-    async def _tell(self, action: Action, user: User, by: str, message: str) -> None:
-        await self.audit.write(about_user(action, user.name, by, self.clock.now(), message))
+    async def _tell(self, action: Action, user: str, by: str, message: str) -> None:
+        await self.audit.write(about_user(action, user, by, self.clock.now(), message))
+
+
+def _described(token: Token) -> str:
+    """Without its note, which is its owner's own."""
+    scopes = ", ".join(sorted(token.scopes))
+    until = f", until {token.expires:%Y-%m-%d}" if token.expires else ""
+    return f"{token.id} for {scopes}{until}"
 
 
 def _told(before: User, after: User) -> Iterator[tuple[Action, str]]:

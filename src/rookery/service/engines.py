@@ -6,10 +6,11 @@ kept: a run of it may still be looked at, and its name stays with its team.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -18,13 +19,18 @@ from rookery.clock import Clock
 from rookery.core.archfilter import BadArchFilter, check
 from rookery.core.demands import demands_of
 from rookery.core.engine import Catalogue
+from rookery.core.events import Action, Event, about_engine
 from rookery.core.faults import RunFault
 from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.protocol import known_engines
 from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.faults import BadField
+from rookery.service.audit import Audit, NoAudit
 from rookery.service.teams import Teams
+
+SHOWN = tuple(name for name in EngineRecord.__struct_fields__ if name != "team")
+"""Parts of a record whose names everybody may read in the log."""
 
 
 class UnknownEngine(RunFault):
@@ -70,6 +76,7 @@ class Engines:
         clock: Clock,
         active: ActiveRuns,
         shares: dict[str, float] | None = None,
+        audit: Audit | None = None,
     ) -> None:
         """`shares` is kept up to date for the scheduler, which looks into it."""
         self._rows = rows
@@ -77,6 +84,7 @@ class Engines:
         self._shares = {} if shares is None else shares
         self._clock = clock
         self._active = active
+        self._audit = audit or NoAudit()
         self._one_at_a_time = asyncio.Lock()
         self._kept: dict[str, KeptEngine] = {}
         self._known: dict[str, EngineRecord] = {}
@@ -124,7 +132,10 @@ class Engines:
             await self._check_trusted(name, actor)
             if before and (before.team, before.private) != (record.team, record.private):
                 await self._check_idle(name, "its team and privacy can't change before they end")
-            await self._save(KeptEngine(record, self._clock.now(), actor.name))
+            now = self._clock.now()
+            await self._save(KeptEngine(record, now, actor.name))
+            for event in told(before, record, actor.name, now):
+                await self._audit.write(event)
         return before is None
 
     async def remove(self, name: str, actor: Actor) -> EngineRecord:
@@ -137,6 +148,7 @@ class Engines:
             await self._check_idle(name, "it can't be removed before they end")
             now = self._clock.now()
             await self._save(KeptEngine(kept.record, now, actor.name, removed=True))
+            await self._audit.write(about_engine(Action.REMOVE_ENGINE, name, actor.name, now))
         return kept.record
 
     def _last(self, name: str) -> EngineRecord | None:
@@ -184,6 +196,23 @@ class Engines:
             for each in ever
             if each is not known_engines.STOCKFISH
         }
+
+
+def told(
+    before: EngineRecord | None, after: EngineRecord, actor: str, now: datetime
+) -> Iterator[Event]:
+    """The lines that a written record is worth. Each team has its own, in which no other is named:
+    who knows of the engine need not know of every team."""
+    line = partial(about_engine, engine=after.name, actor=actor, now=now)
+    if before is None:
+        yield line(Action.NEW_ENGINE)
+    elif changed := [name for name in SHOWN if getattr(before, name) != getattr(after, name)]:
+        yield line(Action.MODIFY_ENGINE, message=", ".join(changed))
+    old = before.team if before else ""
+    if old != after.team:
+        for team, word in ((old, "taken"), (after.team, "given")):
+            if team:
+                yield line(Action.GIVE_ENGINE, message=word, team=team)
 
 
 def plays(run: Run, engine: str) -> bool:

@@ -5,8 +5,10 @@ wants to see a team's runs has to be in the team.
 """
 
 from rookery.core.engine import Catalogue
+from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.service.engines import Engines
+from rookery.service.fleet.ports import Sight
 from rookery.service.teams import Teams
 
 NOTHING: frozenset[str] = frozenset()
@@ -40,6 +42,17 @@ class Privacy:
         if not hidden:
             return whole
         return Catalogue({k: v for k, v in whole.engines.items() if k not in hidden})
+
+    def sight(self, reader: Actor | None) -> Sight:
+        """What somebody may see of the log; None is a stranger."""
+        if reader is None:
+            return Sight(self.hidden(None))
+        own = self._teams.of(reader.name)
+        return Sight(
+            self.hidden(reader.name),
+            None if reader.approver else own,
+            None if reader.approver else reader.name,
+        )
 
     def is_private(self, run: Run) -> bool:
         return any(side.engine in self._engines.private for side in run.plan.sides)

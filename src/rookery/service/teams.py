@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import Protocol
 
 from rookery.clock import Clock
+from rookery.core.events import Action, about_team
 from rookery.core.faults import RunFault
 from rookery.core.lifecycle import Actor
+from rookery.service.audit import Audit, NoAudit
 from rookery.service.users import UnknownUser, Users
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,49}", re.ASCII)
@@ -63,8 +65,11 @@ class TeamRows(Protocol):
 class Teams:
     """One per process; the event loop alone writes here."""
 
-    def __init__(self, rows: TeamRows, users: Users, clock: Clock) -> None:
+    def __init__(
+        self, rows: TeamRows, users: Users, clock: Clock, audit: Audit | None = None
+    ) -> None:
         self._rows = rows
+        self._audit = audit or NoAudit()
         self._users = users
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
@@ -106,6 +111,7 @@ class Teams:
             team = Team(name, alone, alone, self._clock.now())
             await self._rows.add(team)
             self._learn((*self._teams.values(), team))
+            await self._tell(Action.NEW_TEAM, name, actor)
         return team
 
     async def join(self, name: str, user: str, actor: Actor, *, lead: bool = False) -> Team:
@@ -115,16 +121,24 @@ class Teams:
         async with self._one_at_a_time:
             team = self._led(name, actor)
             leads = team.leads | {user} if lead else team.leads - {user}
-            return await self._save(replace(team, members=team.members | {user}, leads=leads))
+            after = replace(team, members=team.members | {user}, leads=leads)
+            await self._save(after)
+            if after != team:
+                action = Action.MODIFY_TEAM if user in team.members else Action.JOIN_TEAM
+                await self._tell(action, name, actor, "leads" if lead else "is a member", user)
+            return after
 
     async def leave(self, name: str, user: str, actor: Actor) -> Team:
         """Members may leave; those who lead may send others away."""
         async with self._one_at_a_time:
             team = self.by_name(name, actor) if user == actor.name else self._led(name, actor)
             gone = {user}
-            return await self._save(
-                replace(team, members=team.members - gone, leads=team.leads - gone)
-            )
+            after = replace(team, members=team.members - gone, leads=team.leads - gone)
+            await self._save(after)
+            if after != team:
+                message = "left" if user == actor.name else "sent away"
+                await self._tell(Action.LEAVE_TEAM, name, actor, message, user)
+            return after
 
     def _led(self, name: str, actor: Actor) -> Team:
         team = self.by_name(name, actor)
@@ -132,12 +146,17 @@ class Teams:
             raise NotLeading
         return team
 
-    async def _save(self, team: Team) -> Team:
+    async def _save(self, team: Team) -> None:
         if not team.leads:
             raise LastLead
         await self._rows.save(team)
         self._learn((*self._teams.values(), team))
-        return team
+
+    async def _tell(
+        self, action: Action, team: str, actor: Actor, message: str = "", user: str = ""
+    ) -> None:
+        now = self._clock.now()
+        await self._audit.write(about_team(action, team, actor.name, now, message, user))
 
     def _learn(self, teams: tuple[Team, ...]) -> None:
         self._teams = {team.name: team for team in teams}

@@ -84,8 +84,8 @@ class Tokens(Protocol):
         """All tokens of a user, oldest first; those of everybody for an empty name."""
         ...
 
-    async def revoke(self, token_id: str, now: datetime) -> None:
-        """For good; raises UnknownToken. Revoking twice keeps the first time."""
+    async def revoke(self, token_id: str, now: datetime) -> str:
+        """For good; whose it was. Raises UnknownToken. Revoking twice keeps the first time."""
         ...
 
     async def note_uses(self, uses: Mapping[str, datetime]) -> None:

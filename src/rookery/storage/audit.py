@@ -1,4 +1,4 @@
-"""The log of what was done to accounts, in PostgreSQL and in memory."""
+"""The log of what was done to accounts, teams and engines, in PostgreSQL and in memory."""
 
 from rookery.core.events import Event
 from rookery.storage.fence import Fence
@@ -23,6 +23,8 @@ class PostgresAudit:
                 clean(event.message),
                 clean(event.nn) or None,
                 clean(event.subject) or None,
+                clean(event.engine) or None,
+                clean(event.team) or None,
             )
 
 

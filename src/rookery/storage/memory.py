@@ -52,11 +52,12 @@ class MemoryTokens:
         found = [each for each in self._tokens.values() if user in ("", each.user)]
         return tuple(sorted(found, key=lambda each: (each.created, each.id)))
 
-    async def revoke(self, token_id: str, now: datetime) -> None:
+    async def revoke(self, token_id: str, now: datetime) -> str:
         token = self._tokens.get(token_id)
         if token is None:
             raise UnknownToken(token_id)
         self._tokens[token_id] = replace(token, revoked=token.revoked or now)
+        return token.user
 
     async def note_uses(self, uses: Mapping[str, datetime]) -> None:
         for token_id in uses.keys() & self._tokens.keys():

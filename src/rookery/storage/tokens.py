@@ -32,12 +32,15 @@ class PostgresTokens:
         rows = await self._pool.fetch(self._queries["tokens_of"], user)
         return tuple(map(_token, rows))
 
-    async def revoke(self, token_id: str, now: datetime) -> None:
+    async def revoke(self, token_id: str, now: datetime) -> str:
         async with self._fence.write() as connection:
-            found = await connection.fetchval(self._queries["tokens_revoke"], token_id, now)
+            owner: str | None = await connection.fetchval(
+                self._queries["tokens_revoke"], token_id, now
+            )
             await connection.execute(self._queries["tokens_changed"], token_id)
-        if found is None:
+        if owner is None:
             raise UnknownToken(token_id)
+        return owner
 
     async def note_uses(self, uses: Mapping[str, datetime]) -> None:
         query = self._queries["tokens_note_uses"]

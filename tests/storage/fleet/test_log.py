@@ -1,6 +1,7 @@
 """The log of actions: in order, and filtered as the filter language says."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from rookery.core.changes import Changes
 from rookery.core.events import Action, Event
 from rookery.protocol.user.action_filter import All, Compare, Expression, Order, matches
-from rookery.service.fleet.ports import Batch
+from rookery.service.fleet.ports import Batch, Sight
 from rookery.storage.fleet.logbook import documented
 from rookery.storage.fleet.store import FleetStore
 from tests.storage.fleet.scenes import Store, changed, kept
@@ -51,7 +52,7 @@ async def test_at_most_so_many_lines_are_given(store: Store) -> None:
 async def test_actions_on_hidden_engines_are_left_out(store: Store) -> None:
     secret = make_run("b", make_plan(engine="Tiny"))
     await kept(store, changed(make_run("a"), secret), logged(FAILED, DELETED))
-    found = await store.reads.actions(EVERYTHING, hidden={"Tiny"})
+    found = await store.reads.actions(EVERYTHING, sight=Sight(frozenset({"Tiny"})))
     assert [action.run_id for action in found] == [make_run("a").id]
 
 
@@ -77,9 +78,10 @@ async def test_texts_that_postgres_refuses_do_not_make_a_commit_fail(store: Stor
 async def test_sql_chooses_what_the_filter_means(
     postgres_store: FleetStore, some: list[Event], wanted: Expression
 ) -> None:
-    first = len(await postgres_store.reads.actions(EVERYTHING, limit=10_000))
+    actions = partial(postgres_store.reads.actions, limit=10_000, sight=Sight(person=None))
+    first = len(await actions(EVERYTHING))
     await kept(postgres_store, logged(*some))
     log = [documented(first + number, event) for number, event in enumerate(some, 1)]
-    found = await postgres_store.reads.actions(wanted, limit=10_000)
+    found = await actions(wanted)
     mine = {action for action in found if int(action.id) > first}
     assert mine == {action for action in log if matches(wanted, action)}

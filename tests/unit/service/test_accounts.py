@@ -13,6 +13,7 @@ from rookery.service.login import Throttled
 from rookery.service.password_rules import WeakPassword
 from rookery.service.passwords import Passwords
 from rookery.service.sign_up import Applicant, BadEmail, NameTaken, SignUp, SignUpClosed
+from rookery.service.tokens import Scope
 from rookery.storage.audit import MemoryAudit
 from rookery.storage.fleet.memory.rows import MemoryRows
 from rookery.storage.memory import MemoryTokens, MemoryUsers
@@ -125,3 +126,14 @@ async def test_an_administrators_account_waits_for_nobody(
     user = await accounts.add(NewUser("ada", PASSWORD))
     assert not user.pending
     assert told(rows) == [("new_user", SYSTEM, "ada", "")]
+
+
+async def test_passwords_and_tokens_are_told(accounts: Accounts, rows: MemoryRows) -> None:
+    await accounts.set_password("olga", PASSWORD)
+    minted = await accounts.create_token("olga", frozenset({Scope.READ}), note="mine", by="olga")
+    await accounts.revoke(minted.token.id, by="boris")
+    assert told(rows) == [
+        ("change_password", SYSTEM, "olga", ""),
+        ("new_token", "olga", "olga", f"{minted.token.id} for read"),
+        ("revoke_token", "boris", "olga", minted.token.id),
+    ]

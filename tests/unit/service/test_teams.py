@@ -5,6 +5,8 @@ import pytest
 from rookery.core.lifecycle import Actor
 from rookery.service.teams import LastLead, NotLeading, TeamExists, Teams, UnknownTeam
 from rookery.service.users import UnknownUser
+from rookery.storage.audit import MemoryAudit
+from rookery.storage.fleet.memory.rows import MemoryRows
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.teams import MemoryTeams
 from tests.unit.core.makers import BOSS, OWNER, STRANGER
@@ -74,3 +76,21 @@ async def test_another_process_finds_the_teams() -> None:
     other = make_teams(rows)
     await other.load()
     assert other.of(OWNER.name) == {"owls"}
+
+
+async def test_what_changes_in_a_team_is_told() -> None:
+    rows = MemoryRows()
+    users, audit = MemoryUsers(OLGA, BORIS, SVEN), MemoryAudit(rows)
+    teams = await led(Teams(MemoryTeams(), users, HandClock(), audit))
+    for _ in range(2):
+        await teams.join("owls", "sven", OWNER)
+    await teams.join("owls", "sven", OWNER, lead=True)
+    await teams.leave("owls", "olga", OWNER)
+    await teams.leave("owls", "nobody", BOSS)
+    assert {each.team for each in rows.events} == {"owls"}
+    assert [(each.action.value, each.subject, each.message) for each in rows.events] == [
+        ("new_team", "", ""),
+        ("join_team", "sven", "is a member"),
+        ("modify_team", "sven", "leads"),
+        ("leave_team", "olga", "left"),
+    ]

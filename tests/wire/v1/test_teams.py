@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rookery.core.lifecycle import Actor
-from rookery.protocol import people
+from rookery.protocol import people, v1
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
@@ -106,3 +106,40 @@ async def test_a_run_that_plays_again_after_its_engine_became_private_is_for_the
     stranger, member = await worker(api, SVEN), await worker(api, OLGA)
     assert "run" not in await stranger.request_task()
     assert "run" in await member.request_task()
+
+
+async def log_of(api: Api, user: User | None = None) -> list[tuple[str, str]]:
+    answer = await api.get("/api/v1/actions", user)
+    found = msgspec.json.decode(answer.content, type=v1.ActionList).actions
+    both = [each for each in await scripts_log(api, user) if "team" in each or "engine" in each]
+    assert len(both) == len(found)
+    return [(each.action, str(each.message or "")) for each in reversed(found)]
+
+
+async def scripts_log(api: Api, user: User | None) -> list[Json]:
+    headers = dict(await api.headers(user)) if user else {}
+    answer = await api.visitor.post("/api/actions", content=b"{}", headers=headers)
+    return [dict(each) for each in answer.json()]
+
+
+async def test_the_log_tells_of_teams_and_engines_those_who_may_know(api: Api) -> None:
+    await team(api)
+    await put(api, "/api/v1/engines/Strix", OLGA, STRIX)
+    await put(api, "/api/v1/engines/Strix", OLGA, {**STRIX, "source": "https://example.org/x"})
+    assert await log_of(api) == await log_of(api, SVEN) == []
+    made, given = ("new_team", ""), ("give_engine", "given")
+    wrote = [("new_engine", ""), given, ("modify_engine", "source")]
+    assert await log_of(api, OLGA) == [made, *wrote]
+    assert await log_of(api, BORIS) == [made]
+
+
+async def test_an_engine_that_changes_hands_is_told_to_each_team_by_itself(api: Api) -> None:
+    await team(api)
+    await api.post("/api/v1/teams", OLGA, {"name": "crows"})
+    await put(api, "/api/v1/engines/Strix", OLGA, {"name": "Strix", "team": "owls"})
+    await put(api, "/api/v1/engines/Strix", OLGA, {"name": "Strix", "team": "crows"})
+    await api.visitor.delete("/api/v1/engines/Strix", headers=dict(await api.headers(OLGA)))
+    lines = await scripts_log(api, OLGA)
+    teams = [(each["team"], each["message"]) for each in lines if each["action"] == "give_engine"]
+    assert teams == [("crows", "given"), ("owls", "taken"), ("owls", "given")]
+    assert [each[0] for each in await log_of(api, SVEN)] == ["new_engine", "remove_engine"]

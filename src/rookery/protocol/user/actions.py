@@ -19,3 +19,5 @@ class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
     message: str | UnsetType = UNSET
     nn: str | UnsetType = UNSET
     user: str | UnsetType = UNSET
+    engine: str | UnsetType = UNSET
+    team: str | UnsetType = UNSET

@@ -26,6 +26,7 @@ INTEGER_FIELDS = frozenset({"task_id"})
 NUMBER_FIELDS = frozenset({"time"}) | INTEGER_FIELDS
 TEXT_FIELDS = frozenset(
     {"_id", "action", "username", "worker", "run_id", "run", "message", "nn", "user"}
+    | {"engine", "team"}
 )
 _ORDERS = {order.value: order for order in Order}
 _BODY = Reader(dict[str, object], most_bytes=64 * 1024)

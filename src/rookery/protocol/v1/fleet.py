@@ -88,6 +88,8 @@ class ActionEntry(Struct, frozen=True, kw_only=True):
     message: str | UnsetType = UNSET
     user: str | UnsetType = UNSET
     net: str | UnsetType = UNSET
+    engine: str | UnsetType = UNSET
+    team: str | UnsetType = UNSET
 
 
 class ActionList(Struct, frozen=True, kw_only=True):

@@ -180,6 +180,21 @@ class FinishedQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Sight:
+    """What a reader of the log may see of it; a stranger, unless more is said."""
+
+    hidden: frozenset[str] = frozenset()
+    """Engines that the reader may not know of."""
+    teams: frozenset[str] | None = frozenset()
+    """Teams that the reader knows of; None: all of them."""
+    person: str | None = ""
+    """Whose own affairs the reader may see; None: everybody's."""
+
+
+STRANGER = Sight()
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedRuns:
     """By run the last commit that changed it, up to a commit; not all of them unless complete."""
 
@@ -244,9 +259,9 @@ class FleetReads(Protocol):
         wanted: Expression,
         *,
         limit: int = MOST_ACTIONS,
-        hidden: Collection[str] = (),
+        sight: Sight = STRANGER,
     ) -> tuple[ActionDocument, ...]:
-        """The log as scripts read it, newest first, without the runs of hidden engines."""
+        """The log as scripts read it, newest first, without what the reader may not see."""
         ...
 
     async def samples(self, run_id: str) -> tuple[Sample, ...]:

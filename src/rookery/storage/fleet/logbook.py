@@ -18,6 +18,8 @@ OPTIONAL = {
     "message": "message",
     "nn": "nn",
     "user": "subject",
+    "engine": "engine",
+    "team": "team",
 }
 """Fields that not every line has, and their columns."""
 
@@ -41,6 +43,8 @@ def documented(number: int, event: Event) -> ActionDocument:
         message=UNSET if message is None else message,
         nn=event.nn or UNSET,
         user=event.subject or UNSET,
+        engine=event.engine or UNSET,
+        team=event.team or UNSET,
     )
 
 
@@ -71,6 +75,8 @@ def event_of(row: Row) -> Event:
         row["worker"] or "",
         row["subject"] or "",
         row["nn"] or "",
+        row["engine"] or "",
+        row["team"] or "",
     )
 
 

@@ -17,12 +17,14 @@ from rookery.core.task import Task
 from rookery.protocol.user.action_filter import Expression
 from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 from rookery.service.fleet.ports import (
+    STRANGER,
     ChangedRuns,
     Contribution,
     Correction,
     FinishedQuery,
     Provenance,
     Sample,
+    Sight,
     Snapshot,
 )
 from rookery.storage.fleet import selection
@@ -111,9 +113,9 @@ class PostgresReads:
         wanted: Expression,
         *,
         limit: int = MOST_ACTIONS,
-        hidden: Collection[str] = (),
+        sight: Sight = STRANGER,
     ) -> tuple[ActionDocument, ...]:
-        chosen = selection.actions(self._queries["actions_filtered"], wanted, limit, hidden)
+        chosen = selection.actions(self._queries["actions_filtered"], wanted, limit, sight)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, document_of)
 

@@ -1,12 +1,13 @@
 """Conditions for the WHERE of a list. Nothing that was asked for gets into the text of a query:
 fields are looked up, values are numbered parameters."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from rookery.core.events import PERSONAL
 from rookery.protocol.user.action_filter import All, Among, Compare, Either, Expression, Order
-from rookery.service.fleet.ports import FinishedQuery
+from rookery.service.fleet.ports import FinishedQuery, Sight
 from rookery.storage.fleet.json import clean
 
 PLACE = "/* conditions */ true"
@@ -56,16 +57,25 @@ def finished(query: str, wanted: FinishedQuery) -> Selection:
     return given.into(query, " AND ".join(conditions))
 
 
-def actions(query: str, wanted: Expression, limit: int, hidden: Collection[str]) -> Selection:
-    """The lines of the log that a filter asks for."""
+def actions(query: str, wanted: Expression, limit: int, sight: Sight) -> Selection:
+    """The lines of the log that a filter asks for, as far as the reader may see them."""
     given = Parameters(limit)
-    conditions = _condition(wanted, given)
-    if hidden:
-        engines = given.add(sorted(hidden), "text[]")
-        of_hidden = f"SELECT FROM runs WHERE runs.id = run_id AND engines && {engines}"
-        nets = f"SELECT FROM holdings WHERE file = nn AND engine = ANY({engines})"
-        conditions += f" AND NOT EXISTS ({of_hidden}) AND NOT EXISTS ({nets})"
-    return given.into(query, conditions)
+    conditions = [_condition(wanted, given), *_in_sight(sight, given)]
+    return given.into(query, " AND ".join(conditions))
+
+
+def _in_sight(sight: Sight, given: Parameters) -> Iterator[str]:
+    if sight.hidden:
+        engines = given.add(sorted(sight.hidden), "text[]")
+        runs = f"SELECT FROM runs WHERE runs.id = run_id AND engines && {engines}"
+        nets = f"SELECT FROM holdings WHERE file = nn AND holdings.engine = ANY({engines})"
+        yield f"NOT EXISTS ({runs}) AND NOT EXISTS ({nets})"
+        yield f"(actions.engine = ANY({engines})) IS NOT TRUE"
+    if sight.teams is not None:
+        yield f"(team IS NULL OR team = ANY({given.add(sorted(sight.teams), 'text[]')}))"
+    if sight.person is not None:
+        personal = given.add(sorted(PERSONAL), "text[]")
+        yield f"(action <> ALL({personal}) OR subject = {given.add(sight.person, 'text')})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +119,8 @@ FIELDS = {
     "message": _text_field("message"),
     "nn": _text_field("nn"),
     "user": _text_field("subject"),
+    "engine": _text_field("engine"),
+    "team": _text_field("team"),
 }
 
 # Where a field is absent, only "is not" holds; SQL's own comparison with null would hold nowhere.

@@ -201,7 +201,9 @@ CREATE TABLE actions (
     task_id integer,
     message text,
     nn text,
-    subject text
+    subject text,
+    engine text,
+    team text
 );
 CREATE INDEX actions_at ON actions (at DESC, id DESC);
 CREATE INDEX actions_by_action ON actions (action, at DESC, id DESC);

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import UNSET
 
-from rookery.core.events import Event
+from rookery.core.events import PERSONAL, Event
 from rookery.core.purge import BadTask
 from rookery.core.run import Run
 from rookery.core.tally import recounted
@@ -14,12 +14,14 @@ from rookery.core.task import Task
 from rookery.protocol.user.action_filter import Expression, matches
 from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 from rookery.service.fleet.ports import (
+    STRANGER,
     ChangedRuns,
     Contribution,
     Correction,
     FinishedQuery,
     Provenance,
     Sample,
+    Sight,
     Snapshot,
 )
 from rookery.storage.fleet.kinds import without_trail
@@ -97,18 +99,22 @@ class MemoryReads:
         wanted: Expression,
         *,
         limit: int = MOST_ACTIONS,
-        hidden: Collection[str] = (),
+        sight: Sight = STRANGER,
     ) -> tuple[ActionDocument, ...]:
         log = [documented(number, event) for number, event in enumerate(self._rows.events, 1)]
         log.sort(key=lambda action: (action.time, int(action.id)), reverse=True)
         found = (each for each in log if matches(wanted, each))
-        return tuple(each for each in found if not self._is_hidden(each, hidden))[:limit]
+        return tuple(each for each in found if self._is_seen(each, sight))[:limit]
 
-    def _is_hidden(self, action: ActionDocument, hidden: Collection[str]) -> bool:
-        if action.nn is not UNSET and self._rows.holdings.get(action.nn) in hidden:
-            return True
+    def _is_seen(self, action: ActionDocument, sight: Sight) -> bool:
         run = None if action.run_id is UNSET else self._rows.runs.get(action.run_id)
-        return run is not None and plays(run, hidden)
+        net_of = None if action.nn is UNSET else self._rows.holdings.get(action.nn)
+        return (
+            not sight.hidden.intersection({action.engine, net_of})
+            and not (run is not None and plays(run, sight.hidden))
+            and (action.team is UNSET or sight.teams is None or action.team in sight.teams)
+            and (action.action not in PERSONAL or sight.person in (None, action.user))
+        )
 
     async def samples(self, run_id: str) -> tuple[Sample, ...]:
         places = self._rows.samples.get(run_id, {})

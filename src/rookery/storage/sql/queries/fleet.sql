@@ -397,8 +397,9 @@ SELECT short_name, message FROM blocked_machines;
 SELECT short_name, seen, last FROM recalled_machines;
 
 -- name: actions_note
--- A line about an account or a net, which any process may write.
-INSERT INTO actions (at, action, username, message, nn, subject) VALUES ($1, $2, $3, $4, $5, $6);
+-- A line about an account, a net, an engine or a team, which any process may write.
+INSERT INTO actions (at, action, username, message, nn, subject, engine, team)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: actions_latest
 -- What happened to runs and tasks, newest first.

@@ -18,8 +18,8 @@ SELECT $1, $2, name, $4, $5, $6, $7, $8, $9 FROM users WHERE name = $3
 RETURNING id;
 
 -- name: tokens_revoke
--- Ends a token for good; the first time counts.
-UPDATE tokens SET revoked = coalesce(revoked, $2) WHERE id = $1 RETURNING id;
+-- Ends a token for good and says whose it was; the first time counts.
+UPDATE tokens SET revoked = coalesce(revoked, $2) WHERE id = $1 RETURNING user_name;
 
 -- name: tokens_note_uses
 -- When tokens were last used, in bulk.

@@ -22,7 +22,7 @@ from rookery.service.fleet.views import STILL, Pulse
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.documents import run_document, task_document
 from rookery.web.api.elo import elo_of_query, live_elo_of
-from rookery.web.api.v1.callers import viewer_of
+from rookery.web.api.v1.callers import reader_of, viewer_of
 from rookery.web.bodies import read_body
 from rookery.web.faults import NotFound
 
@@ -61,13 +61,13 @@ class DocumentEndpoints:
 
     @runs(Domain.LOOP, "awaits one query; a filter is small")
     async def actions(self, request: Request) -> Response:
-        hidden = await self._hidden(request)
+        sight = self._desk.privacy.sight(await reader_of(request, self._desk))
         body = await read_body(request.receive)
         try:
             wanted = action_filter(body)
         except WireFault:
             return _answer((), OPEN_TO_ALL)
-        return _answer(await self._desk.reads.actions(wanted, hidden=hidden), OPEN_TO_ALL)
+        return _answer(await self._desk.reads.actions(wanted, sight=sight), OPEN_TO_ALL)
 
     @runs(Domain.THREAD, "the document is made in a thread")
     async def get_run(self, request: Request) -> Response:

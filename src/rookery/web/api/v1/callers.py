@@ -4,8 +4,10 @@ import base64
 
 from starlette.requests import Request
 
+from rookery.core.lifecycle import Actor
 from rookery.service.bearers import Bearer, Bearers, OwnerRefused, TokenRefused
 from rookery.service.credentials import Credentials
+from rookery.service.groups import is_approver
 from rookery.service.login import LoginRefused, Throttled
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk
@@ -48,6 +50,16 @@ async def viewer_of(request: Request, bearers: Bearers) -> str | None:
     if bearer is None:
         return session_of(request.scope).user or None
     return bearer.user.name if Scope.READ in bearer.scopes else None
+
+
+async def reader_of(request: Request, desk: ApiDesk) -> Actor | None:
+    """As `viewer_of`, with whether they are an approver: what the log shows depends on it."""
+    viewer = await viewer_of(request, desk.bearers)
+    bearer = await visitor_of(request, desk.bearers)
+    if viewer is None or bearer is not None:
+        return None if viewer is None or bearer is None else bearer.actor
+    user = await desk.users.by_name(viewer)
+    return None if user is None else Actor(user.name, approver=is_approver(user))
 
 
 async def fetcher_of(request: Request, desk: ApiDesk) -> str | None:

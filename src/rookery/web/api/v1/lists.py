@@ -15,7 +15,7 @@ from rookery.service.statistics import Period
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals, seen_run, seen_tasks_at_play
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import bearer_of, viewer_of, visitor_of
+from rookery.web.api.v1.callers import bearer_of, reader_of, viewer_of, visitor_of
 from rookery.web.api.v1.runs import PAGING
 from rookery.web.api.v1.views import action_of, contributor_of, task_of, user_of, workers_of
 from rookery.web.bodies import json_answer
@@ -80,10 +80,10 @@ class ListEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def actions(self, request: Request) -> Response:
         desk, query = self._desk, request.query_params
-        hidden = desk.privacy.hidden(await viewer_of(request, desk.bearers))
+        sight = desk.privacy.sight(await reader_of(request, desk))
         with refusals():
             _, size = queries.page_in(query)
-            found = await desk.reads.actions(_wanted(query), limit=size, hidden=hidden)
+            found = await desk.reads.actions(_wanted(query), limit=size, sight=sight)
         return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
 
     @described(

@@ -154,6 +154,8 @@ def action_of(action: ActionDocument) -> v1.ActionEntry:
         message=action.message,
         user=action.user,
         net=action.nn,
+        engine=action.engine,
+        team=action.team,
     )
 
 
