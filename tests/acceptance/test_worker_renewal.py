@@ -25,6 +25,10 @@ from tests.served import environment
 from tests.workers.stand_in import Body, StandIn, stand_in
 
 LIMIT_SECONDS = 110
+FAILING = b"""import sys
+if "--trial" not in sys.argv:
+    raise RuntimeError("it breaks when it is needed")
+"""
 BROKEN = {"rookery/cli/worker_start.py": b"raise SystemExit('this one is broken')\n"}
 
 
@@ -49,7 +53,7 @@ def place(tmp_path: Path) -> Place:
     (env / "whole").touch()
     old = wheel_of("1.0")
     made.switch(add_version(made, old.content, old.sha256))
-    made.write_launcher()
+    made.write_launcher(made.current())
     return made
 
 
@@ -101,6 +105,20 @@ def test_one_that_does_not_start_or_is_not_what_was_promised_is_not_used(
     assert ended.returncode == 3, ended.stdout + ended.stderr
     assert "is not used" in ended.stdout
     assert versions_at_work(server) == ["1.0"]
+    assert place.current() == before
+
+
+def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(place: Place) -> None:
+    before, start = place.current(), "rookery/cli/worker_start.py"
+    new = wheel_of("2.0", {start: FAILING + (PACKAGE.parent / start).read_bytes()})
+    with stand_in(offering(new, "2.0")) as server:
+        ended = work(place, server)
+        assert ended.returncode == 3, ended.stdout + ended.stderr
+        assert "it breaks when it is needed" in server.of("worker_log")[0]["message"]
+        again = work(place, server)
+    assert "trying it" not in again.stdout
+    assert versions_at_work(server) == ["1.0", "1.0"]
+    assert len(server.of("worker_log")) == 1
     assert place.current() == before
 
 

@@ -111,10 +111,18 @@ async def put_together(
 
 def renewal_of(settings: WorkerSettings, kit: Kit, words: Sequence[str]) -> Renewal | None:
     """None where the worker stays as it is."""
-    installed = None if settings.no_update or settings.foreign_server else installed_here()
+    installed = None if settings.foreign_server else installed_here()
     if installed is None:
         return None
-    return Renewal(installed, kit.talk.transport, kit.threads, kit.watch.say, words)
+    return Renewal(
+        installed,
+        kit.talk.transport,
+        kit.threads,
+        kit.watch.say,
+        words,
+        lambda text: kit.talk.log(kit.identity.info, None, text),
+        stays=settings.no_update,
+    )
 
 
 def manner_of(settings: WorkerSettings) -> Manner:

@@ -5,6 +5,7 @@ server hands this very file out inside its install scripts.
     envs/<hash of the requirements>/    an environment with the locked requirements
     current                             the version that is started
     bin/rookery                         starts it
+    probation                           about a version that has still to show that it works
 
 A version that needs nothing new shares its environment with the one before it. Everything is made
 under another name and renamed when it is whole, so that it may be interrupted at any moment.
@@ -27,7 +28,9 @@ LEAST_PYTHON = (3, 11)
 LARGEST_WHEEL = 200 * 2**20
 DOWNLOAD_SECONDS = 60
 DIGITS = 16
-REQUIREMENTS = Path("rookery", "worker", "renewal", "requirements.txt")
+RENEWAL = Path("rookery", "worker", "renewal")
+REQUIREMENTS = RENEWAL / "requirements.txt"
+PROBATION = "probation.py"
 MARK, ENVIRONMENT, WHOLE = "wheel.sha256", "environment", "whole"
 WINDOWS = os.name == "nt"
 LAUNCHER = """\
@@ -37,14 +40,21 @@ version="$root/versions/$(cat "$root/current")"
 ROOKERY_PYTHONPATH=${{ROOKERY_PYTHONPATH-${{PYTHONPATH-}}}}
 PYTHONPATH="$version${{ROOKERY_PYTHONPATH:+:$ROOKERY_PYTHONPATH}}"
 export PYTHONPATH ROOKERY_PYTHONPATH
-exec "$root/envs/$(cat "$version/environment")/bin/python" -m rookery.cli.main "$@"
+python="$root/envs/$(cat "$version/environment")/bin/python"
+if [ -e "$root/probation" ]; then exec "$python" "$root/bin/probation.py" "$@"; fi
+exec "$python" -m rookery.cli.main "$@"
 """
 WINDOWS_LAUNCHER = """\
 @echo off
 set /p VERSION=<"{root}\\current"
 set /p ENVIRONMENT=<"{root}\\versions\\%VERSION%\\environment"
 set "PYTHONPATH={root}\\versions\\%VERSION%;%PYTHONPATH%"
-"{root}\\envs\\%ENVIRONMENT%\\Scripts\\python.exe" -m rookery.cli.main %*
+set "PYTHON={root}\\envs\\%ENVIRONMENT%\\Scripts\\python.exe"
+if exist "{root}\\probation" goto watched
+"%PYTHON%" -m rookery.cli.main %*
+exit /b %ERRORLEVEL%
+:watched
+"%PYTHON%" "{root}\\bin\\probation.py" %*
 """
 
 
@@ -77,11 +87,14 @@ class Place:
         self.root.mkdir(parents=True, exist_ok=True)
         _write(self.root / "current", version.name)
 
-    def write_launcher(self) -> None:
+    def write_launcher(self, version: Path) -> None:
+        """With what watches over later versions, taken from one that works."""
         text = WINDOWS_LAUNCHER.format(root=self.root)
         if not WINDOWS:
             text = LAUNCHER.format(root=shlex.quote(str(self.root)))
         self.launcher.parent.mkdir(parents=True, exist_ok=True)
+        watch = (version / RENEWAL / PROBATION).read_text(encoding="utf-8")
+        _write(self.launcher.with_name(PROBATION), watch)
         _write(self.launcher, text)
         self.launcher.chmod(0o755)
 
@@ -203,7 +216,7 @@ def install(server: str, wheel: str, digest: str, account: str = "") -> str:
         raise InstallationFailed("A Rookery worker needs Python 3.11 or newer.")
     place = Place(usual_root())
     version = add_version(place, download(f"{server}/worker/{wheel}"), digest)
-    place.write_launcher()
+    place.write_launcher(version)
     place.switch(version)
     place.tidy()
     config = remember_server(place, server, account)

@@ -16,11 +16,19 @@ from rookery.worker.renewal.installation import (
     Place,
     add_version,
 )
+from rookery.worker.renewal.probation import (
+    Probation,
+    begin,
+    is_refused,
+    passed,
+    refuse,
+    told,
+    went_back,
+)
 from rookery.worker.session.faults import Refused, Unreachable
 from rookery.worker.session.transport import Transport
 
 TRIAL_SECONDS = 120.0
-REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +61,40 @@ class Renewal:
     say: Callable[[str], object]
     words: Sequence[str]
     """What the worker was started with: the new one must start with the same."""
+    tell: Callable[[str], object]
+    """Writes a line into the server's log; in a thread."""
+    stays: bool = False
+    """Whether its owner wants this version for good."""
     trial_seconds: float = TRIAL_SECONDS
     _refused: set[str] = field(default_factory=set)
 
     async def __call__(self, house: House) -> bool:
         """Whether a newer worker is in place and is to be started now."""
+        await self.threads.io(self._spoken)
         wanted = house.sha256
-        if not wanted or wanted == self.installed.digest or wanted in self._refused:
+        if self.stays or not wanted or wanted == self.installed.digest or wanted in self._refused:
             return False
         try:
             return await self.threads.io(self._renew, house)
         except (InstallationFailed, Unreachable, Refused, OSError) as error:
             return self._stay(house, str(error))
 
+    def _spoken(self) -> None:
+        """This version works, and the server learns which one did not."""
+        root = self.installed.place.root
+        passed(root, self.installed.version.name)
+        if not (sentence := went_back(root)):
+            return
+        self.say(sentence)
+        try:
+            self.tell(sentence)
+        except (Unreachable, Refused):
+            return  # told at the next opportunity
+        told(root)
+
     def _renew(self, house: House) -> bool:
         place = self.installed.place
-        if (place.root / REFUSED / house.sha256).exists():
+        if is_refused(place.root, house.sha256):
             self._refused.add(house.sha256)
             return False
         self.say(f"The server has another worker, {house.version}; trying it.")
@@ -79,12 +105,19 @@ class Renewal:
         finally:
             fetched.unlink(missing_ok=True)
         if why := self._tried(version):
-            (place.root / REFUSED).mkdir(exist_ok=True)
-            (place.root / REFUSED / house.sha256).write_text(why)
+            refuse(place.root, house.sha256, why)
             return self._stay(house, why)
-        place.switch(version)
+        self._swap(version, house)
         place.tidy(self.installed.version)
         return True
+
+    def _swap(self, version: Path, house: House) -> None:
+        """On probation, unless another worker of this place was quicker."""
+        place, ours = self.installed.place, self.installed.version
+        if place.current() != version:
+            place.write_launcher(ours)
+            begin(place.root, Probation(version.name, house.version, house.sha256, ours.name))
+            place.switch(version)
 
     def _tried(self, version: Path) -> str:
         """Start it as it will be started, up to its first task; why it does not, or nothing."""

@@ -130,13 +130,14 @@ class Conversation:
         )
         self._said("/api/upload_pgn", body, answers.END)
 
-    def log(self, info: WorkerInfo, name: TaskName, message: str) -> None:
+    def log(self, info: WorkerInfo, name: TaskName | None, message: str) -> None:
+        """A line about a task, or about the worker itself."""
         body = requests.WorkerLog(
             password=self.account.password,
             worker_info=info,
             message=message,
-            run_id=name.run,
-            task_id=name.task,
+            run_id=UNSET if name is None else name.run,
+            task_id=UNSET if name is None else name.task,
         )
         self._said("/api/worker_log", body, answers.END)
 

@@ -1,0 +1,181 @@
+"""Watches over a new version until it has spoken with its server once; goes back to the one before
+where it fails again and again.
+
+    python probation.py worker ...      what the launcher starts while a version is on probation
+
+Beside the launcher lies the older version's copy, which has shown that it works. It needs nothing
+but Python's own library. A failure is written down before it can happen, so that a process that
+dies without a word counts, too.
+"""
+
+import contextlib
+import json
+import os
+import runpy
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+FILE, NOTE, REFUSED = "probation", "went-back", "refused"
+MOST_FAILURES = 3
+PAUSE_SECONDS = 1.0
+SETTLED_SECONDS = 60.0
+"""Whoever lives so long does not fail at its start: it waits for its server."""
+INNOCENT = frozenset({0, 5, 130})
+"""Exit codes of a good end, of a server at fault, of an interrupt."""
+NO_LIFE = frozenset({"configure", "doctor", "--print-systemd-unit"})
+
+
+@dataclass(frozen=True)
+class Probation:
+    """Which version is watched, and which one was at work before it."""
+
+    version: str
+    """The name of its folder."""
+    label: str
+    digest: str
+    before: str
+    failures: int = 0
+
+
+def begin(root: Path, probation: Probation) -> None:
+    _write(root / FILE, json.dumps(asdict(probation)))
+
+
+def under_way(root: Path) -> Probation | None:
+    """For the version that is started now."""
+    try:
+        found = Probation(**json.loads((root / FILE).read_text(encoding="utf-8")))
+        current = (root / "current").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if found.version == current else None
+
+
+def passed(root: Path, version: str) -> None:
+    """This version has spoken with its server."""
+    found = under_way(root)
+    if found is not None and found.version == version:
+        (root / FILE).unlink(missing_ok=True)
+
+
+def went_back(root: Path) -> str:
+    """A sentence about a version that was given up, for the server; empty where there is none."""
+    try:
+        return (root / NOTE).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def told(root: Path) -> None:
+    """The server knows."""
+    (root / NOTE).unlink(missing_ok=True)
+
+
+def refuse(root: Path, digest: str, why: str) -> None:
+    """Not to be tried again."""
+    (root / REFUSED).mkdir(exist_ok=True)
+    _write(root / REFUSED / digest, why)
+
+
+def is_refused(root: Path, digest: str) -> bool:
+    return (root / REFUSED / digest).exists()
+
+
+def go_back(root: Path, given_up: Probation, why: str) -> None:
+    """The version before is started from now on."""
+    if (root / "versions" / given_up.before).is_dir():
+        refuse(root, given_up.digest, why)
+        _write(root / "current", given_up.before)
+        failed = f"failed {given_up.failures} times before its first word with the server"
+        _write(root / NOTE, f"The worker's version {given_up.label} {failed}: {why}")
+    (root / FILE).unlink(missing_ok=True)
+
+
+class Watch:
+    """One start of a version on probation; two threads use it, one after the other."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._counted = False
+        self._lock = threading.Lock()
+
+    def count(self, *, failed: bool) -> None:
+        """Whether this start counts as a failure as things stand."""
+        with self._lock:
+            found = under_way(self._root)
+            if found is not None and failed != self._counted:
+                step = 1 if failed else -1
+                begin(self._root, replace(found, failures=found.failures + step))
+                self._counted = failed
+
+
+def start(root: Path, words: list[str]) -> int:
+    """Run the version at hand; the exit code where there is nothing more to start."""
+    found = under_way(root)
+    if found is None or words[:1] != ["worker"] or NO_LIFE & set(words):
+        return _lived(words)[0]
+    if found.failures >= MOST_FAILURES:
+        go_back(root, found, "it ended without a word")
+        return _anew(root, words)
+    watch = Watch(root)
+    watch.count(failed=True)
+    timer = threading.Timer(SETTLED_SECONDS, watch.count, kwargs={"failed": False})
+    timer.daemon = True
+    timer.start()
+    code, why = _lived(words)
+    watch.count(failed=code not in INNOCENT)
+    return _judged(root, words, code, why)
+
+
+def _judged(root: Path, words: list[str], code: int, why: str) -> int:
+    """A failure is followed by another start, of this version or of the one before."""
+    found = under_way(root)
+    if found is None or code in INNOCENT:
+        return code
+    if found.failures >= MOST_FAILURES:
+        go_back(root, found, why)
+    time.sleep(PAUSE_SECONDS)
+    return _anew(root, words)
+
+
+def _lived(words: list[str]) -> tuple[int, str]:
+    """How it ended, and the last word about why."""
+    sys.argv = ["rookery", *words]
+    try:
+        runpy.run_module("rookery.cli.main", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+            return 1, end.code
+        return end.code or 0, f"it ended with code {end.code}"
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the version failed
+        traceback.print_exc()
+        return 1, f"{type(error).__name__}: {error}"
+    return 0, ""
+
+
+def _anew(root: Path, words: list[str]) -> int:
+    """By the launcher, which knows the place of every version."""
+    sys.stdout.flush()
+    if os.name != "nt":
+        launcher = str(root / "bin" / "rookery")
+        os.execv(launcher, [launcher, *words])  # noqa: S606 - our own program, without a shell
+    return subprocess.run([root / "bin" / "rookery.cmd", *words], check=False).returncode
+
+
+def _write(file: Path, text: str) -> None:
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+if __name__ == "__main__":
+    # Its own folder holds nothing that a version may import.
+    with contextlib.suppress(ValueError):
+        sys.path.remove(str(Path(__file__).parent))
+    sys.exit(start(Path(__file__).resolve().parents[1], sys.argv[1:]))
