@@ -219,18 +219,17 @@ def fake_fastchess(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("fake_fastchess")
 def test_fastchess_plays_where_it_is_installed(tmp_path: Path) -> None:
-    ran = rookery(
-        tmp_path, "match", "--new", "/bin/true", "--base", "/bin/true", "--games", 6, "--json"
-    )
+    sides = ("--new", engine(MOVER), "--base", engine(MOVER))
+    ran = rookery(tmp_path, "match", *sides, "--option", "Hush=1", "--games", 6, "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["pentanomial"] == [0, 0, 0, 3, 0]
+    assert "warning: the engine new has no option Hush" in ran.stderr
 
 
 @pytest.mark.usefixtures("fake_fastchess")
 def test_a_verdict_ends_fastchess_too(tmp_path: Path) -> None:
-    ran = rookery(
-        tmp_path, "match", "--new", "/bin/true", "--base", "/bin/true", "--sprt", 0, 50, "--json"
-    )
+    sides = ("--new", engine(MOVER), "--base", engine(MOVER))
+    ran = rookery(tmp_path, "match", *sides, "--sprt", 0, 50, "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["sprt"]["verdict"] == "accepted"
 

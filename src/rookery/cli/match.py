@@ -115,8 +115,8 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     event = " vs ".join(engine.name for engine in field.engines)
     own_pgn = args.pgn if match is None else None
     files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
+    warn_of_unknown_options(field.engines)
     if match is None:
-        warn_of_unknown_options(field.engines)
         todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
         match = ShardedMatch(todo, setup, concurrency=concurrency)
     names = tuple(engine.name for engine in field.engines)

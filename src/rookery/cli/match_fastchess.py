@@ -25,6 +25,8 @@ def fastchess_match(
             raise Unspeakable("a match that goes on in the middle")
         if setup.strict_pvs:
             raise Unspeakable("games lost by a variation")
+        if len(engines) > 2 and args.runner == "auto":
+            raise Unspeakable("all pairings of a round from the same opening")
         wanted = invocation(
             engines,
             setup,

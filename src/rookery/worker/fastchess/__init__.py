@@ -3,7 +3,6 @@
 from rookery.worker.fastchess.command import command_line
 from rookery.worker.fastchess.invocation import Draw, Invocation, Openings, Pgn, Resign, Side
 from rookery.worker.fastchess.reading import read
-from rookery.worker.fastchess.tally import Tally
 
 __all__ = [
     "Draw",
@@ -12,7 +11,6 @@ __all__ = [
     "Pgn",
     "Resign",
     "Side",
-    "Tally",
     "command_line",
     "read",
 ]

@@ -1,5 +1,9 @@
-"""The command line for fastchess, after its manual; pure, so that it can be read and tested."""
+"""The command line for fastchess, after its manual; pure, so that it can be read and tested.
 
+Every word is one that all versions from 1.4 on take.
+"""
+
+import os
 from collections.abc import Iterator
 
 from rookery.core.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
@@ -20,12 +24,16 @@ def command_line(program: str, match: Invocation) -> list[str]:
 def _frame(match: Invocation) -> Iterator[str]:
     # A crashed engine is started again, and every opening is played with both colours.
     yield from ("-recover", "-repeat", "-games", "2", "-rounds", str(match.pairs))
-    yield from ("-tournament", "roundrobin" if match.round_robin else "gauntlet")
+    # All against all is what it does unasked; some versions play a gauntlet when asked for it.
+    if len(match.sides) > 2 and not match.round_robin:
+        yield from ("-tournament", "gauntlet")
     # How many games run at once is decided by who knows the machine, not by fastchess.
     yield from ("-concurrency", str(match.concurrency), "-force-concurrency")
     yield from ("-variant", "fischerandom" if match.chess960 else "standard")
     yield from ("-output", "format=fastchess", "-report", "penta=true")
     yield from ("-ratinginterval", str(match.report_every), "-autosaveinterval", "0")
+    # It writes its settings when it ends, wherever it was started, unless told where.
+    yield from ("-config", f"outname={os.devnull}")
 
 
 def _adjudication(match: Invocation) -> Iterator[str]:
@@ -99,4 +107,4 @@ def limit(tc: TimeControl) -> str:
         case Depth(depth):
             return f"plies={depth}"
         case MoveTime(seconds):
-            return f"st={seconds:g}"
+            return f"st={f'{seconds:.3f}'.rstrip('0').rstrip('.')}"

@@ -41,7 +41,9 @@ class Trouble(Enum):
     STALL = "stall"
     ILLEGAL_MOVE = "illegal move"
     BAD_LINE = "bad line"
-    """An expected line (PV) with a move that can't be played."""
+    """An expected line (PV) that can't be played, goes on after the end, or is not the move's."""
+    OPTION = "option"
+    """An option that the engine does not have, or a value that it does not take."""
     OTHER = "other"
 
 
@@ -113,7 +115,7 @@ class CrashesCounted:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """fastchess gives up; the games so far may still count."""
+    """fastchess gives up; the games so far may still count. What follows may say more."""
 
     text: str
 

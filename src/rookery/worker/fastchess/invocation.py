@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.core.timecontrol import TimeControl
+from rookery.core.timecontrol import Clock, MoveTime, TimeControl
+
+SHORTEST_SECONDS = 0.001
+"""It counts whole milliseconds, and takes none for no limit at all."""
+SLOWEST_NPS = 10_000.0
+SILENCE_SECONDS = 3600.0
 
 
 class Unspeakable(ValueError):
@@ -30,6 +35,10 @@ class Side:
             raise Unspeakable(f"a program without its whole path: {self.program}")
         if any(set(word) & set(" \t\n\"'") or not word for word in self.arguments):
             raise Unspeakable(f"engine arguments with blanks or quotes: {self.arguments!r}")
+        if wrong := [name for name, value in self.options if not value or "=" in name or not name]:
+            raise Unspeakable(f"options without a value or with an odd name: {', '.join(wrong)}")
+        if _seconds(self.tc) < SHORTEST_SECONDS:
+            raise Unspeakable(f"less than a millisecond: {self.tc}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,10 @@ class Tablebases:
     folders: tuple[Path, ...]
     men: int
 
+    def __post_init__(self) -> None:
+        if any(":" in str(folder) for folder in self.folders):
+            raise Unspeakable("tablebases in a folder with a colon in its name")
+
 
 @dataclass(frozen=True, slots=True)
 class Pgn:
@@ -81,6 +94,11 @@ class Pgn:
     file: Path
     event: str = "?"
     site: str = "?"
+
+    def __post_init__(self) -> None:
+        # What begins with a dash would be the next option.
+        if self.event.startswith("-") or self.site.startswith("-"):
+            raise Unspeakable(f"an event or site with a dash in front: {self.event}, {self.site}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +127,18 @@ class Invocation:
             raise Unspeakable(f"{self.pairs} pairs, {self.concurrency} at a time")
         if self.chess960 and self.openings is None:
             raise Unspeakable("Fischer random without a book")
+
+    @property
+    def silence_seconds(self) -> float:
+        """Nothing said for so long: one of its games hangs, and it waits for ever.
+
+        At fixed nodes or depth it gives engines no limit.
+        """
+        games = (side.tc.limit_seconds(SLOWEST_NPS) for side in self.sides)
+        return max(SILENCE_SECONDS, *games)
+
+
+def _seconds(tc: TimeControl) -> float:
+    if isinstance(tc, Clock):
+        return tc.seconds + tc.increment
+    return tc.seconds if isinstance(tc, MoveTime) else SHORTEST_SECONDS

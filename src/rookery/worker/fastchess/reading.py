@@ -36,6 +36,12 @@ ENDINGS = (
 )
 TROUBLES = (
     ("illegal pv move", Trouble.BAD_LINE),
+    ("pv continues after", Trouble.BAD_LINE),
+    ("mating pv", Trouble.BAD_LINE),
+    ("beginning of last pv", Trouble.BAD_LINE),
+    ("doesn't have option", Trouble.OPTION),
+    ("invalid value for option", Trouble.OPTION),
+    ("failed to set option", Trouble.OPTION),
     ("on time", Trouble.TIME),
     ("disconnect", Trouble.CRASH),
     ("crash", Trouble.CRASH),
@@ -115,7 +121,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Event]], ...] =
     (re.compile(r" +Timeouts: (\d+)$"), lambda found: TimeoutsCounted(int(found[1]))),
     (re.compile(r" +Crashed: (\d+)$"), lambda found: CrashesCounted(int(found[1]))),
     (re.compile(r"Tournament finished|Finished match"), lambda _: MatchFinished()),
-    (re.compile(r".*stopping tournament.*"), _failed),
+    (re.compile(r".*stopping tournament.*|Tournament was interrupted|Reason: .*"), _failed),
     (re.compile(r"Warning[;:] *(.*)"), _warned),
     (re.compile(r"(Engine .+ (?:did not respond|is not responsive|crashed).*)"), _warned),
     (re.compile(r"(?i)(?:fatal|error)\b.*|terminate called.*|.*failed to start engine.*"), _failed),
@@ -123,4 +129,5 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Event]], ...] =
         re.compile(r"(?:Invalid|Unrecognized|Unsupported) .*|(?:No openings|Engine not) found.*"),
         _failed,
     ),
+    (re.compile(r"Engine binary does not exist.*|Failed to (?:set position|open file).*"), _failed),
 )

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Self
 
 from rookery.boundary.offload import Threads
@@ -27,6 +28,10 @@ from rookery.worker.match.spec import EngineSpec
 
 LONGEST_LINE = 2**20
 ENDLESS_PAIRS = 500_000
+FAREWELL_SECONDS = 5.0
+"""How long it may take to end its engines once it was interrupted."""
+LOOK_SECONDS = 0.02
+MOST_COMPLAINTS = 3
 TERMINATIONS = {
     Ending.ADJUDICATION: Termination.ADJUDICATION,
     Ending.TIME: Termination.TIME,
@@ -99,8 +104,11 @@ class FastchessMatch:
 
     def __init__(self, program: str, match: Invocation) -> None:
         self._command = command_line(program, match)
+        self._silence = match.silence_seconds
         self._threads = Threads()
         self._games: dict[int, dict[int, GameResult]] = {}
+        self._complaints: list[str] = []
+        self._last_line = ""
 
     async def __aenter__(self) -> Self:
         self._process = await self._threads.io(_start, self._command)
@@ -111,24 +119,35 @@ class FastchessMatch:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        await self._threads.io(self._process.wait)
+        await self._threads.io(_end, self._process)
         self._output.close()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        text = b""
-        while line := await self._lines.readline():
-            text = line
-            for event in self._events(line.decode("utf-8", "replace")):
+        while line := await self._line():
+            for event in self._events(line):
                 yield event
-        if code := await self._threads.io(self._process.wait):
-            raise FastchessFailed(f"exit code {code}, {text.decode('utf-8', 'replace').strip()}")
+        code = await self._threads.io(_exit_code, self._process.pid)
+        if self._complaints:
+            raise FastchessFailed(" ".join(self._complaints[:MOST_COMPLAINTS]))
+        if code:
+            raise FastchessFailed(f"exit code {code}, {self._last_line}")
+
+    async def _line(self) -> str:
+        """What it says next; nothing at its end."""
+        try:
+            async with asyncio.timeout(self._silence):
+                line = (await self._lines.readline()).decode("utf-8", "replace")
+        except TimeoutError:
+            why = f"it has said nothing for {self._silence / 60:.0f} minutes"
+            raise FastchessFailed(why) from None
+        self._last_line = line.strip() or self._last_line
+        return line
 
     def _events(self, line: str) -> list[Event]:
         said = read(line)
         if isinstance(said, Failed):
-            raise FastchessFailed(said.text)
+            # It goes on to end by itself, and often gives the reason in a further line.
+            self._complaints.append(said.text)
         if isinstance(said, FastchessStarted):
             pair, place = divmod(said.game - 1, 2)
             return [GameStarted(pair, place, said.white, said.black)]
@@ -163,6 +182,25 @@ def _result(said: GameFinished) -> GameResult:
         reason=said.reason,
         failed=(said.loser or "") if said.ending.is_fault else "",
     )
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Interrupted it ends its engines itself; what is left of them after a while is killed."""
+    deadline = monotonic() + FAREWELL_SECONDS
+    if _exit_code(process.pid, os.WNOHANG) is None:
+        os.kill(process.pid, signal.SIGINT)
+    while _exit_code(process.pid, os.WNOHANG) is None and monotonic() < deadline:
+        sleep(LOOK_SECONDS)
+    # Its group before the wait: once reaped, its number could belong to somebody else.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _exit_code(pid: int, how: int = 0) -> int | None:
+    """How a process ended, or the signal that ended it, without reaping it; None while it runs."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | how)
+    return None if ended is None else ended.si_status
 
 
 def _start(command: list[str]) -> "subprocess.Popen[bytes]":

@@ -47,7 +47,7 @@ class Game:
     async def play(self) -> GameResult:
         """The whole game. An engine that failed is killed before this returns."""
         began = perf_counter()
-        verdict = self._referee.by_rules(self._position) or await self._prepare()
+        verdict = self._referee.at_start(self._position) or await self._prepare()
         while verdict is None:
             verdict = await self._turn()
         return self._result(verdict, perf_counter() - began)

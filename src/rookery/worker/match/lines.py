@@ -1,7 +1,8 @@
 """Splits what an engine writes into lines, as bytes, within fixed bounds of memory.
 
 Engines write twenty to forty lines of search information a move and one of them matters. So lines
-stay bytes; the last one with a score is remembered and nothing is parsed here.
+stay bytes; the last one with a score is remembered, an exact one rather than a bound, and nothing
+is parsed here.
 """
 
 MOST_LINE_BYTES = 65_536
@@ -37,6 +38,36 @@ class Lines:
             self._partial += data
             if len(self._partial) > MOST_LINE_BYTES:
                 self._partial, self._skipping = b"", True
+
+
+class LastScore:
+    """The line that says how a search stands: the last exact score, or the last bound."""
+
+    __slots__ = ("_bound", "_exact")
+
+    def __init__(self) -> None:
+        self._bound = self._exact = b""
+
+    @property
+    def line(self) -> bytes:
+        return self._exact or self._bound
+
+    def hear(self, lines: list[bytes]) -> None:
+        """Take in the lines of one reading; those before the last exact score don't count."""
+        bound = b""
+        for line in reversed(lines):
+            if not has_score(line):
+                continue
+            if not is_bound(line):
+                self._exact = line
+                return
+            bound = bound or line
+        self._bound = bound or self._bound
+
+
+def is_bound(line: bytes) -> bool:
+    """Whether the score is only known to be above or below what is said."""
+    return b"bound" in line and (b" lowerbound" in line or b" upperbound" in line)
 
 
 def has_score(line: bytes) -> bool:

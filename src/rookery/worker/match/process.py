@@ -17,7 +17,7 @@ from time import perf_counter
 
 from rookery.boundary.offload import Threads
 from rookery.worker.match.faults import EngineFault, EngineFloods, EngineGone, EngineSilent
-from rookery.worker.match.lines import Lines, has_score
+from rookery.worker.match.lines import LastScore, Lines
 
 CHUNK_BYTES = 65_536
 """Read at once; a flooding engine gets no more of the loop than this before others have a turn."""
@@ -55,7 +55,7 @@ class EngineProcess:
         self._answer: asyncio.Future[Line] | None = None
         self._unanswered_bytes = 0
         self._fault: EngineFault | None = None
-        self.last_score_line = b""
+        self.score = LastScore()
         # The end of its output does not show its death while a child of its own holds the pipe.
         self._death = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
         if self._death is not None:
@@ -168,8 +168,7 @@ class EngineProcess:
     def _hear(self, lines: list[bytes], now: float) -> None:
         """Look at search information no closer than it takes to find the last score."""
         self._tail.extend(b"< " + line[:KEPT_LINE_BYTES] for line in lines[-KEPT_LINES:])
-        scores = filter(has_score, reversed(lines))
-        self.last_score_line = next(scores, self.last_score_line)
+        self.score.hear(lines)
         for line in lines:
             if not line.startswith(b"info "):
                 self._take(line, now)

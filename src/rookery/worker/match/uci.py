@@ -8,6 +8,7 @@ from time import perf_counter
 from rookery.boundary.offload import Threads
 from rookery.worker.match.faults import EngineFault, EngineUnusable
 from rookery.worker.match.info import NOTHING_SAID, Info, read_info
+from rookery.worker.match.lines import LastScore
 from rookery.worker.match.process import EngineProcess, start_process
 from rookery.worker.match.spec import EngineSpec, Patience
 
@@ -66,7 +67,7 @@ class UciEngine:
     def think(self, position: bytes, go: bytes) -> None:
         """Let it think about a position; raises EngineFault."""
         process = self._running()
-        process.last_score_line = b""
+        process.score = LastScore()
         process.write(position, go)
         # After the writing: what delays this process is not to be the engine's loss.
         self._asked_at = perf_counter()
@@ -77,7 +78,7 @@ class UciEngine:
         line = await process.expect(b"bestmove", seconds)
         words = line.text.split(maxsplit=2)
         move = words[1].decode("ascii", "replace") if len(words) > 1 else ""
-        said = process.last_score_line
+        said = process.score.line
         info = read_info(said) if said else NOTHING_SAID
         return Answer(move, line.read_at - self._asked_at, line.read_at, info)
 
@@ -132,7 +133,8 @@ class UciEngine:
             yield "Threads", str(self.spec.threads)
         if "uci_chess960" in self._offered and "uci_chess960" not in given:
             yield "UCI_Chess960", str(chess960).lower()
-        yield from self.spec.options
+        # Threads first: an engine sets up its other tables by their number.
+        yield from sorted(self.spec.options, key=lambda option: option[0].lower() != "threads")
 
     def _set_options(self, wished: Iterable[tuple[str, str]]) -> None:
         for name, value in wished:

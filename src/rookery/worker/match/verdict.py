@@ -33,13 +33,18 @@ def colour(white: bool) -> str:
 
 
 class Referee:
-    """Judges one game; asked after every move."""
+    """Judges one game; asked before the first move and after every one that an engine makes."""
 
     def __init__(self, rules: Adjudication, probe: Probe | None = None) -> None:
         self._rules = rules
         self._probe = probe
         self._resign = ResignCount(rules.resign) if rules.resign else None
         self._draw = DrawCount(rules.draw) if rules.draw else None
+        self._plies = 0
+
+    def at_start(self, position: Position) -> Verdict | None:
+        """The verdict on an opening that leaves nothing to play."""
+        return self.by_rules(position) or self._by_tablebase(position)
 
     def by_rules(self, position: Position) -> Verdict | None:
         """The end that the rules of chess bring about."""
@@ -52,8 +57,12 @@ class Referee:
         return Verdict(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
 
     def after_move(self, position: Position, score: Score | None) -> Verdict | None:
-        """The verdict once a move with this score was made; the rules go before adjudication."""
+        """The verdict once a move with this score was made.
+
+        The rules go before tables, tables before scores, scores before the length.
+        """
         mover = not position.white_to_move
+        self._plies += 1
         # Both count every move, so both are asked before either may decide.
         resigns = self._resign is not None and self._resign.after(score, white=mover)
         drawn = self._draw is not None and self._draw.after(
@@ -61,18 +70,19 @@ class Referee:
             halfmove_clock=position.board.halfmove_clock,
             completed_moves=position.board.fullmove_number - 1,
         )
-        if over := self.by_rules(position):
+        if over := self.by_rules(position) or self._by_tablebase(position):
             return over
         if resigns:
             reason = f"{colour(not mover)} wins by adjudication"
             return Verdict(won_by(not mover), Termination.ADJUDICATION, reason)
-        if drawn or self._is_too_long(position):
+        if drawn or self._is_too_long():
             return Verdict(DRAW, Termination.ADJUDICATION, "Draw by adjudication")
-        return self._by_tablebase(position)
+        return None
 
-    def _is_too_long(self, position: Position) -> bool:
+    def _is_too_long(self) -> bool:
+        """The moves of the opening don't count: nobody has played them."""
         most = self._rules.most_moves
-        return bool(most) and len(position.moves) >= 2 * most
+        return bool(most) and self._plies >= 2 * most
 
     def _by_tablebase(self, position: Position) -> Verdict | None:
         men = self._rules.syzygy_men

@@ -86,6 +86,8 @@ def test_an_engine_may_have_arguments_a_folder_and_a_margin() -> None:
         ("N=25000", "nodes=25000"),
         ("D=12", "plies=12"),
         ("MT=100", "st=0.1"),
+        ("MT=1", "st=0.001"),
+        ("st=12", "st=12"),
     ],
 )
 def test_every_time_control_has_its_word(text: str, word: str) -> None:
@@ -153,7 +155,16 @@ def test_several_engines_play_a_gauntlet_or_all_against_all() -> None:
     third = replace(BASE, name="Third")
     gauntlet = replace(MATCH, sides=(NEW, BASE, third))
     assert after(told(gauntlet), "-tournament") == ["gauntlet"]
-    assert after(told(replace(gauntlet, round_robin=True)), "-tournament") == ["roundrobin"]
+    # Asked for by its name, some versions play a gauntlet; unasked, all play this.
+    assert "-tournament" not in told(replace(gauntlet, round_robin=True))
+
+
+def test_two_engines_need_no_kind_of_tournament() -> None:
+    assert "-tournament" not in told(MATCH)
+
+
+def test_its_settings_are_written_nowhere() -> None:
+    assert after(told(MATCH), "-config") == ["outname=/dev/null"]
 
 
 @pytest.mark.parametrize("name", ["", "a (b)", "a vs b", "a\nb", "{a}"])
@@ -166,6 +177,31 @@ def test_a_name_that_the_output_would_garble_is_refused(name: str) -> None:
 def test_arguments_that_fastchess_would_split_are_refused(argument: str) -> None:
     with pytest.raises(Unspeakable, match="arguments"):
         replace(NEW, arguments=(argument,))
+
+
+@pytest.mark.parametrize("option", [("Clear Hash", ""), ("A=B", "1"), ("", "1")])
+def test_options_that_it_would_misread_are_refused(option: tuple[str, str]) -> None:
+    with pytest.raises(Unspeakable, match="options"):
+        replace(NEW, options=(option,))
+
+
+@pytest.mark.parametrize("tc", ["MT=0.9", "0.0005", "0+0.0009"])
+def test_less_than_its_smallest_time_is_refused(tc: str) -> None:
+    with pytest.raises(Unspeakable, match="millisecond"):
+        replace(NEW, tc=parse(tc))
+
+
+def test_what_would_be_taken_for_an_option_or_a_list_is_refused() -> None:
+    with pytest.raises(Unspeakable, match="dash"):
+        Pgn(Path("/out/a.pgn"), event="-x")
+    with pytest.raises(Unspeakable, match="colon"):
+        Tablebases((Path("/a:b"),), men=5)
+
+
+def test_silence_is_borne_as_long_as_a_game_may_last() -> None:
+    assert MATCH.silence_seconds == 3600.0
+    slow = replace(NEW, tc=parse("3600+30"))
+    assert replace(MATCH, sides=(slow, BASE)).silence_seconds == 3 * 3600 + 200 * 30
 
 
 def test_a_program_needs_its_whole_path() -> None:

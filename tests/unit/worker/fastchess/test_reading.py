@@ -146,3 +146,57 @@ def test_warnings_say_what_they_are_about(frame: str, text: str, trouble: Troubl
 def test_an_engine_that_does_not_answer_is_a_warning() -> None:
     line = "Engine New is not responsive"
     assert read(line) == Warned(Trouble.STALL, line)
+
+
+@pytest.mark.parametrize(
+    ("text", "trouble"),
+    [
+        ("Illegal PV move - move a1a1 from New", Trouble.BAD_LINE),
+        ("PV continues after threefold repetition - move a1a2 from New", Trouble.BAD_LINE),
+        ("PV continues after checkmate - move a1a2 from New", Trouble.BAD_LINE),
+        ("Incomplete mating PV - from New", Trouble.BAD_LINE),
+        ("Bestmove does not match beginning of last PV - move e2e4 from New", Trouble.BAD_LINE),
+        ("New doesn't have option Hush", Trouble.OPTION),
+        ("Invalid value for option Hash; -16", Trouble.OPTION),
+        ("Move does not match uci move format. Move E2E4 played by New", Trouble.ILLEGAL_MOVE),
+        ("Illegal move <none> played by New", Trouble.ILLEGAL_MOVE),
+        ("Engine New is not responsive", Trouble.STALL),
+    ],
+)
+def test_warnings_of_newer_versions_are_known(text: str, trouble: Trouble) -> None:
+    assert read(f"Warning; {text}") == Warned(trouble, text)
+
+
+def test_the_parts_of_a_warning_may_come_in_one_line() -> None:
+    line = "Warning; Illegal PV move - move a1a1 from New :: Info; info depth 1 :: Moves; e2e4"
+    event = read(line)
+    assert isinstance(event, Warned)
+    assert event.trouble is Trouble.BAD_LINE
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Info; info depth 9 score cp 3 pv e2e4", "Position; startpos", "Moves; e2e4 e7e5"],
+)
+def test_what_explains_a_warning_tells_nothing_new(line: str) -> None:
+    assert read(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Error while reading option "-openings" with value "start=1"',
+        "Reason: Opening file does not exist: a.epd",
+        'Fatal; New engine startup failure: "no answer to uci"',
+        "Engine binary does not exist: /nowhere",
+        "Failed to set position from opening book, invalid FEN or EPD: x",
+        "Unrecognized option: -x parsing failed.",
+    ],
+)
+def test_what_ends_a_match_is_told_as_it_was_said(line: str) -> None:
+    assert read(line) == Failed(line)
+
+
+def test_an_interruption_does_not_repeat_how_fastchess_would_go_on() -> None:
+    line = "Tournament was interrupted. To resume the tournament, run: fastchess -config file=x"
+    assert read(line) == Failed("Tournament was interrupted")

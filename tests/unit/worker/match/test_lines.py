@@ -1,6 +1,6 @@
 """Bytes from an engine become lines."""
 
-from rookery.worker.match.lines import MOST_LINE_BYTES, Lines, has_score
+from rookery.worker.match.lines import MOST_LINE_BYTES, LastScore, Lines, has_score
 
 
 def test_a_line_may_come_in_pieces() -> None:
@@ -27,3 +27,30 @@ def test_only_the_main_variation_has_the_score() -> None:
     assert not has_score(b"info depth 9 multipv 2 score cp 12")
     assert not has_score(b"info string score cheap")
     assert not has_score(b"info depth 9 currmove e2e4")
+
+
+EXACT = b"info depth 8 score cp 12 pv e2e4"
+BOUND = b"info depth 9 score cp 40 lowerbound pv e2e4"
+LATER = b"info depth 9 score cp 30 upperbound pv e2e4"
+
+
+def last_score(*readings: list[bytes]) -> bytes:
+    score = LastScore()
+    for lines in readings:
+        score.hear(lines)
+    return score.line
+
+
+def test_an_exact_score_counts_more_than_a_later_bound() -> None:
+    assert last_score([EXACT, BOUND]) == EXACT
+    assert last_score([EXACT], [BOUND, b"bestmove e2e4"]) == EXACT
+    assert last_score([BOUND], [EXACT]) == EXACT
+
+
+def test_without_an_exact_score_the_last_bound_counts() -> None:
+    assert last_score([BOUND, LATER]) == LATER
+    assert last_score([BOUND], [LATER]) == LATER
+
+
+def test_without_any_score_there_is_no_line() -> None:
+    assert last_score([b"info string hello", b"bestmove e2e4"]) == b""

@@ -39,6 +39,28 @@ def test_tablebases_decide_from_their_number_of_men_on() -> None:
     assert verdict == Verdict("0-1", Termination.ADJUDICATION, "Decided by tablebase")
 
 
+def test_tablebases_go_before_scores() -> None:
+    rules = Adjudication(Resign(100, 1), syzygy_men=3)
+    verdict = judged(rules, "4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "a1a2", Score(-900))
+    assert verdict == Verdict("0-1", Termination.ADJUDICATION, "Decided by tablebase")
+
+
+def test_tablebases_decide_an_opening_too() -> None:
+    referee = Referee(Adjudication(syzygy_men=3), lambda _: 1)
+    verdict = referee.at_start(Position("4k3/8/8/8/8/8/8/R3K3 w - - 0 1"))
+    assert verdict == Verdict("1-0", Termination.ADJUDICATION, "Decided by tablebase")
+
+
+def test_the_moves_of_the_opening_do_not_count_towards_the_length() -> None:
+    position = Position(chess.STARTING_FEN)
+    referee = Referee(Adjudication(most_moves=1))
+    for move in ("e2e4", "e7e5", "g1f3", "b8c6"):
+        position.play(move)
+    assert referee.at_start(position) is None
+    position.play("f1b5")
+    assert referee.after_move(position, None) is None
+
+
 def test_a_game_that_is_too_long_is_a_draw() -> None:
     position = Position(chess.STARTING_FEN)
     referee = Referee(Adjudication(most_moves=1))

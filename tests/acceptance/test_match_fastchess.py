@@ -1,0 +1,64 @@
+"""A match by fastchess: how it ends, and what is said when it gives up. Scripts stand in for it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rookery.core.timecontrol import parse
+from rookery.worker.fastchess import Invocation, Side
+from rookery.worker.match.events import Event, PairEnded
+from rookery.worker.match.fastchess import FastchessFailed, FastchessMatch
+
+SIDES = (
+    Side("New", Path("/engines/new"), parse("10+0.1")),
+    Side("Base", Path("/engines/base"), parse("10+0.1")),
+)
+GAMES = """\
+echo 'Started game 1 of 2 (New vs Base)'
+echo 'Finished game 1 (New vs Base): 1-0 {White mates}'
+echo 'Started game 2 of 2 (Base vs New)'
+echo 'Finished game 2 (Base vs New): 1-0 {Black loses on time (3ms overrun)}'
+"""
+
+
+def script(folder: Path, text: str) -> str:
+    program = folder / "fastchess"
+    program.write_text(f"#!/bin/sh\n{text}")
+    program.chmod(0o755)
+    return str(program)
+
+
+async def heard(program: str, *, most: int = 99) -> list[Event]:
+    events: list[Event] = []
+    async with FastchessMatch(program, Invocation(SIDES, pairs=1)) as match:
+        async for event in match:
+            events.append(event)
+            if len(events) == most:
+                break
+    return events
+
+
+def test_a_pair_is_told_once_both_its_games_have_ended(tmp_path: Path) -> None:
+    events = asyncio.run(heard(script(tmp_path, GAMES)))
+    last = events[-1]
+    assert isinstance(last, PairEnded)
+    assert (last.pair.points, last.pair.results.time_losses) == ((2, 0), 1)
+
+
+def test_the_reason_is_told_with_the_complaint(tmp_path: Path) -> None:
+    said = "echo 'Error while reading option \"-tb\"'; echo 'Reason: no tables'; exit 1\n"
+    with pytest.raises(FastchessFailed, match='option "-tb" Reason: no tables'):
+        asyncio.run(heard(script(tmp_path, said)))
+
+
+def test_an_end_without_a_word_is_told_by_the_last_line(tmp_path: Path) -> None:
+    with pytest.raises(FastchessFailed, match="exit code 7, so it goes"):
+        asyncio.run(heard(script(tmp_path, "echo so it goes\necho\nexit 7\n")))
+
+
+def test_a_match_that_is_left_lets_fastchess_end_its_engines(tmp_path: Path) -> None:
+    note = tmp_path / "said"
+    text = f"trap 'echo goodbye > {note}; exit 1' INT\n{GAMES}while :; do sleep 0.02; done\n"
+    asyncio.run(heard(script(tmp_path, text), most=2))
+    assert note.read_text() == "goodbye\n"
