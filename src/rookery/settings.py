@@ -127,6 +127,7 @@ class Settings:
     cross_approval: bool = False
     login_to_view: bool = False
     sign_up: bool = True
+    idle_account_days: int = 28
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
     mind_github_quota: bool = True
@@ -178,6 +179,9 @@ SETTINGS: Mapping[str, Setting] = {
     "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
     "login_to_view": Setting(_switch, "1: only those with an account see anything of the site"),
     "sign_up": Setting(_switch, "0: nobody signs up, accounts are made by `rookery user add`"),
+    "idle_account_days": Setting(
+        _whole(0, 3650), "days after which an account that was never used is removed; 0: never"
+    ),
     "stop_run_cpu_hours": Setting(
         _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
     ),

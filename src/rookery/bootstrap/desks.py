@@ -252,14 +252,17 @@ def event_step(desks: Desks) -> Step:
     return opening(place, "events", why, desks.api.bus.opened)
 
 
-def all_jobs(desks: Desks) -> tuple[Job, ...]:
+def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
     """What is done by itself while the process serves."""
     workers, api = desks.workers, desks.api
+    # Who may look only with an account uses it by looking, which leaves no trace.
+    idle_days = 0 if settings.login_to_view else settings.idle_account_days
+    counting = Accounting(api.statistics, api.reads, api.clock, idle_days=idle_days)
     return (
         *jobs_of(desks.fleet, workers.is_primary),
         Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
         Job("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
-        Job("user statistics", COUNT_SECONDS, Accounting(api.statistics, api.reads, api.clock)),
+        Job("user statistics", COUNT_SECONDS, counting),
         Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
         Job("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
         Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),

@@ -133,7 +133,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
     """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
     kept = _twins(basis)
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
-    jobs = all_jobs(desks)
+    jobs = all_jobs(settings, desks)
     bridge: Opened[Bridge] = Opened("the bridge")
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(

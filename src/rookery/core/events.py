@@ -53,7 +53,9 @@ class Action(enum.StrEnum):
     SYSTEM_EVENT = "system_event"
 
 
-PERSONAL = frozenset({Action.CHANGE_PASSWORD, Action.NEW_TOKEN, Action.REVOKE_TOKEN})
+PERSONAL = frozenset(
+    {Action.REMOVE_USER, Action.CHANGE_PASSWORD, Action.NEW_TOKEN, Action.REVOKE_TOKEN}
+)
 """What is for the eyes of whom it concerns, and of approvers."""
 
 

@@ -14,6 +14,8 @@ from rookery.service.fleet.ports import FleetReads
 
 RUNS_AT_A_TIME = 20
 MONTH = timedelta(days=30)
+ACCOUNTS_AT_A_TIME = 50
+IDLE_WINDOW = timedelta(days=10)
 
 
 class Period(enum.StrEnum):
@@ -61,6 +63,16 @@ class Contributor:
     last: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class IdleSince:
+    """Accounts to part with: those made in between that nobody has used for anything."""
+
+    after: datetime
+    before: datetime
+    now: datetime
+    message: str
+
+
 class Statistics(Protocol):
     """The rows. Any process may write them."""
 
@@ -78,6 +90,13 @@ class Statistics(Protocol):
         """Adds up anew, over all time and since then."""
         ...
 
+    async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
+        """Removes so many such accounts at the most, with a line in the log for each; their names.
+
+        An account stays that has a run, games, a machine, a token, a team, rights, an upload or
+        any deed in the log, that is blocked, or that an administrator has made."""
+        ...
+
     async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
         """Those who gave most come first."""
         ...
@@ -90,8 +109,19 @@ class Statistics(Protocol):
 class Accounting:
     """The job: a few runs at a time, so that a first count of many years is no great effort."""
 
-    def __init__(self, rows: Statistics, reads: FleetReads, clock: Clock) -> None:
+    def __init__(
+        self,
+        rows: Statistics,
+        reads: FleetReads,
+        clock: Clock,
+        *,
+        idle_days: int = 0,
+        at_a_time: int = ACCOUNTS_AT_A_TIME,
+    ) -> None:
+        """Accounts that were never used are parted with after so many days; 0: they stay."""
         self._rows = rows
+        self._idle_days = idle_days
+        self._at_a_time = at_a_time
         self._reads = reads
         self._clock = clock
 
@@ -100,6 +130,19 @@ class Accounting:
             for each in due:
                 await self._count(each)
         await self._rows.sum_up(self._clock.now() - MONTH)
+        if self._idle_days:
+            await self._part_with_the_idle()
+
+    async def _part_with_the_idle(self) -> None:
+        """After the count, so that whatever was played is known. Older accounts are left alone: a
+        server that was away for long, or has just begun with this, parts with nobody at once."""
+        now = self._clock.now()
+        before = now - timedelta(days=self._idle_days)
+        message = f"not used within {self._idle_days} days"
+        idle = IdleSince(before - IDLE_WINDOW, before, now, message)
+        most = self._at_a_time
+        while len(await self._rows.drop_idle(idle, most)) == most:
+            pass
 
     async def _count(self, due: Due) -> None:
         run = await self._reads.run(due.run)

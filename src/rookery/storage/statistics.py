@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from rookery.service.statistics import Contributor, Credit, Due, Period, Played
+from rookery.core.events import SYSTEM, Action
+from rookery.service.statistics import Contributor, Credit, Due, IdleSince, Period, Played
 from rookery.storage.fence import Fence
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
@@ -35,6 +36,16 @@ class PostgresStatistics:
             await connection.execute(self._queries["statistics_clear"])
             await connection.execute(self._queries["statistics_sum_up"], since)
 
+    async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
+        columns = (idle.after, idle.before, idle.now, idle.message, most)
+        line = (Action.REMOVE_USER.value, SYSTEM, Action.NEW_USER.value)
+        async with self._fence.write() as connection:
+            rows = await connection.fetch(self._queries["accounts_drop_idle"], *columns, *line)
+            gone = tuple(row["name"] for row in rows)
+            for name in gone:
+                await connection.execute(self._queries["users_changed"], name)
+        return gone
+
     async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
         rows = await self._pool.fetch(self._queries["statistics_page"], period.value, count, first)
         return tuple(Contributor(**row) for row in rows)
@@ -63,6 +74,10 @@ class MemoryStatistics:
 
     async def sum_up(self, since: datetime) -> None:
         """Nothing was counted."""
+
+    async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
+        del idle, most
+        return ()
 
     async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
         return tuple(self.contributors[period][first : first + count])

@@ -68,3 +68,45 @@ LIMIT $2 OFFSET $3;
 -- name: statistics_hours
 -- Core hours that a user's machines gave in all.
 SELECT core_hours FROM user_statistics WHERE period = 'all' AND user_name = $1;
+
+-- name: accounts_drop_idle
+-- Removes accounts made in a span of time that nobody has used, and says so in the log. Whatever is
+-- dear to look up comes second, when few names are left.
+WITH quiet AS MATERIALIZED (
+    SELECT name FROM users
+    WHERE created > $1 AND created <= $2 AND groups = '{}' AND NOT blocked
+        AND NOT EXISTS (SELECT FROM team_members WHERE user_name = users.name)
+        AND NOT EXISTS (
+            SELECT FROM tokens
+            WHERE user_name = users.name AND revoked IS NULL AND coalesce(expires > $3, true)
+        )
+        AND NOT EXISTS (SELECT FROM actions WHERE username = users.name)
+        AND NOT EXISTS (SELECT FROM actions WHERE subject = users.name AND action = $8)
+        AND NOT EXISTS (SELECT FROM nets WHERE user_name = users.name)
+        AND NOT EXISTS (SELECT FROM books WHERE user_name = users.name)
+        AND NOT EXISTS (SELECT FROM binaries WHERE user_name = users.name)
+        AND NOT EXISTS (SELECT FROM engines WHERE changed_by = users.name)
+),
+idle AS MATERIALIZED (
+    SELECT name FROM quiet
+    WHERE NOT EXISTS (SELECT FROM runs WHERE owner = quiet.name)
+        AND NOT EXISTS (SELECT FROM contributions WHERE user_name = quiet.name)
+        AND NOT EXISTS (
+            SELECT FROM recalled_machines WHERE starts_with(short_name, quiet.name || '-')
+        )
+        AND NOT EXISTS (
+            SELECT FROM blocked_machines WHERE starts_with(short_name, quiet.name || '-')
+        )
+        AND NOT EXISTS (
+            SELECT FROM runs JOIN tasks ON run = runs.id
+            WHERE NOT finished AND machine ->> 'user' = quiet.name
+        )
+    ORDER BY name
+    LIMIT $5
+),
+gone AS (
+    DELETE FROM users USING idle WHERE users.name = idle.name RETURNING users.name
+)
+INSERT INTO actions (at, action, username, message, subject)
+SELECT $3, $6, $7, $4, name FROM gone
+RETURNING subject AS name;
