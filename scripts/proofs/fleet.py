@@ -1,6 +1,6 @@
 """Twenty thousand simulated workers with every fault on one server: the ledger is exact.
 
-    scripts/prove fleet [--workers N] [--seconds N] [--kills N]
+    scripts/prove fleet [--workers N] [--seconds N] [--speed N] [--kills N]
 
 Each worker reports every few minutes as a real one does, sped up by a factor, sends reports twice,
 late, cut off, truncated and forged, vanishes and comes back, and fails. The server may be killed
@@ -12,51 +12,68 @@ import asyncio
 import resource
 import sys
 import tempfile
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.progress import Progress
 from tests.faults.server_campaign import Campaign, campaign_on
 from tests.fleet.worker import Pace
 
 OPEN_FILES = 4096
 REPORT_SECONDS = 240.0
+RUNS = 50
+LOOK_SECONDS = 1.0
 
 
-def arguments() -> argparse.Namespace:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    workers: int
+    seconds: float
+    speed: float
+    kills: int
+
+
+def arguments() -> Wanted:
     parser = argparse.ArgumentParser(prog="scripts/prove fleet", description=__doc__)
     parser.add_argument("--workers", type=int, default=20_000)
-    parser.add_argument("--seconds", type=float, default=180.0)
+    parser.add_argument("--seconds", type=float, default=240.0, help="a third of it to begin")
     parser.add_argument("--speed", type=float, default=4.0, help="times as fast as real workers")
     parser.add_argument("--kills", type=int, default=2)
-    return parser.parse_args()
+    return Wanted(**vars(parser.parse_args()))
 
 
-async def prove(chosen: argparse.Namespace, folder: Path) -> int:
-    async with campaign_on(folder / "data", runs=50) as campaign:
+async def until(moment: float, told: Progress, campaign: Campaign) -> None:
+    """So many seconds after the beginning."""
+    while (left := moment - told.seconds) > 0:
+        await asyncio.sleep(min(left, LOOK_SECONDS))
+        told.tell(int(told.seconds), f"{campaign.fleet.lines.calls:,} calls")
+
+
+async def prove(wanted: Wanted, folder: Path) -> int:
+    async with campaign_on(folder / "data", runs=RUNS) as campaign:
         fleet = campaign.fleet
-        fleet.pace = Pace(seconds=REPORT_SECONDS / chosen.speed, reports=1000)
-        began, calls = time.monotonic(), fleet.lines.calls
-        async with fleet.at_work(chosen.workers, within=chosen.seconds / 3):
-            for _ in range(chosen.kills):
-                await asyncio.sleep(chosen.seconds / (chosen.kills + 1))
+        fleet.pace = Pace(seconds=REPORT_SECONDS / wanted.speed, reports=1000)
+        told, calls = Progress(int(wanted.seconds), "seconds"), fleet.lines.calls
+        async with fleet.at_work(wanted.workers, within=wanted.seconds / 3):
+            for number in range(wanted.kills):
+                share = (2 + number + 1) / (2 + wanted.kills + 1)
+                await until(wanted.seconds * share, told, campaign)
                 await campaign.strike("server", 0)
                 await campaign.start()
-            await asyncio.sleep(max(0.0, began + chosen.seconds - time.monotonic()))
-            rate = (fleet.lines.calls - calls) / (time.monotonic() - began)
+            await until(wanted.seconds, told, campaign)
+            rate = (fleet.lines.calls - calls) / told.seconds
         audit = await fleet.audit()
         for word in audit.wrong[:20]:
             print(word, file=sys.stderr)
         dead = await campaign.dead_tasks()
-        report(campaign, chosen, rate, audit.games, dead)
+        report(campaign, wanted, rate, audit.games, dead)
         return 1 if audit.wrong or dead else 0
 
 
-def report(
-    campaign: Campaign, chosen: argparse.Namespace, rate: float, games: int, dead: int
-) -> None:
+def report(campaign: Campaign, wanted: Wanted, rate: float, games: int, dead: int) -> None:
     ledger, lines = campaign.fleet.ledger, campaign.fleet.lines
     print(
-        f"{chosen.workers:,} workers, {chosen.seconds:.0f} s, {chosen.kills} kills of the server:"
+        f"{wanted.workers:,} workers, {wanted.seconds:.0f} s, {wanted.kills} kills of the server:"
         f" {lines.calls:,} calls, {rate:,.0f} a second, {lines.refused:,} without an answer."
         f"\n{len(ledger.entries):,} tasks, none given twice, ranges without gap or overlap;"
         f" {ledger.forged:,} forged reports, none accepted."

@@ -1,9 +1,10 @@
 """Kills server, PostgreSQL or a backend under a simulated fleet, at named moments and at random.
 
-    scripts/prove fleet-kills [--rounds N] [--workers N] [--seed N]
+    scripts/prove fleet-kills [--rounds N] [--minutes N] [--workers N] [--seed N]
 
 After every tenth of the rounds, and in the end, what the server shows is held against its tasks
-and these against the ledger of what was acknowledged.
+and these against the ledger of what was acknowledged. No round begins after so many minutes; it
+holds only if each victim was struck at least five times by then.
 """
 
 import argparse
@@ -13,23 +14,43 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.progress import Progress
 from tests.faults.server_campaign import MOMENTS, Campaign, campaign_on
 
 VICTIMS = (*MOMENTS, "server", "server", "postgres", "backend")
+LEAST_TIMES = 5
+PARTS = 10
+RUNS = 10
 
 
-def arguments() -> argparse.Namespace:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    rounds: int
+    minutes: float
+    workers: int
+    seed: int
+
+
+def arguments() -> Wanted:
     parser = argparse.ArgumentParser(prog="scripts/prove fleet-kills", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=104)
+    parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--workers", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
+    return Wanted(**vars(parser.parse_args()))
 
 
-async def round_of(campaign: Campaign, chance: random.Random) -> None:
-    victim = chance.choice(VICTIMS)
+def victims(wanted: Wanted, chance: random.Random) -> Iterator[str]:
+    """By chance, but each as often as it should be."""
+    for begun in range(0, wanted.rounds, len(VICTIMS)):
+        yield from chance.sample(VICTIMS, min(len(VICTIMS), wanted.rounds - begun))
+
+
+async def round_of(campaign: Campaign, victim: str, chance: random.Random) -> None:
     if victim not in MOMENTS:
         await campaign.strike(victim, chance.uniform(0, 2))
         return
@@ -40,35 +61,53 @@ async def round_of(campaign: Campaign, chance: random.Random) -> None:
 
 
 async def balanced(campaign: Campaign) -> bool:
-    """Whether nothing is wrong, while the workers go on: so only between two of their lives."""
+    """Whether nothing is wrong; asked while no worker is at work."""
     audit = await campaign.fleet.audit()
     for word in audit.wrong[:20]:
         print(word, file=sys.stderr)
     return not audit.wrong
 
 
-async def prove(rounds: int, workers: int, seed: int, folder: Path) -> int:
-    chance, parts = random.Random(seed), 10
-    async with campaign_on(folder / "data", runs=10) as campaign:
-        fleet = campaign.fleet
-        for part in range(parts):
-            async with fleet.at_work(workers):
-                for _ in range(rounds // parts):
-                    await round_of(campaign, chance)
-                await campaign.start() if campaign.server is None else None
-            if not await balanced(campaign):
+async def part_of(
+    campaign: Campaign, left: Iterator[str], wanted: Wanted, chance: random.Random, told: Progress
+) -> bool:
+    """A tenth of the rounds with workers of its own; whether the books balance after it."""
+    async with campaign.fleet.at_work(wanted.workers):
+        for _ in range(max(1, wanted.rounds // PARTS)):
+            victim = next(left, None)
+            if victim is None or told.seconds > 60 * wanted.minutes:
+                break
+            await round_of(campaign, victim, chance)
+            told.tell(len(campaign.deaths), f"{campaign.fleet.lines.calls:,} calls")
+        if campaign.server is None:
+            await campaign.start()
+    return await balanced(campaign)
+
+
+async def prove(wanted: Wanted, folder: Path) -> int:
+    chance, told = random.Random(wanted.seed), Progress(wanted.rounds, "kills")
+    left = victims(wanted, chance)
+    async with campaign_on(folder / "data", runs=RUNS) as campaign:
+        while len(campaign.deaths) < wanted.rounds and told.seconds <= 60 * wanted.minutes:
+            if not await part_of(campaign, left, wanted, chance, told):
                 return 1
-            print(f"{(part + 1) * 100 // parts} %", file=sys.stderr, flush=True)
-        audit = await fleet.audit()
+        audit = await campaign.fleet.audit()
         corrections = await asyncio.to_thread(campaign.corrections)
-        report(campaign, audit.tasks, audit.games, corrections)
-    return 1 if corrections else 0
+    deaths = collections.Counter(campaign.deaths)
+    report(campaign, deaths, audit.tasks, audit.games, corrections)
+    enough = min(LEAST_TIMES, wanted.rounds // len(VICTIMS))
+    missed = [victim for victim in VICTIMS if deaths[victim] < enough]
+    if missed:
+        print(f"too few kills in {wanted.minutes:g} minutes of: {', '.join(missed)}")
+    return 1 if corrections or missed else 0
 
 
-def report(campaign: Campaign, tasks: int, games: int, corrections: int) -> None:
+def report(
+    campaign: Campaign, deaths: collections.Counter[str], tasks: int, games: int, corrections: int
+) -> None:
     ledger, lines = campaign.fleet.ledger, campaign.fleet.lines
     print("| killed | times |\n|---|---|")
-    for death, times in sorted(collections.Counter(campaign.deaths).items()):
+    for death, times in sorted(deaths.items()):
         print(f"| {death.replace('_', ' ')} | {times} |")
     print(
         f"\n{lines.calls:,} calls, {lines.refused:,} of them without an answer;"
@@ -83,9 +122,9 @@ def report(campaign: Campaign, tasks: int, games: int, corrections: int) -> None
 
 
 def main() -> int:
-    chosen, began = arguments(), time.monotonic()
+    wanted, began = arguments(), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        code = asyncio.run(prove(chosen.rounds, chosen.workers, chosen.seed, Path(folder)))
+        code = asyncio.run(prove(wanted, Path(folder)))
     print(f"\n{time.monotonic() - began:.0f} s")
     return code
 

@@ -21,6 +21,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
+from scripts.progress import Progress
 from scripts.proofs.idle import own_mib
 from tests.faults.server_campaign import made_account
 from tests.served import Served, served
@@ -93,7 +94,9 @@ def explore(server: Served, token: str, count: int) -> int:
     """Calls made up from the description; how many operations there are."""
     document = schemathesis.openapi.from_url(f"{server.address}/openapi.json")
     headers, operations = {"Authorization": f"Bearer {token}"}, 0
-    for found in document.include(path_regex="^/api/v1").get_all_operations():
+    described = [*document.include(path_regex="^/api/v1").get_all_operations()]
+    told = Progress(len(described), "operations of the JSON API")
+    for number, found in enumerate(described, 1):
         assert isinstance(found, Ok)
         operation = found.ok()
         if operation.path == ENDLESS:
@@ -108,6 +111,7 @@ def explore(server: Served, token: str, count: int) -> int:
             )
 
         call()
+        told.tell(number)
     return operations
 
 
@@ -115,10 +119,11 @@ def prove(server: Served, token: str, chosen: argparse.Namespace) -> int:
     caller = Caller(urlsplit(server.address).port or 0, token)
     caller.seat()
     began, pid = time.monotonic(), server.process.pid
-    memory = []
-    for _ in range(PARTS):
-        for path in PATHS:
+    memory, told = [], Progress(PARTS * len(PATHS), "portions of bodies")
+    for part in range(PARTS):
+        for number, path in enumerate(PATHS, 1):
             bombard(caller, path, max(1, chosen.bodies // PARTS))
+            told.tell(part * len(PATHS) + number, f"{caller.sent:,} bodies")
         memory.append(own_mib(pid))
     before, after = memory[PARTS // 2 - 1], memory[-1]
     operations = explore(server, token, chosen.calls)

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.progress import Progress
 from tests.faults.processes import processes_of
 from tests.served import Served, served
 
@@ -75,6 +76,7 @@ def watch(pid: int, data: Path, minutes: float, server: Served) -> int:
     print("| minute | CPU | memory MiB | descriptors | threads | processes |")
     print("|---|---|---|---|---|---|")
     steps = 10
+    told = Progress(steps, "readings")
     for step in range(1, steps + 1):
         time.sleep(max(0.0, began + step * minutes * 60 / steps - time.monotonic()))
         last = read(family(pid, data))
@@ -83,6 +85,7 @@ def watch(pid: int, data: Path, minutes: float, server: Served) -> int:
             f"| {step * minutes / steps:.1f} | {share:.2%} | {last.memory_mib:.1f}"
             f" | {last.descriptors} | {last.threads} | {last.processes} |"
         )
+        told.tell(step)
     ready = server.get("/readyz")[0] == 200
     grown = last.memory_mib / first.memory_mib
     print(f"\nCPU {share:.2%} of a core, memory x{grown:.3f}, ready: {ready}")

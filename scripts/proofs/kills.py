@@ -16,10 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests.faults.campaign import Campaign, Seen, plan  # noqa: E402 the tests are found above
+from scripts.progress import Progress
+from tests.faults.campaign import Campaign, Seen, plan
 
 
 def arguments() -> argparse.Namespace:
@@ -37,7 +35,8 @@ def main() -> int:
     notes = chosen.folder / f"seed-{chosen.seed}.jsonl"
     chosen.folder.mkdir(parents=True, exist_ok=True)
     done = read(notes)
-    began = time.monotonic()
+    began, before = time.monotonic(), len(done)
+    told = Progress(chosen.count - before, "kills")
     campaign = Campaign(chosen.folder / f"data-{chosen.seed}")
     try:
         assert not done or campaign.found >= done[-1]["found"], "rows are gone since last time"
@@ -45,8 +44,7 @@ def main() -> int:
             for number in range(len(done), chosen.count):
                 done.append(note(campaign.play(plan(chosen.seed, number))))
                 print(json.dumps(done[-1]), file=file, flush=True)
-                if (number + 1) % 50 == 0:
-                    print(f"{number + 1} kills, {done[-1]['found']} rows", file=sys.stderr)
+                told.tell(number + 1 - before, f"{done[-1]['found']:,} rows")
         campaign.finish()
     finally:
         campaign.end()

@@ -12,11 +12,12 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from pathlib import Path
 
 import chess
+from scripts.progress import Progress
 from tests.engines import planted
 from tests.engines.matches import mover, movers_left
 
@@ -96,11 +97,13 @@ async def hostile(games: int, seeds: int) -> bool:
     )
     ends: Counter[str] = Counter()
     wrong: list[str] = []
+    told = Progress(games, "hostile games")
     async with LocalMatch(jobs, setup, concurrency=4) as match:
         async for event in match:
             if isinstance(event, GameEnded):
                 ends[f"{event.result.termination.value}"] += 1
                 wrong.extend(check(event.result))
+                told.tell(ends.total())
     left = movers_left()
     print(f"{sum(ends.values())} games in {time.monotonic() - began:.0f} s: {dict(ends)}")
     print(f"wrongly scored {len(wrong)}, processes left {len(left)}, zombies {zombies()},", end="")
@@ -147,9 +150,14 @@ def random_openings(count: int, seed: int = 5) -> list[Opening]:
     return found
 
 
-async def pairs_of(jobs: Iterator[PairJob], setup: Setup) -> list[PairResult]:
-    async with ShardedMatch(jobs, setup, concurrency=2) as match:
-        return [event.pair async for event in match if isinstance(event, PairEnded)]
+async def pairs_of(jobs: Sequence[PairJob], setup: Setup) -> list[PairResult]:
+    told, found = Progress(len(jobs), "pairs"), list[PairResult]()
+    async with ShardedMatch(iter(jobs), setup, concurrency=2) as match:
+        async for event in match:
+            if isinstance(event, PairEnded):
+                found.append(event.pair)
+                told.tell(len(found))
+    return found
 
 
 async def mirror(games: int, seeds: int) -> bool:
@@ -157,7 +165,7 @@ async def mirror(games: int, seeds: int) -> bool:
     del seeds
     openings = random_openings(max(1, games // 20))
     one, other = fledgling("new", 1, 60, 0), fledgling("base", 1, 60, 0)
-    jobs = (PairJob(number, opening, one, other) for number, opening in enumerate(openings))
+    jobs = [PairJob(number, opening, one, other) for number, opening in enumerate(openings)]
     found = await pairs_of(jobs, Setup(OFFICIAL))
     exact = sum(
         [move.move for move in pair.games[0].moves] == [move.move for move in pair.games[1].moves]
@@ -172,7 +180,7 @@ async def balance(games: int, seeds: int) -> bool:
     """Engines that differ in their seeded noise alone score alike, wherever they sit."""
     del seeds
     openings = random_openings(max(4, games // 2), seed=6)
-    jobs = (
+    jobs = [
         PairJob(
             number,
             opening,
@@ -180,7 +188,7 @@ async def balance(games: int, seeds: int) -> bool:
             fledgling("base", 2 * number + 1, 60, 60),
         )
         for number, opening in enumerate(openings)
-    )
+    ]
     found = await pairs_of(jobs, Setup(OFFICIAL))
     wins = sum(pair.points.count(2) for pair in found)
     losses = sum(pair.points.count(0) for pair in found)
@@ -225,7 +233,7 @@ async def spsa(games: int, seeds: int) -> bool:
     del games
     pairs, c_end = 2000, 4.0
     lines = f"P,80,0,200,{c_end:g},0.02\nQ,80,0,200,{c_end:g},0.02"
-    hits = 0
+    hits, told = 0, Progress(seeds, "tunes")
     for seed in range(seeds):
         engine = EngineSpec("engine", planted_command(seed), (), parse("N=1"))
         tuner = Tuner(
@@ -249,6 +257,7 @@ async def spsa(games: int, seeds: int) -> bool:
             f"seed {seed}: P {found[0]:.1f}, Q {found[1]:.1f}, {away:.2f} c_end from the best"
             f" ({pairs} pairs in {time.monotonic() - began:.0f} s)"
         )
+        told.tell(seed + 1)
     print(f"{hits} of {seeds} within one c_end")
     return hits >= 0.9 * seeds
 

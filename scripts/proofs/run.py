@@ -1,17 +1,64 @@
-"""Finds a proof by name, runs it and files what it printed."""
+"""Finds proofs by name, runs them in turn and files what each said."""
 
+import argparse
 import ast
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "scripts" / "proofs"
 sys.path.insert(0, str(ROOT))
 
+from scripts import custody, filing  # noqa: E402 the scripts are found above
 from scripts.together import build_asgi  # noqa: E402 the scripts are found above
+
+ALL = "all"
+MINUTES: Mapping[str, int] = {
+    "asgi_clients": 1,
+    "asgi_conformance": 50,
+    "asgi_fuzz": 11,
+    "asgi_layout": 1,
+    "asgi_soak": 11,
+    "fleet": 5,
+    "fleet_kills": 10,
+    "fuzz": 7,
+    "idle": 11,
+    "kills": 12,
+    "match": 7,
+    "mongoose": 30,
+    "sprt": 13,
+    "syzygy": 1,
+    "worker_kills": 5,
+}
+"""How long each usually takes on two cores that have nothing else to do."""
+
+QUIETLY = """
+import runpy, sys
+sys.argv = sys.argv[1:]
+sys.path[0] = sys.argv[0].rpartition("/")[0]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+"""Runs a proof as if by its path, but for the traceback of one that was asked to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for; words are for the one proof that is named."""
+
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    pages: Path
 
 
 def purpose(path: Path) -> str:
@@ -27,55 +74,122 @@ def environment(name: str) -> tuple[str, dict[str, str]]:
     """The interpreter and variables of a proof; the ASGI server's run in its own environment."""
     if name.startswith("asgi_"):
         return str(build_asgi()), dict(os.environ)
-    return sys.executable, os.environ | {"PYTHONPATH": str(ROOT)}
+    paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
+    return sys.executable, os.environ | {"PYTHONPATH": paths}
 
 
-def commit() -> str:
-    words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    return said.stdout.strip() or "?"
+def prove(name: str, wanted: Wanted, commit: str) -> bool:
+    """Shows the output as it comes; files it only when the proof held. KeyboardInterrupt once it
+    has wound up after one."""
+    path, lines = known()[name], list[str]()
+    command = " ".join(("scripts/prove", name, *wanted.words))
+    page = filing.Page(name, purpose(path), command, commit, datetime.now(UTC))
+    try:
+        interpreter, variables = environment(name)
+    except subprocess.CalledProcessError as failed:
+        tell(f"{name} can't be run here: {failed}")
+        return False
+    began = time.monotonic()
 
-
-def prove(name: str, path: Path, words: list[str]) -> int:
-    """Shows the output as it comes; files it only when the proof held."""
-    began, of = datetime.now(UTC), commit()
-    interpreter, variables = environment(name)
-    child = subprocess.Popen(
-        [interpreter, "-u", str(path), *words],
-        cwd=ROOT,
-        env=variables,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    lines = []
-    for line in child.stdout:
+    def hear(line: str) -> None:
         print(line, end="", flush=True)
         lines.append(line)
-    if child.wait() != 0:
-        print(f"scripts/prove: {name} did not hold; docs/proofs is unchanged", file=sys.stderr)
-        return 1
-    command = " ".join(["scripts/prove", name, *words])
-    head = f"# {name}\n\n{purpose(path)}\n\n`{command}` at {of}, {began:%Y-%m-%d %H:%M} UTC\n\n"
-    (ROOT / "docs" / "proofs" / f"{name}.md").write_text(head + "".join(lines))
-    return 0
+
+    words = (interpreter, "-u", "-c", QUIETLY, str(path), *wanted.words)
+    ending = custody.run(words, ROOT, variables, hear)
+    for left in ending.left:
+        tell(f"{name} left a process behind, which was ended: {left}")
+    if ending.interrupted:
+        raise KeyboardInterrupt
+    if not ending.well:
+        tell(f"{name} did not hold; its page is unchanged")
+        return False
+    tell(f"held; filed in {filing.file(page, wanted.pages, ''.join(lines), elapsed(began))}")
+    return True
+
+
+def elapsed(began: float) -> float:
+    return time.monotonic() - began
+
+
+def prove_all(wanted: Wanted) -> int:
+    """One after the other, whatever became of those before; tells in the end which held."""
+    commit = filing.commit()
+    held: dict[str, bool] = {}
+    minutes = sum(MINUTES.get(name, 0) for name in wanted.names)
+    for name in wanted.names:
+        usual = f"usually takes {MINUTES.get(name, 0)} min"
+        of_all = f" ({len(held) + 1} of {len(wanted.names)}, {minutes} min in all)"
+        tell(f"{name} {usual}" + (of_all if len(wanted.names) > 1 else ""))
+        held[name] = prove(name, wanted, commit)
+    if len(held) > 1:
+        for name, well in held.items():
+            tell(f"{name:16} {'held' if well else 'DID NOT HOLD'}")
+    return 0 if all(held.values()) else 1
+
+
+def tell(words: str) -> None:
+    print(f"scripts/prove: {words}", file=sys.stderr, flush=True)
+
+
+def listing() -> str:
+    lines = [
+        f"  {name:16} {MINUTES.get(name, 0):3} min  {purpose(path)}"
+        for name, path in known().items()
+    ]
+    return "\n".join(["proofs, and how long each usually takes on two quiet cores:", *lines])
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="scripts/prove",
+        usage="scripts/prove [--pages FOLDER] NAME ... | all, or NAME [its own options]",
+        description="Runs proofs in turn and files what each said.",
+        epilog=listing(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--list", action="store_true", help="names, durations and purposes")
+    parser.add_argument("--pages", type=Path, default=filing.PAGES, help="where pages go")
+    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def wanted_by(words: list[str]) -> Wanted | None:
+    """None where only the list is wanted."""
+    parser, proofs = arguments(), known()
+    asked = parser.parse_args(words)
+    if asked.list or not asked.words:
+        return None
+    spelled = [word if word.startswith("-") else word.replace("-", "_") for word in asked.words]
+    names = tuple(takewhile(lambda word: word in proofs or word == ALL, spelled))
+    rest = tuple(asked.words[len(names) :])
+    if not names:
+        parser.error(f"there is no proof {asked.words[0]}; scripts/prove --list names them")
+    if ALL in names:
+        names = tuple(proofs)
+    if rest and len(names) > 1:
+        parser.error(f"{rest[0]} is no proof, and options go with one proof at a time")
+    return Wanted(names, rest, asked.pages)
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def main() -> int:
-    words = sys.argv[1:]
-    proofs = known()
-    if words:
-        words[0] = words[0].replace("-", "_")
-    if not words or words[0] not in proofs:
-        print("usage: scripts/prove NAME [OPTIONS]\n")
-        for name, path in proofs.items():
-            print(f"  {name:16} {purpose(path)}")
-        return 0 if not words or words[0] in ("-h", "--help") else 2
-    return prove(words[0], proofs[words[0]], words[1:])
+    wanted = wanted_by(sys.argv[1:])
+    if wanted is None:
+        print(listing())
+        return 0
+    # Also where a shell has it ignored, as it does for what runs in the background.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    try:
+        return prove_all(wanted)
+    except KeyboardInterrupt:
+        tell("interrupted; nothing was left running")
+        return 130
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

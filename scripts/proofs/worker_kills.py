@@ -1,9 +1,11 @@
-"""Kills workers, their engines and their server at random moments while real games are played.
+"""Kills workers, engines in mid-game and the server in mid-batch while real games are played.
 
-    scripts/prove worker-kills [--rounds N] [--seed N]
+    scripts/prove worker-kills [--lives N] [--minutes N] [--seed N]
 
-After each round what the server counts is held against what it was told and answered, and no
-process of a killed worker may be left.
+Each life of a worker sees two of its engines killed while they think, every other one its server
+too, and ends by kill -9 at a random moment. After each what the server counts is held against what
+it was told and answered, and no process of the killed worker may be left. It holds only if some of
+the engines took a game with them, none took more, and the server was struck in mid-batch.
 """
 
 import argparse
@@ -14,94 +16,177 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from scripts.progress import Progress
 from tests.workers.farm import Farm, farm
 from tests.workers.processes import Working, until, working
 
 SPRT = {"elo0": 0.0, "elo1": 2.0, "batch_size": 2}
+SLOW: dict[str, object] = {
+    "tc": "N=100",
+    "draw": {"from_move": 25, "moves": 1, "score": 5000},
+}
+"""Games of about a second, so that an engine that thinks is one in mid-game."""
 SETTLING_SECONDS = 10.0
-VICTIMS = ("worker", "worker", "engine", "server")
+ENGINES_PER_LIFE = 2
+LOOK_SECONDS = 0.03
 
 
-def arguments() -> argparse.Namespace:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    lives: int
+    minutes: float
+    seed: int
+
+
+def arguments() -> Wanted:
     parser = argparse.ArgumentParser(prog="scripts/prove worker-kills", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--lives", type=int, default=12)
+    parser.add_argument("--minutes", type=float, default=4.5, help="no life begins after that")
     parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
+    return Wanted(**vars(parser.parse_args()))
 
 
 def is_gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-def lives_on(a_farm: Farm, worker: Working) -> None:
-    """It has reported again."""
-    heard = a_farm.relay.count("update_task")
-    until(lambda: a_farm.relay.count("update_task") > heard, worker)
+@dataclass(slots=True)
+class Killing:
+    """One farm, and what was killed on it."""
+
+    farm: Farm
+    run: str
+    chance: random.Random
+    killed: Counter[str] = field(default_factory=Counter)
+
+    def life(self, folder: Path, *, server_too: bool) -> None:
+        """One worker, from its start to its kill."""
+        with working(self.farm.relay.address, folder, "--retry-seconds=0.5") as worker:
+            self._reports(worker, 1)
+            for _ in range(ENGINES_PER_LIFE):
+                self._kill_engine(worker)
+            if server_too:
+                self._kill_server(worker)
+            time.sleep(self.chance.uniform(0, 3))
+            family = worker.family()
+            worker.kill()
+            until(lambda: all(map(is_gone, family)), worker)
+        self.killed["worker"] += 1
+
+    def _reports(self, worker: Working, times: int) -> None:
+        """It has reported so often from now on."""
+        enough = self._updates() + times
+        until(lambda: self._updates() >= enough, worker)
+
+    def _kill_engine(self, worker: Working) -> None:
+        """One that thinks, which it does in games alone; what it cost has been told afterwards."""
+        time.sleep(self.chance.uniform(0, 1))
+        os.kill(thinking(worker), signal.SIGKILL)
+        self.killed["engine in mid-game"] += 1
+        # The batch under way, or the next one, tells of it.
+        self._reports(worker, 2)
+
+    def _kill_server(self, worker: Working) -> None:
+        """While a game of a batch is played; the worker plays on and reports to the next one."""
+        self._reports(worker, 1)
+        told = self._updates()
+        thinking(worker)
+        time.sleep(self.chance.uniform(0, 1))
+        self.farm.server.end()
+        self.killed["server" + (" in mid-batch" if self._updates() == told else "")] += 1
+        time.sleep(self.chance.uniform(0, 3))
+        self.farm.start_again()
+        self._reports(worker, 1)
+
+    def _updates(self) -> int:
+        return self.farm.relay.count("update_task")
+
+    def settled(self) -> tuple[int, int]:
+        """Games counted and told; what was on its way when a worker died may still arrive."""
+        deadline = time.monotonic() + SETTLING_SECONDS
+        while True:
+            counted, told = self.farm.games(self.run), self.farm.relay.games()
+            if counted == told or time.monotonic() > deadline:
+                return counted, told
+            time.sleep(0.1)
 
 
-def kill_engine(a_farm: Farm, worker: Working) -> None:
-    engines = [pid for pid, words in worker.family().items() if "rookery.engine" in words]
-    for pid in engines[:1]:
-        os.kill(pid, signal.SIGKILL)
-    lives_on(a_farm, worker)
+def thinking(worker: Working) -> int:
+    """An engine of the worker's that computes just now."""
+    found: list[int] = []
+
+    def seen() -> bool:
+        before = dict(engine_times(worker))
+        time.sleep(LOOK_SECONDS)
+        found[:] = [pid for pid, used in engine_times(worker) if used > before.get(pid, used)]
+        return bool(found)
+
+    until(seen, worker)
+    return found[0]
 
 
-def kill_server(a_farm: Farm, worker: Working, chance: random.Random) -> None:
-    a_farm.server.end()
-    time.sleep(chance.uniform(0, 3))
-    a_farm.start_again()
-    lives_on(a_farm, worker)
+def engine_times(worker: Working) -> Iterator[tuple[int, int]]:
+    """The engines that play, and the processor time that each has used."""
+    for pid, words in worker.family().items():
+        if words.endswith("rookery.engine "):
+            try:
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            yield pid, int(fields[11]) + int(fields[12])
 
 
-def round_of(a_farm: Farm, folder: Path, victim: str, chance: random.Random) -> None:
-    """One worker, from its start to its kill, with another kill before it perhaps."""
-    with working(a_farm.relay.address, folder, "--retry-seconds=0.5") as worker:
-        if victim != "worker":
-            lives_on(a_farm, worker)
-        time.sleep(chance.uniform(0, 6))
-        if victim == "engine":
-            kill_engine(a_farm, worker)
-        elif victim == "server":
-            kill_server(a_farm, worker, chance)
-        family = worker.family()
-        worker.kill()
-        until(lambda: all(map(is_gone, family)), worker)
-
-
-def settled(a_farm: Farm, run: str) -> tuple[int, int]:
-    """Games counted and told; what was on its way when a worker died may still arrive."""
-    deadline = time.monotonic() + SETTLING_SECONDS
-    while True:
-        counted, told = a_farm.games(run), a_farm.relay.games()
-        if counted == told or time.monotonic() > deadline:
-            return counted, told
-        time.sleep(0.1)
-
-
-def prove(rounds: int, seed: int, folder: Path) -> int:
-    chance, victims = random.Random(seed), Counter[str]()
+def prove(wanted: Wanted, folder: Path) -> int:
+    told = Progress(wanted.lives, "lives")
     with farm(folder) as a_farm:
-        run = a_farm.submit(sprt=SPRT, num_games=None)
-        for number in range(rounds):
-            victim = chance.choice(VICTIMS)
-            round_of(a_farm, folder / str(number), victim, chance)
-            victims[victim] += 1
-            counted, told = settled(a_farm, run)
-            if counted != told:
-                print(f"round {number} ({victim}): {counted} games counted, {told} told")
-                return 1
-        crashes = a_farm.run(run).results.crashes
-        updates = a_farm.relay.count("update_task")
-        a_farm.server.end()
-    print(f"killed: {dict(victims)}; after each a worker, and nothing of it was left")
-    print(f"{counted} games counted, {told} told in {updates} updates, {crashes} lost by a kill")
-    print("holds" if crashes <= victims["engine"] else "more games were lost than engines killed")
-    return 0 if crashes <= victims["engine"] else 1
+        run = a_farm.submit(sprt=SPRT, num_games=None, **SLOW)
+        killing = Killing(a_farm, run, random.Random(wanted.seed))
+        try:
+            for number in range(wanted.lives):
+                if told.seconds > 60 * wanted.minutes:
+                    break
+                killing.life(folder / str(number), server_too=number % 2 == 1)
+                counted, heard = killing.settled()
+                if counted != heard:
+                    print(f"life {number}: {counted} games counted, {heard} told")
+                    return 1
+                told.tell(number + 1, f"{counted} games")
+            return report(killing)
+        finally:
+            a_farm.server.end()
+
+
+def report(killing: Killing) -> int:
+    """What was lost, and whether that is as it should be."""
+    a_farm, killed = killing.farm, killing.killed
+    counted, told = killing.settled()
+    crashes = a_farm.run(killing.run).results.crashes
+    updates = a_farm.relay.count("update_task")
+    print("| killed | times |\n|---|---|")
+    for victim, times in sorted(killed.items()):
+        print(f"| {victim} | {times} |")
+    print(
+        f"\n{counted} games counted, {told} told in {updates} updates; games lost by a kill:"
+        f" {crashes}. Nothing of a killed worker was left."
+    )
+    wrong = {
+        "no kill of an engine cost a game": not crashes,
+        "more games were lost than engines killed": crashes > killed["engine in mid-game"],
+        "the server was never struck in mid-batch": not killed["server in mid-batch"],
+    }
+    for words in (words for words, is_so in wrong.items() if is_so):
+        print(words)
+    return 1 if any(wrong.values()) else 0
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as scratch:
+        return prove(arguments(), Path(scratch))
 
 
 if __name__ == "__main__":
-    wanted = arguments()
-    with tempfile.TemporaryDirectory() as scratch:
-        sys.exit(prove(wanted.rounds, wanted.seed, Path(scratch)))
+    sys.exit(main())

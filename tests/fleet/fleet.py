@@ -73,11 +73,12 @@ class SimulatedFleet:
     async def at_work(self, count: int, *, within: float = 0.0) -> AsyncIterator[None]:
         """So many workers for the length of the block, who begin one after the other; at its end
         each finishes the call it is in."""
-        tasks = []
-        for worker in self.add(count):
-            tasks.append(asyncio.create_task(worker.work()))
-            await asyncio.sleep(within / count)
+        tasks: list[asyncio.Task[None]] = []
         try:
+            began = asyncio.get_running_loop().time()
+            for number, worker in enumerate(self.add(count), 1):
+                tasks.append(asyncio.create_task(worker.work()))
+                await _until(began + within * number / count)
             yield
         finally:
             for worker in self.workers:
@@ -86,3 +87,8 @@ class SimulatedFleet:
 
     async def audit(self) -> Audit:
         return await audited(self.lines, self.ledger, self.runs)
+
+
+async def _until(moment: float) -> None:
+    """By the clock, so that what takes time in between does not add up."""
+    await asyncio.sleep(max(0.0, moment - asyncio.get_running_loop().time()))

@@ -1,0 +1,56 @@
+"""How proofs are called by name, and what their pages say."""
+
+from datetime import UTC, datetime
+
+import pytest
+from scripts.filing import PAGES, Page
+from scripts.proofs.run import MINUTES, known, listing, wanted_by
+
+
+def test_every_proof_has_a_usual_duration_and_is_listed_with_it() -> None:
+    assert MINUTES.keys() == known().keys()
+    shown = listing()
+    assert all(f"{name} " in shown for name in known())
+
+
+def test_names_may_be_written_with_hyphens() -> None:
+    wanted = wanted_by(["fleet-kills", "--rounds", "16"])
+    assert wanted
+    assert (wanted.names, wanted.words) == (("fleet_kills",), ("--rounds", "16"))
+    assert wanted.pages == PAGES
+
+
+def test_several_run_in_the_order_they_are_named_in() -> None:
+    wanted = wanted_by(["kills", "idle", "fuzz"])
+    assert wanted
+    assert wanted.names == ("kills", "idle", "fuzz")
+
+
+def test_all_are_all() -> None:
+    wanted = wanted_by(["all"])
+    assert wanted
+    assert set(wanted.names) == known().keys()
+
+
+def test_without_a_name_only_the_list_is_wanted() -> None:
+    assert wanted_by([]) is None
+    assert wanted_by(["--list"]) is None
+
+
+@pytest.mark.parametrize(
+    "words", [["no-such"], ["kills", "idle", "--count"], ["kills", "idle", "no"]]
+)
+def test_what_is_no_proof_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        wanted_by(words)
+    assert "proof" in capsys.readouterr().err
+
+
+def test_a_page_tells_the_command_the_commit_the_date_and_how_long_it_took() -> None:
+    page = Page(
+        "idle", "Does nothing.", "scripts/prove idle", "abc", datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    )
+    lines = page.text("figures\n", 90.0).splitlines()
+    assert lines[:3] == ["# idle", "", "Does nothing."]
+    assert lines[4].startswith("`scripts/prove idle` at abc, 2026-01-02 03:04 UTC, 1.5 min on ")
+    assert lines[6] == "figures"
