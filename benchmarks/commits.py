@@ -14,12 +14,12 @@ import math
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvloop
+from benchmarks.stored import stored
 from tests.storage.fleet.scenes import changed, finished, make_task
 from tests.unit.core.makers import NOW, make_run, pairs, sprt
 
@@ -27,14 +27,9 @@ from rookery.core.changes import Changes, Closing
 from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.service.fleet.ports import Batch
-from rookery.storage import migrations
-from rookery.storage.embedded.server import open_server
 from rookery.storage.fleet.commits import GroupCommit
 from rookery.storage.fleet.gathering import Gathered
-from rookery.storage.fleet.store import FleetStore
 from rookery.storage.fleet.writing import Writer
-from rookery.storage.lease import Lease
-from rookery.storage.pool import open_pool
 from rookery.storage.queries import Queries
 
 RUNS = [make_run(f"r{number:03}", kind=sprt()) for number in range(50)]
@@ -149,22 +144,10 @@ def _ended(run: Run, tasks: tuple[Task, ...]) -> Batch:
     return Batch(Changes(runs=(over,), closings=(Closing(run.id, NOW, tasks),)))
 
 
-@asynccontextmanager
-async def served(data: Path, queries: Queries) -> AsyncIterator[tuple[Lease, FleetStore]]:
-    async with open_server(data) as server:
-        await migrations.migrate(server.target, queries, migrations.load())
-        async with open_pool(server.target, instance="benchmark") as pool:
-            lease = Lease(pool, queries, instance="benchmark", address="")
-            await lease.take(force=True)
-            store = FleetStore(pool, queries, lease)
-            yield lease, store
-            await store.close()
-
-
 async def main(workers: int, seconds: float) -> None:
     queries, table = Queries.load(), Table(workers)
     with tempfile.TemporaryDirectory() as folder:
-        async with served(Path(folder) / "data", queries) as (lease, store):
+        async with stored(Path(folder) / "data", queries) as (lease, store):
             commits = await store.take()
             await commits.committed(commits.put(table.everything()))
             print(f"{workers} workers on {len(RUNS)} runs, {seconds:.0f} s each")

@@ -11,12 +11,12 @@ import asyncio
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvloop
+from benchmarks.stored import stored
 from tests.storage.fleet.scenes import changed, make_task
 from tests.unit.core.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
 
@@ -30,11 +30,7 @@ from rookery.core.tally import recounted
 from rookery.core.task import Task
 from rookery.logs import logger
 from rookery.service.fleet.fleet import Fleet
-from rookery.storage import migrations
-from rookery.storage.embedded.server import open_server
 from rookery.storage.fleet.store import FleetStore
-from rookery.storage.lease import Lease
-from rookery.storage.pool import open_pool
 from rookery.storage.queries import Queries
 
 WORKERS = 200
@@ -120,19 +116,6 @@ def _task(run_id: str, task: Task) -> Task:
     return replace(task, run=run_id, results=pairs(0, 5, 20, 15, 10), machine=odd)
 
 
-@asynccontextmanager
-async def opened(data: Path) -> AsyncIterator[FleetStore]:
-    queries = Queries.load()
-    async with open_server(data) as server:
-        await migrations.migrate(server.target, queries, migrations.load())
-        async with open_pool(server.target, instance="benchmark") as pool:
-            lease = Lease(pool, queries, instance="benchmark", address="")
-            await lease.take(force=True)
-            store = FleetStore(pool, queries, lease)
-            yield store
-            await store.close()
-
-
 async def measure(store: FleetStore, options: argparse.Namespace) -> None:
     await build(store, options.tasks)
     fleet = Fleet(store, SystemClock(), logger(), aside=Threads().cpu)
@@ -160,7 +143,7 @@ async def written(store: FleetStore) -> None:
 
 async def main(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with opened(Path(folder) / "data") as store:
+        async with stored(Path(folder) / "data", Queries.load()) as (_, store):
             await measure(store, options)
 
 

@@ -23,6 +23,9 @@ SECRET = frozenset({"database_url", "github_token"})
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
 # Read by the commands that call a server, not by the server.
 CLIENT_VARIABLES = frozenset({"ROOKERY_SERVER", "ROOKERY_TOKEN"})
+# Read by the script that installs a worker, and by the worker it installs.
+WORKER_VARIABLES = frozenset({"ROOKERY_ACCOUNT", "ROOKERY_WORKER_HOME"})
+NOT_SETTINGS = LAUNCHER_VARIABLES | CLIENT_VARIABLES | WORKER_VARIABLES
 # Other tools' ways to ask for several processes; a primary is exactly one.
 PROCESS_COUNT_VARIABLES = ("WEB_CONCURRENCY", "UVICORN_WORKERS")
 
@@ -238,7 +241,7 @@ def _value(name: str, text: str, named: str) -> object:
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    known = {variable(name) for name in SETTINGS} | LAUNCHER_VARIABLES | CLIENT_VARIABLES
+    known = {variable(name) for name in SETTINGS} | NOT_SETTINGS
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -40,6 +40,13 @@ def test_an_unknown_variable_is_named_with_the_nearest_known_one() -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["ROOKERY_PYTHON", "ROOKERY_TOKEN", "ROOKERY_ACCOUNT", "ROOKERY_WORKER_HOME"]
+)
+def test_a_variable_of_another_command_is_no_mistake(name: str) -> None:
+    assert Settings.read({name: "x"}) == Settings()
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("port", "eighty"),

@@ -10,7 +10,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.bodies import json_answer, read_json
+from rookery.protocol.decoding import Reader
+from rookery.web.api.desk import refusals
+from rookery.web.bodies import decoded, json_answer, read_body
 from rookery.web.kit import kit_of
 from rookery.web.openapi import Operation, described
 from rookery.web.rendering import Frame
@@ -22,6 +24,9 @@ class Ticket(msgspec.Struct):
 
     name: str
     count: int = 0
+
+
+TICKET = Reader(Ticket, most_bytes=10**6)
 
 
 @runs(Domain.STREAM, "a line every tenth of a second until somebody ends it")
@@ -83,7 +88,9 @@ async def render(request: Request) -> Response:
 @described(Operation("Gives back what it was sent", {200: Ticket}, body=Ticket))
 @runs(Domain.LOOP, "decodes and encodes a small body")
 async def echo(request: Request) -> Response:
-    return json_answer(await read_json(request, Ticket, kit_of(request).house.threads))
+    body = await read_body(request.receive)
+    with refusals():
+        return json_answer(await decoded(body, TICKET.read, kit_of(request).house.threads))
 
 
 @runs(Domain.LOOP, "fails")

@@ -75,15 +75,15 @@ async def test_malformed_json_is_told_so(body: bytes) -> None:
     async with open_site(None, *slow_routes()) as site:
         answer = await site.browser.post("/api/echo", content=body)
         assert answer.status_code == 400
-        assert error_in(answer).error == "/api/echo: The body is not valid JSON."
-        assert site.log.fields("request_refused")["why"] == "MalformedJson"
+        assert error_in(answer).error.startswith("/api/echo: the body is ")
+        assert site.log.fields("request_refused")["why"] == "BadRequest"
 
 
 async def test_json_of_the_wrong_form_is_told_where() -> None:
     async with open_site(None, *slow_routes()) as site:
         answer = await site.browser.post("/api/echo", json={"name": "x", "count": "many"})
-        assert answer.status_code == 422
-        assert "$.count" in error_in(answer).error
+        assert answer.status_code == 400
+        assert error_in(answer).error.startswith("/api/echo: count: ")
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,26 @@ def _load_sql(ground: Ground) -> None:
     ground.migrations.put(migrations.load())
 
 
+def _kept(settings: Settings, ground: Ground, basis: Basis) -> Keeping:
+    """What is kept beside the fleet's rows, in the database and in folders."""
+    pool, queries = ground.pool(), ground.queries()
+    return Keeping(
+        PostgresUsers(pool, queries),
+        PostgresTokens(pool, queries),
+        PostgresPgns(pool, queries),
+        PostgresNets(pool, queries),
+        PostgresEngines(pool, queries),
+        PostgresStatistics(pool, queries),
+        PostgresTeams(pool, queries),
+        PostgresHoldings(pool, queries),
+        PostgresAudit(pool, queries),
+        games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
+        net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
+        logs=_logs(settings, ground, basis),
+        shelf=kept_shelf(settings.data, pool, queries, basis.clock),
+    )
+
+
 def _logs(settings: Settings, ground: Ground, basis: Basis) -> LogStore:
     files = FolderBlobs(settings.data / "blobs" / "logs", basis.clock)
     rows = PostgresWorkerLogs(ground.pool(), ground.queries())
@@ -209,21 +229,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
             settings,
             basis,
             store,
-            Keeping(
-                PostgresUsers(pool, queries),
-                PostgresTokens(pool, queries),
-                PostgresPgns(pool, queries),
-                PostgresNets(pool, queries),
-                PostgresEngines(pool, queries),
-                PostgresStatistics(pool, queries),
-                PostgresTeams(pool, queries),
-                PostgresHoldings(pool, queries),
-                PostgresAudit(pool, queries),
-                games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
-                net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
-                logs=_logs(settings, ground, basis),
-                shelf=kept_shelf(settings.data, pool, queries, basis.clock),
-            ),
+            _kept(settings, ground, basis),
             key=ground.seal_key(),
             is_primary=lease.is_held,
             bus=bus,

@@ -48,14 +48,6 @@ def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
     return settle(working, Moved(stopped, told), now)
 
 
-def finish_all_decided(working: WorkingSet, now: datetime) -> Changes:
-    """Stop what was found decided when the working set was filled."""
-    changes = Changes()
-    for run in [run for run in working.runs().values() if run.decided]:
-        changes += finish_decided(working, run, now)
-    return changes
-
-
 def finished_event(run: Run, now: datetime) -> Event:
     results = run.tally.results
     message = f"{results.games} games: {results.wins} won, {results.losses} lost"

@@ -35,14 +35,6 @@ class WorkerTokens(Protocol):
         ...
 
 
-class NoTokens:
-    """A place where nobody has made any."""
-
-    async def owner(self, token: str) -> str | None:
-        del token
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class Verified:
     """A user who is who they say; the seal is empty where a token was used."""

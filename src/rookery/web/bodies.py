@@ -1,16 +1,15 @@
-"""Bodies in and out of the app: read within a time limit, JSON as typed values."""
+"""Bodies in and out of the app: read within a time limit, and off the loop where they are large."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from rookery.boundary.offload import Threads
-from rookery.web.faults import BodyTooSlow, ClientLeft, InvalidBody, MalformedJson
+from rookery.web.faults import BodyTooSlow, ClientLeft
 from rookery.web.scope import body_in, has_more
 
 T = TypeVar("T")
@@ -58,19 +57,9 @@ def still_there(message: Message) -> Message:
     return message
 
 
-async def read_json(request: Request, kind: type[T], threads: Threads) -> T:
-    """The request's body; raises MalformedJson or InvalidBody, which says what is wrong where."""
-    body = await read_body(request.receive)
-    return await threads.cpu(decode, body, kind) if len(body) > LARGE else decode(body, kind)
-
-
-def decode(body: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.ValidationError as error:
-        raise InvalidBody(f"{error}.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise MalformedJson from None
+async def decoded(body: bytes, decode: Callable[[bytes], T], threads: Threads) -> T:
+    """What a body says; a large one is read in a thread."""
+    return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
 
 
 def json_answer(

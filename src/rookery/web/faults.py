@@ -29,10 +29,6 @@ class BadRequest(Fault):
     """The request can't be understood."""
 
 
-class MalformedJson(BadRequest):
-    """The body is not valid JSON."""
-
-
 class MalformedForm(BadRequest):
     """The form can't be read."""
 
@@ -83,10 +79,6 @@ class BodyTooLarge(Fault):
 
 class PathTooLong(Fault):
     """The address is too long."""
-
-
-class InvalidBody(Fault):
-    """The body does not have the expected form."""
 
 
 class TooManyRequests(Fault):
@@ -149,7 +141,6 @@ TABLE: Mapping[type[Exception], Shape] = {
     BodyTooSlow: Shape(408, "Too slow", retry=True, headers={"connection": "close"}),
     BodyTooLarge: Shape(413, "Too large"),
     PathTooLong: Shape(414, "Address too long"),
-    InvalidBody: Shape(422, "That does not fit"),
     TooManyRequests: Shape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
     HeadersTooLarge: Shape(431, "Headers too large"),
     Unavailable: Shape(503, "Not available right now", retry=True, headers={"retry-after": "5"}),
@@ -169,7 +160,6 @@ _BY_STATUS: Mapping[int, type[Fault]] = {
     404: NotFound,
     405: MethodNotAllowed,
     413: BodyTooLarge,
-    422: InvalidBody,
     503: Unavailable,
 }
 

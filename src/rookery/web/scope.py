@@ -111,10 +111,6 @@ def facts_of(scope: Scope) -> Facts:
     return cast("Facts", scope[_FACTS])
 
 
-def facts_or_none(scope: Scope) -> Facts | None:
-    return cast("Facts | None", scope.get(_FACTS))
-
-
 def set_facts(scope: Scope, facts: Facts) -> None:
     scope[_FACTS] = facts
 

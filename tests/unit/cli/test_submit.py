@@ -115,6 +115,11 @@ def test_length_and_cost_are_told_in_words() -> None:
     assert "With all 2 machines at play that could play it (8 cores): about 39.1 hours." in said
 
 
+def test_one_machine_with_one_core_is_told_as_one() -> None:
+    said = estimate(preview(v1.FleetNow(machines=1, cores=1, hours=3.0)))
+    assert "With the one machine at play that could play it (1 core): about 3.0 hours." in said
+
+
 def test_an_idle_fleet_is_told() -> None:
     said = estimate(preview(v1.FleetNow(machines=0, cores=0)))
     assert said.endswith("No machine that could play it is at play right now.")

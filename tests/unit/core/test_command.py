@@ -6,7 +6,7 @@ import pytest
 
 from rookery.core import faults, lifecycle
 from rookery.core.command import settle, submit
-from rookery.core.endings import finish_all_decided
+from rookery.core.endings import finish_decided
 from rookery.core.events import Action
 from rookery.core.kinds import Report
 from rookery.core.reception import Reception
@@ -62,11 +62,11 @@ def test_a_move_that_changes_nothing_writes_nothing() -> None:
     assert list(working.runs()) == [run.id]
 
 
-def test_runs_found_decided_at_the_start_are_finished() -> None:
+def test_a_run_with_nothing_left_to_play_is_finished() -> None:
     run = make_run(plan=make_plan(games=100))
     played = replace(run, tally=replace(run.tally, committed=100, results=pairs(even=50)))
     working = working_with(played, make_run("b"))
-    changes = finish_all_decided(working, NOW)
+    changes = finish_decided(working, played, NOW)
     assert [event.action for event in changes.events] == [Action.FINISHED_RUN]
     assert list(working.runs()) == [make_run("b").id]
 

@@ -1,31 +1,11 @@
-"""JSON bodies become typed values or named faults."""
+"""Bodies are put together from pieces, and not waited for too long."""
 
 import anyio
-import msgspec
 import pytest
 from starlette.types import Message
 
-from rookery.web.bodies import decode, read_body
-from rookery.web.faults import BodyTooSlow, InvalidBody, MalformedJson
-
-
-class Cat(msgspec.Struct):
-    name: str
-
-
-def test_a_body_becomes_a_value() -> None:
-    assert decode(b'{"name": "Tom", "unknown": 1}', Cat) == Cat("Tom")
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b'{"name": "\xff"}', b'{"x":' + b"[" * 100_000, b"\0"])
-def test_what_is_no_json_is_malformed(body: bytes) -> None:
-    with pytest.raises(MalformedJson):
-        decode(body, Cat)
-
-
-def test_json_of_another_form_is_told_what_is_wrong_where() -> None:
-    with pytest.raises(InvalidBody, match=r"Expected `str`, got `int` - at `\$\.name`\."):
-        decode(b'{"name": 1}', Cat)
+from rookery.web.bodies import read_body
+from rookery.web.faults import BodyTooSlow
 
 
 @pytest.mark.anyio

@@ -12,8 +12,7 @@ from rookery.web.faults import (
     CsrfRefused,
     DatabaseAway,
     Fault,
-    InvalidBody,
-    MalformedJson,
+    MalformedForm,
     MethodNotAllowed,
     NotFound,
     fault_in,
@@ -25,11 +24,10 @@ from rookery.web.faults import (
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (MalformedJson(), 400),
+        (MalformedForm(), 400),
         (BadHost(), 400),
         (CsrfRefused(), 403),
         (NotFound(), 404),
-        (InvalidBody("x"), 422),
         (Overloaded("hash"), 503),
         (GateFull("tasks"), 503),
         (DatabaseAway(), 503),
@@ -64,4 +62,4 @@ def test_a_framework_refusal_keeps_its_own_words() -> None:
 
 def test_an_unknown_host_is_worth_another_try_for_a_worker() -> None:
     assert shape_of(BadHost()).retry
-    assert not shape_of(MalformedJson()).retry
+    assert not shape_of(MalformedForm()).retry

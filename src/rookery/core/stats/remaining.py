@@ -13,10 +13,6 @@ TRUST_POWER = 15
 SMALLEST_LLR = 0.1
 
 
-def hours_of_one_core(games: float, *, seconds_per_game: float, threads: int) -> float:
-    return games * seconds_per_game * threads / 3600.0
-
-
 def fixed_games_left(*, games: int, num_games: int) -> float:
     return float(max(0, num_games - games))
 

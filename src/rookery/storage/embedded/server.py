@@ -96,10 +96,6 @@ class EmbeddedServer:
     def ready(self) -> bool:
         return self._ready.is_set()
 
-    @property
-    def supervisor_pid(self) -> int | None:
-        return self._process.pid if self._process else None
-
     async def wait_ready(self, seconds: float) -> None:
         """Returns when connections are accepted; raises the problem when that will not be."""
         waits = [asyncio.create_task(e.wait()) for e in (self._ready, self._failed)]

@@ -7,10 +7,9 @@ call needs none, but is then treated as nobody's: the cookie alone gives it no r
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.boundary.offload import Threads
-from rookery.web.bodies import LARGE, read_body
+from rookery.web.bodies import decoded, read_body
 from rookery.web.faults import CsrfRefused
-from rookery.web.forms import FORM_TYPE, Form, parse_form
+from rookery.web.forms import FORM_TYPE, parse_form
 from rookery.web.kit import Kit
 from rookery.web.paths import Audience
 from rookery.web.scope import (
@@ -50,7 +49,7 @@ class CsrfGuard:
         token = header(scope, HEADER)
         if header(scope, b"content-type").split(";")[0].strip().lower() == FORM_TYPE:
             body = await read_body(receive)
-            form = facts_of(scope).form = await _parsed(body, self._threads)
+            form = facts_of(scope).form = await decoded(body, parse_form, self._threads)
             token, receive = token or form.text(FIELD), _again(body, receive)
         if not session_of(scope).accepts(token) and leads_somewhere(scope):
             raise CsrfRefused
@@ -61,10 +60,6 @@ def _forget_session_without_token(scope: Scope) -> None:
     token = header(scope, HEADER)
     if not token or not session_of(scope).accepts(token):
         set_session(scope, Session.empty())
-
-
-async def _parsed(body: bytes, threads: Threads) -> Form:
-    return await threads.cpu(parse_form, body) if len(body) > LARGE else parse_form(body)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.core.stats.remaining import fixed_games_left, hours_of_one_core, sprt_games_left
+from rookery.core.stats.remaining import fixed_games_left, sprt_games_left
 from rookery.core.stats.sprt import Overshoot, Sprt, SprtState, Verdict
 
 SPEC = Sprt(0.0, 2.0, batch_size=16)
@@ -48,7 +48,3 @@ def test_past_its_corrected_bound_a_test_needs_nothing() -> None:
 def test_fixed_games_count_down() -> None:
     assert fixed_games_left(games=400, num_games=1000) == 600
     assert fixed_games_left(games=1200, num_games=1000) == 0
-
-
-def test_hours_are_of_one_core() -> None:
-    assert hours_of_one_core(60.0, seconds_per_game=30.0, threads=8) == pytest.approx(4.0)

@@ -12,7 +12,7 @@ from rookery.service.engines import UnknownEngine
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1.callers import bearer_of, viewer_of
-from rookery.web.bodies import LARGE, json_answer, read_body
+from rookery.web.bodies import decoded, json_answer, read_body
 from rookery.web.openapi import Operation, described
 
 BY_NAME = {"name": v1.Name}
@@ -56,9 +56,7 @@ class EngineEndpoints:
         desk, actor = self._desk, await self._actor(request)
         body = await read_body(request.receive)
         with refusals():
-            large = len(body) > LARGE
-            read = ENGINE_RECORD.read
-            record = await desk.threads.cpu(read, body) if large else read(body)
+            record = await decoded(body, ENGINE_RECORD.read, desk.threads)
             if record.name != _name(request):
                 raise BadField(field="name", text="expected the name that the address has")
             new = await desk.engines.put(record, actor)

@@ -7,7 +7,7 @@ from typing import IO, TypeVar
 from starlette.types import Receive
 
 from rookery.boundary.offload import Threads
-from rookery.web.bodies import LARGE, next_message, still_there
+from rookery.web.bodies import LARGE, decoded, next_message, still_there
 from rookery.web.faults import BodyTooLarge
 from rookery.web.scope import body_in, has_more
 
@@ -32,7 +32,7 @@ async def taken_in(
         return await _spooled(body, receive, decode, threads, most)
     if len(body) > most:
         raise BodyTooLarge
-    return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
+    return await decoded(body, decode, threads)
 
 
 async def _spooled(

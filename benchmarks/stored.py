@@ -1,0 +1,24 @@
+"""A fleet's store on an embedded server of its own, for benchmarks."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from rookery.storage import migrations
+from rookery.storage.embedded.server import open_server
+from rookery.storage.fleet.store import FleetStore
+from rookery.storage.lease import Lease
+from rookery.storage.pool import open_pool
+from rookery.storage.queries import Queries
+
+
+@asynccontextmanager
+async def stored(data: Path, queries: Queries) -> AsyncIterator[tuple[Lease, FleetStore]]:
+    async with open_server(data) as server:
+        await migrations.migrate(server.target, queries, migrations.load())
+        async with open_pool(server.target, instance="benchmark") as pool:
+            lease = Lease(pool, queries, instance="benchmark", address="")
+            await lease.take(force=True)
+            store = FleetStore(pool, queries, lease)
+            yield lease, store
+            await store.close()
