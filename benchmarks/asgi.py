@@ -207,7 +207,7 @@ def measure(running: list[Server], rounds: int, run: Run) -> dict[str, object]:
     return table.summary()
 
 
-def wrk(path: str, seconds: float, connections: int = 64, script: Path | None = None) -> Run:
+def wrk(path: str, seconds: int, connections: int = 64, script: Path | None = None) -> Run:
     """Requests per second as wrk counts them."""
 
     def run(server: Server) -> tuple[float, int]:
@@ -332,7 +332,7 @@ def main() -> None:
     """Run the scenarios that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--idle", type=int, default=10_000)
     parser.add_argument("--only", default="hello,echo,many,fastapi,websocket,download,upload,idle")
     given = parser.parse_args()

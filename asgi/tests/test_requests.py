@@ -13,6 +13,7 @@ from tests.machine import (
     Hooks,
     Machine,
     answer,
+    body_of,
     echo,
     hello,
     play,
@@ -171,5 +172,29 @@ def test_the_first_step_of_a_request_knows_its_task() -> None:
         await Machine(app).feed(GET)
         assert tasks[0] is not None
         assert tasks[0] is tasks[1]
+
+    play(story)
+
+
+def test_the_task_of_a_request_is_named_for_it() -> None:
+    async def name_of_task(scope: Scope, receive: Receive, send: Send) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        await answer(send, task.get_name().encode())
+
+    async def story() -> None:
+        assert body_of(await Machine(name_of_task).ask(GET)) == b"request"
+
+    play(story)
+
+
+def test_a_cancelled_application_is_answered_for_and_not_reported() -> None:
+    async def given_up(scope: Scope, receive: Receive, send: Send) -> None:
+        raise asyncio.CancelledError
+
+    async def story() -> None:
+        machine = Machine(given_up)
+        assert status_of(await machine.ask(GET)) == 500
+        assert machine.hooks.failures == []
 
     play(story)

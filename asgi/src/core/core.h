@@ -192,6 +192,7 @@ PyObject *await_send(Request *r);
 bool tasks_setup(PyObject *module);
 bool tasks_choose(Core *core);
 PyObject *task_start(Core *core, PyObject *coroutine);
+bool tasks_was_cancelled(void); /* whether that is what the present error says */
 PyObject *tasks_adopt_loop(PyObject *module, PyObject *loop_type);
 
 /* net.c */
@@ -218,10 +219,9 @@ void core_trouble(Core *core); /* keeps the present error for the end of the rou
 #define STRINGS(X)                                                                               \
   X(type) X(asgi) X(http_version) X(method) X(path) X(raw_path) X(query_string) X(root_path)     \
   X(scheme) X(server) X(client) X(headers) X(status) X(body) X(more_body) X(state)               \
-  X(extensions) X(subprotocols) X(http) X(https) X(ws) X(wss) X(websocket) X(done) X(result)     \
-  X(exception) X(cancelled) X(set_result) X(add_done_callback) X(call_soon) X(context)           \
-  X(loop) X(eager_start) X(create_future) X(data) X(lost) X(drained) X(received) X(seal)         \
-  X(farewell) X(version) X(spec_version) X(throw)
+  X(extensions) X(subprotocols) X(http) X(https) X(ws) X(wss) X(websocket) X(done) X(exception)  \
+  X(set_result) X(add_done_callback) X(call_soon) X(loop) X(name) X(eager_start)                 \
+  X(create_future) X(data) X(lost) X(drained) X(received) X(seal) X(farewell)
 #define DECLARE_STRING(name) extern PyObject *str_##name;
 STRINGS(DECLARE_STRING)
 extern PyObject *str_http_request, *str_http_disconnect, *str_response_start, *str_response_body;

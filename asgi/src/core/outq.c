@@ -11,11 +11,27 @@ struct Segment {
   unsigned char own[];
 };
 
-/* Small enough for the allocator's fastest bins, large enough for most responses. */
-enum { OWN_LEAST = 976 };
+/* Large enough for the head and the body of most responses, so that they go out in one piece. */
+enum { OWN_LEAST = 4096 - sizeof(Segment) };
+
+/* Most responses are written at once, so one segment serves nearly all of them in turn. */
+static Segment *spare;
+
+static Segment *take_segment(size_t capacity) {
+  Segment *segment = spare;
+  if (segment == NULL || capacity != OWN_LEAST) return malloc(sizeof(Segment) + capacity);
+  spare = NULL;
+  return segment;
+}
+
+static void give_segment(Segment *segment) {
+  Py_XDECREF(segment->owner);
+  if (spare == NULL && segment->capacity == OWN_LEAST) spare = segment;
+  else free(segment);
+}
 
 static Segment *append_segment(Outq *queue, size_t capacity) {
-  Segment *segment = malloc(sizeof(Segment) + capacity);
+  Segment *segment = take_segment(capacity);
   if (segment == NULL) {
     PyErr_NoMemory();
     return NULL;
@@ -73,8 +89,7 @@ static void drop_first(Outq *queue) {
   Segment *gone = queue->first;
   queue->first = gone->next;
   if (queue->first == NULL) queue->last = NULL;
-  Py_XDECREF(gone->owner);
-  free(gone);
+  give_segment(gone);
 }
 
 void outq_drop(Outq *queue, size_t written) {

@@ -200,17 +200,16 @@ static void conclude(Request *r, PyObject *error) {
 
 /* Reads the outcome so that asyncio does not complain about one nobody looked at. */
 static void conclude_task(Request *r, PyObject *task) {
-  PyObject *cancelled = PyObject_CallMethodNoArgs(task, str_cancelled);
-  if (cancelled == Py_True) {
-    cut_short(r);
-    leave_live(r);
-  } else {
-    PyObject *error = PyObject_CallMethodNoArgs(task, str_exception);
-    if (error == NULL) core_trouble(r->core);
+  PyObject *error = PyObject_CallMethodNoArgs(task, str_exception);
+  if (error != NULL) {
     conclude(r, error);
-    Py_XDECREF(error);
+    Py_DECREF(error);
+    return;
   }
-  Py_XDECREF(cancelled);
+  if (tasks_was_cancelled()) PyErr_Clear();
+  else core_trouble(r->core);
+  cut_short(r);
+  leave_live(r);
 }
 
 static PyObject *request_finished(Request *r, PyObject *task) {

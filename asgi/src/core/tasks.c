@@ -8,7 +8,7 @@
 enum { TASK_QUEUED, TASK_CAPTURED, TASK_EAGER };
 enum { LOOPS_MOST = 4 };
 
-static PyObject *task_type, *keyword_loop, *keyword_eager, *no_arguments;
+static PyObject *task_type, *cancelled_error, *task_name, *keywords, *keywords_eager;
 
 typedef struct {
   PyTypeObject *type;
@@ -100,18 +100,24 @@ bool tasks_setup(PyObject *module) {
   if (task_type != NULL) return true;
   PyObject *asyncio = PyImport_ImportModule("asyncio");
   task_type = asyncio ? PyObject_GetAttrString(asyncio, "Task") : NULL;
+  cancelled_error = asyncio ? PyObject_GetAttrString(asyncio, "CancelledError") : NULL;
   Py_XDECREF(asyncio);
-  keyword_loop = Py_BuildValue("(O)", str_loop);
-  keyword_eager = Py_BuildValue("(OO)", str_loop, str_eager_start);
-  no_arguments = PyTuple_New(0);
-  return task_type && keyword_loop && keyword_eager && no_arguments;
+  task_name = PyUnicode_InternFromString("request");
+  keywords = Py_BuildValue("(OO)", str_loop, str_name);
+  keywords_eager = Py_BuildValue("(OOO)", str_loop, str_name, str_eager_start);
+  return task_type && cancelled_error && task_name && keywords && keywords_eager;
 }
 
+bool tasks_was_cancelled(void) {
+  return PyErr_ExceptionMatches(cancelled_error);
+}
+
+/* All have one name: making up a number for each costs as much as parsing its head. */
 static PyObject *make_task(Core *core, PyObject *coroutine, bool at_once) {
-  PyObject *arguments[] = {coroutine, core->loop, Py_True};
+  PyObject *arguments[] = {coroutine, core->loop, task_name, Py_True};
   bool eager = at_once && core->task_mode == TASK_EAGER;
   capturing = at_once && core->task_mode == TASK_CAPTURED;
-  PyObject *task = PyObject_Vectorcall(task_type, arguments, 1, eager ? keyword_eager : keyword_loop);
+  PyObject *task = PyObject_Vectorcall(task_type, arguments, 1, eager ? keywords_eager : keywords);
   capturing = false;
   return task;
 }
