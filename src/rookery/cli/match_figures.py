@@ -91,6 +91,9 @@ def latency_data(latency: Latency) -> Data:
         "lag_ms": _quantiles(latency.lag),
         "cpu_us_per_ply": 1e6 * latency.cpu_seconds / max(1, latency.plies),
         "plies": latency.plies,
+        "late_answers": latency.late_answers,
+        "late_ms": 1e3 * latency.late_seconds,
+        "flags_spared": latency.flags_spared,
     }
 
 
@@ -181,7 +184,16 @@ def _latency(latency: Latency) -> str:
     return (
         f"turnaround p50 {1e3 * turnaround.quantile(0.5):.2f} ms, p99"
         f" {1e3 * turnaround.quantile(0.99):.2f} ms; lag p50 {1e3 * lag.quantile(0.5):.2f} ms, p99"
-        f" {1e3 * lag.quantile(0.99):.2f} ms"
+        f" {1e3 * lag.quantile(0.99):.2f} ms{_lateness(latency)}"
+    )
+
+
+def _lateness(latency: Latency) -> str:
+    if not latency.late_answers:
+        return ""
+    return (
+        f"; {latency.late_answers} answers read {latency.late_seconds:.2f} s late in all and not"
+        f" charged, {latency.flags_spared} of them after the flag"
     )
 
 

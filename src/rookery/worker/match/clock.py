@@ -40,14 +40,16 @@ class SideClock:
         expected = self.tc.nodes / SLOWEST_NPS if isinstance(self.tc, Nodes) else 0.0
         return STALL_FACTOR * expected + STALL_SECONDS
 
-    def spend(self, seconds: float) -> bool:
-        """Take a move's time off; whether it came before the flag fell."""
-        spent = int(seconds * 1000)
-        in_time = self.allowed_ms is None or spent <= self.allowed_ms
+    def overrun_ms(self, seconds: float) -> int:
+        """How long after the flag fell a move of so many seconds comes; 0 is in time."""
+        return 0 if self.allowed_ms is None else max(0, int(seconds * 1000) - self.allowed_ms)
+
+    def spend(self, seconds: float) -> None:
+        """Take a move's time off; what was borrowed from the margin is not owed."""
         if isinstance(self.tc, Clock):
-            self.remaining_ms = max(0, self.remaining_ms - spent) + round(1000 * self.tc.increment)
+            left = max(0, self.remaining_ms - int(seconds * 1000))
+            self.remaining_ms = left + round(1000 * self.tc.increment)
             self._count_move(self.tc)
-        return in_time
 
     def _count_move(self, tc: Clock) -> None:
         if tc.moves is None or self._moves_left is None:

@@ -67,17 +67,17 @@ class Game:
             answer = await self._ask(engine, clock)
         except EngineFault as fault:
             if clock.allowed_ms is not None and isinstance(fault, EngineSilent):
-                return await self._lost_on_time(white=white)
+                return await self._lost_on_time("without an answer", white=white)
             return await self._lost_by_fault(fault, white=white)
         self._read_at = answer.read_at
-        in_time = clock.spend(answer.seconds)
+        overrun = self._charge(clock, answer)
         try:
             self._position.play(answer.move)
         except IllegalMove:
             return await self._lost_by_move(answer.move, "move", white=white)
         self._note(answer)
-        if not in_time:
-            return await self._lost_on_time(white=white)
+        if overrun:
+            return await self._lost_on_time(f"by {overrun} ms", white=white)
         if self._table.setup.strict_pvs and self._counts_bad_pv(answer.info.pv):
             return await self._lost_by_move(" ".join(answer.info.pv), "variation", white=white)
         return self._referee.after_move(self._position, answer.info.score)
@@ -92,6 +92,15 @@ class Game:
             self._counts_bad_pv(self._pv)
         return await engine.answer(clock.patience_seconds)
 
+    def _charge(self, clock: SideClock, answer: Answer) -> int:
+        """Take the move's time off its clock; how many milliseconds after the flag it came."""
+        time = answer.spent
+        overrun = clock.overrun_ms(time.least)
+        spared = not overrun and clock.overrun_ms(time.read) > 0
+        self._table.latency.read(time.late, spared=spared)
+        clock.spend(time.charged)
+        return overrun
+
     def _counts_bad_pv(self, pv: tuple[str, ...]) -> bool:
         bad = bool(pv) and not self._position.is_legal_before(pv[:LONGEST_PV])
         self._bad_pvs += bad
@@ -101,14 +110,16 @@ class Game:
         info = answer.info
         self._pv = info.pv
         score = "" if info.score is None else str(info.score)
-        self._played.append(Played(answer.move, score, info.depth, info.nodes, answer.seconds))
+        self._played.append(
+            Played(answer.move, score, info.depth, info.nodes, answer.spent.charged)
+        )
 
     async def _lost_by_fault(self, fault: EngineFault, *, white: bool) -> Verdict:
         termination = Termination.CRASH if isinstance(fault, EngineGone) else Termination.STALL
         return await self._lost(termination, f"loses: {type(fault).__doc__}", white=white)
 
-    async def _lost_on_time(self, *, white: bool) -> Verdict:
-        return await self._lost(Termination.TIME, "loses on time", white=white)
+    async def _lost_on_time(self, how: str, *, white: bool) -> Verdict:
+        return await self._lost(Termination.TIME, f"loses on time, {how}", white=white)
 
     async def _lost_by_move(self, text: str, what: str, *, white: bool) -> Verdict:
         shown = text[:100] or "(none)"

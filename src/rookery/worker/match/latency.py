@@ -1,7 +1,8 @@
-"""How late the runner itself is, because its lateness is taken off the engines' clocks.
+"""How late the runner itself is, because engines are not to pay for it.
 
 Turnaround is the time from reading a move to handing the turn over. Lag is how much later than due
-the loop wakes up, which is how long a move may lie in its pipe before the time is taken.
+the loop wakes up, which is how long a move may lie in its pipe before it is read. Where the pipe
+itself told that a move was read late, the lateness was not charged and is counted.
 """
 
 import asyncio
@@ -34,6 +35,10 @@ class Latency:
     lag: Histogram
     cpu_seconds: float = 0.0
     plies: int = 0
+    late_answers: int = 0
+    late_seconds: float = 0.0
+    flags_spared: int = 0
+    """Moves that came in time and were read when the flag had fallen."""
 
     @classmethod
     def fresh(cls) -> "Latency":
@@ -45,12 +50,21 @@ class Latency:
     def woke_late(self, seconds: float) -> None:
         self.lag = self.lag.with_one(max(0.0, seconds))
 
+    def read(self, late_seconds: float, *, spared: bool) -> None:
+        """Count an answer that was surely read late."""
+        self.late_answers += late_seconds > 0
+        self.late_seconds += late_seconds
+        self.flags_spared += spared
+
     def __add__(self, other: "Latency") -> "Latency":
         return Latency(
             merged(self.turnaround, other.turnaround),
             merged(self.lag, other.lag),
             self.cpu_seconds + other.cpu_seconds,
             self.plies + other.plies,
+            self.late_answers + other.late_answers,
+            self.late_seconds + other.late_seconds,
+            self.flags_spared + other.flags_spared,
         )
 
 

@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import CLOCK_REALTIME, clock_gettime, perf_counter
 
 from rookery.boundary.offload import Threads
 from rookery.worker.match.faults import EngineFault, EngineFloods, EngineGone, EngineSilent
+from rookery.worker.match.launch import launch
 from rookery.worker.match.lines import LastScore, Lines
 
 CHUNK_BYTES = 65_536
@@ -32,10 +33,16 @@ DEATH_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An answer, and when its bytes were read."""
+    """An answer, when its bytes were read, and when its pipe says they were written."""
 
     text: bytes
     read_at: float
+    written_at: float
+
+
+def wall_offset() -> float:
+    """From the clock that moves are timed by to that of file stamps, which people may set."""
+    return clock_gettime(CLOCK_REALTIME) - perf_counter()
 
 
 class EngineProcess:
@@ -176,9 +183,15 @@ class EngineProcess:
     def _take(self, line: bytes, now: float) -> None:
         if self._answer and line.startswith(self._wanted):
             if not self._answer.done():
-                self._answer.set_result(Line(line.rstrip(), now))
+                self._answer.set_result(Line(line.rstrip(), now, self._written_at()))
         elif self._listening:
             self._listening(line)
+
+    def _written_at(self) -> float:
+        """The last writing of all, so that a later one can only make the runner look less late."""
+        assert self._process.stdout is not None
+        stamp = os.fstat(self._process.stdout.fileno()).st_mtime_ns
+        return stamp / 1e9 - wall_offset()
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
@@ -234,29 +247,10 @@ async def start_process(
 
     Starting waits for the new program to load, which takes a thread and not the loop.
     """
-    starting = asyncio.ensure_future(threads.io(_start, tuple(command), folder, environment))
+    starting = asyncio.ensure_future(threads.io(launch, tuple(command), folder, environment))
     try:
         return EngineProcess(await asyncio.shield(starting))
     except asyncio.CancelledError:
         # The thread can't be stopped; what it starts must not outlive the wish for it.
         await EngineProcess(await starting).kill()
         raise
-
-
-def _start(
-    command: tuple[str, ...], folder: Path | None, environment: Mapping[str, str] | None
-) -> "subprocess.Popen[bytes]":
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=None if environment is None else dict(environment),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-    )
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        assert pipe is not None
-        os.set_blocking(pipe.fileno(), False)
-    return process

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from rookery.boundary.offload import Threads
+from rookery.worker.match.arrival import SLACK_SECONDS, Spent, spent
 from rookery.worker.match.faults import EngineFault, EngineUnusable
 from rookery.worker.match.info import NOTHING_SAID, Info, read_info
 from rookery.worker.match.lines import LastScore
-from rookery.worker.match.process import EngineProcess, start_process
+from rookery.worker.match.process import EngineProcess, Line, start_process, wall_offset
 from rookery.worker.match.spec import EngineSpec, Patience
 
 STARTS = 3
@@ -21,7 +22,7 @@ class Answer:
     """A move, how long it took, and what the engine thought of it."""
 
     move: str
-    seconds: float
+    spent: Spent
     read_at: float
     info: Info
 
@@ -37,6 +38,7 @@ class UciEngine:
         self._offered: dict[str, str] = {}
         self._set: dict[str, str] = {}
         self._asked_at = 0.0
+        self._offset = 0.0
 
     @property
     def tail(self) -> tuple[str, ...]:
@@ -71,6 +73,7 @@ class UciEngine:
         process.write(position, go)
         # After the writing: what delays this process is not to be the engine's loss.
         self._asked_at = perf_counter()
+        self._offset = wall_offset()
 
     async def answer(self, seconds: float) -> Answer:
         """The move it comes to; raises EngineFault."""
@@ -80,7 +83,12 @@ class UciEngine:
         move = words[1].decode("ascii", "replace") if len(words) > 1 else ""
         said = process.score.line
         info = read_info(said) if said else NOTHING_SAID
-        return Answer(move, line.read_at - self._asked_at, line.read_at, info)
+        return Answer(move, self._spent(line), line.read_at, info)
+
+    def _spent(self, line: Line) -> Spent:
+        """Stamps are by the wall clock; one that was set meanwhile is not believed."""
+        was_set = abs(wall_offset() - self._offset) > SLACK_SECONDS
+        return spent(self._asked_at, line.read_at, None if was_set else line.written_at)
 
     async def kill(self) -> None:
         """End the process at once."""

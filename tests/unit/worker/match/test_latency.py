@@ -27,3 +27,13 @@ def test_processes_add_up() -> None:
 
 def test_waking_early_is_not_negative() -> None:
     assert measured(-0.001).lag.total_seconds == 0.0
+
+
+def test_late_answers_are_counted_and_add_up() -> None:
+    one, other = Latency.fresh(), Latency.fresh()
+    one.read(0.0, spared=False)
+    one.read(0.02, spared=True)
+    other.read(0.03, spared=False)
+    both = one + other
+    assert (both.late_answers, both.flags_spared) == (2, 1)
+    assert both.late_seconds == pytest.approx(0.05)
