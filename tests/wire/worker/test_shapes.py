@@ -26,7 +26,19 @@ SPRT_ARGS = {
     "sprt": {
         "alpha": float, "beta": float, "elo0": float, "elo1": float, "elo_model": str,
         "state": str, "llr": float, "batch_size": int, "lower_bound": float, "upper_bound": float,
+        "overshoot": {
+            "last_update": int, "skipped_updates": int, "ref0": float, "m0": float, "sq0": float,
+            "ref1": float, "m1": float, "sq1": float,
+        },
     },
+}  # fmt: skip
+TUNE = {
+    "algorithm": str, "A": int, "alpha": float, "gamma": float, "raw_params": str, "iter": int,
+    "num_iter": int,
+    "params": [{
+        "name": str, "start": float, "min": float, "max": float, "c_end": float, "r_end": float,
+        "c": float, "a_end": float, "a": float, "theta": float,
+    }],
 }  # fmt: skip
 GRANT = {
     "run": {
@@ -79,7 +91,9 @@ async def test_the_life_of_a_tune(office: Office) -> None:
     await office.submit(kind=spsa())
     worker = office.worker()
     args = shape(await worker.request_task())["run"]["args"]
-    assert args == {name: kind for name, kind in SPRT_ARGS.items() if name != "sprt"} | {"spsa": {}}
+    assert args == {name: kind for name, kind in SPRT_ARGS.items() if name != "sprt"} | {
+        "spsa": TUNE
+    }
     first = await worker.call("request_spsa", stats=stats(pairs()))
     assert shape(first) == VALUES
     batch = {"num_games": 4, "wins": 1, "losses": 1, "draws": 2, "sig": first["sig"]}

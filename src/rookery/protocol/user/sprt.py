@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from rookery.protocol.run_args import SprtTask
+
 State = Literal["", "accepted", "rejected"]
 
 
@@ -20,8 +22,8 @@ class OvershootDocument(Struct, frozen=True, gc=False, kw_only=True):
     sq1: float
 
 
-class SprtDocument(Struct, frozen=True, gc=False, kw_only=True):
-    """`args.sprt`; exactly one of `overshoot` and `lost_samples` is there."""
+class SprtDocument(SprtTask, frozen=True, gc=False, kw_only=True):
+    """`args.sprt` in full; exactly one of `overshoot` and `lost_samples` is there."""
 
     alpha: float
     beta: float

@@ -3,6 +3,7 @@
 from msgspec import UNSET, Struct, UnsetType, field
 
 from rookery.core.spsa import Kind, Parameter, Sample, Tune
+from rookery.protocol.run_args import SpsaMark
 
 
 class ParameterDocument(Struct, frozen=True, gc=False, kw_only=True):
@@ -32,8 +33,8 @@ class SampleDocument(Struct, frozen=True, gc=False):
 History = tuple[tuple[SampleDocument, ...], ...]
 
 
-class SpsaDocument(Struct, frozen=True, gc=False, kw_only=True):
-    """`args.spsa`; the history is empty in one run's document and absent in lists."""
+class SpsaDocument(SpsaMark, frozen=True, gc=False, kw_only=True):
+    """`args.spsa` in full; the history is empty in one run's document and absent in lists."""
 
     algorithm: str = "classic"
     stability: int = field(name="A")

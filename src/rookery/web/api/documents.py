@@ -6,10 +6,9 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from rookery.core.kinds import SprtTest, SpsaTuning
 from rookery.core.purge import BadTask
 from rookery.core.run import Run
-from rookery.core.spsa import Issued, Tune, as_lines
+from rookery.core.spsa import Issued
 from rookery.core.stats.flags import Flag
 from rookery.core.task import Task
 from rookery.core.timecontrol import base_seconds
@@ -19,8 +18,6 @@ from rookery.protocol.encoding import finite
 from rookery.protocol.faults import WireFault
 from rookery.protocol.stats import stats_of
 from rookery.protocol.user.runs import ArgsDocument, RunDocument
-from rookery.protocol.user.sprt import OvershootDocument, SprtDocument
-from rookery.protocol.user.spsa import SpsaDocument, spsa_document
 from rookery.protocol.user.tasks import (
     IssuedDocument,
     TaskDocument,
@@ -31,6 +28,7 @@ from rookery.protocol.user.tasks import (
 )
 from rookery.protocol.worker.machine import WorkerInfo
 from rookery.service.fleet.views import STILL, Pulse
+from rookery.web.api.kind_documents import sprt_of, spsa_of
 from rookery.web.api.worker.outgoing import args_of
 
 _INFO = Reader(WorkerInfo)
@@ -79,64 +77,14 @@ def _for_people(run: Run) -> Mapping[str, Any]:
         "arch_filter": plan.wishes.arch_filter or UNSET,
         "compiler": plan.wishes.compiler or UNSET,
         "master_repo": plan.master_repo or UNSET,
-        "sprt": _sprt(run),
-        "spsa": _spsa(run),
+        "sprt": sprt_of(run),
+        "spsa": spsa_of(run),
     }
 
 
 _SHARED = frozenset(ArgsDocument.__struct_fields__) - {
     "auto_purge", "throughput", "itp", "priority", "sprt", "spsa",
 }  # fmt: skip
-
-
-def _sprt(run: Run) -> SprtDocument | UnsetType:
-    kind = run.kind
-    if not isinstance(kind, SprtTest):
-        return UNSET
-    spec, state = kind.spec, kind.state
-    return SprtDocument(
-        alpha=spec.alpha,
-        beta=spec.beta,
-        elo0=spec.elo0,
-        elo1=spec.elo1,
-        elo_model=spec.model.value,
-        state=state.verdict.value,
-        llr=finite(state.llr),
-        batch_size=spec.batch_size,
-        lower_bound=spec.lower,
-        upper_bound=spec.upper,
-        overshoot=_overshoot(kind),
-        lost_samples=state.lost_samples if state.overshoot is None else UNSET,
-        illegal_update=UNSET if state.illegal_update is None else state.illegal_update,
-    )
-
-
-def _overshoot(kind: SprtTest) -> OvershootDocument | UnsetType:
-    found = kind.state.overshoot
-    if found is None:
-        return UNSET
-    return OvershootDocument(
-        last_update=found.last_update,
-        skipped_updates=found.skipped_updates,
-        ref0=found.ref0,
-        m0=found.m0,
-        sq0=found.sq0,
-        ref1=found.ref1,
-        m1=found.m1,
-        sq1=found.sq1,
-    )
-
-
-def _spsa(run: Run) -> SpsaDocument | UnsetType:
-    if not isinstance(run.kind, SpsaTuning):
-        return UNSET
-    tune = run.kind.tune
-    return spsa_document(tune, raw_parameters(tune))
-
-
-def raw_parameters(tune: Tune) -> str:
-    """The lines that the tune was made from, in one form."""
-    return "\n".join(as_lines(tune, [parameter.line.start for parameter in tune.parameters]))
 
 
 def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:

@@ -12,7 +12,6 @@ from msgspec.structs import asdict, replace
 
 from rookery.core.answers import Alive, Grant, Refusal, Waiting
 from rookery.core.engine import STOCKFISH
-from rookery.core.kinds import SprtTest, SpsaTuning
 from rookery.core.plan import Draw, Plan, Resign
 from rookery.core.run import STOCKFISH_NPS, Run
 from rookery.core.scheduling.eligibility import Filter
@@ -23,7 +22,6 @@ from rookery.protocol.run_args import (
     HouseArgs,
     PgnDetail,
     ResignRule,
-    SprtTask,
     SpsaMark,
     TaskArgs,
     Variant,
@@ -44,6 +42,7 @@ from rookery.protocol.worker.answers import (
 )
 from rookery.service.fleet.workers import Drawn
 from rookery.service.sources.archives import PREFIX, mirror_name
+from rookery.web.api.kind_documents import sprt_of, spsa_of
 
 V = TypeVar("V")
 
@@ -69,14 +68,16 @@ class Payloads:
         self._known: dict[tuple[str, bool, str], tuple[Plan, Told, Raw]] = {}
 
     def args(self, run: Run, *, ours: bool, mirror: str = "") -> TaskArgs:
-        """Encoded already; how a sequential test stands, no worker looks at. `mirror` is the
-        address of this server, where sources are to come from it."""
+        """Encoded already, with a test or tune as it stood then: no worker looks at that, and
+        official ones are told it because fishtest tells them. `mirror` is the address of this
+        server, where sources are to come from it."""
         key = run.id, ours, mirror
         told = self._told(run.plan) if ours else NOTHING_TOLD
         known = self._known.get(key)
         if known is None or known[0] is not run.plan or not _same(known[1], told):
             self._known.pop(key, None)
             args = _mirrored(_with_records(run, told), mirror)
+            args = _lean(args) if ours else args
             known = self._known[key] = (run.plan, told, Raw(encode(args)))
             if len(self._known) > self._most:
                 del self._known[next(iter(self._known))]
@@ -100,6 +101,11 @@ def _with_records(run: Run, told: Told) -> TaskArgs:
     if told == NOTHING_TOLD:
         return args
     return replace(args, new_record=told[0] or UNSET, base_record=told[1] or UNSET)
+
+
+def _lean(args: TaskArgs) -> TaskArgs:
+    """Without the hundreds of parameters that a tune may have: values come with request_spsa."""
+    return args if args.spsa is UNSET else replace(args, spsa=SpsaMark())
 
 
 def _mirrored(args: TaskArgs, mirror: str) -> TaskArgs:
@@ -179,8 +185,8 @@ def _official(run: Run) -> TaskArgs:
         book_depth=str(plan.book.depth),
         book_sri=plan.book.sri or UNSET,
         adjudication=plan.rules.adjudicated,
-        sprt=_sprt(run),
-        spsa=SpsaMark() if isinstance(run.kind, SpsaTuning) else UNSET,
+        sprt=sprt_of(run),
+        spsa=spsa_of(run),
         username=plan.owner,
         info=plan.info,
         auto_purge=plan.auto_purge,
@@ -215,25 +221,6 @@ def _ours(run: Run) -> HouseArgs:
         time_margin_ms=UNSET if rules.time_margin_ms is None else rules.time_margin_ms,
         variant=_if(bool(rules.variant), cast("Variant", rules.variant)),
         strict_pv=rules.strict_pvs or UNSET,
-    )
-
-
-def _sprt(run: Run) -> SprtTask | UnsetType:
-    kind = run.kind
-    if not isinstance(kind, SprtTest):
-        return UNSET
-    spec = kind.spec
-    return SprtTask(
-        batch_size=spec.batch_size,
-        elo0=spec.elo0,
-        elo1=spec.elo1,
-        alpha=spec.alpha,
-        beta=spec.beta,
-        elo_model=spec.model.value,
-        state=kind.state.verdict.value,
-        llr=finite(kind.state.llr),
-        lower_bound=spec.lower,
-        upper_bound=spec.upper,
     )
 
 
