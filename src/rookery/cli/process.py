@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from rookery import bootstrap
 from rookery.boundary import detect
 from rookery.boundary.detect import Violation
+from rookery.boundary.offload import Threads
 from rookery.core.complaint import Complaint
 from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
@@ -37,30 +39,23 @@ def run_site(
     log = logger()
     basis = bootstrap.basis(settings, log)
     carrier = choose(settings.http, log)
-    told: list[asyncio.Future[object]] = []
+    starter = _Starter(basis.threads, ready, leave)
 
     def say(address: str) -> None:
         collect_rarely()
         log.info("ready", address=address, http=carrier.name)
-        # A terminal or pipe that nobody reads may hold the printer up.
-        told.append(asyncio.ensure_future(basis.threads.io(ready, address)))
-
-    async def see_off() -> None:
-        await asyncio.gather(*told, return_exceptions=True)
-        await basis.threads.io(leave)
+        starter.say(address)
 
     async def serving() -> int:
-        site = bootstrap.site(settings, basis, prepare)
-        place = Place(settings.host, settings.port)
         return await serve(
-            site,
+            bootstrap.site(settings, basis, prepare),
             basis,
-            place,
+            Place(settings.host, settings.port),
             carrier,
             say=say,
             farewell=writer.stop,
             patience=patience,
-            see_off=see_off,
+            see_off=starter.see_off,
         )
 
     # Only Python's own loop can be watched closely.
@@ -70,6 +65,24 @@ def run_site(
             return runner.run(serving())
     finally:
         writer.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Starter:
+    """Whoever started the process, told in threads: a terminal or pipe that nobody reads may hold
+    the printer up."""
+
+    threads: Threads
+    ready: Callable[[str], object]
+    leave: Callable[[], object]
+    told: list[asyncio.Future[object]] = field(default_factory=list)
+
+    def say(self, address: str) -> None:
+        self.told.append(asyncio.ensure_future(self.threads.io(self.ready, address)))
+
+    async def see_off(self) -> None:
+        await asyncio.gather(*self.told, return_exceptions=True)
+        await self.threads.io(self.leave)
 
 
 def collect_rarely() -> None:

@@ -1,9 +1,7 @@
 """One HTTP call: a method, a path and bytes in, bytes out, or a problem that names the server."""
 
 import http.client
-import socket
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ import msgspec
 
 from rookery import __version__
 from rookery.client.problems import ApiRefused, ApiUnreachable, UploadCutOff
+from rookery.over_http import NoRedirects, cause_of, is_web_address, reason_of
 
 SECONDS = 30.0
 LARGEST_ANSWER = 64 * 2**20
@@ -40,13 +39,6 @@ class ErrorAnswer(msgspec.Struct):
     error: str
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A token goes to the server it was meant for, and nowhere else."""
-
-    def redirect_request(self, *_: object, **__: object) -> None:
-        return None
-
-
 class HttpTransport:
     """Over HTTP or HTTPS, with the token of whoever calls."""
 
@@ -54,7 +46,7 @@ class HttpTransport:
         self.server = server.rstrip("/")
         self._token = token
         self._seconds = seconds
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = urllib.request.build_opener(NoRedirects)
 
     def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
         kind = "" if body is None else "application/json"
@@ -106,12 +98,12 @@ class HttpTransport:
             with refused:
                 raise ApiRefused(refused.code, _text(refused)) from None
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise ApiUnreachable(self.server, _reason(error)) from _cause(error)
+            raise ApiUnreachable(self.server, reason_of(error)) from cause_of(error)
 
     def _request(
         self, method: str, path: str, body: bytes | IO[bytes] | None, kind: str
     ) -> urllib.request.Request:
-        if urllib.parse.urlsplit(self.server).scheme not in ("http", "https"):
+        if not is_web_address(self.server):
             raise ValueError("its address does not begin with http:// or https://")
         headers = {"User-Agent": f"rookery/{__version__}", "Accept": "*/*"}
         if kind:
@@ -131,17 +123,3 @@ def _text(refused: urllib.error.HTTPError) -> str:
         return str(refused.reason)
     head, _, tail = words.partition(": ")
     return (tail if head.startswith("/") and tail else words)[:LONGEST_TEXT]
-
-
-def _cause(error: Exception) -> Exception:
-    inner = error.reason if isinstance(error, urllib.error.URLError) else error
-    return inner if isinstance(inner, Exception) else error
-
-
-def _reason(error: Exception) -> str:
-    cause = error.reason if isinstance(error, urllib.error.URLError) else error
-    if isinstance(cause, socket.timeout | TimeoutError):
-        return "it takes too long"
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    return str(cause) or type(cause).__name__

@@ -12,6 +12,7 @@ from threading import Lock
 
 from rookery import __version__
 from rookery.clock import Clock
+from rookery.over_http import NoRedirects
 from rookery.protocol.user.quota import QuotaDocument
 from rookery.service.sources.commits import CannotAsk, Commit, UnknownRevision
 
@@ -44,7 +45,7 @@ class GitHub:
         self._lock = Lock()
         self._quota = UNKNOWN
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = urllib.request.build_opener(NoRedirects)
 
     def quota(self) -> QuotaDocument:
         """As GitHub told it last; whole again once its time is over."""
@@ -137,13 +138,6 @@ class GitHub:
             self._kept.move_to_end(url)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A token goes to where it was meant to."""
-
-    def redirect_request(self, *_: object, **__: object) -> None:
-        return None
 
 
 class _NotFound(Exception):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rookery import __version__
+from rookery.over_http import NoRedirects, is_web_address, reason_of
 from rookery.worker.session.faults import Refused, Unreachable
 
 SECONDS = 30.0
@@ -36,18 +37,13 @@ class Transport(Protocol):
         ...
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: object, **__: object) -> None:
-        return None
-
-
 class HttpTransport:
     """Over HTTP or HTTPS, with certificates verified."""
 
     def __init__(self, server: str, seconds: float = SECONDS) -> None:
         self.server = server.rstrip("/")
         self._seconds = seconds
-        self._strict = urllib.request.build_opener(_NoRedirects)
+        self._strict = urllib.request.build_opener(NoRedirects)
         self._lenient = urllib.request.build_opener()
 
     def post(self, path: str, body: bytes) -> bytes:
@@ -61,7 +57,7 @@ class HttpTransport:
         except urllib.error.HTTPError as answer:
             return _body(answer)
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise Unreachable(f"{self.server} gives no answer: {_reason(error)}") from None
+            raise Unreachable(f"{self.server} gives no answer: {reason_of(error)}") from None
 
     def fetch(self, address: str, into: Path, *, credentials: tuple[str, str] | None) -> None:
         whole = urllib.parse.urljoin(f"{self.server}/", address)
@@ -76,11 +72,11 @@ class HttpTransport:
             with refused:
                 raise Refused(f"{whole} answers {refused.code}") from None
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise Unreachable(f"{whole} can't be fetched: {_reason(error)}") from None
+            raise Unreachable(f"{whole} can't be fetched: {reason_of(error)}") from None
 
 
 def _request(address: str) -> urllib.request.Request:
-    if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
+    if not is_web_address(address):
         raise Unreachable(f"{address} does not begin with http:// or https://")
     headers = {"User-Agent": AGENT, "Accept": "*/*", "Connection": "close"}
     return urllib.request.Request(address, headers=headers)  # noqa: S310 - looked at above
@@ -95,7 +91,7 @@ def _body(answer: urllib.error.HTTPError) -> bytes:
         with answer:
             return answer.read(LARGEST_ANSWER)
     except (OSError, http.client.HTTPException) as error:
-        raise Unreachable(f"the answer broke off: {_reason(error)}") from None
+        raise Unreachable(f"the answer broke off: {reason_of(error)}") from None
 
 
 def _store(answer: http.client.HTTPResponse, into: Path) -> None:
@@ -105,12 +101,3 @@ def _store(answer: http.client.HTTPResponse, into: Path) -> None:
     with part.open("wb") as file:
         shutil.copyfileobj(answer, file)
     part.replace(into)
-
-
-def _reason(error: Exception) -> str:
-    cause = error.reason if isinstance(error, urllib.error.URLError) else error
-    if isinstance(cause, TimeoutError):
-        return "it takes too long"
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    return str(cause) or type(cause).__name__

@@ -12,8 +12,8 @@ from rookery.service.sources.book_reading import BookRefused
 from rookery.service.sources.books import Book, UnknownBook
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
-from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import bearer_of, viewer_of
+from rookery.web.api.v1.givers import giver_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import BadRequest, NotFound
 from rookery.web.openapi import Operation, described
@@ -62,17 +62,15 @@ class BookEndpoints:
     @runs(Domain.THREAD, "pieces are written, counted and looked at in threads")
     async def put(self, request: Request) -> Response:
         desk = self._desk
-        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
-        body, user = pieces(request.receive), bearer.user.name
+        giver = await giver_of(request, desk)
+        body = pieces(request.receive)
         with refusals():
-            engine = queries.name_in(request.query_params, "engine")
-            desk.holdings.check(user, engine)
             try:
-                kept = await desk.sources.books.take(body, _name(request), user)
+                kept = await desk.sources.books.take(body, _name(request), giver.user)
             except BookRefused as refused:
                 raise BadRequest(str(refused)) from None
-        if kept.user == user:
-            await desk.holdings.add(kept.name, engine)
+        if kept.user == giver.user:
+            await desk.holdings.add(kept.name, giver.engine)
         return json_answer(_entry(kept))
 
     @described(Operation("Remove a book", {200: v1.BookEntry}, path=BY_NAME, bearer=True))

@@ -8,10 +8,10 @@ from rookery.core.events import Action, Event
 from rookery.protocol import v1
 from rookery.service.nets import Net, NetRefused
 from rookery.service.sources.net_intake import NetIntake
-from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import bearer_of, viewer_of
+from rookery.web.api.v1.callers import viewer_of
+from rookery.web.api.v1.givers import giver_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import BadRequest
 from rookery.web.openapi import Operation, described
@@ -45,18 +45,16 @@ class NetEndpoints:
     @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
     async def give(self, request: Request) -> Response:
         desk = self._desk
-        user = (await bearer_of(request, desk.bearers, Scope.SUBMIT)).user.name
+        giver = await giver_of(request, desk)
         with refusals():
             name = queries.name_in(request.query_params, "name")
-            engine = queries.name_in(request.query_params, "engine")
-            desk.holdings.check(user, engine)
         try:
-            net, is_new = await self._intake.take(pieces(request.receive), name, user)
+            net, is_new = await self._intake.take(pieces(request.receive), name, giver.user)
         except NetRefused as refused:
             raise BadRequest(str(refused)) from None
         if is_new:
-            await desk.holdings.add(net.name, engine)
-            await self._tell(net, user)
+            await desk.holdings.add(net.name, giver.engine)
+            await self._tell(net, giver.user)
         return json_answer(_entry(net), 201)
 
     async def _tell(self, net: Net, user: str) -> None:

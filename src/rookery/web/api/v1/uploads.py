@@ -6,10 +6,9 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.protocol import v1
 from rookery.service.sources.binaries import EmptyUpload
-from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import bearer_of
+from rookery.web.api.v1.givers import giver_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import BadRequest
 from rookery.web.openapi import Operation, described
@@ -33,15 +32,13 @@ class UploadEndpoints:
     @runs(Domain.THREAD, "pieces are written and digested in threads")
     async def binary(self, request: Request) -> Response:
         desk = self._desk
-        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        giver = await giver_of(request, desk)
         with refusals():
             name = queries.name_in(request.query_params, "name")
-            engine = queries.name_in(request.query_params, "engine")
-            desk.holdings.check(bearer.user.name, engine)
         try:
-            kept = await desk.sources.binaries.take(pieces(request.receive), name, bearer.user.name)
+            kept = await desk.sources.binaries.take(pieces(request.receive), name, giver.user)
         except EmptyUpload:
             raise BadRequest("There is nothing in this upload.") from None
-        if kept.user == bearer.user.name:
-            await desk.holdings.add(kept.sha256, engine)
+        if kept.user == giver.user:
+            await desk.holdings.add(kept.sha256, giver.engine)
         return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)
