@@ -4,10 +4,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from rookery.cli.book_import import import_books
-from rookery.cli.calling import add_server, client_of
+from rookery.cli.calling import add_server_command, print_json, tell
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
@@ -33,14 +31,18 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     commands = Subcommands(parser)
-    adding = _add(commands, "add", "give a book to a server", _give)
+    adding = add_server_command(commands, "add", "give a book to a server", _give)
     adding.add_argument("file", type=Path, metavar="FILE", help="a book in EPD or PGN")
     adding.add_argument("--name", default="", help="another name than the file's")
-    listing = _add(commands, "list", "list the books that are kept on a server", _list)
+    listing = add_server_command(
+        commands, "list", "list the books that are kept on a server", _list
+    )
     listing.add_argument("--all", action="store_true", help="official books too")
-    removing = _add(commands, "remove", "remove a book from a server", _remove)
+    removing = add_server_command(commands, "remove", "remove a book from a server", _remove)
     removing.add_argument("name", metavar="NAME")
-    importing = _add(commands, "import", "give the books that OpenBench's files describe", _import)
+    importing = add_server_command(
+        commands, "import", "give the books that OpenBench's files describe", _import
+    )
     importing.add_argument(
         "files",
         nargs="+",
@@ -50,50 +52,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
-    parser = commands.add(name, purpose, lambda parsed: work(client_of(parsed), parsed))
-    add_server(parser)
-    return parser
-
-
-def _give(client: Client, parsed: argparse.Namespace) -> int:
+def _give(client: Client, parsed: argparse.Namespace) -> None:
     if not parsed.file.is_file():
         raise NoBook(f"There is no file {parsed.file}.")
     book = client.put_book(parsed.name or parsed.file.name, parsed.file)
-    _tell(book, parsed, f"{book.name} is kept: {book.openings:,} openings.")
-    return 0
+    tell(book, parsed, f"{book.name} is kept: {book.openings:,} openings.")
 
 
-def _list(client: Client, parsed: argparse.Namespace) -> int:
+def _list(client: Client, parsed: argparse.Namespace) -> None:
     found = client.books()
     if parsed.json:
-        print(msgspec.json.encode(found).decode())
-        return 0
+        print_json(found)
+        return
     shown = [book for book in found.books if book.kept or parsed.all]
     print(table(("name", "openings", "bytes", "given by"), [_row(book) for book in shown]))
-    return 0
 
 
-def _remove(client: Client, parsed: argparse.Namespace) -> int:
+def _remove(client: Client, parsed: argparse.Namespace) -> None:
     book = client.remove_book(parsed.name)
-    _tell(book, parsed, f"{book.name} is removed.")
-    return 0
+    tell(book, parsed, f"{book.name} is removed.")
 
 
 def _import(client: Client, parsed: argparse.Namespace) -> int:
     outcome = import_books(parsed.files, client.put_book)
     if parsed.json:
-        print(msgspec.json.encode(outcome).decode())
+        print_json(outcome)
     else:
         for book in outcome.taken:
             print(f"{book.name}: {book.openings:,} openings.")
         for sentence in outcome.not_mapped:
             print(f"Not taken over: {sentence}")
     return 0 if outcome.taken or not outcome.not_mapped else 1
-
-
-def _tell(book: v1.BookEntry, parsed: argparse.Namespace, sentence: str) -> None:
-    print(msgspec.json.encode(book).decode() if parsed.json else sentence)
 
 
 def _row(book: v1.BookEntry) -> tuple[str, ...]:

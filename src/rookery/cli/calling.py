@@ -14,7 +14,7 @@ from rookery.core.complaint import Complaint
 
 SERVER = "ROOKERY_SERVER"
 TOKEN = "ROOKERY_TOKEN"  # noqa: S105 - the name of a variable
-Work = Callable[[Client, argparse.Namespace], None]
+Work = Callable[[Client, argparse.Namespace], int | None]
 THIS_MACHINE = "http://127.0.0.1:8000"
 
 
@@ -39,15 +39,18 @@ def add_server(parser: argparse.ArgumentParser) -> None:
 def add_server_command(
     commands: Subcommands, name: str, purpose: str, work: Work
 ) -> argparse.ArgumentParser:
-    """A command that calls a server."""
-
-    def run(parsed: argparse.Namespace) -> int:
-        work(client_of(parsed), parsed)
-        return 0
-
-    parser = commands.add(name, purpose, run)
+    """A command that calls a server; its work may give an exit code."""
+    parser = commands.add(name, purpose, lambda parsed: work(client_of(parsed), parsed) or 0)
     add_server(parser)
     return parser
+
+
+def tell(value: object, parsed: argparse.Namespace, sentence: str) -> None:
+    """What came of a call: the value for scripts, a sentence for people."""
+    if parsed.json:
+        print_json(value)
+    else:
+        print(sentence, flush=True)
 
 
 def print_json(value: object) -> None:

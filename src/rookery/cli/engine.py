@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from rookery.cli import engine_add, engine_import
-from rookery.cli.calling import add_server_command, print_json
+from rookery.cli.calling import add_server_command, print_json, tell
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
@@ -68,12 +68,12 @@ def _show(client: Client, parsed: argparse.Namespace) -> None:
 
 def _put(client: Client, parsed: argparse.Namespace) -> None:
     record = client.put_engine(record_in(parsed.file))
-    print(encode(record).decode() if parsed.json else f"{record.name} is known.")
+    tell(record, parsed, f"{record.name} is known.")
 
 
 def _remove(client: Client, parsed: argparse.Namespace) -> None:
     record = client.remove_engine(parsed.name)
-    print(encode(record).decode() if parsed.json else f"{record.name} is removed.")
+    tell(record, parsed, f"{record.name} is removed.")
 
 
 def record_in(file: Path) -> EngineRecord:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.boundary.stream import stream
-from rookery.cli.calling import add_server_command, print_json
+from rookery.cli.calling import add_server_command, tell
 from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
@@ -51,10 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _upload(client: Client, parsed: argparse.Namespace) -> None:
     _check_file(parsed.file)
     net = client.give_net(parsed.file, parsed.engine)
-    if parsed.json:
-        print_json(net)
-    else:
-        print(f"{net.name} is kept ({net.size:,} bytes as it is sent).")
+    tell(net, parsed, f"{net.name} is kept ({net.size:,} bytes as it is sent).")
 
 
 def _check_file(file: Path) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from rookery.cli.calling import add_server_command, print_json
+from rookery.cli.calling import add_server_command, print_json, tell
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
@@ -72,10 +72,7 @@ def _stop(client: Client, parsed: argparse.Namespace) -> None:
 
 
 def _tell(run: v1.RunSummary, parsed: argparse.Namespace) -> None:
-    if parsed.json:
-        print_json(run)
-    else:
-        print(f"Run {run.id} is {run.state}.")
+    tell(run, parsed, f"Run {run.id} is {run.state}.")
 
 
 def _row(run: v1.RunSummary) -> tuple[str, ...]:

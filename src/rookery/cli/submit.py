@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from rookery.cli import watch
-from rookery.cli.calling import add_server, print_json, transport_of
+from rookery.cli.calling import add_server, print_json, tell, transport_of
 from rookery.cli.submit_estimate import estimate
 from rookery.cli.submit_fields import NUMBERS, TEXTS, bounds, fields_of
 from rookery.cli.submit_programs import programs_in, uploaded, with_hashes
@@ -96,7 +96,5 @@ def _with_findings(fields: dict[str, object], preview: v1.Preview) -> dict[str, 
 
 
 def _tell_made(made: v1.Made, parsed: argparse.Namespace) -> None:
-    if parsed.json:
-        print_json(made)
-    else:
-        print(f"Submitted run {made.id}, which {NEXT.get(made.state, 'is under way')}.", flush=True)
+    then = NEXT.get(made.state, "is under way")
+    tell(made, parsed, f"Submitted run {made.id}, which {then}.")

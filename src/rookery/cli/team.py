@@ -2,7 +2,7 @@
 
 import argparse
 
-from rookery.cli.calling import Work, add_server_command, print_json
+from rookery.cli.calling import Work, add_server_command, print_json, tell
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
@@ -54,10 +54,7 @@ def _remove(client: Client, parsed: argparse.Namespace) -> None:
 
 
 def _tell(team: people.TeamEntry, parsed: argparse.Namespace) -> None:
-    if parsed.json:
-        print_json(team)
-    else:
-        print(f"{team.name}: {', '.join(team.members)}")
+    tell(team, parsed, f"{team.name}: {', '.join(team.members)}")
 
 
 def _others(team: people.TeamEntry) -> list[str]:

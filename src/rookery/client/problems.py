@@ -2,13 +2,17 @@
 
 from rookery.core.complaint import Complaint
 
+UNAUTHORIZED = 401
+WHERE_FROM = " Commands take a token from --token-file or ROOKERY_TOKEN."
+
 
 class ApiRefused(Complaint):
     """The server answered, and the answer is no."""
 
     def __init__(self, status: int, text: str) -> None:
         self.status = status
-        super().__init__(f"The server refuses ({status}): {text}")
+        hint = WHERE_FROM if status == UNAUTHORIZED else ""
+        super().__init__(f"The server refuses ({status}): {text}{hint}")
 
 
 class ApiUnreachable(Complaint):
