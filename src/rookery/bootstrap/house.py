@@ -36,8 +36,7 @@ from rookery.storage.holdings import MemoryHoldings
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.storage.nets import MemoryNets
 from rookery.storage.pgns import MemoryPgns
-from rookery.storage.pool import Pool
-from rookery.storage.queries import Queries
+from rookery.storage.pool import Pool, answers
 from rookery.storage.statistics import MemoryStatistics
 from rookery.storage.teams import MemoryTeams
 from rookery.storage.users import PostgresUsers
@@ -122,7 +121,7 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
         users=PostgresUsers(pool, queries),
         secret_keys=partial(_keys, ground.key()),
         ground_steps=climbed,
-        database_answers=partial(_ask, pool, queries),
+        database_answers=partial(answers, pool, queries),
         pool=partial(_pool_stats, pool),
         listening=ground.listening().stats,
         is_primary=ground.lease().is_held,
@@ -189,10 +188,6 @@ def _keys(key: bytes) -> tuple[bytes, ...]:
 
 async def _answer_at_once() -> None:
     """What in-memory twins do."""
-
-
-async def _ask(pool: Pool, queries: Queries) -> None:
-    await pool.fetchval(queries["alive"])
 
 
 def _pool_stats(pool: Pool) -> PoolStats:

@@ -1,7 +1,6 @@
 """GitHub's API: commits by any name, within the quota, and never twice for the same answer."""
 
 import http.client
-import json
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -9,6 +8,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from email.message import Message
 from threading import Lock
+
+import msgspec
 
 from rookery import __version__
 from rookery.clock import Clock
@@ -23,6 +24,23 @@ LARGEST = 5 * 2**20
 MOST_KEPT = 1000
 MOST_MOVES = 3
 UNKNOWN = QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
+
+
+class _Repository(msgspec.Struct):
+    private: bool
+
+
+class _Said(msgspec.Struct):
+    message: str
+
+
+class _Commit(msgspec.Struct):
+    sha: str
+    commit: _Said
+
+
+_REPOSITORY = msgspec.json.Decoder(_Repository)
+_COMMIT = msgspec.json.Decoder(_Commit)
 
 
 class QuotaSpent(CannotAsk):
@@ -62,13 +80,13 @@ class GitHub:
         place = f"{self._api}/repos/{repository.removeprefix(SITE)}"
         rest = urllib.parse.quote(revision, safe="/")
         try:
-            if self._token and not known and json.loads(self._get(place))["private"]:
+            if self._token and not known and _REPOSITORY.decode(self._get(place)).private:
                 raise _NotFound
-            found = json.loads(self._get(f"{place}/commits/{rest}"))
-            return Commit(str(found["sha"]), str(found["commit"]["message"]))
+            found = _COMMIT.decode(self._get(f"{place}/commits/{rest}"))
+            return Commit(found.sha, found.commit.message)
         except _NotFound:
             raise UnknownRevision(revision, repository) from None
-        except (ValueError, KeyError, TypeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError):
             raise CannotAsk("GitHub's answer can't be read") from None
 
     def _get(self, url: str) -> bytes:

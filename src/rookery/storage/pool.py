@@ -11,6 +11,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from rookery.storage.log import Log, quiet
 from rookery.storage.problems import Problem
+from rookery.storage.queries import Queries
 from rookery.storage.target import Target
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
@@ -93,6 +94,11 @@ async def _wait_for_server(pool: Pool, seconds: float) -> None:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         else:
             return
+
+
+async def answers(pool: Pool, queries: Queries) -> None:
+    """Returns when the database has answered the shortest question there is."""
+    await pool.fetchval(queries["alive"])
 
 
 def _session(instance: str) -> dict[str, str]:
