@@ -162,7 +162,7 @@ def identity_of(
 
 
 def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
-    """Another project's server expects that games fit into the memory (contract 8.4)."""
+    """Another project's server expects that games fit into the memory."""
     wanted = cores(settings.concurrency, system)
     if not settings.foreign_server:
         return wanted

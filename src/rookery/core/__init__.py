@@ -1,5 +1,5 @@
 """What Rookery decides: pure values and rules, standard library alone.
 
-Numbers such as "contract 8.3" point into the description of the fishtest server's behaviour that
-Rookery keeps to; docs/scheduling.md says where it departs from it.
+The contract is how the fishtest server behaves towards its workers, which Rookery keeps to;
+docs/protocol.md and docs/scheduling.md say what it is and where Rookery departs from it.
 """

@@ -25,7 +25,7 @@ class Demands:
         return cores // self.threads
 
     def memory_mib(self, cores: int) -> int:
-        """What all games at once take (contract 8.4, rule 6)."""
+        """What all games at once take."""
         return self.machine_mib + self.slots(cores) * self.slot_mib
 
 

@@ -1,4 +1,4 @@
-"""Events: what the action log and those who watch are told, as values (contract 13.5)."""
+"""Events: what the action log and those who watch are told, as values."""
 
 import enum
 import hashlib

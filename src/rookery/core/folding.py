@@ -1,4 +1,4 @@
-"""Judging a report against what its task reported before (contract 9.2 and 9.7).
+"""Judging a report against what its task reported before.
 
 Reports are cumulative, come more than once when an answer gets lost, and may overtake one another.
 So an identical report is a repeat and an older one is late; both are harmless, and the task lives

@@ -1,4 +1,4 @@
-"""Changing a run that exists: its length, its weight, its text (contract 10.6)."""
+"""Changing a run that exists: its length, its weight, its text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

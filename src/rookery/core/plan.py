@@ -36,7 +36,7 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Book:
     """An opening book; `official` ones are those that official workers can fetch, `sri` is the
-    hash by which a worker checks its copy (contract 4.4)."""
+    hash by which a worker checks its copy."""
 
     name: str
     depth: int = 8
@@ -45,7 +45,7 @@ class Book:
 
     @property
     def variant(self) -> str:
-        """What the official worker plays from a book of this name (contract 4.4)."""
+        """What the official worker plays from a book of this name."""
         name = self.name.upper()
         return "chess960" if "FRC" in name or "960" in name else "standard"
 

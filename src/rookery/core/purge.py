@@ -1,4 +1,4 @@
-"""Purging: taking out the results of tasks or of a worker that can't be trusted (contract 10.4).
+"""Purging: taking out the results of tasks or of a worker that can't be trusted.
 
 First go tasks with too many crashes or time losses. Only where there are none, the one worker
 whose results differ most from those of the others goes, if they differ enough. Then the run is

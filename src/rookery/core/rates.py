@@ -1,4 +1,4 @@
-"""Speed of a run and work done by a machine, as people read them (contract 13.4 and 15.1)."""
+"""Speed of a run and work done by a machine, as people read them."""
 
 from collections.abc import Iterable
 

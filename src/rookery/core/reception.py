@@ -1,4 +1,4 @@
-"""Taking in what workers say about their tasks (contract 3.3 to 3.7, 8.7 and 9)."""
+"""Taking in what workers say about their tasks."""
 
 from datetime import datetime
 

@@ -69,7 +69,7 @@ class Results:
         )
 
     def excessive(self) -> bool:
-        """More crashes or time losses than a sound machine produces (contract 10.5)."""
+        """More crashes or time losses than a sound machine produces."""
         return bool(self.crashes or self.time_losses) and excessive(
             games=self.games, crashes=self.crashes, time_losses=self.time_losses
         )
@@ -83,7 +83,7 @@ def total(parts: Iterable[Results]) -> Results:
 
 
 def contradiction(results: Results) -> str | None:
-    """Say how the single games and the pairs disagree; None when they agree (contract 3.4)."""
+    """Say how the single games and the pairs disagree; None when they agree."""
     p = results.pentanomial
     if min(*p, *results.trinomial, results.crashes, results.time_losses) < 0:
         return "a count is negative"

@@ -15,7 +15,7 @@ START_SHARE = 100.0
 
 
 class DisplayState(enum.StrEnum):
-    """What a list shows (contract 7.4)."""
+    """What a list shows."""
 
     PENDING = "pending"
     PAUSED = "paused"

@@ -49,17 +49,17 @@ class Clock:
         return f"{head}{_plain(self.seconds)}{tail}"
 
     def scaled(self, factor: float) -> "Clock":
-        """The same control on a machine `factor` times as slow (three decimals, contract 4.6)."""
+        """The same control on a machine `factor` times as slow (three decimals)."""
         return Clock(round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves)
 
     def game_seconds(self, nps: float) -> float:
-        """Expected length of a game (contract 8.5); a clock does not depend on the speed."""
+        """Expected length of a game; a clock does not depend on the speed."""
         del nps
         time = self.seconds if self.moves is None else self.seconds * MOVES_PER_GAME / self.moves
         return SHARE_OF_CLOCK * (time + MOVES_PER_GAME * self.increment)
 
     def limit_seconds(self, nps: float) -> float:
-        """How long a game may last before something is wrong (contract 4.6)."""
+        """How long a game may last before something is wrong."""
         del nps
         limit = 3 * self.seconds + 200 * self.increment
         return limit if self.moves is None else limit * 100 / self.moves

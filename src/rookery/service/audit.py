@@ -1,4 +1,4 @@
-"""What was done to accounts, teams and engines, written into the log of actions (contract 13.5)."""
+"""What was done to accounts, teams and engines, written into the log of actions."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Groups of users; the only one with an effect is that of the approvers (contract 13.3)."""
+"""Groups of users; the only one with an effect is that of the approvers."""
 
 from rookery.service.users import User
 

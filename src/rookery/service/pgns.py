@@ -52,7 +52,7 @@ class Pgns(Protocol):
         ...
 
     async def expired(self, now: datetime, limit: int) -> tuple[Pgn, ...]:
-        """Uploads that have been kept for as long as contract 3.8 says."""
+        """Uploads that have been kept for as long as the contract says."""
         ...
 
     async def forget(self, keys: Collection[str]) -> None:

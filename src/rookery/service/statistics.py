@@ -1,5 +1,4 @@
-"""What users' machines gave to the fleet: counted by a job once a run is over, never live
-(contract 13.4)."""
+"""What users' machines gave to the fleet: counted by a job once a run is over, never live."""
 
 import enum
 from collections.abc import Sequence

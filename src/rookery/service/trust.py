@@ -1,5 +1,5 @@
 """Trust: whose word alone stops a run. Approvers, and those who gave the fleet enough of their
-machines' time (contract 3.7)."""
+machines' time."""
 
 from typing import Protocol
 

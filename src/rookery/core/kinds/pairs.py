@@ -37,7 +37,7 @@ class PairedGames:
         return ()
 
     def objection(self, before: Results, report: Report) -> str | None:
-        """Why these results of pairs can't be true (contract 3.4 and 9.2)."""
+        """Why these results of pairs can't be true."""
         del before
         if report.results.games % self.step:
             return f"the number of games is not a multiple of {self.step}"
@@ -50,5 +50,5 @@ class PairedGames:
         return fixed_games_left(games=results.games, num_games=games)
 
     def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
-        """Compare the workers by the pairs they won, lost and halved (contract 11.7)."""
+        """Compare the workers by the pairs they won, lost and halved."""
         return judge_workers({name: results.pentanomial for name, results in workers.items()})

@@ -10,7 +10,7 @@ from rookery.core.stats.remaining import sprt_games_left
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
 
 NEAR_SUCCESS = 2.0
-"""A likelihood ratio from which a test is helped to its end (contract 8.6)."""
+"""A likelihood ratio from which a test is helped to its end."""
 FRESH = SprtState()
 
 

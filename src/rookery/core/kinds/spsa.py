@@ -26,7 +26,7 @@ from rookery.core.stats.flags import Flag
 from rookery.core.stats.residuals import WorkerTest
 
 CORES_FOR_ONE_PARAMETER = 200_000
-"""Too many machines at once move the values by stale results (contract 8.4, rule 8)."""
+"""Too many machines at once move the values by stale results."""
 
 Ticket = tuple[Issued, ...]
 Batches = tuple[Batch, ...]

@@ -1,4 +1,4 @@
-"""Giving out tasks: who is refused, what is chosen, how much of it (contract 8.2 to 8.5)."""
+"""Giving out tasks: who is refused, what is chosen, how much of it."""
 
 from datetime import datetime
 
@@ -56,7 +56,7 @@ class Assignment:
     def refusal(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
     ) -> Refusal | None:
-        """Why this machine gets no task, whatever there is to play (contract 8.2)."""
+        """Why this machine gets no task, whatever there is to play."""
         roster = self._working.roster
         if (message := roster.blocks.get(machine.short_name)) is not None:
             return Refusal(RefusalKind.BLOCKED, f"this machine is blocked: {message}")

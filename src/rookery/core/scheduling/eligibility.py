@@ -1,4 +1,4 @@
-"""Whether a machine may play a run, and if not, why: the filters of contract 8.4 as reasons.
+"""Whether a machine may play a run, and if not, why: the contract's filters as reasons.
 
 A filter looks at one of three things: the demands of the run (equal for a whole class of runs),
 the standing of the run (which changes with every task), or the past of the machine with that run.

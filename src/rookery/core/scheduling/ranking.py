@@ -1,4 +1,4 @@
-"""Who is served first: the order of contract 8.3, by a plain pass over all runs.
+"""Who is served first: the contract's order, by a plain pass over all runs.
 
     focus     engines the machine's owner prefers come before all others
     priority  higher first

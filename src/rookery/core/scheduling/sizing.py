@@ -1,4 +1,4 @@
-"""How many games go into a task and into a batch (contract 8.5 and 14.2)."""
+"""How many games go into a task and into a batch."""
 
 from rookery.core.demands import Demands
 from rookery.core.machine import OFFICIAL

@@ -1,4 +1,4 @@
-"""The share of a run (contract 8.6): what was asked for, by length, user and progress."""
+"""The share of a run: what was asked for, by length, user and progress."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -30,7 +30,7 @@ class BookRefused(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class BookText:
-    """What is known of a book's text; `sri` is the hash of contract 4.4."""
+    """What is known of a book's text; `sri` is the hash by which official workers check it."""
 
     openings: int
     sri: str

@@ -1,4 +1,4 @@
-"""Architectures that the official worker is known to report (contract 15.4)."""
+"""Architectures that the official worker is known to report."""
 
 KNOWN_ARCHITECTURES = (
     "apple-silicon",

@@ -1,4 +1,4 @@
-"""The plan and the kind of a submission (contract 7.2 and 14.2)."""
+"""The plan and the kind of a submission."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The log of actions as scripts read it: which fields an event fills (contract 13.5)."""
+"""The log of actions as scripts read it: which fields an event fills."""
 
 from msgspec import UNSET
 

@@ -1,4 +1,4 @@
-"""Runs and tasks as fishtest's documents, which scripts have read for years (contract 7)."""
+"""Runs and tasks as fishtest's documents, which scripts have read for years."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -206,7 +206,7 @@ def _signature(found: str | int) -> int | None:
 
 
 def batch_pairs(task: Assignment, slots: int, *, house: bool, nps: float = 0.0) -> int:
-    """How many pairs are reported at a time (contract 3.4).
+    """How many pairs are reported at a time.
 
     A house that is ours hears of fixed games and tunes about twice a minute.
     """

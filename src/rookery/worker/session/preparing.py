@@ -104,7 +104,7 @@ def _seated(player: Player, built: Built, factor: float, sandbox: Sandbox) -> En
 
 
 def least_nps(speed: SpeedRecord, cores: int) -> float:
-    """The floor for a machine (contract 4.6); many busy cores may be slower each."""
+    """The floor for a machine; many busy cores may be slower each."""
     return speed.floor / (1 + speed.relief * tanh((cores - 1) / 8))
 
 

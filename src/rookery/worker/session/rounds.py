@@ -94,7 +94,7 @@ class Rounds:
         )
 
     def _limit(self, pairs: int) -> float:
-        """How long fastchess may take (contract 4.6); the built-in runner watches every move."""
+        """How long fastchess may take; the built-in runner watches every move."""
         sides = (self.prepared.new, self.prepared.base)
         limit = fmean(side.tc.limit_seconds(self.prepared.nps) for side in sides)
         whole = limit * max(8.0, 2 * pairs / self._slots)

@@ -1,1 +1,1 @@
-"""The eleven endpoints that scripts of fishtest read (contract 6); no one needs an account."""
+"""The eleven endpoints that scripts of fishtest read; no one needs an account."""

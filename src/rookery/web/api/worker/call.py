@@ -1,6 +1,6 @@
 """What all calls of workers have in common: who calls is checked before what is said.
 
-The order is the contract's (3.0.3): the body is JSON, it names a user, the credentials are right,
+The order is the contract's: the body is JSON, it names a user, the credentials are right,
 the rest of it has the right form, the run and the task exist and are the caller's. An answer is
 one JSON object with a `duration`; what is nobody's fault is raised and becomes a text that is no
 JSON, which a worker takes for a lost connection and tries again.
