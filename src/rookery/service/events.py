@@ -12,22 +12,17 @@ what changed since, and until they have been asked no subscriber moves beyond th
 """
 
 import asyncio
-from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
 
 from rookery.logs import Log, SilentLog
 from rookery.service.fleet.ports import ChangedRuns, FleetReads
+from rookery.service.readers import Readers
 
-PAUSE_SECONDS = 0.25
-LONG_PAUSE_SECONDS = 1.0
-"""For those who watch all runs: each time, every run that plays may have changed."""
 MOST_KEPT = 2_000
 """Runs whose last change is known; who is further behind must look at everything."""
-WOKEN_AT_ONCE = 20
-WAKING_SECONDS = 0.003
 RETRY_SECONDS = 1.0
 FROM_THE_START = -1
 
@@ -93,37 +88,6 @@ class Subscription:
                 return notice
 
 
-class Pace:
-    """Has something done soon, but not too often."""
-
-    def __init__(self, seconds: float, act: Callable[[set[str]], None]) -> None:
-        self._seconds = seconds
-        self._act = act
-        self._runs: set[str] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._next = 0.0
-        self.times = 0
-
-    def soon(self, runs: Iterable[str]) -> None:
-        """Many calls are one."""
-        self._runs.update(runs)
-        if self._runs and self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(loop.time(), self._next), self._go)
-
-    def cancel(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _go(self) -> None:
-        self._timer = None
-        self._next = asyncio.get_running_loop().time() + self._seconds
-        self.times += 1
-        runs, self._runs = self._runs, set()
-        self._act(runs)
-
-
 class Bus:
     """One per process; the event loop alone uses it."""
 
@@ -149,12 +113,7 @@ class Bus:
         self._missed = asyncio.Event()
         self._missed.set()
         self._behind = True
-        self._paces = (
-            Pace(PAUSE_SECONDS, self._wake_those_of),
-            Pace(LONG_PAUSE_SECONDS, self._wake_those_of_all),
-        )
-        self._of_all: set[Subscription] = set()
-        self._of_one: defaultdict[str, set[Subscription]] = defaultdict(set)
+        self._readers = Readers()
         self._gaps = 0
 
     def begin(self, sequence: int) -> None:
@@ -172,7 +131,7 @@ class Bus:
         self._seen = max(self._seen, sequence)
         if not self._behind:
             self._known = self._seen
-        self._tell_soon(changed)
+        self._readers.wake_soon(changed)
 
     def hear(self, after: int, sequence: int, runs: Collection[str] | None) -> None:
         """What another process tells of its commits: those after one, up to another."""
@@ -217,14 +176,8 @@ class Bus:
         subscription = Subscription(
             self, wanted, position if position <= self._seen else FROM_THE_START
         )
-        place = self._of_one[wanted.run] if wanted.run else self._of_all
-        place.add(subscription)
-        try:
+        with self._readers.waiting(subscription, wanted.run):
             yield subscription
-        finally:
-            place.discard(subscription)
-            if wanted.run and not place:
-                self._of_one.pop(wanted.run, None)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Bus"]:
@@ -235,12 +188,11 @@ class Bus:
         finally:
             working.cancel()
             await asyncio.wait([working])
-            for pace in self._paces:
-                pace.cancel()
+            self._readers.cancel()
 
     def stats(self) -> BusStats:
-        subscribers = len(self._of_all) + sum(map(len, self._of_one.values()))
-        return BusStats(self._known, subscribers, self._paces[0].times, self._gaps, self._behind)
+        readers = self._readers
+        return BusStats(self._known, len(readers), readers.rounds, self._gaps, self._behind)
 
     def _after(self, position: int) -> Iterator[str]:
         for run, sequence in reversed(self._latest.items()):
@@ -271,29 +223,9 @@ class Bus:
         self._seen = max(self._seen, found.sequence)
         if not self._missed.is_set():
             self._behind, self._known = False, self._seen
-        self._tell_soon(found.runs)
+        self._readers.wake_soon(found.runs)
 
     def _trim(self) -> None:
         while len(self._latest) > self._most:
             _, oldest = self._latest.popitem(last=False)
             self._floor = max(self._floor, oldest)
-
-    def _tell_soon(self, runs: Collection[str]) -> None:
-        for pace in self._paces:
-            pace.soon(runs)
-
-    def _wake_those_of_all(self, _runs: set[str]) -> None:
-        self._wake(iter(tuple(self._of_all)))
-
-    def _wake_those_of(self, runs: set[str]) -> None:
-        watched = runs & self._of_one.keys()
-        self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
-
-    def _wake(self, subscriptions: Iterator[Subscription]) -> None:
-        """Some at a time: a thousand readers at once would hold the loop for a tenth of a second.
-        When the second lot is woken, the first has mostly had the event encoded for all."""
-        some = tuple(islice(subscriptions, WOKEN_AT_ONCE))
-        for subscription in some:
-            subscription.wake()
-        if len(some) == WOKEN_AT_ONCE:
-            asyncio.get_running_loop().call_later(WAKING_SECONDS, self._wake, subscriptions)

@@ -6,8 +6,9 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
-from rookery.service.events import FROM_THE_START, PAUSE_SECONDS, Bus, Notice, Wanted
+from rookery.service.events import FROM_THE_START, Bus, Notice, Wanted
 from rookery.service.fleet.ports import ChangedRuns
+from rookery.service.readers import PAUSE_SECONDS
 from rookery.storage.fleet.memory.reads import MemoryReads
 from rookery.storage.fleet.memory.rows import MemoryRows
 from tests.eventually import eventually
