@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.progress import Progress
-from tests.faults.processes import processes_of
+from tests.running import processes_of
 from tests.served import Served, served
 
 TICKS = os.sysconf("SC_CLK_TCK")

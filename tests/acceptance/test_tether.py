@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.leftovers import processes_with
+from tests.running import remaining
 from tests.served import LIMIT_SECONDS, PROJECT, environment
 
 POLITE = """
@@ -53,4 +53,4 @@ def test_a_word_asks_for_an_orderly_end(tmp_path: Path) -> None:
 def test_what_ignores_signals_ends_all_the_same_with_all_it_started(tmp_path: Path) -> None:
     mark = str(tmp_path / "mark")
     assert end(tethered(tmp_path / "log", STUBBORN.format(mark=mark))) == 0
-    assert processes_with(mark) == []
+    assert remaining(mark) == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.leftovers import processes_with
+from tests.running import processes_of, remaining
 from tests.served import LIMIT_SECONDS, Served, served
 
 
@@ -26,7 +26,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def worker_of(data: Path) -> bool:
-    return any("rookery.cli.main worker" in line for line in processes_with(str(data)))
+    return any("rookery.cli.main worker" in line for line in processes_of(data).values())
 
 
 def games_of(server: Served) -> int:
@@ -39,7 +39,7 @@ def test_one_command_plays_a_first_test_and_one_signal_ends_it(data: Path) -> No
     with served(data, "up", "--concurrency=1") as first:
         until(lambda: games_of(first))
         assert first.stop(signal.SIGINT) == 0
-        assert processes_with(str(data)) == []
+        assert remaining(data) == {}
         assert "A first test is being played" in first.said()
     token = data / "local-worker.token"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
@@ -55,4 +55,4 @@ def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) ->
     with served(data, "up", "--no-demo") as server:
         until(lambda: worker_of(data))
         server.kill()
-        until(lambda: not processes_with(str(data)))
+        assert remaining(data) == {}

@@ -16,7 +16,7 @@ from rookery.worker.match.record import GameResult
 from rookery.worker.match.spec import EngineSpec, Patience
 from rookery.worker.openings import Opening
 from rookery.worker.openings.opening import STANDARD
-from tests.engines.marked import running
+from tests.running import remaining
 
 MOVER = Path(__file__).with_name("mover.py")
 SHORT = Setup(
@@ -31,9 +31,9 @@ def mover(
     return EngineSpec(name, command, tuple(options), parse(tc), environment=_environment())
 
 
-def movers_left() -> list[int]:
+def movers_left() -> dict[int, str]:
     """The engines of this process's matches that still run, and what they started."""
-    return running("=".join(_mark()), within="environ")
+    return remaining("=".join(_mark()), within=("environ",))
 
 
 def _environment() -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.processes import Owner, backends_of, kill, processes_of
+from tests.faults.processes import Owner, backends_of, kill
+from tests.running import processes_of, remaining
 
 SURVIVED = ("supervisor", "postmaster", "backend")
 VICTIMS = (*SURVIVED, "server", "server while starting", "everything")
@@ -54,7 +55,7 @@ class Campaign:
 
     def finish(self) -> None:
         assert self._owner.stop() == 0
-        assert processes_of(self._data) == {}, "left behind after an orderly stop"
+        assert remaining(self._data) == {}, "left behind after an orderly stop"
 
     def end(self) -> None:
         self._owner.end()

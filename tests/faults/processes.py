@@ -5,14 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.running import LIMIT_SECONDS, parent_of, pids, remaining, words_of
+
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = Path(__file__).with_name("owner.py")
-LIMIT_SECONDS = 60.0
 
 
 class Spoken:
@@ -82,50 +82,17 @@ class Owner(Spoken):
         wait_until_gone(self.data)
 
 
-def processes_of(data: Path) -> dict[int, str]:
-    """Every process whose command line or working folder mentions the data folder."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            words, folder = _about(entry)
-            if str(data) in words or folder.startswith(str(data)):
-                found[int(entry.name)] = words
-    return found
-
-
-def _about(entry: Path) -> tuple[str, str]:
-    try:
-        words = (entry / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
-    except OSError:
-        return "", ""
-    try:
-        return words, str((entry / "cwd").readlink())
-    except OSError:
-        return words, ""
-
-
 def wait_until_gone(data: Path) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while left := processes_of(data):
-        assert time.monotonic() < deadline, f"left behind: {left}"
-        time.sleep(0.05)
+    assert not (left := remaining(data)), f"left behind: {left}"
 
 
 def backends_of(postmaster: str) -> list[int]:
     """The sessions that clients have with a server."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        words = _about(entry)[0] if entry.name.isdigit() else ""
-        if words.startswith("postgres: rookery") and _parent(entry) == int(postmaster):
-            found.append(int(entry.name))
-    return sorted(found)
-
-
-def _parent(entry: Path) -> int:
-    try:
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
+    return sorted(
+        pid
+        for pid in pids()
+        if parent_of(pid) == int(postmaster) and words_of(pid).startswith("postgres: rookery")
+    )
 
 
 def kill(pid: int | str) -> None:

@@ -14,7 +14,7 @@ from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
 from tests.engines import repositories
-from tests.engines.marked import remaining
+from tests.running import remaining
 
 SANDBOX = Sandbox(True, build_processes=30)
 PLAIN = Sandbox(False, build_processes=30)
@@ -51,7 +51,7 @@ def test_a_build_that_hangs_is_ended_with_all_it_started(tmp_path: Path, sandbox
     hanging = f"trap '' TERM; setsid sh -c 'sleep 600 # {tmp_path}' & sleep 600 # {tmp_path}"
     failed = failure(tmp_path, commands(hanging), sandbox, seconds=1.0)
     assert failed.sentence == "Tiny could not be built within 1 s."
-    assert not remaining(str(tmp_path))
+    assert not remaining(tmp_path)
 
 
 def test_a_flood_of_output_is_cut_in_the_middle(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_build_that_forks_without_end_is_put_out(tmp_path: Path, sandbox: Sand
     failed = failure(tmp_path, commands(bomb), sandbox)
     # The kernel may say no before the watch does.
     assert "more than 30 processes" in failed.sentence or "Cannot fork" in failed.log
-    assert not remaining(str(tmp_path))
+    assert not remaining(tmp_path)
 
 
 def test_a_build_has_no_network_and_sees_nobodys_files(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from rookery.worker.match.faults import EngineUnusable
 from rookery.worker.match.record import GameResult, Termination
 from rookery.worker.match.spec import EngineSpec
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
-from tests.faults.processes import ROOT, kill, processes_of, wait_until_gone
+from tests.faults.processes import ROOT, kill, wait_until_gone
+from tests.running import processes_of
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,7 @@ def nothing_left(anyio_backend: str) -> Iterator[None]:
     before = descriptors()
     yield
     assert descriptors() <= before + 2, "the loop may keep a pair of its own"
-    assert movers_left() == []
+    assert movers_left() == {}
 
 
 def descriptors() -> int:

@@ -18,7 +18,7 @@ from rookery.worker.engines.order import Built, Order
 from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
 from rookery.worker.match.process import start_process
 from tests.engines import hostile
-from tests.engines.marked import remaining, running
+from tests.running import processes_of, remaining
 
 SANDBOX = Sandbox(True)
 SECRET = "wohq7Thai0"
@@ -92,10 +92,10 @@ def test_memory_is_limited_also_where_it_is_shared() -> None:
     assert "more than 200 MiB of memory" in ended.stderr
 
 
-def test_a_bomb_of_processes_is_put_out() -> None:
-    ended = said("forks", "endless-forks")
+def test_a_bomb_of_processes_is_put_out(tmp_path: Path) -> None:
+    ended = said("forks", str(tmp_path))
     assert ended.returncode != 0
-    assert not remaining("endless-forks")
+    assert not remaining(tmp_path)
 
 
 def test_the_one_who_watches_can_be_neither_killed_nor_read() -> None:
@@ -103,38 +103,38 @@ def test_the_one_who_watches_can_be_neither_killed_nor_read() -> None:
     assert ended.stdout == "alive 1\n"
 
 
-def test_killing_the_launcher_ends_everything_inside() -> None:
-    command = SANDBOX.playing(program("escape", "hidden-away"))
+def test_killing_the_launcher_ends_everything_inside(tmp_path: Path) -> None:
+    command = SANDBOX.playing(program("escape", str(tmp_path)))
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert running("hidden-away")
+        assert processes_of(tmp_path)
         process.send_signal(signal.SIGKILL)
-        assert not remaining("hidden-away")
+        assert not remaining(tmp_path)
 
 
-def test_a_worker_that_dies_takes_its_engines_along() -> None:
-    command = SANDBOX.playing(program("escape", "orphaned"))
+def test_a_worker_that_dies_takes_its_engines_along(tmp_path: Path) -> None:
+    command = SANDBOX.playing(program("escape", str(tmp_path)))
     worker = "import subprocess, sys; print(subprocess.run(sys.argv[1:]))"
     words = (sys.executable, "-c", worker, *command)
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.kill()
-    assert not remaining("orphaned")
+    assert not remaining(tmp_path)
 
 
-def test_a_match_ends_a_hostile_engine_and_all_it_started() -> None:
+def test_a_match_ends_a_hostile_engine_and_all_it_started(tmp_path: Path) -> None:
     async def play() -> None:
-        command = SANDBOX.playing(program("escape", "left-behind"))
+        command = SANDBOX.playing(program("escape", str(tmp_path)))
         process = await start_process(command, Threads())
         try:
-            await process.expect(b"escaped", 30.0)
+            await process.expect(b"escaped", 60.0)
         finally:
             await process.kill()
 
     asyncio.run(play())
-    assert not remaining("left-behind")
+    assert not remaining(tmp_path)
 
 
 def test_an_exit_code_and_a_signal_arrive_as_they_were() -> None:

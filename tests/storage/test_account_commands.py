@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import add_user, said
-from tests.faults.processes import processes_of
+from tests.running import remaining
 from tests.served import served
 
 
@@ -22,7 +22,7 @@ def test_a_token_is_alone_on_the_last_line(data: Path) -> None:
     made = said("token", "create", "--user", "olga", data=data)
     assert made.returncode == 0
     assert made.stdout.splitlines()[-1].startswith("rk_")
-    assert processes_of(data) == {}
+    assert remaining(data) == {}
 
 
 def test_a_worker_token_is_for_workers(data: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import ROOT, Owner, processes_of
+from tests.faults.processes import ROOT, Owner
+from tests.running import remaining
 
 
 def db(*words: str | Path, data: Path, typed: str = "") -> "subprocess.CompletedProcess[str]":
@@ -42,7 +43,7 @@ def test_a_backup_restores_into_another_folder(used: Path, tmp_path: Path) -> No
     restored = db("restore", tmp_path / "saved", data=tmp_path / "other")
     assert restored.returncode == 0
     assert rows_in(tmp_path / "other") == rows_in(used)
-    assert processes_of(tmp_path / "other") == {}
+    assert remaining(tmp_path / "other") == {}
 
 
 def test_a_backup_is_made_while_the_server_runs(used: Path, tmp_path: Path) -> None:

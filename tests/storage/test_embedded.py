@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import Owner, kill, processes_of
+from tests.faults.processes import Owner, kill
+from tests.running import processes_of
 
 MOUNT = 'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"'
 

@@ -1,6 +1,5 @@
 """Real `rookery worker` processes."""
 
-import contextlib
 import signal
 import subprocess
 import time
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.commands import PASSWORD
+from tests.running import parent_of, pids, words_of
 from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, environment
 
 DEEPEST = 6
@@ -46,12 +46,7 @@ class Working:
         """The processes it started, and theirs, with their words."""
         found = {self.process.pid: ""}
         for _ in range(DEEPEST):
-            for entry in Path("/proc").glob("[0-9]*"):
-                with contextlib.suppress(OSError, IndexError):
-                    parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-                    if int(parent) in found:
-                        words = (entry / "cmdline").read_bytes().decode(errors="replace")
-                        found[int(entry.name)] = words.replace("\0", " ")
+            found |= {pid: words_of(pid) for pid in pids() if parent_of(pid) in found}
         del found[self.process.pid]
         return found
 
