@@ -1,5 +1,8 @@
 """Fixtures: one embedded PostgreSQL for the whole run, and a fresh database for each test.
 
+Copying a database costs as much as twenty emptied ones, so a test is given the one of the test
+before it with its rows put back, if that left the schema alone; see tests/rows.py.
+
 A conftest that wants them says `from tests.database import *`.
 """
 
@@ -11,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import asyncpg
 import pytest
@@ -20,19 +24,22 @@ from rookery.storage.embedded.server import open_server
 from rookery.storage.pool import Pool, open_pool
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target, other_database
+from tests.rows import Shape, put_back, shape_of
 
 __all__ = ["anyio_backend", "bare_database", "database", "postgres", "queries"]
 
+T = TypeVar("T")
 Stop = Callable[[], object]
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Postgres:
     """A running server with a migrated database that others are copied from."""
 
     target: Target
     template: str = "prepared"
+    spare: tuple[Target, Shape] | None = None
 
 
 @pytest.fixture(scope="session")
@@ -56,15 +63,21 @@ def postgres(tmp_path_factory: pytest.TempPathFactory, queries: Queries) -> Iter
 @pytest.fixture
 def database(postgres: Postgres) -> Iterator[Target]:
     """A database of the test's own, with the present schema and nothing in it."""
-    with _copy(postgres.target, postgres.template) as target:
-        yield target
+    target, shape = postgres.spare or _run(_copied(postgres))
+    postgres.spare = None
+    yield target
+    if _run(put_back(target, shape)):
+        postgres.spare = target, shape
+    else:
+        _run(_drop(postgres.target, target))
 
 
 @pytest.fixture
 def bare_database(postgres: Postgres) -> Iterator[Target]:
     """A database of the test's own without any schema."""
-    with _copy(postgres.target, "template1") as target:
-        yield target
+    target = _run(_copy(postgres.target, "template1"))
+    yield target
+    _run(_drop(postgres.target, target))
 
 
 @asynccontextmanager
@@ -92,7 +105,7 @@ def running(data: Path) -> Iterator[Target]:
         yield target
     finally:
         stop()
-        thread.join(30)
+        thread.join()
 
 
 def _serve(data: Path, opened: "Future[tuple[Target, Stop]]") -> None:
@@ -116,13 +129,21 @@ async def _prepare(server: Postgres, queries: Queries) -> None:
     await migrations.migrate(prepared, queries, migrations.load())
 
 
-@contextmanager
-def _copy(target: Target, template: str) -> Iterator[Target]:
+async def _copied(server: Postgres) -> tuple[Target, Shape]:
+    target = await _copy(server.target, server.template)
+    return target, await shape_of(target)
+
+
+async def _copy(server: Target, template: str) -> Target:
     name = f"test_{next(_numbers)}"
-    _run(statement(target, f"CREATE DATABASE {name} TEMPLATE {template}"))
-    yield other_database(target, name)
-    _run(statement(target, f"DROP DATABASE {name} WITH (FORCE)"))
+    await statement(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    return other_database(server, name)
 
 
-def _run(work: Coroutine[object, object, None]) -> None:
-    asyncio.run(work)
+async def _drop(server: Target, target: Target) -> None:
+    name = target.connect_args["database"]
+    await statement(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _run(work: Coroutine[object, object, T]) -> T:
+    return asyncio.run(work)

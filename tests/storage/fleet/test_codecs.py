@@ -1,5 +1,6 @@
 """Whatever a run or a task is, it comes out of its rows as it went in."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from rookery.core.kinds import Fixed
 from rookery.core.run import Run
 from rookery.core.task import Task
+from rookery.service.fleet.ports import Commits
 from rookery.storage.fleet.kinds import (
     UnknownKind,
     UnknownTicket,
@@ -30,30 +32,45 @@ AGAINST_ROWS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
+_numbers = itertools.count(1)
+
+
+def another_run() -> Run:
+    return make_run(f"run {next(_numbers)}")
+
+
+@pytest.fixture
+async def commits(postgres_store: FleetStore) -> Commits:
+    """One for all examples: each has runs of its own."""
+    return await postgres_store.take()
+
 
 @AGAINST_ROWS
 @given(runs())
-async def test_a_run_comes_back_as_it_was(postgres_store: FleetStore, run: Run) -> None:
-    await postgres_store.reads._pool.execute("TRUNCATE runs CASCADE")
-    await kept(postgres_store, changed(run))
+async def test_a_run_comes_back_as_it_was(
+    postgres_store: FleetStore, commits: Commits, run: Run
+) -> None:
+    run = replace(run, id=another_run().id)
+    await commits.committed(commits.put(changed(run)))
     assert await postgres_store.reads.run(run.id) == run
 
 
 @AGAINST_ROWS
 @given(st.lists(tasks, min_size=1, max_size=6))
-async def test_a_task_comes_back_as_it_was(postgres_store: FleetStore, some: list[Task]) -> None:
+async def test_a_task_comes_back_as_it_was(
+    postgres_store: FleetStore, commits: Commits, some: list[Task]
+) -> None:
     """Whether it is new, was written before, or comes more than once."""
-    commits = await postgres_store.take()
-    await postgres_store.reads._pool.execute("TRUNCATE runs CASCADE")
-    commits.put(changed(make_run("a")))
-    last = {task.id: task for task in some}
+    run = another_run()
+    commits.put(changed(run))
+    last = {task.id: replace(task, run=run.id) for task in some}
     for task in some:
         first = replace(last[task.id], results=task.results, ticket=task.ticket)
-        sequence = commits.put(changed(replace(first, run=make_run("a").id)))
+        sequence = commits.put(changed(first))
         if task.active:
             await commits.committed(sequence)
     await commits.committed(commits.put(changed(*last.values())))
-    found = await postgres_store.reads.tasks(make_run("a").id)
+    found = await postgres_store.reads.tasks(run.id)
     assert {task.id: task for task in found} == last
     assert all(task.machine.details == last[task.id].machine.details for task in found)
 

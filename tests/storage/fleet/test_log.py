@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rookery.core.changes import Changes
 from rookery.core.events import Action, Event
 from rookery.protocol.user.action_filter import All, Compare, Expression, Order, matches
-from rookery.service.fleet.ports import Batch, Sight
+from rookery.service.fleet.ports import Batch, Commits, Sight
 from rookery.storage.fleet.logbook import documented
 from rookery.storage.fleet.store import FleetStore
 from tests.storage.fleet.scenes import Store, changed, kept
@@ -68,6 +68,11 @@ async def test_texts_that_postgres_refuses_do_not_make_a_commit_fail(store: Stor
     assert len(await store.reads.actions(EVERYTHING)) == 1
 
 
+@pytest.fixture
+async def commits(postgres_store: FleetStore) -> Commits:
+    return await postgres_store.take()
+
+
 @settings(
     max_examples=60,
     derandomize=True,
@@ -76,11 +81,11 @@ async def test_texts_that_postgres_refuses_do_not_make_a_commit_fail(store: Stor
 )
 @given(st.lists(events, min_size=5, max_size=8), filters)
 async def test_sql_chooses_what_the_filter_means(
-    postgres_store: FleetStore, some: list[Event], wanted: Expression
+    postgres_store: FleetStore, commits: Commits, some: list[Event], wanted: Expression
 ) -> None:
     actions = partial(postgres_store.reads.actions, limit=10_000, sight=Sight(person=None))
     first = len(await actions(EVERYTHING))
-    await kept(postgres_store, logged(*some))
+    await commits.committed(commits.put(logged(*some)))
     log = [documented(first + number, event) for number, event in enumerate(some, 1)]
     found = await actions(wanted)
     mine = {action for action in found if int(action.id) > first}

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from time import monotonic
 
 import asyncpg
 import pytest
@@ -12,12 +13,14 @@ from rookery.service.fleet.ports import Batch, ChangedRuns, StateLost
 from rookery.storage.fence import FencedOff
 from rookery.storage.fleet.commits import Limits
 from rookery.storage.fleet.gathering import Gathered
+from rookery.storage.fleet.notices import PAUSE_SECONDS
 from rookery.storage.fleet.store import FleetStore, open_fleet_store
 from rookery.storage.fleet.writing import RowsMissing, Writer
 from rookery.storage.lease import Lease
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
 from tests.database import pool_on
+from tests.eventually import eventually
 from tests.storage.fleet.scenes import Store, changed, finished, make_task, opened, played
 from tests.unit.core.makers import NOW, make_run, pairs
 
@@ -154,15 +157,16 @@ async def test_listeners_hear_of_many_commits_in_few_notices(
     postgres_store: FleetStore, database: Target
 ) -> None:
     heard: list[object] = []
+    began = monotonic()
     listener = await asyncpg.connect(**database.connect_args)
     await listener.add_listener("fleet", lambda *said: heard.append(said[-1]))
     commits = await postgres_store.take()
     for number in range(30):
         task = replace(TASKS[0], results=pairs(ww=number))
         await commits.committed(commits.put(changed(played(RUN, task), task)))
-    await asyncio.sleep(0.6)
-    assert str(heard[-1]).endswith(f'"sequence":30,"runs":["{RUN.id}"]}}')
-    assert len(heard) < 10
+    last = f'"sequence":30,"runs":["{RUN.id}"]}}'
+    await eventually(lambda: heard != [] and str(heard[-1]).endswith(last))
+    assert len(heard) <= 2 + (monotonic() - began) / PAUSE_SECONDS
     await listener.close()
 
 

@@ -1,0 +1,87 @@
+"""Puts a test's database back to what it was, for the next test.
+
+Rows are deleted and the first ones written again, which takes a hundredth of a second. Whatever
+else a test changed (tables, functions, settings of the database) shows in the catalogue, where
+every row says which transaction wrote it; such a database is not used again.
+"""
+
+from dataclasses import dataclass
+
+import asyncpg
+
+from rookery.storage.target import Target
+
+# Truncating gives a table another file, which shows here as well.
+CATALOGUE = """
+SELECT md5(string_agg(written, ',' ORDER BY written)) FROM (
+    SELECT format('c %s %s', oid, xmin) FROM pg_class WHERE relnamespace = 'public'::regnamespace
+    UNION ALL SELECT format('a %s %s %s', attrelid, attnum, xmin) FROM pg_attribute
+        WHERE attrelid >= 16384
+    UNION ALL SELECT format('f %s %s', oid, xmin) FROM pg_proc WHERE oid >= 16384
+    UNION ALL SELECT format('k %s %s', oid, xmin) FROM pg_constraint
+    UNION ALL SELECT format('t %s %s', oid, xmin) FROM pg_trigger
+    UNION ALL SELECT format('y %s %s', oid, xmin) FROM pg_type WHERE oid >= 16384
+    UNION ALL SELECT format('n %s %s', oid, xmin) FROM pg_namespace WHERE oid >= 16384
+    UNION ALL SELECT format('s %s', setconfig) FROM pg_db_role_setting AS s
+        JOIN pg_database AS d ON d.oid = s.setdatabase WHERE d.datname = current_database()
+) AS rows (written)
+"""
+TABLES = "SELECT format('%I', tablename) FROM pg_tables WHERE schemaname = 'public'"
+SEQUENCES = "SELECT format('%I', sequencename), start_value FROM pg_sequences"
+SESSIONS = """
+SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend'
+    AND pid <> pg_backend_pid()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A database as it was made."""
+
+    catalogue: str
+    restoring: str
+
+
+async def shape_of(target: Target) -> Shape:
+    connection = await asyncpg.connect(**target.connect_args)
+    try:
+        catalogue: str = await connection.fetchval(CATALOGUE)
+        return Shape(catalogue, await _restoring(connection))
+    finally:
+        await connection.close()
+
+
+async def put_back(target: Target, shape: Shape) -> bool:
+    """Ends every session, then restores the rows; False when more than rows had changed."""
+    connection = await asyncpg.connect(**target.connect_args)
+    try:
+        await connection.fetch(SESSIONS)
+        if await connection.fetchval(CATALOGUE) != shape.catalogue:
+            return False
+        await connection.execute(shape.restoring)
+        return True
+    finally:
+        await connection.close()
+
+
+async def _restoring(connection: "asyncpg.Connection[asyncpg.Record]") -> str:
+    """Deletes what is there, whatever refers to it, and writes what was there at first."""
+    tables = [record[0] for record in await connection.fetch(TABLES)]
+    deletions = [f"DELETE FROM {table}" for table in tables]
+    first_rows = [await _insertion(connection, table) for table in tables]
+    counters = [
+        f"SELECT setval('{name}', {start}, false)"
+        for name, start in await connection.fetch(SEQUENCES)
+    ]
+    freely = "SET LOCAL session_replication_role = replica; SET LOCAL synchronous_commit = off"
+    steps = (freely, *deletions, *first_rows, *counters)
+    return f"BEGIN; {'; '.join(filter(None, steps))}; COMMIT"
+
+
+async def _insertion(connection: "asyncpg.Connection[asyncpg.Record]", table: str) -> str:
+    rows = await connection.fetchval(f"SELECT json_agg(t) FROM {table} AS t")
+    if rows is None:
+        return ""
+    quoted = await connection.fetchval("SELECT quote_literal($1::text)", rows)
+    return f"INSERT INTO {table} SELECT * FROM json_populate_recordset(null::{table}, {quoted})"
