@@ -22,6 +22,8 @@ PATIENCE = 4
 LEAST_PATIENCE = 300
 # Most tests wait for processes and databases: two stages at once use both cores of a small machine.
 LANES = 2
+# Tests start hundreds of processes; where nothing compiled is kept, each compiles all it imports.
+KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
 SUMMARY = re.compile(r"(\d+) (passed|failed|errors?)\b")
 
@@ -177,7 +179,7 @@ class Lanes:
         child = subprocess.Popen(
             stage.command,
             cwd=ROOT,
-            env=os.environ | stage.variables,
+            env=os.environ | KEEPING | stage.variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
