@@ -5,7 +5,7 @@ from collections.abc import Callable
 import anyio
 
 
-async def eventually(condition: Callable[[], bool], *, seconds: float = 30) -> None:
+async def eventually(condition: Callable[[], bool], *, seconds: float = 60) -> None:
     """Return as soon as the condition holds; fail when it never does."""
     with anyio.fail_after(seconds):
         while True:

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,13 +62,19 @@ class Served:
             assert time.monotonic() < deadline, self._log.read_text()
             time.sleep(0.02)
 
+    def blockages(self) -> list[dict[str, object]]:
+        """What blocked its loop. One long callback alone is no proof: see tests/detection.py."""
+        found = [one for one in self.events() if one["event"] == "loop_violation"]
+        callbacks = Counter(one["what"] for one in found if one["kind"] == "long callback")
+        return [one for one in found if callbacks.get(one["what"]) != 1]
+
     @property
     def address(self) -> str:
         return str(self.until("ready")["address"])
 
     def get(self, path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(self.address + path, timeout=10) as answer:
+            with urllib.request.urlopen(self.address + path, timeout=LIMIT_SECONDS) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refused:
             return refused.code, refused.read().decode()

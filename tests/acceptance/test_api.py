@@ -22,7 +22,7 @@ from rookery.service.sources.archives import mirror_name
 from tests.commands import add_user, said
 from tests.outside.githubs import REPOSITORY, SHA, staged
 from tests.outside.repositories import make_repository
-from tests.served import COMMAND, LIMIT_SECONDS, Served, environment, served
+from tests.served import COMMAND, LIMIT_SECONDS, environment, served
 from tests.unit.service.submission.samples import SPRT, body
 
 
@@ -37,11 +37,6 @@ def submitted_run(client: Client) -> v1.RunSummary:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return found[0]
-
-
-def assert_unblocked(server: Served) -> None:
-    blocked = [each for each in server.events() if each["event"] == "loop_violation"]
-    assert blocked == []
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +73,7 @@ def test_a_run_lives_through_a_kill(data: Path) -> None:
         assert [run.id for run in finished.runs] == [made.id]
         status, listed = server.get("/api/finished_runs?page=1")
         assert (status, made.id in listed) == (200, True)
-        assert_unblocked(server)
+        assert server.blockages() == []
 
 
 def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) -> None:
@@ -89,7 +84,7 @@ def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) 
         assert made.state is DisplayState.PENDING
         with pytest.raises(ApiRefused, match="403"):
             Client.at(server.address, token).approve(made.id)
-        assert_unblocked(server)
+        assert server.blockages() == []
 
 
 def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
@@ -122,7 +117,7 @@ def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) ->
         client = Client.at(server.address, token)
         wanted = body(resolved_new=None, new_signature=None, new_binary=given.sha256)
         assert client.run(client.submit(wanted).id).args.new_binary == given.sha256
-        assert_unblocked(server)
+        assert server.blockages() == []
 
 
 def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_path: Path) -> None:
@@ -148,7 +143,7 @@ def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_pa
         packed = io.BytesIO(HttpTransport(server.address).call("GET", place))
         with zipfile.ZipFile(packed) as pack:
             assert pack.read(f"{mirror_name(repository.address)}/Makefile") == b"all: x"
-        assert_unblocked(server)
+        assert server.blockages() == []
 
 
 def test_a_branch_of_an_engine_is_submitted_and_waited_for(data: Path, tmp_path: Path) -> None:
@@ -176,7 +171,7 @@ def test_a_branch_of_an_engine_is_submitted_and_waited_for(data: Path, tmp_path:
             client.stop(run.id)
             done.communicate(timeout=60)
             assert done.returncode == 4
-        assert_unblocked(server)
+        assert server.blockages() == []
 
 
 def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) -> None:
@@ -191,4 +186,4 @@ def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) ->
         assert answer.content == weights
         plain = HttpTransport(server.address).call("GET", f"/api/nn/{file.name}")
         assert plain == weights
-        assert_unblocked(server)
+        assert server.blockages() == []

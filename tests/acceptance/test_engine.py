@@ -55,7 +55,7 @@ def test_it_introduces_itself_and_leaves_when_told() -> None:
         assert engine.hear("id name").startswith("id name Fledgling")
         engine.hear("uciok")
         engine.tell("quit")
-        assert engine.process.wait(timeout=30) == 0
+        assert engine.process.wait(timeout=60) == 0
 
 
 def test_it_leaves_when_nobody_is_there_any_more() -> None:
@@ -64,7 +64,7 @@ def test_it_leaves_when_nobody_is_there_any_more() -> None:
         engine.hear("info")
         assert engine.process.stdin is not None
         engine.process.stdin.close()
-        assert engine.process.wait(timeout=30) == 0
+        assert engine.process.wait(timeout=60) == 0
 
 
 def test_it_stops_in_the_middle_of_a_search() -> None:

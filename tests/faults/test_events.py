@@ -48,14 +48,14 @@ def test_readers_that_never_read_hold_up_nobody_and_no_stop(tmp_path: Path) -> N
         client.modify(made[-1], v1.ModifyBody(priority=7))
         reading.until(lambda run: run.priority == 7)
         server.signal(signal.SIGTERM)
-        assert server.wait(10) == 0
+        assert server.wait() == 0
 
 
 class Reading:
     """A stream of events read by hand."""
 
     def __init__(self, server: str, query: str = "", after: str = "") -> None:
-        lines = HttpTransport(server).lines(f"/api/v1/events{query}", after, 30)
+        lines = HttpTransport(server).lines(f"/api/v1/events{query}", after, 60)
         assert next(lines).startswith(b"retry:")
         self._events = self._noted(events_in(lines))
         self.last = after
@@ -144,4 +144,4 @@ def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Pa
                 Client.at(again.address, token).stop(watched)
                 assert watch.wait(60) == 4
                 assert json.loads(watch.stdout.readlines()[-1])["state"] == "finished"
-                assert [each for each in again.events() if each["event"] == "loop_violation"] == []
+                assert again.blockages() == []

@@ -35,8 +35,8 @@ async def test_a_woken_writer_commits_nothing_and_writes_nothing_more(
 ) -> None:
     wait_until_stopped(writer)
     async with pool_on(database, "new") as pool:
-        lease = Lease(pool, queries, instance="new", address="")
-        await lease.take(force=True, seconds=2)
+        lease = Lease(pool, queries, instance="new", address="", seconds=60)
+        await lease.take(force=True, seconds=60)
         os.kill(writer.process.pid, signal.SIGCONT)
         assert writer.until("woken")["outcome"] != "committed"
         assert writer.until("again")["outcome"] == "FencedOff"

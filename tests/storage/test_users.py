@@ -86,7 +86,7 @@ async def test_every_process_hears_of_a_change(database: Target, queries: Querie
     await listener.add_listener("users", lambda *said: heard.put_nowait(said[-1]))
     async with pool_on(database) as pool:
         await PostgresUsers(pool, queries).add(ANNA)
-        assert await asyncio.wait_for(heard.get(), 10) == "anna"
+        assert await asyncio.wait_for(heard.get(), 60) == "anna"
     await listener.close()
 
 

@@ -37,7 +37,7 @@ async def fail() -> None:
 
 
 async def block() -> None:
-    time.sleep(60)  # noqa: ASYNC251 - the worst that a stop can do
+    time.sleep(600)  # noqa: ASYNC251 - the worst that a stop can do
 
 
 STEPS = {

@@ -33,7 +33,7 @@ class Server:
         return parts.hostname, parts.port
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(self.place, timeout=30)
+        return socket.create_connection(self.place, timeout=60)
 
     def exchange(self, request: bytes) -> bytes:
         """Sends bytes as they are, and gives all that comes back until the server closes."""
@@ -50,7 +50,7 @@ class Server:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = 60) -> int:
         return self.process.wait(seconds)
 
     def logged(self) -> str:

@@ -29,7 +29,7 @@ def test_the_server_keeps_to_its_description(server: Server, path: str) -> None:
         @FEW
         @given(found.ok().as_strategy())
         def answers_as_described(case: "schemathesis.Case[Any]") -> None:
-            case.call_and_validate(timeout=30)
+            case.call_and_validate(timeout=60)
 
         answers_as_described()
 
@@ -78,7 +78,7 @@ def test_the_json_api_keeps_to_its_description(server: Server, path: str) -> Non
         def answers_as_described(case: "schemathesis.Case[Any]") -> None:
             # What has the right form may still be nonsense: odd games, an unknown commit.
             case.call_and_validate(
-                timeout=30, headers=headers, excluded_checks=[positive_data_acceptance]
+                timeout=60, headers=headers, excluded_checks=[positive_data_acceptance]
             )
 
         answers_as_described()

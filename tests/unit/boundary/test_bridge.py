@@ -251,6 +251,7 @@ async def test_closing_ends_every_thread_that_waits() -> None:
     assert bridge.stats().inside == 0
 
 
+@pytest.mark.usefixtures("may_block_the_loop")
 async def test_closing_ends_a_call_that_the_loop_has_not_seen_yet() -> None:
     async with open_bridge() as bridge:
         call = in_thread(lambda: bridge.call(double, 1, seconds=LONG))

@@ -24,6 +24,7 @@ from tests.wire.secrets.plants import BOOK, ENGINE, KEY, NET_NAME, REPOSITORY, T
 AT_A_TIME = 20
 SILENCE_SECONDS = 0.15
 """A stream that says nothing for so long has said what it has to say."""
+LIMIT_SECONDS = 60
 QUERIES = (
     "",
     "page=1",
@@ -210,11 +211,13 @@ async def _called(app: Starlette, asked: Asked, headers: Mapping[str, str]) -> H
 
 
 async def _heard(messages: "asyncio.Queue[Message]") -> Heard:
-    begun = await asyncio.wait_for(messages.get(), 30)
+    begun = await asyncio.wait_for(messages.get(), LIMIT_SECONDS)
+    endless = b"text/event-stream" in b" ".join(value for _, value in begun["headers"])
     pieces, more = [], True
     while more:
         try:
-            message = await asyncio.wait_for(messages.get(), SILENCE_SECONDS)
+            seconds = SILENCE_SECONDS if endless else LIMIT_SECONDS
+            message = await asyncio.wait_for(messages.get(), seconds)
         except TimeoutError:
             break
         pieces.append(bytes(message.get("body", b"")))

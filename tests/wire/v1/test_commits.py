@@ -37,7 +37,7 @@ class Told:
         self.asked.append((repository, revision, known))
         self.asking.set()
         if self.held is not None:
-            self.held.wait(20)
+            self.held.wait(60)
         if revision not in self.commits:
             raise CannotAsk(f"there is no {revision}")
         return self.commits[revision]
