@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """Holds rookery-asgi against cases that others wrote.
 
-Usage: asgi_conformance.py [--only vectors,lifespan,...] [--wstest PATH] [--cases '*']
+Usage: asgi_conformance.py [--only vectors,lifespan,...] [--wstest PATH] [--cases '1.*,12.3.*']
 
 h11's and http-parser's requests, asgi-lifespan's applications, Starlette's tests over sockets, and
 Autobahn's WebSocket cases. They are fetched from the package index into a temporary folder.
 Autobahn's client needs Python 2 with autobahntestsuite: its `wstest` is taken from the PATH or from
---wstest, and its cases are left out where there is none. Exit 0 when nothing failed.
+--wstest, and its cases are left out where there is none. Each part runs in a process of its own and
+has its own time; the others go on when one fails. Exit 0 when nothing failed.
 """
 
 import argparse
 import asyncio
-import collections
+import contextlib
 import importlib
 import importlib.util
-import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -144,59 +146,80 @@ STARLETTE_KNOWN = {
 }
 
 
-# --- Autobahn
+# --- parts
 
 
-def check_autobahn(folder: Path, wstest: str, cases: str) -> bool:
-    """Autobahn's fuzzing client against an echo."""
-    from tests.serving import serve
+def check_vectors(folder: Path) -> bool:
+    """Request heads, as two other parsers read them."""
+    from asgi_vectors import check_h11, check_http_parser
 
-    with serve("tests.apps:app", "--no-access-log") as served:
-        spec = {
-            "outdir": str(folder / "autobahn"),
-            "servers": [{"agent": "rookery-asgi", "url": f"ws://127.0.0.1:{served.port}"}],
-            "cases": cases.split(","),
-            "exclude-cases": [],
-            "exclude-agent-cases": {},
-        }
-        (folder / "spec.json").write_text(json.dumps(spec))
-        command = [wstest, "-m", "fuzzingclient", "-s", str(folder / "spec.json")]
-        subprocess.run(command, cwd=folder, capture_output=True, check=True)
-    found = json.loads((folder / "autobahn/index.json").read_text())["rookery-asgi"]
-    print("autobahn:", dict(collections.Counter(case["behavior"] for case in found.values())))
-    failed = [
-        k for k, case in found.items() if "FAILED" in (case["behavior"], case["behaviorClose"])
-    ]
-    for case in failed:
-        print("  FAILED", case)
-    return not failed
+    same = check_h11(fetch("h11", folder))
+    return check_http_parser(fetch("httptools", folder)) and same
+
+
+def check_websockets(folder: Path, given: argparse.Namespace) -> bool:
+    """Autobahn's cases, where its client is at hand."""
+    from asgi_autobahn import check_autobahn
+
+    if given.wstest:
+        return check_autobahn(folder, given.wstest, given.cases.split(","))
+    print("autobahn: not run, for its client wstest is not on the PATH")
+    return True
+
+
+PART_SECONDS = {"vectors": 180, "lifespan": 180, "starlette": 600, "autobahn": 5400}
+
+
+def check(part: str, given: argparse.Namespace) -> bool:
+    """One part, in this process."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        match part:
+            case "vectors":
+                return check_vectors(folder)
+            case "lifespan":
+                return check_lifespan(folder)
+            case "starlette":
+                return check_starlette(folder)
+            case _:
+                return check_websockets(folder, given)
+
+
+def check_in_time(part: str) -> bool:
+    """One part in a process of its own, which ends with all that it started."""
+    began, seconds = time.monotonic(), PART_SECONDS[part]
+    command = [sys.executable, "-u", *sys.argv, "--part", part]
+    child = subprocess.Popen(command, start_new_session=True)
+    try:
+        good = child.wait(seconds) == 0
+    except subprocess.TimeoutExpired:
+        print(f"{part}: not done after {seconds} s", flush=True)
+        good = False
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    print(f"{part}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    return good
 
 
 def main() -> int:
     """Run the parts that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="vectors,lifespan,starlette,autobahn")
-    parser.add_argument("--wstest", default=shutil.which("wstest") or "")
-    parser.add_argument("--cases", default="*")
-    given = parser.parse_args()
-    wanted, good, began = set(given.only.split(",")), True, time.monotonic()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if "vectors" in wanted:
-            from asgi_vectors import check_h11, check_http_parser
+    from asgi_autobahn import GROUPS
 
-            good &= check_h11(fetch("h11", folder))
-            good &= check_http_parser(fetch("httptools", folder))
-        if "lifespan" in wanted:
-            good &= check_lifespan(folder)
-        if "starlette" in wanted:
-            good &= check_starlette(folder)
-        if "autobahn" in wanted and given.wstest:
-            good &= check_autobahn(folder, given.wstest, given.cases)
-        elif "autobahn" in wanted:
-            print("autobahn: not run, for its client wstest is not on the PATH")
-    print(f"{'holds' if good else 'FAILED'} after {time.monotonic() - began:.0f} s")
-    return 0 if good else 1
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default=",".join(PART_SECONDS))
+    parser.add_argument("--part", choices=PART_SECONDS, help="that one, in this process")
+    parser.add_argument("--wstest", default=shutil.which("wstest") or "")
+    parser.add_argument("--cases", default=",".join(GROUPS))
+    given = parser.parse_args()
+    if given.part:
+        return 0 if check(given.part, given) else 1
+    began = time.monotonic()
+    failed = [part for part in given.only.split(",") if not check_in_time(part)]
+    outcome = f"FAILED: {', '.join(failed)}" if failed else "holds"
+    print(f"{outcome} after {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -2,53 +2,57 @@
 
     scripts/prove mongoose [TIER ...]
 
-Runs the tiers of scripts/test in an environment that has both, with the detection of blocking
-calls on. A test process refuses to start where the other server is not available.
+Runs the tiers of scripts/test as it runs them, but in an environment that has both servers. A test
+process refuses to start where the other server is not available. What the tests say goes to stderr.
 """
 
 import argparse
-import os
-import re
-import subprocess
+import contextlib
 import sys
-import time
+from dataclasses import replace
 from pathlib import Path
 
+from scripts.stages import CHAINS, PATIENCE, Lanes, Outcome, Stage
 from scripts.together import python
 
-ROOT = Path(__file__).resolve().parents[2]
-TIERS = ("unit", "storage", "wire", "pages", "acceptance", "faults")
 HANGS_SECONDS = 1800
-CHOSEN = {"ROOKERY_HTTP": "mongoose", "ROOKERY_DETECT_BLOCKING": "1"}
+TIERS = {
+    stage.name: stage
+    for chain in CHAINS
+    for stage in chain
+    if f"tests/{stage.name}" in stage.command
+}
 
 
-def run(interpreter: Path, tier: str) -> bool:
-    """One tier; says its last line, and all of it when it failed."""
-    began = time.monotonic()
-    done = subprocess.run(
-        [interpreter, "-m", "pytest", "-q", f"tests/{tier}"],
-        cwd=ROOT,
-        env=os.environ | CHOSEN,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=HANGS_SECONDS,
+def carried(tier: Stage, interpreter: Path) -> Stage:
+    """The same tests on the other server; a slow tier fails nothing here, only one that hangs."""
+    return replace(
+        tier,
+        budget=HANGS_SECONDS // PATIENCE,
+        command=(str(interpreter), *tier.command[1:]),
+        variables=tier.variables | {"ROOKERY_HTTP": "mongoose"},
     )
-    lines = done.stdout.splitlines() or ["nothing was said"]
-    counts = re.sub(r" in [0-9.]+s.*", "", lines[-1])
-    print(f"{tier:12} {counts}, {time.monotonic() - began:.0f} s", flush=True)
-    if done.returncode != 0:
-        print(done.stdout, file=sys.stderr)
-    return done.returncode == 0
+
+
+def line(outcome: Outcome) -> str:
+    counts = ", ".join(f"{number} {what}" for what, number in outcome.counts.items())
+    ended = counts if outcome.ok else f"{counts or 'nothing counted'}, DID NOT HOLD"
+    return f"{outcome.stage.name:12} {ended}, {outcome.seconds:.0f} s"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/prove mongoose", description=__doc__)
-    parser.add_argument("tiers", nargs="*", metavar="TIER", default=TIERS)
-    interpreter = python()
-    held = [run(interpreter, tier) for tier in parser.parse_args().tiers]
-    return 0 if all(held) else 1
+    parser.add_argument("tiers", nargs="*", metavar="TIER")
+    names = parser.parse_args().tiers or list(TIERS)
+    if unknown := [name for name in names if name not in TIERS]:
+        parser.error(f"there is no tier {unknown[0]}; there are {', '.join(TIERS)}")
+    with contextlib.redirect_stdout(sys.stderr):
+        interpreter = python()
+        chains = [(carried(TIERS[name], interpreter),) for name in names]
+        outcomes = Lanes().run_chains(chains)
+    for outcome in outcomes:
+        print(line(outcome))
+    return 0 if all(outcome.ok for outcome in outcomes) else 1
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from scripts.together import build_asgi  # noqa: E402 the scripts are found abov
 ALL = "all"
 MINUTES: Mapping[str, int] = {
     "asgi_clients": 1,
-    "asgi_conformance": 50,
+    "asgi_conformance": 15,
     "asgi_fuzz": 11,
     "asgi_layout": 1,
     "asgi_soak": 11,
@@ -33,7 +33,7 @@ MINUTES: Mapping[str, int] = {
     "idle": 11,
     "kills": 12,
     "match": 7,
-    "mongoose": 30,
+    "mongoose": 10,
     "sprt": 13,
     "syzygy": 1,
     "worker_kills": 5,
