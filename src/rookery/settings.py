@@ -136,6 +136,7 @@ class Settings:
     mind_github_quota: bool = True
     nets_url: str | None = None
     upload_mb: int = 512
+    upload_quota_mb: int = 20_000
     git_schemes: tuple[str, ...] = ("https",)
     git_hosts: tuple[str, ...] = ()
     git_credentials: Path | None = None
@@ -196,6 +197,9 @@ SETTINGS: Mapping[str, Setting] = {
         _address, "another server that gives nets, to which their readers are sent"
     ),
     "upload_mb": Setting(_whole(1, 100_000), "largest program or book that may be uploaded, in MB"),
+    "upload_quota_mb": Setting(
+        _whole(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
+    ),
     "git_schemes": Setting(
         _some_of("https", "http", "ssh", "git", "file"),
         "how commits may be looked up, by comma: https, http, ssh, git, file",

@@ -102,8 +102,10 @@ def test_a_net_is_taken_once_and_listed(data: Path, tmp_path: Path) -> None:
 def test_an_account_is_put_into_groups_and_limited(data: Path) -> None:
     assert said("user", "groups", "olga", "approvers", data=data).returncode == 0
     assert said("user", "limit", "olga", "3", data=data).returncode == 0
+    assert "may keep 7 MB" in said("user", "quota", "olga", "7", data=data).stdout
     listed = said("user", "list", data=data).stdout.splitlines()
     (line,) = [line for line in listed if line.startswith("olga")]
     assert line.split()[1:3] == ["approver", "3"]
+    assert line.endswith(" of 7")
     refused = said("user", "reject", "olga", data=data)
     assert "Only an account that waits" in refused.stderr

@@ -22,6 +22,7 @@ from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.privacy import Privacy
+from rookery.service.quotas import MB
 from rookery.service.refresh import Refresh
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.sources import Shelf
@@ -170,6 +171,7 @@ def api_desk(
     bus: Bus,
 ) -> ApiDesk:
     outside = outside_of(settings, basis.clock)
+    quota = settings.upload_quota_mb * MB or None
     return ApiDesk(
         fleet=rooms.fleet,
         reads=store.reads,
@@ -193,12 +195,13 @@ def api_desk(
         statistics=kept.statistics,
         logs=kept.logs,
         downloads=Downloads(kept.nets),
-        sources=make_sources(basis, kept.shelf, rooms.fleet, outside),
+        sources=make_sources(basis, kept.shelf, rooms.fleet, outside, quota),
         streams=basis.streams,
         threads=basis.threads,
         clock=basis.clock,
         chance=secrets.token_bytes,
         cross_approval=settings.cross_approval,
+        upload_quota=quota,
         nets_elsewhere=settings.nets_url or "",
         quota=outside.github.quota,
         around=surroundings(settings),

@@ -28,14 +28,18 @@ ASKING_SECONDS = 45.0
 
 
 def make_sources(
-    basis: Basis, shelf: Shelf, fleet: Fleet, outside: OutsideCommits | None = None
+    basis: Basis,
+    shelf: Shelf,
+    fleet: Fleet,
+    outside: OutsideCommits | None = None,
+    quota: int | None = None,
 ) -> Sources:
-    """Without an outside nobody is asked for anything."""
+    """Without an outside nobody is asked for anything, without a quota everything is taken."""
     threads, clock = basis.threads, basis.clock
     return Sources(
         shelf,
-        BinaryStore(shelf.binaries, shelf.binary_files, threads, clock),
-        BookStore(shelf.books, shelf.book_files, threads, clock, fleet.active),
+        BinaryStore(shelf.binaries, shelf.binary_files, threads, clock, limit=quota),
+        BookStore(shelf.books, shelf.book_files, threads, clock, fleet.active, limit=quota),
         Commits(
             outside or NoFinder(), threads, Gate("commits", ASKED_AT_ONCE), seconds=ASKING_SECONDS
         ),

@@ -3,6 +3,7 @@
 import argparse
 import getpass
 import sys
+from typing import Literal
 
 from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
@@ -10,7 +11,9 @@ from rookery.cli.tables import table
 from rookery.core.complaint import Complaint
 from rookery.service.accounts import MACHINE_LIMIT, AccountChange, NewUser
 from rookery.service.groups import group_named, is_approver
+from rookery.service.quotas import MB
 from rookery.service.users import User
+from rookery.storage.quotas import used_by_user
 
 MOST_MACHINES = 2**31 - 1
 
@@ -58,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limiting = add_command(commands, "limit", "say how many tasks a user may have at once", _limit)
     limiting.add_argument("name", metavar="NAME")
     limiting.add_argument("machines", type=_machines, metavar="N")
+    allowing = add_command(commands, "quota", "say how much a user may keep here", _quota)
+    allowing.add_argument("name", metavar="NAME")
+    allowing.add_argument(
+        "mb", type=_mb, metavar="MB", help="nets, programs and books together; or default"
+    )
     setting = add_command(commands, "passwd", "give a user a new password", _passwd)
     setting.add_argument("name", metavar="NAME")
     _add_password(setting)
@@ -72,8 +80,10 @@ async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
 
 
 async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
-    rows = [_row(user) for user in await reached.accounts.users.everyone()]
-    print(table(("name", "standing", "machines", "since"), rows))
+    used = await used_by_user(reached.pool, reached.queries)
+    everyone = await reached.accounts.users.everyone()
+    rows = [_row(user, used.get(user.name, 0)) for user in everyone]
+    print(table(("name", "standing", "machines", "since", "uploads in MB"), rows))
 
 
 async def _block(reached: Reached, parsed: argparse.Namespace) -> None:
@@ -107,18 +117,27 @@ async def _limit(reached: Reached, parsed: argparse.Namespace) -> None:
     print(f"{parsed.name} may have {parsed.machines} tasks at one time.")
 
 
+async def _quota(reached: Reached, parsed: argparse.Namespace) -> None:
+    await reached.accounts.change(parsed.name, AccountChange(upload_mb=parsed.mb))
+    allowed = "what everybody may" if parsed.mb == "default" else f"{parsed.mb:,} MB"
+    print(f"{parsed.name} may keep {allowed} in nets, programs and books.")
+
+
 async def _passwd(reached: Reached, parsed: argparse.Namespace) -> None:
     await reached.accounts.set_password(parsed.name, _password(parsed))
     print(f"{parsed.name} has a new password.")
 
 
-def _row(user: User) -> tuple[str, ...]:
+def _row(user: User, used: int) -> tuple[str, ...]:
     standing = "approver" if is_approver(user) else "user"
     if user.blocked:
         standing = "blocked"
     elif user.pending:
         standing = "pending"
-    return user.name, standing, str(user.machine_limit), f"{user.created:%Y-%m-%d}"
+    uploads = f"{used / MB:,.1f}"
+    if user.upload_mb is not None:
+        uploads += f" of {user.upload_mb:,}"
+    return user.name, standing, str(user.machine_limit), f"{user.created:%Y-%m-%d}", uploads
 
 
 def _add_password(parser: argparse.ArgumentParser) -> None:
@@ -138,6 +157,10 @@ def _password(parsed: argparse.Namespace) -> str:
     if getpass.getpass("The same again: ") != first:
         raise NoPassword("The two passwords differ.")
     return first
+
+
+def _mb(text: str) -> int | Literal["default"]:
+    return "default" if text == "default" else _machines(text)
 
 
 def _machines(text: str) -> int:

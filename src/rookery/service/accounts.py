@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 from rookery.clock import Clock
 from rookery.core.complaint import Complaint
@@ -61,6 +62,7 @@ class AccountChange:
     blocked: bool | None = None
     groups: frozenset[str] | None = None
     machine_limit: int | None = None
+    upload_mb: int | Literal["default"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ class Accounts:
             machine_limit=(
                 user.machine_limit if wanted.machine_limit is None else wanted.machine_limit
             ),
+            upload_mb=_upload_mb(user, wanted),
         )
         if changed != user:
             await self.users.save(changed)
@@ -177,6 +180,12 @@ def _described(token: Token) -> str:
     return f"{token.id} for {scopes}{until}"
 
 
+def _upload_mb(user: User, wanted: AccountChange) -> int | None:
+    if wanted.upload_mb == "default":
+        return None
+    return user.upload_mb if wanted.upload_mb is None else wanted.upload_mb
+
+
 def _told(before: User, after: User) -> Iterator[tuple[Action, str]]:
     """The lines that a change is worth."""
     if before.pending and not after.pending:
@@ -187,3 +196,6 @@ def _told(before: User, after: User) -> Iterator[tuple[Action, str]]:
         yield Action.MODIFY_USER, f"groups: {', '.join(sorted(after.groups)) or 'none'}"
     if before.machine_limit != after.machine_limit:
         yield Action.MODIFY_USER, f"machine limit: {after.machine_limit}"
+    if before.upload_mb != after.upload_mb:
+        allowed = "default" if after.upload_mb is None else after.upload_mb
+        yield Action.MODIFY_USER, f"upload quota in MB: {allowed}"

@@ -46,8 +46,8 @@ class Nets(Protocol):
 
     async def by_name(self, name: str) -> Net | None: ...
 
-    async def add(self, net: Net) -> None:
-        """Raises NetExists."""
+    async def add(self, net: Net, *, limit: int | None = None) -> None:
+        """Raises NetExists, or QuotaExceeded where its giver has more than so many bytes then."""
         ...
 
     async def everything(self) -> tuple[Net, ...]:

@@ -31,6 +31,8 @@ class User:
     pending: bool
     machine_limit: int
     created: datetime
+    upload_mb: int | None = None
+    """What they may keep here in nets, programs and books; None: what the site allows."""
 
 
 class Users(Protocol):

@@ -6,6 +6,7 @@ from rookery.service.sources.binaries import Binary
 from rookery.storage.fence import Fence
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
+from rookery.storage.quotas import Upload, check_among
 
 
 class PostgresBinaries:
@@ -18,12 +19,15 @@ class PostgresBinaries:
         row = await self._pool.fetchrow(self._queries["binaries_by_hash"], sha256)
         return None if row is None else Binary(**row)
 
-    async def add(self, binary: Binary) -> Binary:
-        b = binary
+    async def add(self, binary: Binary, *, limit: int | None = None) -> Binary:
+        b, upload = binary, Upload(binary.user, binary.size, limit)
         columns = (b.sha256, b.blob, b.size, b.name, b.user, b.created)
         async with self._fence.write() as connection:
+            await upload.begin(connection, self._queries)
             row = await connection.fetchrow(self._queries["binaries_add"], *columns)
-        assert row is not None
+            assert row is not None
+            if row["blob"] == b.blob:
+                await upload.check(connection, self._queries)
         return Binary(**row)
 
     async def known(self, keys: Collection[str]) -> frozenset[str]:
@@ -38,7 +42,9 @@ class MemoryBinaries:
     async def by_hash(self, sha256: str) -> Binary | None:
         return self._rows.get(sha256)
 
-    async def add(self, binary: Binary) -> Binary:
+    async def add(self, binary: Binary, *, limit: int | None = None) -> Binary:
+        if binary.sha256 not in self._rows:
+            check_among(self._rows.values(), binary, limit)
         return self._rows.setdefault(binary.sha256, binary)
 
     async def known(self, keys: Collection[str]) -> frozenset[str]:

@@ -6,6 +6,7 @@ from rookery.service.sources.books import Book
 from rookery.storage.fence import Fence
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
+from rookery.storage.quotas import Upload, check_among
 
 
 class PostgresBooks:
@@ -18,13 +19,17 @@ class PostgresBooks:
         row = await self._pool.fetchrow(self._queries["books_by_name"], name)
         return None if row is None else Book(**row)
 
-    async def add(self, book: Book) -> Book:
+    async def add(self, book: Book, *, limit: int | None = None) -> Book:
         columns = (book.name, book.blob, book.size, book.sha256, book.sri, book.openings)
+        upload = Upload(book.user, book.size, limit)
         async with self._fence.write() as connection:
+            await upload.begin(connection, self._queries)
             row = await connection.fetchrow(
                 self._queries["books_add"], *columns, book.user, book.created
             )
-        assert row is not None
+            assert row is not None
+            if row["blob"] == book.blob:
+                await upload.check(connection, self._queries)
         return Book(**row)
 
     async def remove(self, name: str) -> None:
@@ -46,7 +51,9 @@ class MemoryBooks:
     async def by_name(self, name: str) -> Book | None:
         return self._rows.get(name)
 
-    async def add(self, book: Book) -> Book:
+    async def add(self, book: Book, *, limit: int | None = None) -> Book:
+        if book.name not in self._rows:
+            check_among(self._rows.values(), book, limit)
         return self._rows.setdefault(book.name, book)
 
     async def remove(self, name: str) -> None:

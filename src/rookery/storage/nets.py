@@ -7,6 +7,7 @@ from rookery.service.nets import Net, NetExists
 from rookery.storage.fence import Fence
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
+from rookery.storage.quotas import Upload, check_among
 
 
 class PostgresNets:
@@ -19,12 +20,14 @@ class PostgresNets:
         row = await self._pool.fetchrow(self._queries["nets_by_name"], name)
         return None if row is None else Net(**row)
 
-    async def add(self, net: Net) -> None:
+    async def add(self, net: Net, *, limit: int | None = None) -> None:
         columns = (net.name, net.blob, net.size, net.user, net.created, net.downloads)
+        upload = Upload(net.user, net.size, limit)
         async with self._fence.write() as connection:
-            added = await connection.fetchval(self._queries["nets_add"], *columns)
-        if added is None:
-            raise NetExists(net.name)
+            await upload.begin(connection, self._queries)
+            if await connection.fetchval(self._queries["nets_add"], *columns) is None:
+                raise NetExists(net.name)
+            await upload.check(connection, self._queries)
 
     async def everything(self) -> tuple[Net, ...]:
         return tuple(Net(**row) for row in await self._pool.fetch(self._queries["nets_all"]))
@@ -42,9 +45,10 @@ class MemoryNets:
     async def by_name(self, name: str) -> Net | None:
         return self._nets.get(name)
 
-    async def add(self, net: Net) -> None:
+    async def add(self, net: Net, *, limit: int | None = None) -> None:
         if net.name in self._nets:
             raise NetExists(net.name)
+        check_among(self._nets.values(), net, limit)
         self._nets[net.name] = net
 
     async def everything(self) -> tuple[Net, ...]:

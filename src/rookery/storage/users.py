@@ -62,4 +62,5 @@ def _columns(user: User) -> tuple[object, ...]:
         user.pending,
         user.machine_limit,
         user.created,
+        user.upload_mb,
     )

@@ -8,6 +8,7 @@ from typing import Protocol
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.service.blobs import Blobs
+from rookery.service.quotas import QuotaExceeded
 from rookery.service.sources.uploads import NoLook, received
 
 
@@ -32,8 +33,9 @@ class Binaries(Protocol):
 
     async def by_hash(self, sha256: str) -> Binary | None: ...
 
-    async def add(self, binary: Binary) -> Binary:
-        """The one that is kept: where the same bytes were there before, that."""
+    async def add(self, binary: Binary, *, limit: int | None = None) -> Binary:
+        """The one that is kept: where the same bytes were there before, that. Raises QuotaExceeded
+        where its giver has more than so many bytes then."""
         ...
 
     async def known(self, keys: Collection[str]) -> frozenset[str]:
@@ -44,19 +46,36 @@ class Binaries(Protocol):
 class BinaryStore:
     """Takes programs in; the same bytes are kept once, whoever sends them."""
 
-    def __init__(self, rows: Binaries, blobs: Blobs, threads: Threads, clock: Clock) -> None:
+    def __init__(
+        self,
+        rows: Binaries,
+        blobs: Blobs,
+        threads: Threads,
+        clock: Clock,
+        *,
+        limit: int | None = None,
+    ) -> None:
+        """Everybody may keep `limit` bytes, unless something else is said of them."""
         self.rows = rows
         self.blobs = blobs
         self._threads = threads
         self._clock = clock
+        self._limit = limit
 
     async def take(self, pieces: AsyncIterator[bytes], name: str, user: str) -> Binary:
-        """Raises EmptyUpload."""
+        """Raises EmptyUpload or QuotaExceeded."""
         found, _ = await received(pieces, self.blobs, self._threads, NoLook())
         new = Binary(found.sha256, found.blob, found.size, name, user, self._clock.now())
-        kept = await self.rows.add(new) if found.size else None
-        if kept is None or kept.blob != new.blob:
+        try:
+            kept = await self._added(new)
+        except (EmptyUpload, QuotaExceeded):
             await self._threads.io(self.blobs.remove, new.blob)
-        if kept is None:
-            raise EmptyUpload
+            raise
+        if kept.blob != new.blob:
+            await self._threads.io(self.blobs.remove, new.blob)
         return kept
+
+    async def _added(self, new: Binary) -> Binary:
+        if not new.size:
+            raise EmptyUpload
+        return await self.rows.add(new, limit=self._limit)

@@ -16,6 +16,7 @@ from rookery.core.faults import NotYours, RunFault
 from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.service.blobs import Blobs
+from rookery.service.quotas import QuotaExceeded
 from rookery.service.sources.book_reading import BookReading, BookRefused
 from rookery.service.sources.uploads import received
 
@@ -55,8 +56,9 @@ class Books(Protocol):
 
     async def by_name(self, name: str) -> Book | None: ...
 
-    async def add(self, book: Book) -> Book:
-        """The one that is kept: where there was one of that name, that."""
+    async def add(self, book: Book, *, limit: int | None = None) -> Book:
+        """The one that is kept: where there was one of that name, that. Raises QuotaExceeded where
+        its giver has more than so many bytes then."""
         ...
 
     async def remove(self, name: str) -> None: ...
@@ -78,18 +80,27 @@ class BookStore:
     count on it, so that nothing is ever replaced in place."""
 
     def __init__(
-        self, rows: Books, blobs: Blobs, threads: Threads, clock: Clock, active: ActiveRuns
+        self,
+        rows: Books,
+        blobs: Blobs,
+        threads: Threads,
+        clock: Clock,
+        active: ActiveRuns,
+        *,
+        limit: int | None = None,
     ) -> None:
+        """Everybody may keep `limit` bytes, unless something else is said of them."""
         self.blobs = blobs
         self._rows = rows
         self._threads = threads
         self._clock = clock
         self._active = active
+        self._limit = limit
         self._shipped: dict[str, Book] = {}
         self._reading = asyncio.Lock()
 
     async def take(self, pieces: AsyncIterator[bytes], name: str, user: str) -> Book:
-        """Raises BookRefused or BookTaken; the same book again is no fault."""
+        """Raises BookRefused, BookTaken or QuotaExceeded; the same book again is no fault."""
         check_name(name)
         if name in await self.shipped():
             raise BookTaken(name=name)
@@ -105,7 +116,11 @@ class BookStore:
             user,
             self._clock.now(),
         )
-        kept = await self._rows.add(book)
+        try:
+            kept = await self._rows.add(book, limit=self._limit)
+        except QuotaExceeded:
+            await self._threads.io(self.blobs.remove, book.blob)
+            raise
         if kept.blob != book.blob:
             await self._threads.io(self.blobs.remove, book.blob)
         if kept.sha256 != book.sha256:

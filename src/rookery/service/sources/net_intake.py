@@ -6,6 +6,7 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.service.blobs import Blobs
 from rookery.service.nets import Net, NetExists, Nets
+from rookery.service.quotas import QuotaExceeded
 from rookery.service.sources.net_reading import NetReading
 from rookery.service.sources.uploads import received
 
@@ -13,21 +14,34 @@ from rookery.service.sources.uploads import received
 class NetIntake:
     """One per app."""
 
-    def __init__(self, nets: Nets, blobs: Blobs, threads: Threads, clock: Clock) -> None:
+    def __init__(
+        self,
+        nets: Nets,
+        blobs: Blobs,
+        threads: Threads,
+        clock: Clock,
+        *,
+        limit: int | None = None,
+    ) -> None:
+        """Everybody may keep `limit` bytes, unless something else is said of them."""
         self._nets = nets
         self._blobs = blobs
         self._threads = threads
         self._clock = clock
+        self._limit = limit
 
     async def take(
         self, pieces: AsyncIterator[bytes], file_name: str, user: str
     ) -> tuple[Net, bool]:
-        """The net that is kept, and whether it is new; raises NetRefused."""
+        """The net that is kept, and whether it is new; raises NetRefused or QuotaExceeded."""
         reading = NetReading(file_name)
         found, text = await received(pieces, self._blobs, self._threads, reading, computing=True)
         new = Net(text.name, found.blob, text.packed, user, self._clock.now())
         try:
-            await self._nets.add(new)
+            await self._nets.add(new, limit=self._limit)
+        except QuotaExceeded:
+            await self._threads.io(self._blobs.remove, new.blob)
+            raise
         except NetExists:
             await self._threads.io(self._blobs.remove, new.blob)
             return await self._nets.by_name(new.name) or new, False

@@ -37,7 +37,9 @@ CREATE TABLE users (
     blocked boolean NOT NULL DEFAULT false,
     pending boolean NOT NULL DEFAULT true,
     machine_limit integer NOT NULL CHECK (machine_limit >= 0),
-    created timestamptz NOT NULL
+    created timestamptz NOT NULL,
+    -- How much they may keep here in nets, programs and books; null: what the site allows.
+    upload_mb integer CHECK (upload_mb >= 0)
 );
 
 -- Keys that every process of this database must share and that outlive a restart.
@@ -324,6 +326,7 @@ CREATE TABLE nets (
     created timestamptz NOT NULL,
     downloads bigint NOT NULL DEFAULT 0
 );
+CREATE INDEX nets_of_user ON nets (user_name);
 
 -- Engines by name. A removed one stays: its runs belong to its team for good.
 CREATE TABLE engines (
@@ -343,6 +346,7 @@ CREATE TABLE binaries (
     user_name text NOT NULL,
     created timestamptz NOT NULL
 );
+CREATE INDEX binaries_of_user ON binaries (user_name);
 
 -- Games and time that users' machines gave to runs that are over.
 CREATE TABLE contributions (
@@ -394,6 +398,7 @@ CREATE TABLE books (
     user_name text NOT NULL,
     created timestamptz NOT NULL
 );
+CREATE INDEX books_of_user ON books (user_name);
 
 -- Files that were given for an engine: nets, programs and books, by the name they are fetched by.
 CREATE TABLE holdings (

@@ -26,6 +26,7 @@ from rookery.service.holdings import Holdings
 from rookery.service.nets import Downloads, Nets
 from rookery.service.pgns import Pgns
 from rookery.service.privacy import Privacy
+from rookery.service.quotas import QuotaExceeded
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.books import UnknownBook
 from rookery.service.sources.sources import Sources
@@ -36,7 +37,7 @@ from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import NotLeading, Teams, UnknownTeam
 from rookery.service.users import UnknownUser, Users
 from rookery.service.worker_logs import LogStore
-from rookery.web.faults import BadRequest, Conflict, Forbidden, NotFound
+from rookery.web.faults import BadRequest, BodyTooLarge, Conflict, Forbidden, NotFound
 from rookery.web.streams import Streams
 
 NOT_ALLOWED = (NotYours, NotApprover, OwnRun, NotOfTeam, NotLeading)
@@ -90,6 +91,8 @@ class ApiDesk:
     around: Surroundings = field(default_factory=Surroundings)
     cross_approval: bool = False
     """Whether an approver's own runs wait for another approver."""
+    upload_quota: int | None = None
+    """Bytes that everybody may keep here, unless something else is said of them; None: any."""
     nets_elsewhere: str = ""
     """The address of another server that gives nets, instead of this one."""
     quota: Callable[[], QuotaDocument] = unknown_quota
@@ -106,6 +109,8 @@ def refusals() -> Iterator[None]:
         raise Forbidden(_sentence(fault)) from None
     except NOT_THERE as fault:
         raise NotFound(_sentence(fault)) from None
+    except QuotaExceeded as fault:
+        raise BodyTooLarge(str(fault)) from None
     except UnknownUser as fault:
         raise NotFound(str(fault)) from None
     except NOT_SENSIBLE as fault:

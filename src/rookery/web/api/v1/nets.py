@@ -22,7 +22,9 @@ class NetEndpoints:
 
     def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
-        self._intake = NetIntake(desk.nets, desk.net_files, desk.threads, desk.clock)
+        self._intake = NetIntake(
+            desk.nets, desk.net_files, desk.threads, desk.clock, limit=desk.upload_quota
+        )
 
     @described(Operation("All nets, newest first", {200: v1.NetList}))
     @runs(Domain.LOOP, "awaits one query")
@@ -48,10 +50,10 @@ class NetEndpoints:
         giver = await giver_of(request, desk)
         with refusals():
             name = queries.name_in(request.query_params, "name")
-        try:
-            net, is_new = await self._intake.take(pieces(request.receive), name, giver.user)
-        except NetRefused as refused:
-            raise BadRequest(str(refused)) from None
+            try:
+                net, is_new = await self._intake.take(pieces(request.receive), name, giver.user)
+            except NetRefused as refused:
+                raise BadRequest(str(refused)) from None
         if is_new:
             await desk.holdings.add(net.name, giver.engine)
             await self._tell(net, giver.user)

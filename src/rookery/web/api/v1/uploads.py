@@ -35,10 +35,10 @@ class UploadEndpoints:
         giver = await giver_of(request, desk)
         with refusals():
             name = queries.name_in(request.query_params, "name")
-        try:
-            kept = await desk.sources.binaries.take(pieces(request.receive), name, giver.user)
-        except EmptyUpload:
-            raise BadRequest("There is nothing in this upload.") from None
+            try:
+                kept = await desk.sources.binaries.take(pieces(request.receive), name, giver.user)
+            except EmptyUpload:
+                raise BadRequest("There is nothing in this upload.") from None
         if kept.user == giver.user:
             await desk.holdings.add(kept.sha256, giver.engine)
         return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)

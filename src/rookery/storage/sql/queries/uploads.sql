@@ -1,0 +1,23 @@
+-- name: uploads_hold
+-- One upload of a user after the other: the next sees what this one has taken.
+SELECT FROM users WHERE name = $1 FOR NO KEY UPDATE;
+
+-- name: uploads_of
+-- What a user keeps here, and what they may keep where the site allows everybody so much.
+SELECT
+    coalesce((SELECT upload_mb * 1000000::bigint FROM users WHERE name = $1), $2) AS allowed,
+    (
+        (SELECT coalesce(sum(size), 0) FROM nets WHERE user_name = $1)
+        + (SELECT coalesce(sum(size), 0) FROM binaries WHERE user_name = $1)
+        + (SELECT coalesce(sum(size), 0) FROM books WHERE user_name = $1)
+    )::bigint AS used;
+
+-- name: uploads_by_user
+-- What everybody keeps here.
+SELECT user_name, sum(size)::bigint AS used
+FROM (
+    SELECT user_name, size FROM nets
+    UNION ALL SELECT user_name, size FROM binaries
+    UNION ALL SELECT user_name, size FROM books
+) AS kept
+GROUP BY user_name;

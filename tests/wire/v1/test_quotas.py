@@ -1,0 +1,63 @@
+"""What does not fit into a user's quota is refused in words, and leaves nothing behind."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rookery.service.sources.binaries import BinaryStore
+from rookery.service.sources.books import BookStore
+from rookery.web.api.desk import ApiDesk
+from tests.unit.service.people import OLGA
+from tests.wire.apis import Api, open_api
+from tests.wire.v1.test_uploads import files_below
+
+pytestmark = pytest.mark.anyio
+
+LIMIT = 10
+OPENING = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n"
+
+
+def limited(desk: ApiDesk) -> ApiDesk:
+    sources, threads, clock = desk.sources, desk.threads, desk.clock
+    shelf, active = sources.shelf, desk.fleet.active
+    binaries = BinaryStore(shelf.binaries, shelf.binary_files, threads, clock, limit=LIMIT)
+    books = BookStore(shelf.books, shelf.book_files, threads, clock, active, limit=LIMIT)
+    kept = replace(sources, binaries=binaries, books=books)
+    return replace(desk, sources=kept, upload_quota=LIMIT)
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Api]:
+    async with open_api(files=tmp_path, change=limited) as opened:
+        yield opened
+
+
+async def give(api: Api, method: str, path: str, content: bytes) -> httpx.Response:
+    headers = dict(await api.headers(OLGA))
+    return await api.visitor.request(method, path, content=content, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content"),
+    [
+        ("POST", "/api/v1/binaries?name=engine", bytes(11)),
+        ("POST", "/api/v1/nets?name=weights.bin", bytes(11)),
+        ("PUT", "/api/v1/books/mine.epd", OPENING),
+    ],
+)
+async def test_what_does_not_fit_is_refused_in_words(
+    api: Api, tmp_path: Path, method: str, path: str, content: bytes
+) -> None:
+    answer = await give(api, method, path, content)
+    assert answer.status_code == 413
+    assert "that you may keep here" in answer.json()["error"]
+    assert await files_below(tmp_path, api) == 0
+
+
+async def test_what_fits_is_kept_until_the_quota_is_used_up(api: Api) -> None:
+    for content, status in ((bytes(6), 201), (bytes(6), 201), (b"other1", 413), (b"four", 201)):
+        answer = await give(api, "POST", "/api/v1/binaries?name=engine", content)
+        assert answer.status_code == status
