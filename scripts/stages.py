@@ -59,6 +59,7 @@ def on_mongoose() -> tuple[str, ...]:
     """What shows that Rookery is served by rookery-asgi too; scripts/prove mongoose runs all."""
     paths = (
         "tests/wire/test_raw_requests.py",
+        "tests/wire/test_slow_requests.py",
         "tests/wire/test_client.py",
         "tests/acceptance/test_serve.py",
     )

@@ -137,6 +137,8 @@ class Settings:
     nets_url: str | None = None
     upload_mb: int = 512
     upload_quota_mb: int = 20_000
+    head_seconds: int = 30
+    body_seconds: int = 30
     git_schemes: tuple[str, ...] = ("https",)
     git_hosts: tuple[str, ...] = ()
     git_credentials: Path | None = None
@@ -199,6 +201,10 @@ SETTINGS: Mapping[str, Setting] = {
     "upload_mb": Setting(_whole(1, 100_000), "largest program or book that may be uploaded, in MB"),
     "upload_quota_mb": Setting(
         _whole(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
+    ),
+    "head_seconds": Setting(_whole(1, 600), "seconds within which a request's head must come"),
+    "body_seconds": Setting(
+        _whole(1, 30), "seconds for a small body, or for the next piece of a large one"
     ),
     "git_schemes": Setting(
         _some_of("https", "http", "ssh", "git", "file"),

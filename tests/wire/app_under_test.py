@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import anyio
@@ -12,9 +13,10 @@ from rookery.boundary.domains import Declaration, Domain
 from rookery.core.complaint import Complaint
 from rookery.logs import logger, start_logs
 from rookery.service.tokens import ORDINARY, mint
+from rookery.settings import Settings, from_process
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.web.app import create_app
-from rookery.web.house import House
+from rookery.web.house import House, Limits
 from rookery.web.listening import Place
 from rookery.web.server import serve
 from rookery.web.steps import Step
@@ -64,11 +66,17 @@ async def run(house: House, tokens: MemoryTokens, port: int, farewell: Callable[
     )
 
 
+def patient(limits: Limits, settings: Settings) -> Limits:
+    """As patient with slow clients as the settings of this process say."""
+    return replace(limits, head_seconds=settings.head_seconds, body_seconds=settings.body_seconds)
+
+
 def main(port: int, trouble: str = "") -> int:
     writer = start_logs(style="json")
     users = MemoryUsers()
     tokens = MemoryTokens(users)
     house = make_house(log=logger(), steps=STEPS[trouble], users=users, tokens=tokens)
+    house = replace(house, limits=patient(house.limits, from_process()))
     try:
         with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
             return runner.run(run(house, tokens, port, writer.stop))

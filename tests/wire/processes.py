@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,10 +71,15 @@ def read_to_end(wire: socket.socket) -> bytes:
 
 @contextmanager
 def running_server(
-    folder: Path, port: int = 0, trouble: str = "", module: str = APP
+    folder: Path,
+    port: int = 0,
+    trouble: str = "",
+    module: str = APP,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     """Listens on a free port; the block begins when it answers, or has given up."""
-    with _process(folder / f"server-{port}.log", str(port), trouble, module) as started:
+    log = folder / f"server-{port}.log"
+    with _process(log, str(port), trouble, module, settings) as started:
         assert started.process.stdout is not None
         yield replace(started, address=started.process.stdout.readline().strip())
 
@@ -87,12 +92,18 @@ def starting_server(folder: Path, trouble: str) -> Iterator[Server]:
 
 
 @contextmanager
-def _process(log: Path, port: str, trouble: str, module: str = APP) -> Iterator[Server]:
+def _process(
+    log: Path,
+    port: str,
+    trouble: str,
+    module: str = APP,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", module, port, trouble],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": "src"},
+            env={**os.environ, "PYTHONPATH": "src", **(settings or {})},
             stdout=subprocess.PIPE,
             stderr=out,
             text=True,

@@ -156,7 +156,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         base_url=settings.base_url,
         hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
         proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
-        limits=Limits.with_uploads(settings.upload_mb * 10**6),
+        limits=limits_of(settings),
         access_log=settings.access_log,
         login_to_view=settings.login_to_view,
     )
@@ -179,6 +179,15 @@ def _twins(basis: Basis) -> Keeping:
         net_files=MemoryBlobs(),
         logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),
         shelf=memory_shelf(),
+    )
+
+
+def limits_of(settings: Settings) -> Limits:
+    """What a request may be on this site."""
+    return replace(
+        Limits.with_uploads(settings.upload_mb * 10**6),
+        head_seconds=settings.head_seconds,
+        body_seconds=settings.body_seconds,
     )
 
 

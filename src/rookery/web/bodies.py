@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 # Decoding this much takes well under a millisecond; more goes to a thread.
 LARGE = 64 * 1024
+# The most that can be set: the wire, which is told of the setting, may be less patient.
 BODY_SECONDS = 30.0
 
 

@@ -36,8 +36,12 @@ class PoolStats:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a request may be. `bodies` names the paths that take more than the
-    default."""
+    """How large a request may be, and how long it may take to come. `bodies` names the paths that
+    take more than the default."""
+
+    head_seconds: float = 30.0
+    body_seconds: float = 30.0
+    """For a small body, or for the next piece of a large one."""
 
     head_bytes: int = 32 * 1024
     headers: int = 100

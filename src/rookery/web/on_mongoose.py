@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 
 from rookery.logs import Log
-from rookery.web.house import House
+from rookery.web.house import House, Limits
 from rookery.web.serving import (
     BACKLOG,
     HEAD_BYTES,
-    HEAD_SECONDS,
     KEEP_ALIVE_SECONDS,
     MONGOOSE,
     Carrier,
@@ -50,7 +49,9 @@ def carrier() -> Carrier:
     from rookery_asgi.server import Server
 
     def server(app: Starlette, house: House, drain: int) -> MongooseServer:
-        return MongooseServer(Server(app, _options(drain), refused=_noting(house.log)))
+        return MongooseServer(
+            Server(app, _options(drain, house.limits), refused=_noting(house.log))
+        )
 
     return Carrier(MONGOOSE, server, new_loop)
 
@@ -82,8 +83,7 @@ class MongooseServer:
         say()
 
 
-def _options(drain: int) -> "Options":
-    """Half the patience for the head and half for the next piece of a body: the same in all."""
+def _options(drain: int, limits: Limits) -> "Options":
     from rookery_asgi import Options
 
     return Options(
@@ -95,8 +95,8 @@ def _options(drain: int) -> "Options":
         backlog=BACKLOG,
         limit_request_line=HEAD_BYTES,  # a long address gets an answer of the app
         limit_head=HEAD_BYTES,
-        timeout_head=HEAD_SECONDS / 2,
-        timeout_body=HEAD_SECONDS / 2,
+        timeout_head=limits.head_seconds,
+        timeout_body=limits.body_seconds,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=drain,
         timeout_disconnect=0,  # the drain's end is the end: what still runs says 503 and leaves

@@ -63,7 +63,7 @@ class _Uvicorn(uvicorn.Server):
 def _config(app: Starlette, house: House, drain: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=protocol(house.log),
+        http=protocol(house.log, house.limits),
         ws="none",
         lifespan="off",  # driven by us, so that a failed start is an exception of ours
         interface="asgi3",

@@ -15,8 +15,6 @@ BACKLOG = 2048
 # Well above the idle time of clients: one that reuses a connection as it closes sees a reset.
 KEEP_ALIVE_SECONDS = 120
 HEAD_BYTES = 64 * 1024
-HEAD_SECONDS = 60.0
-"""For a head and a small body; a large body has a limit for each of its pieces."""
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 

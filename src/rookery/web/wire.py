@@ -5,7 +5,8 @@ import asyncio
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rookery.logs import Log
-from rookery.web.serving import HEAD_BYTES, HEAD_SECONDS
+from rookery.web.house import Limits
+from rookery.web.serving import HEAD_BYTES
 
 SMALL_BODY_BYTES = 64 * 1024
 
@@ -22,14 +23,16 @@ class LimitedHttp(HttpToolsProtocol):
     """A client that sends headers without end, or none, is cut off; the parser alone would wait."""
 
     log: Log
+    limits: Limits
     _head_bytes = 0
     _body_bytes = 0
     _in_head = True
+    _in_body = False
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
-        self._be_patient()
+        self._be_patient(self.limits.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._need_no_patience()
@@ -42,10 +45,15 @@ class LimitedHttp(HttpToolsProtocol):
                 self._refuse()
                 return
         super().data_received(data)
+        if self._patience is not None and not self._in_head and not self._in_body:
+            # Most requests are whole by now, and need no second timer.
+            self._in_body = True
+            self._need_no_patience()
+            self._be_patient(self.limits.body_seconds)
 
     def on_message_begin(self) -> None:
-        self._in_head, self._head_bytes = True, 0
-        self._be_patient()
+        self._in_head, self._in_body, self._head_bytes = True, False, 0
+        self._be_patient(self.limits.head_seconds)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -81,9 +89,9 @@ class LimitedHttp(HttpToolsProtocol):
             self.log.info("request_never_came", client=self._peer())
             self.transport.close()
 
-    def _be_patient(self) -> None:
+    def _be_patient(self, seconds: float) -> None:
         if self._patience is None:
-            self._patience = self.loop.call_later(HEAD_SECONDS, self._give_up)
+            self._patience = self.loop.call_later(seconds, self._give_up)
 
     def _need_no_patience(self) -> None:
         if self._patience is not None:
@@ -94,6 +102,6 @@ class LimitedHttp(HttpToolsProtocol):
         return self.client[0] if self.client else ""
 
 
-def protocol(log: Log) -> type[LimitedHttp]:
-    """uvicorn makes the connections, so the log comes along with the class."""
-    return type("RookeryHttp", (LimitedHttp,), {"log": log})
+def protocol(log: Log, limits: Limits) -> type[LimitedHttp]:
+    """uvicorn makes the connections, so the log and the limits come along with the class."""
+    return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits})
