@@ -146,6 +146,9 @@ def test_an_interrupted_match_goes_on_where_it_was(tmp_path: Path) -> None:
         ("--new", "x", "--base", "y", "--sprt", "5", "0"),
         ("--new", "x", "--base", "y", "--book", "no.epd"),
         ("--engine", "name=x"),
+        ("--engine", "x", "--engine", "y"),
+        ("--engine", "cmd=x", "threads=many", "--engine", "cmd=y"),
+        ("--new", "x", "--base", "y", "--margin=-1"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(tmp_path: Path, words: tuple[str, ...]) -> None:
@@ -202,6 +205,32 @@ def test_a_tune_climbs_towards_the_planted_optimum(tmp_path: Path) -> None:
     said = json.loads(ran.stdout)
     assert said["pairs"] == 300
     assert float(said["values"]["P"]) > 90
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--games", 3), "--games is an even number"),
+        (("--games", 2), "Z: the engine has no such option"),
+    ],
+)
+def test_a_tune_of_nothing_is_refused(
+    tmp_path: Path, words: tuple[object, ...], complaint: str
+) -> None:
+    (tmp_path / "lines.txt").write_text("Z,90,0,200,4,0.05\n")
+    (tmp_path / "mate.epd").write_text(MATE_BOOK)
+    files = ("--parameters", "lines.txt", "--book", "mate.epd")
+    ran = rookery(tmp_path, "tune", "--engine", engine(PLANTED), *files, *words)
+    assert ran.returncode == 2
+    assert complaint in ran.stderr
+    assert not list(tmp_path.glob("*.resume"))
+
+
+def test_what_is_no_game_is_not_replayed(tmp_path: Path) -> None:
+    (tmp_path / "notes.pgn").write_text("nothing of the kind\n")
+    ran = rookery(tmp_path, "replay", "notes.pgn", 1)
+    assert ran.returncode == 3
+    assert "has no moves: is it a PGN file?" in ran.stderr
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ interrupted, with a resume file.
 import argparse
 import asyncio
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,8 @@ from rookery.cli.match_arguments import (
     engine_of,
     openings_from,
     setup_of,
+    warn,
+    warn_of_openings,
 )
 from rookery.cli.match_fastchess import fastchess_match
 from rookery.cli.match_files import Games
@@ -37,7 +38,6 @@ from rookery.worker.match.match import Match
 from rookery.worker.match.schedule import gauntlet, jobs, round_robin
 from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings.order import CROWDED
 
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 FIXED_GAMES = 100
@@ -105,10 +105,9 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     sprt = sprt_of(args, field)
     book = book_of(args)
     rounds = rounds_of(args, sprt)
-    if book and rounds and rounds > CROWDED * len(book):
-        print(f"warning: {rounds} pairs soon repeat the {len(book)} openings", file=sys.stderr)
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     concurrency = concurrency_of(args, field.threads)
+    warn_of_openings(book, rounds)
     match: Match | None = None
     if args.runner != "builtin":
         match = fastchess_match(args, field.engines, setup, rounds, concurrency, bool(kept.entries))
@@ -132,7 +131,7 @@ def warn_of_unknown_options(engines: Sequence[EngineSpec]) -> None:
     """A misspelt option changes nothing, and nobody would notice."""
     for engine, offered in zip(engines, asyncio.run(offered_options(engines)), strict=True):
         for name in unknown_options(engine, offered):
-            print(f"warning: the engine {engine.name} has no option {name}", file=sys.stderr)
+            warn(f"the engine {engine.name} has no option {name}")
 
 
 def _tell(outcome: Outcome, files: Games, *, as_json: bool) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rookery.worker.match.job import Setup
 from rookery.worker.match.schedule import Openings, openings_of
 from rookery.worker.match.spec import EngineSpec
 from rookery.worker.openings import Book, BookFault, Order
+from rookery.worker.openings.order import CROWDED
 
 FIRST_SEED = 1
 
@@ -92,9 +94,12 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def setup_of(args: argparse.Namespace, *, chess960: bool = False) -> Setup:
-    """The rules that the arguments ask for."""
+    """The rules that the arguments ask for; raises BadArgument."""
     if bool(args.syzygy) != bool(args.syzygy_men):
         raise BadArgument("--syzygy and --syzygy-men go together.")
+    numbers = (args.margin, args.max_moves, args.syzygy_men, *(args.resign or ()))
+    if min(*numbers, *(args.draw or ())) < 0:
+        raise BadArgument("Margins, moves, men and scores are not negative.")
     return Setup(
         adjudication=_adjudication(args),
         chess960=args.chess960 or chess960,
@@ -117,11 +122,29 @@ def book_of(args: argparse.Namespace) -> Book | None:
     """The book, read; raises BadArgument."""
     if args.book is None:
         return None
+    if args.book_depth is not None and args.book_depth < 0:
+        raise BadArgument("--book-depth is not negative.")
     plies = None if args.book_depth is None else 2 * args.book_depth
     try:
         return Book.load(args.book, plies=plies)
     except BookFault as fault:
-        raise BadArgument(f"{fault}.") from None
+        text = str(fault)
+        raise BadArgument(f"{text[:1].upper()}{text[1:]}.") from None
+
+
+def warn_of_openings(book: Book | None, pairs: int | None) -> None:
+    """Games that repeat one another tell less than they seem to."""
+    if book is None:
+        warn("without --book every pair is played from the starting position")
+    elif pairs and pairs > len(book):
+        warn(f"the book has {len(book)} openings for {pairs} pairs, so they come again")
+    elif pairs and pairs > CROWDED * len(book):
+        warn(f"{pairs} of the book's {len(book)} openings will be used")
+
+
+def warn(text: str) -> None:
+    """On the way that leaves the results alone."""
+    print(f"warning: {text}", file=sys.stderr)
 
 
 def openings_from(args: argparse.Namespace, book: Book | None) -> Openings:
@@ -170,6 +193,12 @@ def command_of(text: str) -> tuple[str, ...]:
     return (*OUR_COMMAND, *words[1:]) if words[0] == OURS else words
 
 
+def program_of(text: str) -> str:
+    """What an engine is called unless it is given a name; raises BadArgument."""
+    command = command_of(text)
+    return OURS if command[: len(OUR_COMMAND)] == OUR_COMMAND else Path(command[0]).name
+
+
 def engine_of(
     args: argparse.Namespace,
     name: str,
@@ -196,6 +225,8 @@ def engine_of(
 
 def described_engine(args: argparse.Namespace, words: Sequence[str]) -> EngineSpec:
     """An engine from words like cmd=./a name=A tc=5+0.05 threads=2 dir=/tmp option.Hash=64."""
+    if bare := [word for word in words if "=" not in word]:
+        raise BadArgument(f"{bare[0]!r} says nothing about an engine: write cmd={bare[0]}.")
     pairs = [word.partition("=")[::2] for word in words]
     given = {name: value for name, value in pairs if not name.startswith("option.")}
     options = [f"{name[7:]}={value}" for name, value in pairs if name.startswith("option.")]
@@ -203,13 +234,15 @@ def described_engine(args: argparse.Namespace, words: Sequence[str]) -> EngineSp
         raise BadArgument(f"An engine has no {min(unknown)}: {' '.join(words)}")
     if not given.get("cmd"):
         raise BadArgument(f"An engine needs cmd=...: {' '.join(words)}")
-    threads = given.get("threads", "")
+    threads = given.get("threads")
+    if threads is not None and not threads.isdecimal():
+        raise BadArgument(f"threads={threads} is no number: {' '.join(words)}")
     return engine_of(
         args,
-        given.get("name") or Path(command_of(given["cmd"])[0]).name,
+        given.get("name") or program_of(given["cmd"]),
         given["cmd"],
         options=options,
         tc=given.get("tc"),
-        threads=int(threads) if threads.isdecimal() else None,
+        threads=None if threads is None else int(threads),
         folder=given.get("dir"),
     )

@@ -35,6 +35,10 @@ class Sitting:
         if not self.keep:
             self.path.unlink(missing_ok=True)
 
+    def way_on(self, kind: str) -> str:
+        """How to go on later, if there is anything to go on with."""
+        return f" To go on: rookery {kind} --resume {self.path}" if self.path.exists() else ""
+
     def leave(self, kind: str) -> None:
         """After a fault: what was played can be gone on with once its cause is gone."""
         if not self.path.exists():
@@ -78,7 +82,8 @@ def resumable(
     try:
         return play(args, sitting)
     except KeyboardInterrupt:
-        print(f"\nInterrupted. To go on: rookery {kind} --resume {sitting.path}")
+        # Whoever reads the results as data is not to find this among them.
+        print(f"\nInterrupted.{sitting.way_on(kind)}", file=sys.stderr if args.json else sys.stdout)
         return INTERRUPTED
     except MatchFault:
         sitting.leave(kind)

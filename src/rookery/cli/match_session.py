@@ -127,6 +127,9 @@ class Session:
                 "error": one.error,
                 "games": one.games,
                 "score": one.score,
+                "wins": one.results.wins,
+                "losses": one.results.losses,
+                "draws": one.results.draws,
             }
             for one in self._ratings()
         ]

@@ -18,6 +18,8 @@ from rookery.worker.match.replay import Difference, Recorded, read_recorded, rep
 from rookery.worker.match.spec import EngineSpec
 
 SAME, DIFFERENT = 0, 1
+UNKNOWN = "?"
+"""What a PGN file has in place of a name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,13 +63,17 @@ def _side(args: argparse.Namespace, game: Recorded, side: str) -> EngineSpec:
     if not command:
         raise BadArgument(f"The game does not name its engines: give --{side}.")
     control = given[f"{side}_tc"] or game.tags.get(f"{title}TimeControl", "")
+    if not control:
+        raise BadArgument(f"The game does not say how long its engines thought: give --{side}-tc.")
     tc = time_control(control)
     if not isinstance(tc, Nodes | Depth):
         raise BadArgument(f"Only fixed nodes or depth can be replayed, not {control}.")
     kept = [text for text in game.tags.get(f"{title}Options", "").split("; ") if text]
     options = options_of(kept) | options_of(given[f"{side}_option"])
-    name = game.tags.get(title, side)
-    return EngineSpec(name, command_of(command), tuple(options.items()), tc)
+    name = game.tags.get(title, UNKNOWN)
+    return EngineSpec(
+        side if name == UNKNOWN else name, command_of(command), tuple(options.items()), tc
+    )
 
 
 def _sentence(game: Recorded, difference: Difference | None) -> str:

@@ -12,7 +12,6 @@ with a resume file.
 import argparse
 import asyncio
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -26,19 +25,32 @@ from rookery.cli.match_arguments import (
     concurrency_of,
     engine_of,
     openings_from,
+    program_of,
     setup_of,
+    warn,
+    warn_of_openings,
 )
 from rookery.cli.match_display import display
 from rookery.cli.match_figures import Row, duration
 from rookery.cli.match_files import Games
 from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.cli.spsa_arguments import add_schedule
-from rookery.core.spsa import Tune, as_lines, as_mapping, as_setoption, late_mean, remarks, set_up
+from rookery.core.spsa import (
+    Concern,
+    Tune,
+    as_lines,
+    as_mapping,
+    as_setoption,
+    late_mean,
+    remarks,
+    set_up,
+)
 from rookery.worker.match.events import GameEnded, PairEnded
 from rookery.worker.match.inspection import offered_options
 from rookery.worker.match.journal import JournalWriter
 from rookery.worker.match.match import Match
 from rookery.worker.match.sharded import ShardedMatch
+from rookery.worker.match.spec import EngineSpec
 from rookery.worker.match.standing import score_of
 from rookery.worker.match.tuning import Tuner
 
@@ -65,29 +77,41 @@ def run(args: argparse.Namespace) -> int:
 def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
     if args.engine is None or args.parameters is None:
         raise BadArgument("--engine and --parameters are needed.")
+    if args.games < 2 or args.games % 2:
+        raise BadArgument("--games is an even number: openings are played with both colours.")
     tune = tune_of(args)
     book = book_of(args)
-    engine = engine_of(args, "engine", args.engine)
+    engine = engine_of(args, program_of(args.engine), args.engine)
     tuner = Tuner(tune, engine, openings_from(args, book), Random(args.seed))  # noqa: S311 - no secret
     for entry in sitting.kept.entries:
         tuner.recall(entry)
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(args, engine.threads))
     files = Games({}, args.pgn, args.failures, "tune")
-    (offered,) = asyncio.run(offered_options([engine]))
-    for remark in remarks(tune, offered):
-        print(f"warning: {remark.text}", file=sys.stderr)
+    warn_of_openings(book, args.games // 2)
+    _look_over(tune, engine)
     with sitting.journal() as writer:
         asyncio.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
     _tell(tuner.tune, as_json=args.json)
     return 0
 
 
+def _look_over(tune: Tune, engine: EngineSpec) -> None:
+    """Say what is odd about the parameters; one that the engine does not have is no use to tune."""
+    (offered,) = asyncio.run(offered_options([engine]))
+    for remark in remarks(tune, offered):
+        if remark.concern is Concern.UNKNOWN_OPTION:
+            raise BadArgument(f"{remark.text}.")
+        warn(remark.text)
+
+
 def tune_of(args: argparse.Namespace) -> Tune:
     try:
         text = args.parameters.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadArgument(f"{args.parameters} cannot be read: {error}") from None
+    except OSError as error:
+        raise BadArgument(f"{args.parameters} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise BadArgument(f"{args.parameters} cannot be read: it is no text.") from None
     return set_up(text, args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma)
 
 

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from rookery.cli.match import add_arguments, field_of, rounds_of, sprt_of
-from rookery.cli.match_arguments import BadArgument, setup_of
+from rookery.cli.match_arguments import BadArgument, setup_of, warn_of_openings
 from rookery.cli.match_display import Plain
 from rookery.cli.match_figures import Progress, data, duration, rows
 from rookery.cli.match_resume import words_of
@@ -13,6 +13,8 @@ from rookery.core.plan import Draw, Resign
 from rookery.core.stats.sprt import Sprt
 from rookery.core.timecontrol import Clock, Nodes
 from rookery.worker.match.standing import Standing, score_of
+from rookery.worker.openings import Book
+from rookery.worker.openings.packing import Format
 from tests.unit.worker.match.games import pair
 
 SIDES = ("--new", "./a -x", "--base", "./b")
@@ -42,6 +44,52 @@ def test_engines_of_one_name_are_told_apart() -> None:
     field = field_of(parsed("--engine", "cmd=./a", "--engine", "cmd=./a", "--engine", "cmd=./b"))
     assert [engine.name for engine in field.engines] == ["a", "a#2", "b"]
     assert len(field.pairings) == 3
+
+
+def test_our_engine_keeps_its_name() -> None:
+    field = field_of(parsed("--engine", "cmd=rookery-fledgling", "--engine", "cmd=./b"))
+    assert [engine.name for engine in field.engines] == ["rookery-fledgling", "b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("./a",), "write cmd=./a"),
+        (("cmd=./a", "threads=x"), "threads=x is no number"),
+        (("cmd=./a", "colour=red"), "has no colour"),
+    ],
+)
+def test_what_says_nothing_about_an_engine_is_refused(
+    words: tuple[str, ...], complaint: str
+) -> None:
+    with pytest.raises(BadArgument, match=complaint):
+        field_of(parsed("--engine", *words, "--engine", "cmd=./b"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "pairs", "warning"),
+    [
+        (None, 10, "from the starting position"),
+        (5, 6, "5 openings for 6 pairs"),
+        (10, 9, "9 of the book's 10 openings"),
+        (10, 8, ""),
+        (10, None, ""),
+    ],
+)
+def test_openings_that_come_again_are_told_before(
+    lines: int | None, pairs: int | None, warning: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = b"8/8/8/8/8/4k3/8/4K3 w - - 0 1\n"
+    book = None if lines is None else Book.parse("a.epd", Format.EPD, text * lines)
+    warn_of_openings(book, pairs)
+    said = capsys.readouterr().err
+    assert warning in said
+    assert bool(said) == bool(warning)
+
+
+def test_rules_below_zero_are_refused() -> None:
+    with pytest.raises(BadArgument, match="negative"):
+        setup_of(parsed(*SIDES, "--draw", "34", "8", "-20"))
 
 
 def test_a_gauntlet_leaves_the_others_alone() -> None:

@@ -22,6 +22,13 @@ class NoSuchGame(MatchFault):
         super().__init__(f"{path} has no game {number}.")
 
 
+class NoMoves(MatchFault):
+    """A game without moves, which is how any text that is no PGN reads."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        super().__init__(f"Game {number} of {path} has no moves: is it a PGN file?")
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A game as a file has it; the first `book` moves were nobody's decision."""
@@ -45,7 +52,7 @@ class Difference:
 
 
 def read_recorded(path: Path, number: int) -> Recorded:
-    """The game of this number, counted from 1; raises NoSuchGame."""
+    """The game of this number, counted from 1; raises NoSuchGame or NoMoves."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for _ in range(number - 1):
             if not chess.pgn.skip_game(file):
@@ -53,8 +60,10 @@ def read_recorded(path: Path, number: int) -> Recorded:
         game = chess.pgn.read_game(file)
     if game is None:
         raise NoSuchGame(path, number)
-    board = game.board()
     nodes = list(game.mainline())
+    if not nodes:
+        raise NoMoves(path, number)
+    board = game.board()
     moves = tuple(node.parent.board().uci(node.move) for node in nodes)
     book = sum(node.comment.strip() == BOOK for node in nodes)
     tags = {name: _plain(value) for name, value in game.headers.items()}

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from rookery.boundary.offload import Threads
 from rookery.worker.match.arrival import SLACK_SECONDS, Spent, spent
-from rookery.worker.match.faults import EngineFault, EngineUnusable
+from rookery.worker.match.faults import EngineFault, EngineGone, EngineUnusable
 from rookery.worker.match.info import NOTHING_SAID, Info, read_info
 from rookery.worker.match.lines import LastScore
 from rookery.worker.match.process import EngineProcess, Line, start_process, wall_offset
@@ -111,10 +111,13 @@ class UciEngine:
             try:
                 return await self._start_once()
             except EngineFault as fault:
-                why, said = str(type(fault).__doc__), self.tail
+                failed, said = fault, [line for line in self.tail if not line.startswith(">")]
                 await self.kill()
-        last = f" (its last words: {said[-1][:200]})" if said else ""
-        raise EngineUnusable(self.spec.name, f"after `uci` {why}{last}")
+            # One that runs and says nothing would be waited for in vain once more.
+            if not isinstance(failed, EngineGone):
+                break
+        last = f" (its last words: {said[-1][2:200]})" if said else ""
+        raise EngineUnusable(self.spec.name, f"after `uci` {type(failed).__doc__}{last}")
 
     async def _start_once(self) -> None:
         spec = self.spec

@@ -24,7 +24,8 @@ def read(path: Path) -> tuple[Format, bytes]:
     try:
         return _unpacked(path)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise UnreadableBook(name=path.name, why=error) from error
+        why = (isinstance(error, OSError) and error.strerror) or error
+        raise UnreadableBook(name=path.name, why=why) from error
 
 
 def sri(text: bytes) -> str:
