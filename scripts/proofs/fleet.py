@@ -17,6 +17,7 @@ from pathlib import Path
 
 from scripts.progress import Progress
 from tests.faults.server_campaign import Campaign, campaign_on
+from tests.fleet.books import Audit
 from tests.fleet.worker import Pace
 
 OPEN_FILES = 4096
@@ -62,22 +63,25 @@ async def prove(wanted: Wanted, folder: Path) -> int:
                 await campaign.start()
             await until(wanted.seconds, told, campaign)
             rate = (fleet.lines.calls - calls) / told.seconds
-        audit = await fleet.audit()
+        audit = await campaign.audit()
         for word in audit.wrong[:20]:
             print(word, file=sys.stderr)
         dead = await campaign.dead_tasks()
-        report(campaign, wanted, rate, audit.games, dead)
+        report(campaign, wanted, rate, audit, dead)
         return 1 if audit.wrong or dead else 0
 
 
-def report(campaign: Campaign, wanted: Wanted, rate: float, games: int, dead: int) -> None:
+def report(campaign: Campaign, wanted: Wanted, rate: float, audit: Audit, dead: int) -> None:
     ledger, lines = campaign.fleet.ledger, campaign.fleet.lines
     print(
         f"{wanted.workers:,} workers, {wanted.seconds:.0f} s, {wanted.kills} kills of the server:"
         f" {lines.calls:,} calls, {rate:,.0f} a second, {lines.refused:,} without an answer."
         f"\n{len(ledger.entries):,} tasks, none given twice, ranges without gap or overlap;"
         f" {ledger.forged:,} forged reports, none accepted."
-        f"\n{ledger.acknowledged_games():,} games acknowledged, {games:,} in the rows; lost: 0."
+        f"\n{ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows;"
+        " lost: 0."
+        f"\nSequential tests stand where {audit.replayed:,} counted reports in their order take"
+        " them, to the last digit of their overshoot."
         f"\nTasks buried for silence: {dead}."
     )
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from scripts.progress import Progress
 from tests.faults.server_campaign import MOMENTS, Campaign, campaign_on
+from tests.fleet.books import Audit
 
 VICTIMS = (*MOMENTS, "server", "server", "postgres", "backend")
 LEAST_TIMES = 5
@@ -62,7 +63,7 @@ async def round_of(campaign: Campaign, victim: str, chance: random.Random) -> No
 
 async def balanced(campaign: Campaign) -> bool:
     """Whether nothing is wrong; asked while no worker is at work."""
-    audit = await campaign.fleet.audit()
+    audit = await campaign.audit()
     for word in audit.wrong[:20]:
         print(word, file=sys.stderr)
     return not audit.wrong
@@ -91,10 +92,10 @@ async def prove(wanted: Wanted, folder: Path) -> int:
         while len(campaign.deaths) < wanted.rounds and told.seconds <= 60 * wanted.minutes:
             if not await part_of(campaign, left, wanted, chance, told):
                 return 1
-        audit = await campaign.fleet.audit()
+        audit = await campaign.audit()
         corrections = await asyncio.to_thread(campaign.corrections)
     deaths = collections.Counter(campaign.deaths)
-    report(campaign, deaths, audit.tasks, audit.games, corrections)
+    report(campaign, deaths, audit, corrections)
     enough = min(LEAST_TIMES, wanted.rounds // len(VICTIMS))
     missed = [victim for victim in VICTIMS if deaths[victim] < enough]
     if missed:
@@ -103,7 +104,7 @@ async def prove(wanted: Wanted, folder: Path) -> int:
 
 
 def report(
-    campaign: Campaign, deaths: collections.Counter[str], tasks: int, games: int, corrections: int
+    campaign: Campaign, deaths: collections.Counter[str], audit: Audit, corrections: int
 ) -> None:
     ledger, lines = campaign.fleet.ledger, campaign.fleet.lines
     print("| killed | times |\n|---|---|")
@@ -112,11 +113,12 @@ def report(
     print(
         f"\n{lines.calls:,} calls, {lines.refused:,} of them without an answer;"
         f" {ledger.forged:,} forged reports, none accepted."
-        f"\n{len(ledger.entries):,} tasks heard of, {tasks:,} in the rows, none given twice,"
+        f"\n{len(ledger.entries):,} tasks heard of, {audit.tasks:,} in the rows, none given twice,"
         " ranges without gap or overlap."
-        f"\n{ledger.acknowledged_games():,} games acknowledged, {games:,} in the rows, each where"
-        " the ledger has it or one unanswered report further."
-        f"\nResults, committed games, cores, LLR, iterations and theta follow from the tasks;"
+        f"\n{ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows, each"
+        " where the ledger has it or one unanswered report further."
+        "\nResults, committed games, cores, LLR, iterations and theta follow from the tasks, the"
+        f" overshoot of sequential tests from {audit.replayed:,} counted reports in their order;"
         f" sums corrected at a start: {corrections}."
     )
 

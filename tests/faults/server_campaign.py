@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.faults.processes import backends_of, kill
+from tests.fleet.books import Audit
 from tests.fleet.fleet import Account, SimulatedFleet
 from tests.fleet.line import Lines
 from tests.served import COMMAND, PROJECT, Served, environment
@@ -74,6 +75,10 @@ class Campaign:
             return
         await asyncio.to_thread(_kill_database, server, victim)
         self.deaths.append(victim)
+
+    async def audit(self) -> Audit:
+        """Asked while nobody is at work."""
+        return await self.fleet.audit(self.data)
 
     async def dead_tasks(self) -> int:
         """Tasks that were buried for silence, as far as a page of the log shows."""

@@ -21,7 +21,8 @@ async def test_the_books_balance_after_every_kind_of_death(tmp_path: Path) -> No
             for moment in MOMENTS:
                 await campaign.die_at(moment, 40)
             await campaign.start()
-        audit = await fleet.audit()
+        audit = await campaign.audit()
         assert audit.wrong == ()
+        assert audit.replayed > 50
         assert await asyncio.to_thread(campaign.corrections) == 0
         assert fleet.ledger.acknowledged_games() > 500

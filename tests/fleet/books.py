@@ -2,6 +2,7 @@
 what the ledger allows."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from rookery.core.stats.sprt import Sprt
 from rookery.protocol import v1
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.line import Lines
+from tests.fleet.replay import counted, disagreements
 from tests.fleet.worker import CORES
 
 PAGE = 200
@@ -25,12 +27,15 @@ class Audit:
     wrong: tuple[str, ...]
     tasks: int
     games: int
+    replayed: int
+    """Reports of sequential tests that were counted again in their order."""
 
 
-async def audited(lines: Lines, ledger: Ledger, runs: list[str]) -> Audit:
-    """Everything in which server, tasks and ledger disagree."""
+async def audited(lines: Lines, ledger: Ledger, runs: list[str], data: Path) -> Audit:
+    """Everything in which server, rows and ledger disagree."""
     found: dict[Key, Results] = {}
     wrong: list[str] = []
+    reports = 0
     for run_id in runs:
         tasks = await _tasks(lines, run_id)
         found |= {(run_id, task.id): task.results.results() for task in tasks}
@@ -39,8 +44,13 @@ async def audited(lines: Lines, ledger: Ledger, runs: list[str]) -> Audit:
         document = await lines.get(f"/api/get_run/{run_id}")
         if "spsa" in document["args"]:
             wrong += [f"{run_id}: {word}" for word in _of_tune(document, run_id, found, ledger)]
+        if "sprt" in document["args"]:
+            rows = await counted(data, run_id)
+            reports += len(rows)
+            wrong += [f"{run_id}: {word}" for word in disagreements(rows, run_id, document, ledger)]
     wrong += ledger.check(found)
-    return Audit(tuple(wrong), len(found), sum(each.games for each in found.values()))
+    games = sum(each.games for each in found.values())
+    return Audit(tuple(wrong), len(found), games, reports)
 
 
 async def _tasks(lines: Lines, run_id: str) -> list[v1.TaskEntry]:

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.fleet.books import Audit, audited
@@ -85,8 +86,9 @@ class SimulatedFleet:
                 worker.stop()
             await asyncio.gather(*tasks)
 
-    async def audit(self) -> Audit:
-        return await audited(self.lines, self.ledger, self.runs)
+    async def audit(self, data: Path) -> Audit:
+        """Of the server on this folder, while nobody is at work."""
+        return await audited(self.lines, self.ledger, self.runs, data)
 
 
 async def _until(moment: float) -> None:

@@ -18,6 +18,8 @@ class Entry:
     games: int
     acknowledged: Results = NOTHING
     open: list[Results] = field(default_factory=list)
+    reports: dict[int, Results] = field(default_factory=dict)
+    """Everything that was sent, by its number of games."""
     steps: dict[int, Vector] = field(default_factory=dict)
     """Of a tune: by the games counted then, how far its values moved."""
 
@@ -39,7 +41,9 @@ class Ledger:
         self.entries.setdefault(key, Entry(start, games))
 
     def send(self, key: Key, results: Results) -> None:
-        self.entries[key].open.append(results)
+        entry = self.entries[key]
+        entry.open.append(results)
+        entry.reports[results.games] = results
 
     def hear(self, key: Key, results: Results) -> None:
         """A report is acknowledged: so is everything before it."""

@@ -13,7 +13,12 @@ from tests.fleet.line import Answer, Lines, Unanswered
 from tests.wire.worker.office import GAMES, stats, worker_info
 
 CORES = 8
+GAMES_AT_ONCE = 8
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+SLOW_SECONDS = 0.05
+ORIGIN = {"rookery": {"runner": "simulation", "runner_version": "1"}}
+"""Makes the server write a row for every report that it counts, in the order in which it did: by
+these the state of a sequential test can be worked out anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,7 @@ class Faults:
 
     twice: float = 0.05
     late: float = 0.05
+    overtaken: float = 0.05
     cut: float = 0.05
     vanish: float = 0.02
     fail: float = 0.01
@@ -37,6 +43,29 @@ class Pace:
 
     seconds: float = 0.02
     reports: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A task as far as it matters to somebody who plays nothing."""
+
+    key: Key
+    start: int
+    games: int
+    step: int
+    is_tune: bool
+    is_sequential: bool
+
+    @classmethod
+    def of(cls, answer: Answer) -> "Job":
+        run, mine = answer["run"], answer["run"]["my_task"]
+        args, key = run["args"], (run["_id"], answer["task_id"])
+        step = 2 * args["sprt"]["batch_size"] if "sprt" in args else GAMES_AT_ONCE
+        return cls(key, mine["start"], mine["num_games"], step, "spsa" in args, "sprt" in args)
+
+    @property
+    def ids(self) -> Answer:
+        return {"run_id": self.key[0], "task_id": self.key[1]}
 
 
 class Worker:
@@ -85,24 +114,37 @@ class Worker:
             await self._play(answer)
 
     async def _play(self, answer: Answer) -> None:
-        run, mine = answer["run"], answer["run"]["my_task"]
-        key: Key = (run["_id"], answer["task_id"])
-        self._ledger.give(key, mine["start"], mine["num_games"])
-        step = 2 * run["args"].get("sprt", {}).get("batch_size", 1)
-        step = max(step, 8 // step * step)
-        results, ids = NOTHING, {"run_id": key[0], "task_id": key[1]}
+        job = Job.of(answer)
+        self._ledger.give(job.key, job.start, job.games)
+        results = NOTHING
         for _ in range(self._pace.reports):
             await self._pause(0, 2 * self._pace.seconds)
-            if self.stopping or results.games + step > mine["num_games"]:
+            if self.stopping or results.games + job.step > job.games:
                 break
-            before, results = results, self._more(results, step)
-            more = await self._drawn(ids, key, before, results) if "spsa" in run["args"] else {}
-            if more is None or not await self._report(ids, key, before, results, more):
+            further = await self._further(job, results)
+            if further is None:
                 return
+            results = further
         if self._by_chance(self._faults.games):
-            await self._until_heard("upload_pgn", {**ids, "pgn": GAMES, "message": ""})
-        if not self.stopping and results.games < mine["num_games"]:
-            await self._until_heard("failed_task", {**ids, "message": "enough"})
+            await self._until_heard("upload_pgn", {**job.ids, "pgn": GAMES, "message": ""})
+        if not self.stopping and results.games < job.games:
+            await self._until_heard("failed_task", {**job.ids, "message": "enough"})
+
+    async def _further(self, job: "Job", before: Results) -> Results | None:
+        """What stands after another report, or two at once; None if the task is over then."""
+        ids, key = job.ids, job.key
+        results = self._more(before, job.step)
+        if job.is_tune:
+            batch = await self._drawn(ids, key, before, results)
+            goes_on = batch is not None and await self._report(ids, key, before, results, batch)
+            return results if goes_on else None
+        more, slow = ORIGIN if job.is_sequential else {}, list[asyncio.Task[None]]()
+        if results.games + job.step <= job.games and self._by_chance(self._faults.overtaken):
+            slow = [self._overtaken(ids, key, results, more)]
+            results = self._more(results, job.step)
+        goes_on = await self._report(ids, key, before, results, more)
+        await asyncio.gather(*slow)
+        return results if goes_on else None
 
     async def _report(
         self, ids: Answer, key: Key, before: Results, results: Results, more: Answer
@@ -130,6 +172,21 @@ class Worker:
             return False
         await self._until_heard("beat", ids)
         return bool(answer["task_alive"])
+
+    def _overtaken(
+        self, ids: Answer, key: Key, results: Results, more: Answer
+    ) -> "asyncio.Task[None]":
+        """A report on a slow line: the next one may be there before it."""
+        self._ledger.send(key, results)
+
+        async def arrive() -> None:
+            await self._pause(0, SLOW_SECONDS)
+            body = self._body({**ids, "stats": stats(results), **more})
+            answer = await self._try("update_task", body)
+            if answer is not None and "error" in answer:
+                self._ledger.complain(f"{key} was refused a late report: {answer}")
+
+        return asyncio.create_task(arrive())
 
     async def _misbehave(self, ids: Answer, key: Key, results: Results) -> None:
         """Calls that must change nothing."""

@@ -1,0 +1,77 @@
+"""A sequential test worked out anew from the rows of what was counted, in that very order.
+
+How the ratio jumped from update to update depends on their order, which the sums do not show. The
+rows of provenance do: there is one for every counted report of a worker that says how it played,
+and their numbers rise in the order of the counting. What was in a report the ledger knows.
+"""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from rookery.core.kinds import SprtTest
+from rookery.core.results import NOTHING
+from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.storage.embedded import sockets
+from rookery.storage.embedded.layout import Layout
+from tests.fleet.ledger import Ledger
+
+Counted = tuple[int, int]
+"""A task, and how many of its games were new."""
+IN_ORDER = "SELECT task, games FROM provenance WHERE run = $1 ORDER BY id"
+
+
+async def counted(data: Path, run_id: str) -> list[Counted]:
+    """Each counted report of a run, first to last."""
+    folder = await asyncio.to_thread(sockets.recorded, Layout(data))
+    connection = await asyncpg.connect(
+        host=str(folder), port=sockets.PORT, user="rookery", database="rookery", password=""
+    )
+    try:
+        return [(row["task"], row["games"]) for row in await connection.fetch(IN_ORDER, run_id)]
+    finally:
+        await connection.close()
+
+
+def spec_of(shown: dict[str, Any]) -> Sprt:
+    return Sprt(
+        shown["elo0"],
+        shown["elo1"],
+        EloModel(shown["elo_model"]),
+        shown["alpha"],
+        shown["beta"],
+        shown["batch_size"],
+    )
+
+
+def replayed(rows: list[Counted], run_id: str, spec: Sprt, ledger: Ledger) -> SprtTest:
+    """The test after all of them."""
+    total, kind = NOTHING, SprtTest(spec)
+    games: defaultdict[int, int] = defaultdict(int)
+    for task, more in rows:
+        reports = ledger.entries[run_id, task].reports
+        before = reports[games[task]] if games[task] else NOTHING
+        games[task] += more
+        total = total + (reports[games[task]] - before)
+        kind = kind.rejudged(total)
+    return kind
+
+
+def disagreements(
+    rows: list[Counted], run_id: str, document: dict[str, Any], ledger: Ledger
+) -> list[str]:
+    """Where a run's document says anything else than the replay, to the last digit."""
+    shown = document["args"]["sprt"]
+    state = replayed(rows, run_id, spec_of(shown), ledger).state
+    compared = {
+        "llr": (shown["llr"], state.llr),
+        "state": (shown["state"], state.verdict.value),
+        "overshoot": (shown.get("overshoot"), state.overshoot and asdict(state.overshoot)),
+    }
+    return [
+        f"{name} {here} is not {there}" for name, (here, there) in compared.items() if here != there
+    ]
