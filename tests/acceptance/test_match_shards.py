@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rookery.worker.match.events import Event, LatencyMeasured
+from rookery.worker.match.events import Event, LatencyMeasured, PairEnded
 from rookery.worker.match.job import PairJob
 from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.spec import EngineSpec
@@ -50,3 +50,5 @@ def test_latency_is_told_while_the_match_goes_on() -> None:
     told = [event for event in events if isinstance(event, LatencyMeasured)]
     assert [one.last for one in told] == [*[False] * (len(told) - 1), True]
     assert 0 < told[0].latency.plies < told[-1].latency.plies
+    first_pair = next(event for event in events if isinstance(event, PairEnded))
+    assert events.index(told[0]) < events.index(first_pair)

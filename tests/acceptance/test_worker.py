@@ -32,6 +32,7 @@ def test_a_process_plays_reports_and_sends_the_games(tmp_path: Path) -> None:
         ]
     first, second = server.of("update_task")
     assert (games_in(first), games_in(second)) == (2, 4)
+    assert first["rookery"]["latency_ms"] > 0
     pgn = gzip.decompress(base64.b64decode(server.of("upload_pgn")[0]["pgn"])).decode()
     assert pgn.count("[Result ") == 4
 

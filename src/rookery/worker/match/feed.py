@@ -3,7 +3,7 @@
 import abc
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Self
 
 from rookery.worker.match.events import Event
@@ -28,7 +28,7 @@ class FedMatch(abc.ABC):
         with contextlib.suppress(asyncio.CancelledError):
             await self._playing
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncGenerator[Event, None]:
         while (event := await self._queue.get()) is not None:
             if isinstance(event, Exception):
                 raise event

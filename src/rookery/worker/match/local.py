@@ -6,7 +6,7 @@ from dataclasses import replace
 from time import monotonic, thread_time
 
 from rookery.boundary.offload import Threads
-from rookery.worker.match.events import LatencyMeasured
+from rookery.worker.match.events import Event, LatencyMeasured, PairEnded
 from rookery.worker.match.feed import FedMatch
 from rookery.worker.match.game import Table
 from rookery.worker.match.job import PairJob, Setup
@@ -47,7 +47,9 @@ class LocalMatch(FedMatch):
         self._tell_latency(last=True)
 
     async def _play_slots(self, table: Table, threads: Threads) -> None:
-        slots = [Slot(number, table, threads, self._tell) for number in range(self._concurrency)]
+        slots = [
+            Slot(number, table, threads, self._tell_both) for number in range(self._concurrency)
+        ]
         working = [asyncio.create_task(self._work(slot)) for slot in slots]
         try:
             await asyncio.gather(*working)
@@ -57,9 +59,13 @@ class LocalMatch(FedMatch):
     async def _work(self, slot: Slot) -> None:
         while (job := await anext(self._jobs, None)) is not None:
             await slot.play(job)
-            if monotonic() >= self._next_report:
-                self._tell_latency()
         await slot.close()
+
+    def _tell_both(self, event: Event) -> None:
+        """The latency goes before the pair: who reports the pair can say how it was played."""
+        if isinstance(event, PairEnded) and monotonic() >= self._next_report:
+            self._tell_latency()
+        self._tell(event)
 
     def _tell_latency(self, *, last: bool = False) -> None:
         self._next_report = monotonic() + TOLD_SECONDS

@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
 from rookery.boundary.offload import Threads
 from rookery.worker.match.events import Event, LatencyMeasured, PairEnded
@@ -25,6 +25,7 @@ from rookery.worker.match.wire import (
 
 COMMAND = (sys.executable, "-m", "rookery.worker.match")
 FAREWELL_SECONDS = 10.0
+Give = Callable[[PairJob | None], None]
 
 
 class ShardLost(MatchFault):
@@ -130,7 +131,7 @@ class ShardedMatch(FedMatch):
 
     async def _follow(self, runner: _Runner) -> None:
         for _ in range(runner.shard.games):
-            runner.give(next(self._jobs, None))
+            self._serve(runner.give)
         async for event in runner.events():
             if isinstance(event, LatencyMeasured):
                 self._latencies[id(runner)] = event.latency
@@ -138,7 +139,11 @@ class ShardedMatch(FedMatch):
                 continue
             self._tell(event)
             if isinstance(event, PairEnded):
-                runner.give(next(self._jobs, None))
+                self._serve(runner.give)
+
+    def _serve(self, give: Give) -> None:
+        """A place is free."""
+        give(next(self._jobs, None))
 
     def _latency(self) -> Latency:
         return sum(self._latencies.values(), start=Latency.fresh())

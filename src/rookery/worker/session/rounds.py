@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
@@ -12,6 +13,8 @@ from rookery.core.results import Results
 from rookery.protocol.stats import stats_of
 from rookery.protocol.worker.answers import SpsaAnswer
 from rookery.worker.match.fastchess import Files
+from rookery.worker.match.lasting import Batch, LastingMatch
+from rookery.worker.match.match import Match
 from rookery.worker.match.schedule import Openings, jobs, openings_of
 from rookery.worker.match.spec import EngineSpec
 from rookery.worker.openings import order_of_run
@@ -28,7 +31,7 @@ from rookery.worker.session.reporting import Courier, insist
 from rookery.worker.session.runners import Runners, scripted
 from rookery.worker.session.stopping import ended, first_of
 from rookery.worker.session.supply import Supply
-from rookery.worker.session.tuning import drawn, tune_jobs
+from rookery.worker.session.tuning import Draw, drawn, tune_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +133,17 @@ class Rounds:
         return Files(book, plies, seed, task.first_opening, self.games.file)
 
     async def _tune(self, openings: Openings) -> bool:
+        async with self._runners().lasting() or nullcontext() as lasting:
+            return await self._batches(openings, lasting)
+
+    async def _batches(self, openings: Openings, lasting: LastingMatch | None) -> bool:
         total, told = self.task.before, Progress(stats_of(self.task.before))
         while (left := (self.task.games - total.games) // 2) > 0 and not self._ending:
             pairs = min(self._batch, left)
             answer = await self._values(told, pairs)
             if not answer.task_alive:
                 return False
-            played = await self._tune_batch(answer, openings, total, pairs)
+            played = await self._tune_batch(answer, openings, total, pairs, lasting)
             if played.told is None:
                 break
             total, told = played.total, played.told
@@ -144,18 +151,30 @@ class Rounds:
         return True
 
     async def _tune_batch(
-        self, answer: SpsaAnswer, openings: Openings, total: Results, pairs: int
+        self,
+        answer: SpsaAnswer,
+        openings: Openings,
+        total: Results,
+        pairs: int,
+        lasting: LastingMatch | None,
     ) -> TuneLedger:
         draw = drawn(answer, self.prepared.new, self.prepared.base, self.kit.chance)
         signatures = [values.signature for values in draw.values]
         ledger = TuneLedger(total, pairs, signatures, draw.signature, house=self.kit.house)
         supply = Supply(tune_jobs(draw, openings, total, self.task.before, pairs))
-        sides = await self._seated(draw.values[0].new, draw.values[0].base)
-        files = self._files(2 * _depth(self.task))
-        files = replace(files, start=files.start + (total.games - self.task.before.games) // 2)
-        match = await self._runners().match(supply, sides, files, pairs, self.kit.threads)
+        played = (total.games - self.task.before.games) // 2
+        match = (
+            Batch(lasting, supply) if lasting else await self._other(draw, supply, played, pairs)
+        )
         await Sitting(self._table(pairs, pairs, whole=True), ledger, supply).follow(match)
         return ledger
+
+    async def _other(self, draw: Draw, supply: Supply, played: int, pairs: int) -> Match:
+        """A batch whose engines end with it."""
+        sides = await self._seated(draw.values[0].new, draw.values[0].base)
+        files = self._files(2 * _depth(self.task))
+        files = replace(files, start=files.start + played)
+        return await self._runners().match(supply, sides, files, pairs, self.kit.threads)
 
     async def _values(self, told: Progress, pairs: int) -> SpsaAnswer:
         kit = self.kit

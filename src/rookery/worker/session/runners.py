@@ -10,6 +10,7 @@ from rookery.boundary.offload import Threads
 from rookery.worker.fastchess.invocation import Unspeakable
 from rookery.worker.match.fastchess import FastchessMatch, Files, invocation
 from rookery.worker.match.job import PairJob, Setup
+from rookery.worker.match.lasting import LastingMatch
 from rookery.worker.match.match import Match
 from rookery.worker.match.sharded import ShardedMatch
 from rookery.worker.match.spec import EngineSpec
@@ -30,6 +31,12 @@ class Runners:
 
     def builtin(self, jobs: Iterator[PairJob]) -> Match:
         return ShardedMatch(jobs, self.setup, concurrency=self.slots, nodes=self.nodes)
+
+    def lasting(self) -> LastingMatch | None:
+        """For matches one after the other; fastchess starts its engines for each of them."""
+        if self.fastchess:
+            return None
+        return LastingMatch(self.setup, concurrency=self.slots, nodes=self.nodes)
 
     async def match(
         self,
