@@ -26,7 +26,7 @@ from rookery.service.quotas import MB
 from rookery.service.refresh import Refresh
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.sources import Shelf
-from rookery.service.speeds import Speeds
+from rookery.service.speeds import SpeedKeeping, SpeedRows, Speeds
 from rookery.service.statistics import Accounting, Statistics
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import TeamRows, Teams
@@ -47,6 +47,7 @@ from rookery.web.steps import Opened, Step, opening
 CLEAN_UP_SECONDS = 3600.0
 COUNT_SECONDS = 900.0
 NOTE_SECONDS = 60.0
+SPEED_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Keeping:
     net_files: Blobs
     logs: LogStore
     shelf: Shelf
+    speeds: SpeedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class Desks:
 
     workers: Desk
     api: ApiDesk
+    speeds: SpeedKeeping
 
     @property
     def fleet(self) -> Fleet:
@@ -110,7 +113,8 @@ def make_desks(
     refresh_by_tidings(basis, rooms.engines, rooms.teams, rooms.holdings)
     workers = worker_desk(settings, basis, kept, rooms, is_primary)
     told = bus or Bus(store.reads, basis.log)
-    return Desks(workers, api_desk(settings, basis, store, kept, rooms, workers.speeds, told))
+    api = api_desk(settings, basis, store, kept, rooms, workers.speeds, told)
+    return Desks(workers, api, SpeedKeeping(workers.speeds, kept.speeds, basis.clock, is_primary))
 
 
 def make_rooms(settings: Settings, basis: Basis, store: Store, kept: Keeping, key: bytes) -> Rooms:
@@ -266,6 +270,7 @@ def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
         Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
         Job("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
         Job("user statistics", COUNT_SECONDS, counting),
+        Job("speeds of engines", SPEED_SECONDS, desks.speeds),
         Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
         Job("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
         Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),

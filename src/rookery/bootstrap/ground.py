@@ -38,6 +38,7 @@ from rookery.storage.pool import Pool, open_pool
 from rookery.storage.primacy import primacy
 from rookery.storage.problems import Problem
 from rookery.storage.queries import Queries
+from rookery.storage.speeds import PostgresSpeeds
 from rookery.storage.statistics import PostgresStatistics
 from rookery.storage.target import Target
 from rookery.storage.teams import PostgresTeams
@@ -175,6 +176,7 @@ def _kept(settings: Settings, ground: Ground, basis: Basis) -> Keeping:
         net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
         logs=_logs(settings, ground, basis),
         shelf=kept_shelf(settings.data, pool, queries, basis.clock),
+        speeds=PostgresSpeeds(pool, queries),
     )
 
 
@@ -237,6 +239,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
         await desks.api.engines.load()
         await desks.api.teams.load()
         await desks.api.holdings.load()
+        await desks.speeds.load()
         await desks.fleet.open()
         opened.append(desks.fleet)
         started = about_system(f"Rookery {__version__} started", basis.clock.now())

@@ -37,6 +37,7 @@ from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.storage.nets import MemoryNets
 from rookery.storage.pgns import MemoryPgns
 from rookery.storage.pool import Pool, answers
+from rookery.storage.speeds import MemorySpeeds
 from rookery.storage.statistics import MemoryStatistics
 from rookery.storage.teams import MemoryTeams
 from rookery.storage.users import PostgresUsers
@@ -179,6 +180,7 @@ def _twins(basis: Basis) -> Keeping:
         net_files=MemoryBlobs(),
         logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),
         shelf=memory_shelf(),
+        speeds=MemorySpeeds(),
     )
 
 

@@ -405,3 +405,12 @@ CREATE TABLE holdings (
     file text PRIMARY KEY,
     engine text NOT NULL
 );
+
+-- How fast machines play an engine: their names and what they told last, the latest at the end.
+-- Written every few minutes, for engines that were played since.
+CREATE TABLE engine_speeds (
+    engine text PRIMARY KEY,
+    machines text[] NOT NULL,
+    nps float8[] NOT NULL,
+    told timestamptz NOT NULL
+);
