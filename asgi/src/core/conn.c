@@ -7,27 +7,6 @@
 /* What an application left unread of a body is read over up to here, to save the connection. */
 enum { DISCARD_MOST = 256 * 1024 };
 
-/* --- leftovers -------------------------------------------------------------------------------- */
-
-static void buffer_clear(Buffer *b) {
-  free(b->data);
-  *b = (Buffer) {0};
-}
-
-static bool buffer_add(Buffer *b, const unsigned char *bytes, size_t length) {
-  if (b->start + b->length + length > b->capacity) {
-    size_t wanted = (b->length + length) * 2;
-    unsigned char *grown = malloc(wanted);
-    if (grown == NULL) return false;
-    if (b->length) memcpy(grown, b->data + b->start, b->length);
-    free(b->data);
-    *b = (Buffer) {grown, 0, b->length, wanted};
-  }
-  memcpy(b->data + b->start + b->length, bytes, length);
-  b->length += length;
-  return true;
-}
-
 static void keep(Conn *c, const unsigned char *bytes, size_t length) {
   if (length == 0 || c->state == IN_CLOSED || c->state == IN_DISCARD) return;
   if (!buffer_add(&c->in, bytes, length)) conn_lost(c);
@@ -35,7 +14,7 @@ static void keep(Conn *c, const unsigned char *bytes, size_t length) {
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-static void drop_head(Conn *c) {
+void conn_drop_head(Conn *c) {
   if (c->head == NULL) return;
   head_free(c->head);
   free(c->head);
@@ -47,14 +26,6 @@ static bool keep_head(Conn *c) {
   if (c->head != NULL) return true;
   c->head = malloc(sizeof(Head));
   return c->head != NULL && head_clone(c->head, &c->core->head);
-}
-
-static void request_leave(Conn *c) {
-  Request *r = c->request;
-  if (r == NULL) return;
-  c->request = NULL;
-  r->conn = NULL;
-  Py_DECREF(r);
 }
 
 static void open_pipe(Conn *c, const Head *head, const unsigned char *bytes) {
@@ -129,7 +100,7 @@ static size_t run_head(Conn *c, const unsigned char *bytes, size_t length) {
     return length;
   }
   begin_request(c, head, bytes);
-  drop_head(c);
+  conn_drop_head(c);
   return (size_t) used;
 }
 
@@ -224,7 +195,7 @@ static size_t run(Conn *c, const unsigned char *bytes, size_t length) {
   }
 }
 
-static void set_wait(Conn *c) {
+void conn_set_wait(Conn *c) {
   switch (c->state) {
     case IN_HEAD:
       if (c->in.length == 0) deadline_set(c, WAIT_IDLE);
@@ -254,7 +225,7 @@ static void after_run(Conn *c) {
     c->corked = false;
     net_flush(c);
   }
-  if (c->state != IN_CLOSED) set_wait(c);
+  if (c->state != IN_CLOSED) conn_set_wait(c);
 }
 
 void conn_run_buffered(Conn *c) {
@@ -327,109 +298,6 @@ void conn_eof(Conn *c) {
   }
 }
 
-/* --- ends --------------------------------------------------------------------------------------- */
-
-static void tell_sink(Conn *c) {
-  PyObject *sink = c->sink;
-  if (sink == NULL) return;
-  c->sink = NULL;
-  PyObject *done = PyObject_CallMethodNoArgs(sink, str_lost);
-  if (done == NULL) core_trouble(c->core);
-  Py_XDECREF(done);
-  Py_DECREF(sink);
-}
-
-void conn_lost(Conn *c) {
-  Core *core = c->core;
-  Request *r = c->request;
-  if (c->state == IN_CLOSED) return;
-  c->state = IN_CLOSED;
-  Py_INCREF(c);
-  if (c->prev) c->prev->next = c->next;
-  else if (core->conns == c) core->conns = c->next;
-  if (c->next) c->next->prev = c->prev;
-  c->prev = c->next = NULL;
-  core->conn_count--;
-  deadline_clear(core, &c->reading);
-  deadline_clear(core, &c->writing);
-  buffer_clear(&c->in);
-  drop_head(c);
-  if (r) {
-    c->request = NULL;
-    r->conn = NULL;
-    request_disconnect(r, true);
-    if (r->started) request_log(r);
-    Py_DECREF(r);
-  }
-  net_close(c);
-  tell_sink(c);
-  Py_CLEAR(c->filter);
-  Py_DECREF(c);
-}
-
-void conn_close_gently(Conn *c, bool linger) {
-  if (c->state == IN_CLOSED) return;
-  c->state = IN_DISCARD;
-  c->close_when_flushed = true;
-  c->linger = linger && !c->eof;
-  drop_head(c);
-  if (!c->running) buffer_clear(&c->in);
-  c->corked = false;
-  deadline_set(c, WAIT_NONE); /* the output has its own limit */
-  net_flush(c);
-}
-
-/* Python's side may want to log who was turned away. */
-void conn_tell_refused(Conn *c, int status) {
-  PyObject *hook = c->core->hook_refused;
-  if (hook == Py_None) return;
-  PyObject *done = PyObject_CallFunction(hook, "Oi", c->client, status);
-  if (done == NULL) core_trouble(c->core);
-  Py_XDECREF(done);
-}
-
-void conn_refuse(Conn *c, int status) {
-  Request *r = c->request;
-  bool begun = r != NULL && r->out >= OUT_STREAMING;
-  c->core->counters.refused++;
-  conn_tell_refused(c, status);
-  if (r) {
-    Py_INCREF(r);
-    request_leave(c);
-    request_disconnect(r, true);
-    Py_DECREF(r);
-  }
-  if (!begun && !response_write_error(c, status)) core_trouble(c->core);
-  conn_close_gently(c, true);
-}
-
-static void make_ready(Conn *c) {
-  Core *core = c->core;
-  if (c->is_ready) return;
-  c->is_ready = true;
-  Py_INCREF(c);
-  c->next_ready = core->ready;
-  core->ready = c;
-  net_schedule_poll(core);
-}
-
-void conn_response_ended(Conn *c, bool keep_alive) {
-  bool unread = c->state == IN_SIZED || c->state == IN_CHUNKED;
-  request_leave(c);
-  if (!keep_alive || c->core->stopping) {
-    /* closing over bytes that were not read resets the connection, and the client may lose the end
-     * of its response; when it did not expect the end it may be sending at this moment */
-    conn_close_gently(c, unread || c->in.length || c->core->stopping);
-    return;
-  }
-  if (unread) c->discarded = 0;
-  else if (c->state == IN_DONE) c->state = IN_HEAD;
-  if (c->running) return;
-  if (c->state == IN_HEAD && (c->in.length || c->eof)) make_ready(c);
-  if (c->paused) net_watch(c);
-  if (!c->is_ready) set_wait(c);
-}
-
 /* --- flow ----------------------------------------------------------------------------------------- */
 
 bool conn_is_full(const Conn *c) {
@@ -453,7 +321,7 @@ bool conn_is_idle(const Conn *c) {
 
 void conn_body_taken(Conn *c) {
   if (c->paused && !conn_is_full(c)) net_watch(c);
-  if (!c->running && c->state != IN_CLOSED) set_wait(c);
+  if (!c->running && c->state != IN_CLOSED) conn_set_wait(c);
 }
 
 /* Output has gone down: to nothing, or below the mark at which writers wait. */

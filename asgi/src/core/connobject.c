@@ -61,10 +61,7 @@ static bool queue_part(Conn *c, Outq *queue, PyObject *part) {
     PyErr_SetString(PyExc_TypeError, "only bytes can be written");
     return false;
   }
-  size_t length = (size_t) PyBytes_GET_SIZE(part);
-  if (c->state == IN_CLOSED) return true;
-  return length >= 16384 ? outq_add_object(queue, part)
-                         : outq_add(queue, PyBytes_AS_STRING(part), length);
+  return c->state == IN_CLOSED || outq_add_bytes(queue, part);
 }
 
 /* Returns whether more may be written at once; when not, the sink is told when it may. */

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "buffer.h"
 #include "chunked.h"
 #include "head.h"
 #include "mongoose_abi.h"
@@ -63,7 +64,7 @@ struct Core {
   mongoose_mgr mgr;
   bool manager_open, polling, stepping, stopping, poll_scheduled, resting;
   /* Python's side */
-  PyObject *app, *loop, *create_future, *call_soon;
+  PyObject *app, *loop, *create_future;
   PyObject *hook_websocket, *hook_failed, *hook_refused, *hook_forwarded, *hook_accepted;
   PyObject *state, *http_template, *websocket_template, *access, *error;
   PyObject *root_path_raw, *root_path;
@@ -91,11 +92,6 @@ struct Core {
 /* --- a connection ---------------------------------------------------------------------------- */
 
 typedef enum { IN_HEAD, IN_SIZED, IN_CHUNKED, IN_DONE, IN_PIPE, IN_DISCARD, IN_CLOSED } InState;
-
-typedef struct {
-  unsigned char *data;
-  size_t start, length, capacity;
-} Buffer;
 
 struct Conn {
   PyObject_HEAD
@@ -141,7 +137,7 @@ struct Request {
   char head_inline[HEAD_INLINE];
 };
 
-/* conn.c, connobject.c: the machine, and the object around it */
+/* conn.c, endings.c, connobject.c: the machine, how it ends, and the object around it */
 extern PyTypeObject ConnType;
 Conn *conn_new(Core *core, PyObject *client, PyObject *server);
 void conn_feed(Conn *c, const unsigned char *bytes, size_t length);
@@ -156,6 +152,8 @@ bool conn_is_full(const Conn *c);
 void conn_body_taken(Conn *c);
 void conn_drained(Conn *c);
 bool conn_is_idle(const Conn *c);
+void conn_drop_head(Conn *c);
+void conn_set_wait(Conn *c); /* chooses the time-out of what is awaited now */
 
 /* scope.c */
 bool scope_setup(Core *core, PyObject *root_path);
@@ -177,7 +175,6 @@ void wake(PyObject **waiters);
 /* response.c */
 PyObject *request_send(Request *r, PyObject *message);
 bool response_write_error(Conn *c, int status);
-const char *status_phrase(int status);
 
 /* awaitable.c */
 extern PyTypeObject AwaitableType;
@@ -225,6 +222,6 @@ void core_trouble(Core *core); /* keeps the present error for the end of the rou
 #define DECLARE_STRING(name) extern PyObject *str_##name;
 STRINGS(DECLARE_STRING)
 extern PyObject *str_http_request, *str_http_disconnect, *str_response_start, *str_response_body;
-extern PyObject *str_eof, *str_empty, *str_1_1, *str_1_0, *bytes_empty;
+extern PyObject *str_eof, *str_1_1, *str_1_0, *bytes_empty;
 
 #endif

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "bindings.h"
+#include "phrases.h"
 
 #define DEFINE_STRING(name) PyObject *str_##name;
 STRINGS(DEFINE_STRING)
 PyObject *str_http_request, *str_http_disconnect, *str_response_start, *str_response_body;
-PyObject *str_eof, *str_empty, *str_1_1, *str_1_0, *bytes_empty;
+PyObject *str_eof, *str_1_1, *str_1_0, *bytes_empty;
 PyObject *ClientDisconnected;
 
 /* Errors of single requests are reported where they happen; what gets here is either a wish to end
@@ -249,12 +250,11 @@ static bool setup_strings(void) {
   str_response_start = PyUnicode_InternFromString("http.response.start");
   str_response_body = PyUnicode_InternFromString("http.response.body");
   str_eof = PyUnicode_InternFromString("eof");
-  str_empty = PyUnicode_InternFromString("");
   str_1_1 = PyUnicode_InternFromString("1.1");
   str_1_0 = PyUnicode_InternFromString("1.0");
   bytes_empty = PyBytes_FromString("");
   return str_http_request && str_http_disconnect && str_response_start && str_response_body &&
-         str_eof && str_empty && str_1_1 && str_1_0 && bytes_empty;
+         str_eof && str_1_1 && str_1_0 && bytes_empty;
 }
 
 static PyMethodDef module_methods[] = {

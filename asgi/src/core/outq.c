@@ -14,6 +14,9 @@ struct Segment {
 /* Large enough for the head and the body of most responses, so that they go out in one piece. */
 enum { OWN_LEAST = 4096 - sizeof(Segment) };
 
+/* Copying more than this costs more than a further piece to write. */
+enum { REFER_FROM = 16384 };
+
 /* Most responses are written at once, so one segment serves nearly all of them in turn. */
 static Segment *spare;
 
@@ -64,6 +67,12 @@ bool outq_add(Outq *queue, const void *bytes, size_t length) {
   segment->length += length;
   queue->bytes += length;
   return true;
+}
+
+bool outq_add_bytes(Outq *queue, PyObject *bytes_object) {
+  size_t length = (size_t) PyBytes_GET_SIZE(bytes_object);
+  return length >= REFER_FROM ? outq_add_object(queue, bytes_object)
+                              : outq_add(queue, PyBytes_AS_STRING(bytes_object), length);
 }
 
 bool outq_add_object(Outq *queue, PyObject *bytes_object) {

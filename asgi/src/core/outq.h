@@ -14,8 +14,10 @@ typedef struct {
   size_t bytes;
 } Outq;
 
-/* Both return false, with a MemoryError set, when memory is out. */
+/* All return false, with a MemoryError set, when memory is out. Of a bytes object the second keeps
+ * a reference where it is large and a copy where it is small, the third always a reference. */
 bool outq_add(Outq *queue, const void *bytes, size_t length);
+bool outq_add_bytes(Outq *queue, PyObject *bytes_object);
 bool outq_add_object(Outq *queue, PyObject *bytes_object);
 
 /* Fills up to `most` vectors with the head of the queue; returns how many. */

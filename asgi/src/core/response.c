@@ -2,66 +2,13 @@
  * body message, for only then is it known how the body is framed. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "chars.h"
 #include "core.h"
+#include "phrases.h"
 
-/* Bodies of this size are referred to, not copied; a burst is what an application may write to a
- * fast reader before others get their turn. */
-enum { REFER_FROM = 16384, BURST_MOST = 512 * 1024 };
-
-/* --- phrases and the date -------------------------------------------------------------------------- */
-
-typedef struct {
-  int status;
-  const char *phrase;
-} Phrase;
-
-static const Phrase phrases[] = {
-    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {203, "Non-Authoritative Information"},
-    {204, "No Content"}, {205, "Reset Content"}, {206, "Partial Content"}, {207, "Multi-Status"},
-    {300, "Multiple Choices"}, {301, "Moved Permanently"}, {302, "Found"}, {303, "See Other"},
-    {304, "Not Modified"}, {307, "Temporary Redirect"}, {308, "Permanent Redirect"},
-    {400, "Bad Request"}, {401, "Unauthorized"}, {402, "Payment Required"}, {403, "Forbidden"},
-    {404, "Not Found"}, {405, "Method Not Allowed"}, {406, "Not Acceptable"},
-    {407, "Proxy Authentication Required"}, {408, "Request Timeout"}, {409, "Conflict"},
-    {410, "Gone"}, {411, "Length Required"}, {412, "Precondition Failed"},
-    {413, "Content Too Large"}, {414, "URI Too Long"}, {415, "Unsupported Media Type"},
-    {416, "Range Not Satisfiable"}, {417, "Expectation Failed"}, {418, "I'm a Teapot"},
-    {421, "Misdirected Request"}, {422, "Unprocessable Content"}, {423, "Locked"},
-    {425, "Too Early"}, {426, "Upgrade Required"}, {428, "Precondition Required"},
-    {429, "Too Many Requests"}, {431, "Request Header Fields Too Large"},
-    {451, "Unavailable For Legal Reasons"}, {500, "Internal Server Error"},
-    {501, "Not Implemented"}, {502, "Bad Gateway"}, {503, "Service Unavailable"},
-    {504, "Gateway Timeout"}, {505, "HTTP Version Not Supported"}, {507, "Insufficient Storage"},
-};
-
-const char *status_phrase(int status) {
-  for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
-    if (phrases[i].status == status) return phrases[i].phrase;
-  }
-  return "";
-}
-
-static const char *date_line(size_t *length) {
-  static const char days[] = "SunMonTueWedThuFriSat";
-  static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  static char line[64];
-  static time_t written;
-  static int size;
-  time_t now = time(NULL);
-  if (now != written) { /* once a second; by hand, since strftime follows the locale */
-    struct tm t;
-    gmtime_r(&now, &t);
-    size = snprintf(line, sizeof(line), "date: %.3s, %02d %.3s %04d %02d:%02d:%02d GMT\r\n",
-                    days + t.tm_wday * 3, t.tm_mday, months + t.tm_mon * 3, t.tm_year + 1900,
-                    t.tm_hour, t.tm_min, t.tm_sec);
-    written = now;
-  }
-  *length = (size_t) size;
-  return line;
-}
+/* What an application may write to a fast reader before others get their turn. */
+enum { BURST_MOST = 512 * 1024 };
 
 /* --- writing a head ---------------------------------------------------------------------------------- */
 
@@ -296,12 +243,6 @@ static bool finish_head(Request *r, size_t length, bool more) {
   return written;
 }
 
-static bool add_bytes(Outq *queue, PyObject *body) {
-  size_t length = (size_t) PyBytes_GET_SIZE(body);
-  return length >= REFER_FROM ? outq_add_object(queue, body)
-                              : outq_add(queue, PyBytes_AS_STRING(body), length);
-}
-
 static bool add_chunk(Outq *queue, PyObject *body, bool more) {
   static const char digits[] = "0123456789abcdef";
   char line[20];
@@ -309,7 +250,7 @@ static bool add_chunk(Outq *queue, PyObject *body, bool more) {
   size_t length = (size_t) PyBytes_GET_SIZE(body);
   line[--at] = '\n', line[--at] = '\r';
   for (size_t rest = length; rest; rest >>= 4) line[--at] = digits[rest & 15];
-  if (length && !(outq_add(queue, line + at, sizeof(line) - at) && add_bytes(queue, body) &&
+  if (length && !(outq_add(queue, line + at, sizeof(line) - at) && outq_add_bytes(queue, body) &&
                   outq_add(queue, "\r\n", 2))) {
     return false;
   }
@@ -331,7 +272,7 @@ static bool write_body(Request *r, PyObject *body, bool more) {
   if (r->bodiless || r->head_only) return true;
   r->sent += length;
   c->burst += (uint32_t) length;
-  return r->chunked ? add_chunk(&c->out, body, more) : add_bytes(&c->out, body);
+  return r->chunked ? add_chunk(&c->out, body, more) : outq_add_bytes(&c->out, body);
 }
 
 static void end_response(Request *r) {
