@@ -12,7 +12,8 @@ from typing import Any
 from rookery_asgi.types import Message, Receive, Scope, Send
 from tests.machine import answer, read_body
 
-notes: dict[str, Any] = {"disconnects": 0, "raised": 0, "cancelled": 0}
+notes: dict[str, Any] = {"begun": 0, "disconnects": 0, "raised": 0, "cancelled": 0}
+released = asyncio.Event()
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,6 +59,7 @@ async def tell(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def count(scope: Scope, receive: Receive, send: Send) -> None:
     """Counts the bytes of a body of any length."""
+    notes["begun"] += 1
     total, more = 0, True
     while more:
         message = await receive()
@@ -69,10 +71,15 @@ async def count(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, str(total).encode())
 
 
-async def sleepy_count(scope: Scope, receive: Receive, send: Send) -> None:
-    """Takes no part of the body for a while."""
-    await asyncio.sleep(1.0)
+async def late_count(scope: Scope, receive: Receive, send: Send) -> None:
+    """Takes no part of the body before it is told to."""
+    await released.wait()
     await count(scope, receive, send)
+
+
+async def release(scope: Scope, receive: Receive, send: Send) -> None:
+    released.set()
+    await answer(send)
 
 
 async def stream(scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,6 +97,7 @@ async def stream(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def events(scope: Scope, receive: Receive, send: Send) -> None:
     """Sends an event now and then, for ever."""
+    notes["begun"] += 1
     await send({"type": "http.response.start", "status": 200, "headers": []})
     try:
         while True:
@@ -105,6 +113,7 @@ async def events(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def wait(scope: Scope, receive: Receive, send: Send) -> None:
     """Waits until the client leaves."""
+    notes["begun"] += 1
     message: Message = {"type": ""}
     while message["type"] != "http.disconnect":
         message = await receive()
@@ -112,16 +121,12 @@ async def wait(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def never(scope: Scope, receive: Receive, send: Send) -> None:
+    notes["begun"] += 1
     try:
         await asyncio.sleep(3600)
     except asyncio.CancelledError:
         notes["cancelled"] += 1
         raise
-
-
-async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-    await asyncio.sleep(0.7)
-    await answer(send, b"slow")
 
 
 async def block(scope: Scope, receive: Receive, send: Send) -> None:
@@ -172,12 +177,12 @@ ROUTES = {
     "/scope": describe,
     "/notes": tell,
     "/count": count,
-    "/sleepy-count": sleepy_count,
+    "/late-count": late_count,
+    "/release": release,
     "/stream": stream,
     "/events": events,
     "/wait": wait,
     "/never": never,
-    "/slow": slow,
     "/block": block,
     "/raises": raises,
     "/raises-late": raises_late,
@@ -194,10 +199,12 @@ async def fails_to_start(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def slow_to_start(scope: Scope, receive: Receive, send: Send) -> None:
+    """Has started when it is told to by SIGUSR1."""
     if scope["type"] == "lifespan":
         await receive()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, released.set)
         print("starting", file=sys.stderr, flush=True)
-        await asyncio.sleep(1.0)
+        await released.wait()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})

@@ -18,6 +18,8 @@ from tests.machine import body_of
 
 ROOT = Path(__file__).resolve().parent.parent
 APP = "tests.apps:app"
+LIMIT_SECONDS = 60.0
+"""Of every wait; reached in failure alone."""
 LAST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
@@ -52,14 +54,14 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT_SECONDS)
 
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
-    def wait(self, seconds: float = 20.0) -> int:
-        status = self.process.wait(seconds)
-        self._reader.join(5)
+    def wait(self) -> int:
+        status = self.process.wait(LIMIT_SECONDS)
+        self._reader.join(LIMIT_SECONDS)
         return status
 
     def stop(self) -> int:
@@ -97,17 +99,17 @@ def serve(
     )
     served = Served(process)
     try:
-        assert served.listening.wait(30), served.log
+        assert served.listening.wait(LIMIT_SECONDS), served.log
         yield served
     finally:
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(20)
+                process.wait(LIMIT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait(5)
-        served._reader.join(5)
+                process.wait(LIMIT_SECONDS)
+        served._reader.join(LIMIT_SECONDS)
         assert process.stderr is not None
         process.stderr.close()
 
@@ -144,9 +146,9 @@ def read_response(sock: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def eventually(condition: object, seconds: float = 10.0) -> bool:
+def eventually(condition: object) -> bool:
     """Whether the condition comes true within the time."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + LIMIT_SECONDS
     assert callable(condition)
     while time.monotonic() < end:
         if condition():
@@ -168,3 +170,8 @@ def ask(served: Served, path: str, *headers: str) -> bytes:
 def notes(served: Served) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(body_of(ask(served, "/notes")))
     return found
+
+
+def begun(served: Served, count: int) -> bool:
+    """Whether that many requests reach applications that take their time."""
+    return eventually(lambda: notes(served)["begun"] == count)

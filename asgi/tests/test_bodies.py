@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from rookery_asgi.types import Message, Receive, Scope, Send
 from tests.machine import (
     GET,
@@ -110,15 +112,18 @@ def test_a_disconnect_is_seen_after_the_body() -> None:
 
 
 def test_a_client_that_closes_its_side_still_gets_its_answer() -> None:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await asyncio.sleep(0.01)
-        await answer(send, b"late")
-
     async def story() -> None:
+        closed = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await closed.wait()
+            await answer(send, b"late")
+
         machine = Machine(app)
         await machine.feed(GET)
         machine.conn.feed_eof()
-        await asyncio.sleep(0.05)
+        closed.set()
+        await settle()
         assert body_of(machine.conn.take()) == b"late"
         assert not machine.conn.open
 
@@ -146,18 +151,18 @@ def test_receive_says_disconnect_once_the_response_has_ended() -> None:
 def test_a_cancelled_receive_loses_nothing() -> None:
     async def story() -> None:
         seen: list[bytes] = []
+        tried = asyncio.Event()
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             for _ in range(3):
-                try:
+                with pytest.raises(TimeoutError):
                     await asyncio.wait_for(receive(), 0.005)
-                except TimeoutError:
-                    continue
+            tried.set()
             seen.append(await read_body(receive))
 
         machine = Machine(app)
         await machine.feed(POST[:-5])
-        await asyncio.sleep(0.05)
+        await tried.wait()
         await machine.feed(b"hello")
         assert seen == [b"hello"]
 

@@ -15,9 +15,11 @@ import pytest
 from tests.machine import GET, body_of, status_of
 from tests.serving import (
     APP,
+    LIMIT_SECONDS,
     ROOT,
     Served,
     ask,
+    begun,
     command,
     eventually,
     get,
@@ -164,7 +166,7 @@ def test_an_application_that_never_answers_is_left_when_the_server_stops() -> No
         socks = [served.connect() for _ in range(10)]
         for sock in socks:
             sock.sendall(get("/never"))
-        time.sleep(0.2)
+        assert begun(served, 10)
         assert served.stop() == 0
         assert "10 requests were cut off" in served.log
         for sock in socks:
@@ -194,7 +196,8 @@ def test_a_signal_during_start_up_stops_cleanly() -> None:
     assert process.stderr is not None
     process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(LIMIT_SECONDS) == 0
     process.stderr.close()
 
 

@@ -22,7 +22,7 @@ TICKS = "".join(f"tick {i}\n" for i in range(5))
 @contextlib.contextmanager
 def framework(name: str, *options: str) -> Iterator[tuple[Served, httpx.Client]]:
     with serve(f"tests.frameworks.{name}_app:app", *options) as served:
-        with httpx.Client(base_url=served.url, timeout=20) as client:
+        with httpx.Client(base_url=served.url, timeout=60) as client:
             yield served, client
         assert served.stop() == 0, served.log
 
@@ -95,7 +95,7 @@ def test_fastapi_in_depth() -> None:
 
 def test_fastapi_with_many_threads_at_once() -> None:
     async def story(url: str) -> None:
-        async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=url, timeout=60) as client:
             answers = await asyncio.gather(*(client.get(f"/item/{i}") for i in range(100)))
         assert [answer.json()["number"] for answer in answers] == list(range(100))
 
@@ -110,8 +110,8 @@ def test_a_socket_io_application_is_served(transport: str) -> None:
         heard: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         client.on("heard", heard.set_result)
         await client.connect(url, transports=[transport])
-        assert await client.call("shout", "hello", timeout=10) == 5
-        assert await asyncio.wait_for(heard, 10) == "HELLO"
+        assert await client.call("shout", "hello", timeout=60) == 5
+        assert await asyncio.wait_for(heard, 60) == "HELLO"
         await client.disconnect()
 
     with framework("socketio") as (served, _):
@@ -121,12 +121,12 @@ def test_a_socket_io_application_is_served(transport: str) -> None:
 def test_requests_and_its_pool() -> None:
     with framework("starlette") as (served, _), requests.Session() as session:
         for _ in range(5):
-            assert session.get(served.url, timeout=10).text == "hello"
+            assert session.get(served.url, timeout=60).text == "hello"
         assert (
-            session.post(f"{served.url}/echo", data=b"x" * 200_000, timeout=10).content
+            session.post(f"{served.url}/echo", data=b"x" * 200_000, timeout=60).content
             == b"x" * 200_000
         )
-        with session.get(f"{served.url}/stream", stream=True, timeout=10) as response:
+        with session.get(f"{served.url}/stream", stream=True, timeout=60) as response:
             assert b"".join(response.iter_content(3)).decode() == TICKS
 
 

@@ -11,7 +11,7 @@ from rookery_asgi.types import App, Receive, Scope, Send
 from tests.machine import play
 
 
-def begin(app: App, mode: str = "auto") -> tuple[Lifespan | None, str]:
+def begin(app: App, mode: str = "auto", seconds: float = 60) -> tuple[Lifespan | None, str]:
     found: list[Any] = []
 
     async def story() -> None:
@@ -21,7 +21,7 @@ def begin(app: App, mode: str = "auto") -> tuple[Lifespan | None, str]:
         except StartupFailed as error:
             found.append((None, str(error)))
         else:
-            found.append((lifespan, str(await lifespan.stop(seconds=0.2))))
+            found.append((lifespan, str(await lifespan.stop(seconds=seconds))))
 
     play(story)
     result: tuple[Lifespan | None, str] = found[0]
@@ -83,7 +83,7 @@ def test_a_shutdown_that_hangs_is_given_up() -> None:
         await send({"type": "lifespan.startup.complete"})
         await asyncio.sleep(3600)
 
-    assert begin(app)[1] == "False"
+    assert begin(app, seconds=0.01)[1] == "False"
 
 
 def test_a_shutdown_that_fails_or_raises_is_not_clean() -> None:

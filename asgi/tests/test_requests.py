@@ -76,8 +76,10 @@ def test_pipelined_requests_are_answered_in_order() -> None:
         machine = Machine(app)
         paths = [b"/slow", b"/fast", b"/slow", b"/last"]
         await machine.feed(b"".join(b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n" % p for p in paths))
-        await asyncio.sleep(0.1)
-        response = machine.conn.take()
+        response = b""
+        while response.count(b"HTTP/1.1 200 OK") < len(paths):
+            await asyncio.sleep(0.001)
+            response += machine.conn.take()
         found = [part.partition(b"\r\n\r\n")[2] for part in response.split(b"HTTP/1.1 200 OK")[1:]]
         assert found == paths
 

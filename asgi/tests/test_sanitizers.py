@@ -100,12 +100,12 @@ def run_tests(environment: dict[str, str], *arguments: str) -> str:
     return done.stdout + done.stderr if done.returncode else ""
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_machine_is_clean(sanitized: dict[str, str]) -> None:
     assert run_tests(sanitized, *(f"tests/test_{name}.py" for name in MACHINE)) == ""
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_sockets_are_clean(sanitized: dict[str, str]) -> None:
     files = (f"tests/test_{name}.py" for name in ("serving", "flow", "timeouts", "stopping", "tls"))
     assert run_tests(sanitized, *files, "-k", " or ".join(SOCKETS)) == ""

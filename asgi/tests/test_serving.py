@@ -13,6 +13,7 @@ from tests.machine import GET, body_of
 from tests.serving import (
     APP,
     LAST,
+    LIMIT_SECONDS,
     ROOT,
     ask,
     command,
@@ -102,9 +103,14 @@ def test_an_address_in_use_is_one_sentence() -> None:
 
 
 def test_nothing_listens_before_start_up_has_completed() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    with socket.socket() as kept:
+        # Bound and never listening: nobody but who may share the address gets it meanwhile.
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        serve_late(kept.getsockname()[1])
+
+
+def serve_late(port: int) -> None:
     process = subprocess.Popen(
         command("tests.apps:slow_to_start", "--port", str(port)), cwd=ROOT, stderr=subprocess.PIPE
     )
@@ -113,12 +119,13 @@ def test_nothing_listens_before_start_up_has_completed() -> None:
         assert process.stderr.readline() == b"starting\n"
         with socket.socket() as sock:
             assert sock.connect_ex(("127.0.0.1", port)) != 0
+        process.send_signal(signal.SIGUSR1)
         assert b"serving" in process.stderr.readline()
         with socket.create_connection(("127.0.0.1", port)) as sock:
             assert body_of(exchange(sock, LAST)) == b"up"
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=LIMIT_SECONDS)
 
 
 def test_a_failed_start_up_stops_the_server() -> None:
@@ -156,14 +163,14 @@ def test_a_limit_of_connections_queues_the_rest() -> None:
             with pytest.raises(TimeoutError):
                 third.recv(10)
             first.close()
-            third.settimeout(10)
+            third.settimeout(LIMIT_SECONDS)
             assert body_of(read_response(third)) == b"hello"
         second.close()
 
 
 def test_the_standard_library_understands_us() -> None:
     with serve(APP) as served:
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=LIMIT_SECONDS)
         for path, body in (("/", None), ("/echo", b"abc"), ("/echo", iter([b"a", b"bc"]))):
             connection.request("POST" if body else "GET", path, body, encode_chunked=True)
             response = connection.getresponse()

@@ -24,7 +24,7 @@ def test_idle_connections_end_after_a_while() -> None:
 
 
 def test_a_head_that_does_not_come_ends_in_408() -> None:
-    with serve(APP, "--timeout-head", "0.5") as served:
+    with serve(APP, "--timeout-head", "1.5") as served:
         with served.connect() as silent:
             assert silent.recv(10) == b""
         with served.connect() as slow:

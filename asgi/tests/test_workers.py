@@ -39,7 +39,7 @@ def test_workers_whose_application_can_not_start_end_the_supervisor() -> None:
         cwd=ROOT,
         check=False,
         capture_output=True,
-        timeout=30,
+        timeout=60,
     )
     assert done.returncode == 3
 
@@ -57,4 +57,4 @@ def test_reload_serves_the_changed_application(tmp_path: Path) -> None:
     with serve("changing:app", *options) as served:
         assert body_of(ask(served, "/")) == b"one"
         module.write_text(text.replace("{}", "three"))
-        assert eventually(lambda: body_of(ask(served, "/")) == b"three", 20)
+        assert eventually(lambda: body_of(ask(served, "/")) == b"three")

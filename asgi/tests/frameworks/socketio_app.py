@@ -4,7 +4,7 @@ from typing import Any
 
 import socketio
 
-server = socketio.AsyncServer(async_mode="asgi", ping_interval=1, ping_timeout=2)
+server = socketio.AsyncServer(async_mode="asgi", ping_interval=1, ping_timeout=60)
 app = socketio.ASGIApp(server)
 
 
