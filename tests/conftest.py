@@ -1,5 +1,6 @@
 """What every test tier shares."""
 
+import gc
 import os
 
 import pytest
@@ -7,6 +8,12 @@ import pytest
 from tests.detection import may_block_the_loop, pytest_runtest_protocol, violations
 
 __all__ = ["may_block_the_loop", "pytest_runtest_protocol", "violations"]
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: no collection of garbage need look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:

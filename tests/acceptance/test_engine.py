@@ -77,12 +77,15 @@ def test_it_stops_in_the_middle_of_a_search() -> None:
         engine.hear("bestmove")
 
 
-@pytest.mark.parametrize("seed", ["0", "1"])
-def test_the_bench_is_the_same_in_every_process(seed: str) -> None:
+@pytest.mark.parametrize(("seed", "words", "typed"), [("0", ("bench",), ""), ("1", (), "bench\n")])
+def test_the_bench_is_the_same_in_every_process(
+    seed: str, words: tuple[str, ...], typed: str
+) -> None:
     """Strings hash differently from process to process; the search must not notice."""
     said = subprocess.run(
-        [*COMMAND, "bench"],
+        [*COMMAND, *words],
         env={**environment(), "PYTHONHASHSEED": seed},
+        input=typed,
         capture_output=True,
         text=True,
         check=True,

@@ -2,12 +2,11 @@
 
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import chess
@@ -17,6 +16,7 @@ from rookery.core.run import DisplayState
 from rookery.core.stats.flags import Flag
 from rookery.protocol import v1
 from rookery.protocol.engine_record import BenchRecord, EngineRecord, RecipeRecord
+from tests.answering import answering
 from tests.engines import repositories
 from tests.engines.repositories import TINY
 from tests.workers.farm import Farm, farm
@@ -42,14 +42,8 @@ class Silent(SimpleHTTPRequestHandler):
 @contextmanager
 def over_http(folder: Path) -> Iterator[str]:
     """The repositories of a folder, as any web server offers them."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(partial(Silent, directory=str(folder))) as address:
+        yield address
 
 
 def published(folder: Path) -> tuple[str, str]:

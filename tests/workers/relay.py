@@ -3,13 +3,13 @@
 import contextlib
 import http.client
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
+from tests.answering import answering
 from tests.workers.stand_in import Body, games_in
 
 PATIENCE_SECONDS = 30
@@ -101,12 +101,5 @@ class Serving(BaseHTTPRequestHandler):
 @contextmanager
 def relayed(relay: Relay) -> Iterator[Relay]:
     serving = type("Serving", (Serving,), {"relay": relay})
-    with ThreadingHTTPServer(("127.0.0.1", 0), serving) as http_server:
-        thread = threading.Thread(target=http_server.serve_forever, daemon=True)
-        thread.start()
-        relay.address = f"http://127.0.0.1:{http_server.server_port}"
-        try:
-            yield relay
-        finally:
-            http_server.shutdown()
-            thread.join()
+    with answering(serving) as relay.address:
+        yield relay

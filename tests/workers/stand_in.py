@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import chess
 import msgspec
 
 from rookery.protocol.known_engines import FLEDGLING
+from tests.answering import answering
 
 Body = dict[str, Any]
 Answer = Callable[[Body], Body | None]
@@ -144,12 +145,5 @@ def stand_in(server: StandIn) -> Iterator[StandIn]:
         def log_message(self, *_: object) -> None:
             """Tests read `calls`."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Serving) as http:
-        thread = threading.Thread(target=http.serve_forever, daemon=True)
-        thread.start()
-        server.address = f"http://127.0.0.1:{http.server_port}"
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    with answering(Serving) as server.address:
+        yield server

@@ -85,9 +85,3 @@ def test_castling_is_written_as_the_variant_wants() -> None:
         position, "depth 1 searchmoves e1h1", "setoption name UCI_Chess960 value true"
     )
     assert (standard[-1], shuffled[-1]) == ("bestmove e1g1", "bestmove e1h1")
-
-
-def test_bench_prints_the_signature() -> None:
-    (said,) = conversation("bench")
-    assert said.startswith("30939 nodes ")
-    assert said.endswith(" nps")
