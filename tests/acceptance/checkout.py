@@ -27,7 +27,8 @@ class Checkout:
         return cls(folder, home)
 
     def environment(self, **more: str) -> dict[str, str]:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_")}
+        ours = ("ROOKERY_", "PYTHONPATH")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         return inherited | {"HOME": str(self.home)} | more
 
     def rookery(self, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":

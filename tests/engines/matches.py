@@ -20,7 +20,7 @@ from tests.running import remaining
 
 MOVER = Path(__file__).with_name("mover.py")
 SHORT = Setup(
-    adjudication=Adjudication(most_moves=8), patience=Patience(start=30.0, ready=1.0, quit=0.3)
+    adjudication=Adjudication(most_moves=8), patience=Patience(start=30.0, ready=4.0, quit=0.3)
 )
 
 

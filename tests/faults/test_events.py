@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,6 +17,7 @@ from rookery.client.transport import HttpTransport
 from rookery.protocol import v1
 from tests.commands import add_user, said
 from tests.faults.processes import kill
+from tests.ports import kept_port
 from tests.served import COMMAND, PROJECT, Served, environment, served
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
@@ -116,7 +116,7 @@ def watching(server: Served, run_id: str) -> "Iterator[subprocess.Popen[str]]":
 
 def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with served(data) as server:
+    with kept_port() as port, served(data, "serve", f"--port={port}") as server:
         token = token_on(server)
         client = Client.at(server.address, token)
         ids = [client.submit(body(sprt=SPRT)).id for _ in range(3)]
@@ -136,7 +136,7 @@ def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Pa
             done(lambda: client.modify(changed, v1.ModifyBody(priority=2)))
             done(lambda: client.stop(ended))
             server.kill()
-            with served(data, "serve", f"--port={urlsplit(server.address).port}") as again:
+            with served(data, "serve", f"--port={port}") as again:
                 resumed = Reading(again.address, after=stream.last)
                 found = {run.id: run for run in (resumed.run(), resumed.run())}
                 assert found[changed].priority == 2

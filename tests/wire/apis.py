@@ -104,7 +104,7 @@ async def open_api(
     desk = replace(house.api, cross_approval=cross_approval, nets_elsewhere=nets_elsewhere)
     desk = change(desk)
     if finder is not None:
-        commits = Commits(finder, house.threads, Gate("commits", 1), seconds=5.0)
+        commits = Commits(finder, house.threads, Gate("commits", 1), seconds=60.0)
         desk = replace(desk, sources=replace(desk.sources, commits=commits))
     if archiver is not None:
         archives = Archives(archiver, house.threads)
