@@ -35,6 +35,7 @@ NUMBERS = (
     ("--priority", "priority", "higher ones go first"),
     ("--throughput", "throughput", "its weight in per cent"),
 )
+KINDS = frozenset({"sprt", "spsa"})
 PLAIN_PRESET = "default"
 LATEST = "HEAD"
 """What an engine's branch plays against unless something else is said: its main line."""
@@ -61,10 +62,10 @@ def fields_of(parsed: argparse.Namespace, client: Client) -> dict[str, object]:
         raise BadSubmission("Expected an engine and a branch, or one file.")
     if len(parsed.what) == 2:
         engine, branch = parsed.what
-        return with_defaults(_of_engine(client.engine(engine), branch, parsed.preset) | flags)
+        return with_defaults(_of_engine(client.engine(engine), branch, parsed.preset, flags))
     if parsed.preset is not None:
         raise BadSubmission("A preset belongs to an engine: name the engine and a branch.")
-    fields = (_from_file(parsed.what[0]) if parsed.what else {}) | flags
+    fields = laid_over(_from_file(parsed.what[0]) if parsed.what else {}, flags)
     return with_defaults(fields) if programs_in(fields) else fields
 
 
@@ -79,12 +80,26 @@ def _flags(parsed: argparse.Namespace) -> dict[str, object]:
     return fields | dict(map(_assignment, parsed.set))
 
 
-def _of_engine(record: EngineRecord, branch: str, preset: str | None) -> dict[str, object]:
+def laid_over(before: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
+    """Flags win. Of a kind of run they may say a part, such as a tune's parameters, and the rest is
+    as it was; another kind goes with all it had."""
+    named = KINDS & flags.keys()
+    kept = {name: value for name, value in before.items() if not named or name not in KINDS - named}
+    parts = {name: _joined(kept.get(name), flags[name]) for name in named}
+    return kept | dict(flags) | parts
+
+
+def _joined(before: object, given: object) -> object:
+    return before | given if isinstance(before, dict) and isinstance(given, dict) else given
+
+
+def _of_engine(
+    record: EngineRecord, branch: str, preset: str | None, flags: Mapping[str, object]
+) -> dict[str, object]:
     """A tune plays a branch against itself; a test against the main line, or what a preset says."""
-    fields = preset_fields(record, preset)
-    base = branch if "spsa" in fields else LATEST
     sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
-    return {"base_tag": base} | fields | sides
+    fields = laid_over(preset_fields(record, preset) | sides, flags)
+    return {"base_tag": branch if "spsa" in fields else LATEST} | fields
 
 
 def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:

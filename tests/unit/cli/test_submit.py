@@ -20,7 +20,8 @@ MINI = EngineRecord(
     presets=(
         PresetRecord("default", {"tc": "8", "book": "a.epd", "num_games": "400"}),
         PresetRecord("long", {"tc": "60+0.6", "sprt": '{"elo0": 0, "elo1": 3}', "threads": "2"}),
-        PresetRecord("tune", {"tc": "5+0.05", "spsa": '{"A": 0.1}', "num_games": "1000"}),
+        PresetRecord("tune", {"tc": "5+0.05", "spsa": '{"A": 0.2, "alpha": 0.6}'}),
+        PresetRecord("careful", {"sprt": '{"elo0": 0, "elo1": 2, "alpha": 0.01}'}),
     ),
 )
 
@@ -66,8 +67,32 @@ def test_a_tune_plays_a_branch_against_itself(tmp_path: Path) -> None:
     assert fields("Mini", "idea", "--preset=tune")["base_tag"] == "idea"
 
 
+def test_a_file_of_parameters_leaves_the_rest_of_a_tune_as_its_preset_has_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "tune.txt"
+    file.write_text("Tempo,12,0,80,5,0.002")
+    found = fields("Mini", "idea", "--preset=tune", f"--spsa={file}")
+    assert found["spsa"] == {"A": 0.2, "alpha": 0.6, "raw_params": "Tempo,12,0,80,5,0.002"}
+
+
+def test_bounds_leave_the_rest_of_a_test_as_its_preset_has_it() -> None:
+    found = fields("Mini", "idea", "--preset=careful", "--sprt=0,3")
+    assert found["sprt"] == {"elo0": 0.0, "elo1": 3.0, "alpha": 0.01}
+
+
+def test_a_tune_asked_for_by_a_flag_is_no_test_though_the_preset_is(tmp_path: Path) -> None:
+    file = tmp_path / "tune.txt"
+    file.write_text("Tempo,12,0,80,5,0.002")
+    found = fields("Mini", "idea", "--preset=careful", f"--spsa={file}")
+    assert "sprt" not in found
+    assert found["base_tag"] == "idea"
+
+
 def test_an_unknown_preset_is_told_with_those_there_are() -> None:
-    with pytest.raises(BadSubmission, match="no preset blitz; it has: default, long, tune"):
+    with pytest.raises(
+        BadSubmission, match="no preset blitz; it has: careful, default, long, tune"
+    ):
         fields("Mini", "idea", "--preset=blitz")
 
 
