@@ -1,5 +1,6 @@
 """Shows a match while it is played: a live table on a terminal, a line now and then elsewhere."""
 
+import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ Rows = Callable[[], list[Row]]
 """Asked for whenever something is to be shown."""
 
 PLAIN_SECONDS = 10.0
+INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError)
 
 
 class Display(Protocol):
@@ -40,8 +42,11 @@ class Plain:
     def changed(self) -> None:
         if monotonic() >= self._next:
             self._next = monotonic() + PLAIN_SECONDS
-            texts = [f"{label} {text}" for label, text in self._rows() if label in self._shown]
-            print(" | ".join(texts), flush=True)
+            self.tell()
+
+    def tell(self) -> None:
+        texts = [f"{label} {text}" for label, text in self._rows() if label in self._shown]
+        print(" | ".join(texts), flush=True)
 
 
 def table(title: str, rows: list[Row]) -> Table:
@@ -71,16 +76,26 @@ def display(
     quiet: bool,
     shown: frozenset[str] = frozenset({"Games", "Elo", "LLR", "Runner"}),
 ) -> Iterator[Display]:
-    """The display that suits where the output goes."""
+    """The display that suits where the output goes; interrupted, it leaves what was reached."""
     if quiet:
         yield Silent()
     elif not sys.stdout.isatty():
-        yield Plain(rows, shown)
+        plain = Plain(rows, shown)
+        try:
+            yield plain
+        except INTERRUPTIONS:
+            plain.tell()
+            raise
     else:
         with Live(
             console=Console(),
             get_renderable=_Refreshed(title, rows),
             refresh_per_second=2,
             transient=True,
-        ):
-            yield Silent()
+        ) as live:
+            try:
+                yield Silent()
+            except INTERRUPTIONS:
+                # What was reached stays to be read; the end of a match prints it by itself.
+                live.transient = False
+                raise

@@ -60,6 +60,8 @@ def rows(progress: Progress) -> list[Row]:
         lines.append(("Left", _left(progress)))
     if progress.latency is not None:
         lines.append(("Runner", _latency(progress.latency)))
+        if progress.latency.late_answers:
+            lines.append(("Late", _lateness(progress.latency)))
     return lines
 
 
@@ -184,16 +186,14 @@ def _latency(latency: Latency) -> str:
     return (
         f"turnaround p50 {1e3 * turnaround.quantile(0.5):.2f} ms, p99"
         f" {1e3 * turnaround.quantile(0.99):.2f} ms; lag p50 {1e3 * lag.quantile(0.5):.2f} ms, p99"
-        f" {1e3 * lag.quantile(0.99):.2f} ms{_lateness(latency)}"
+        f" {1e3 * lag.quantile(0.99):.2f} ms"
     )
 
 
 def _lateness(latency: Latency) -> str:
-    if not latency.late_answers:
-        return ""
     return (
-        f"; {latency.late_answers} answers read {latency.late_seconds:.2f} s late in all and not"
-        f" charged, {latency.flags_spared} of them after the flag"
+        f"{1e3 * latency.late_seconds:.0f} ms in {latency.late_answers} answers, charged to nobody;"
+        f" {latency.flags_spared} of them read after the flag"
     )
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from rookery.cli.match import add_arguments, field_of, rounds_of, sprt_of
 from rookery.cli.match_arguments import BadArgument, setup_of, warn_of_openings
-from rookery.cli.match_display import Plain
+from rookery.cli.match_display import Plain, display
 from rookery.cli.match_figures import Progress, data, duration, rows
 from rookery.cli.match_resume import words_of
 from rookery.core.plan import Draw, Resign
 from rookery.core.stats.sprt import Sprt
 from rookery.core.timecontrol import Clock, Nodes
+from rookery.worker.match.latency import Latency
 from rookery.worker.match.standing import Standing, score_of
 from rookery.worker.openings import Book
 from rookery.worker.openings.packing import Format
@@ -137,6 +138,14 @@ def test_rows_show_the_test_between_its_bounds() -> None:
     assert shown["Speed"] == "240.0 games a minute"
 
 
+def test_answers_read_late_are_shown_when_there_are_some() -> None:
+    latency = Latency.fresh()
+    assert "Late" not in dict(rows(Progress(standing(1), 1.0, latency=latency)))
+    latency.read(0.012, spared=True)
+    shown = dict(rows(Progress(standing(1), 1.0, latency=latency)))
+    assert shown["Late"] == "12 ms in 1 answers, charged to nobody; 1 of them read after the flag"
+
+
 def test_a_match_that_has_not_begun_has_figures_too() -> None:
     assert dict(rows(Progress(Standing(Sprt(0, 5)), 0.0)))["Left"] == "unknown"
     assert data(Progress(Standing(), 0.0))["games"] == 0
@@ -153,4 +162,10 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == ""
     plain._next = 0.0
     plain.changed()
+    assert capsys.readouterr().out == "Games 4\n"
+
+
+def test_an_interrupted_display_leaves_what_was_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), display("a", lambda: [("Games", "4")], quiet=False):
+        raise KeyboardInterrupt
     assert capsys.readouterr().out == "Games 4\n"
