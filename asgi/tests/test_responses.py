@@ -169,6 +169,12 @@ def test_headers_that_are_no_pairs_of_bytes_raise_in_the_application(headers: An
     assert isinstance(machine.hooks.failures[0], TypeError)
 
 
+@pytest.mark.parametrize("given", [b"a", b"abc"])
+def test_a_first_body_that_belies_its_length_gives_a_500(given: bytes) -> None:
+    response, _ = respond(sending(start(200, (b"content-length", b"2")), body(given)))
+    assert status_of(response) == 500
+
+
 def test_an_application_may_try_again_after_a_bad_start() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         with pytest.raises(RuntimeError):

@@ -267,8 +267,8 @@ static bool check_length(Request *r, int64_t length, bool more) {
 static bool write_body(Request *r, PyObject *body, bool more) {
   Conn *c = r->conn;
   int64_t length = PyBytes_GET_SIZE(body);
+  if (!check_length(r, length, more)) return false; /* first: no head has left yet, so a 500 can */
   if (r->out == OUT_STARTED && !finish_head(r, (size_t) length, more)) return false;
-  if (!check_length(r, length, more)) return false;
   if (r->bodiless || r->head_only) return true;
   r->sent += length;
   c->burst += (uint32_t) length;
