@@ -1,10 +1,11 @@
 """Twenty thousand simulated workers with every fault on one server: the ledger is exact.
 
-    scripts/prove fleet [--workers N] [--seconds N] [--speed N] [--kills N]
+    scripts/prove fleet [--workers N] [--seconds N] [--speed N] [--kills N] [--outage N]
 
 Each worker reports every few minutes as a real one does, sped up by a factor, sends reports twice,
-late, cut off, truncated and forged, vanishes and comes back, and fails. The server may be killed
-meanwhile. Honest tasks may not die: none is buried while its worker lives.
+late, out of order, cut off, truncated and forged, vanishes and comes back, and fails. The server is
+killed meanwhile, and once its database says nothing for a while. Honest tasks may not die: none is
+buried while its worker lives.
 """
 
 import argparse
@@ -32,6 +33,7 @@ class Wanted:
     seconds: float
     speed: float
     kills: int
+    outage: float
 
 
 def arguments() -> Wanted:
@@ -40,6 +42,7 @@ def arguments() -> Wanted:
     parser.add_argument("--seconds", type=float, default=240.0, help="a third of it to begin")
     parser.add_argument("--speed", type=float, default=4.0, help="times as fast as real workers")
     parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--outage", type=float, default=20.0, help="seconds; 0 for none")
     return Wanted(**vars(parser.parse_args()))
 
 
@@ -61,6 +64,8 @@ async def prove(wanted: Wanted, folder: Path) -> int:
                 await until(wanted.seconds * share, told, campaign)
                 await campaign.strike("server", 0)
                 await campaign.start()
+            if wanted.outage:
+                await campaign.outage(wanted.outage)
             await until(wanted.seconds, told, campaign)
             rate = (fleet.lines.calls - calls) / told.seconds
         audit = await campaign.audit()
@@ -74,8 +79,9 @@ async def prove(wanted: Wanted, folder: Path) -> int:
 def report(campaign: Campaign, wanted: Wanted, rate: float, audit: Audit, dead: int) -> None:
     ledger, lines = campaign.fleet.ledger, campaign.fleet.lines
     print(
-        f"{wanted.workers:,} workers, {wanted.seconds:.0f} s, {wanted.kills} kills of the server:"
-        f" {lines.calls:,} calls, {rate:,.0f} a second, {lines.refused:,} without an answer."
+        f"{wanted.workers:,} workers, {wanted.seconds:.0f} s, {wanted.kills} kills of the server,"
+        f" its database away for {wanted.outage:g} s: {lines.calls:,} calls, {rate:,.0f} a second,"
+        f" {lines.refused:,} without an answer."
         f"\n{len(ledger.entries):,} tasks, none given twice, ranges without gap or overlap;"
         f" {ledger.forged:,} forged reports, none accepted."
         f"\n{ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows;"

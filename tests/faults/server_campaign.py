@@ -1,7 +1,10 @@
 """A server that is killed again and again under a fleet that never gives up."""
 
 import asyncio
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -76,6 +79,22 @@ class Campaign:
         await asyncio.to_thread(_kill_database, server, victim)
         self.deaths.append(victim)
 
+    async def outage(self, seconds: float) -> None:
+        """The database says nothing for longer than anybody waits for it, and then goes on."""
+        server = self.server or await self.start()
+        events = await asyncio.to_thread(server.events)
+        ready = [each for each in events if each["event"] == "database_ready"][-1]
+        rebuilt = sum(each["event"] == "fleet_rebuilt" for each in events)
+        postmaster = str(ready["postmaster"])
+        stopped = [int(postmaster), *await asyncio.to_thread(backends_of, postmaster)]
+        _signal(stopped, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            _signal(stopped, signal.SIGCONT)
+        await asyncio.to_thread(server.until, "fleet_rebuilt", rebuilt + 1)
+        self.deaths.append("outage")
+
     async def audit(self) -> Audit:
         """Asked while nobody is at work."""
         return await self.fleet.audit(self.data)
@@ -103,6 +122,12 @@ class Campaign:
     def _close(self, server: Served) -> None:
         assert server.process.stdout is not None
         server.process.stdout.close()
+
+
+def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _kill_database(server: Served, victim: str) -> None:

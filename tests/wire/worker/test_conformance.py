@@ -8,10 +8,12 @@ import pytest
 from rookery.service.fleet.chores import Chores
 from tests.desks import make_back
 from tests.unit.core.makers import BOSS, pairs, run_id, sprt, spsa
+from tests.wire.houses import make_user
 from tests.wire.worker.office import (
     GAMES,
     PATHS,
     Office,
+    Worker,
     is_retryable,
     open_office,
     understood,
@@ -106,10 +108,19 @@ async def test_an_unknown_task_is_refused_with_a_duration(office: Office, path: 
     assert "error" in understood(answer)
 
 
+@pytest.mark.parametrize("thief", [("wanda", "deadbeef"), ("otto", "1a2b3c4d")])
 @pytest.mark.parametrize("path", TASK_PATHS)
-async def test_nobody_touches_the_task_of_another(office: Office, path: str) -> None:
+async def test_nobody_touches_the_task_of_another(
+    office: Office, path: str, thief: tuple[str, str]
+) -> None:
+    """Neither another machine of the same user, nor another user with the machine's key."""
+    await make_user(office.site.house, "otto")
     await office.submit()
-    worker, thief = office.worker(), office.worker(key="deadbeef")
+    await nobody_else(office, path, office.worker(*thief))
+
+
+async def nobody_else(office: Office, path: str, thief: Worker) -> None:
+    worker = office.worker()
     await worker.request_task()
     answer = await thief.send(path, thief.body(**worker.ids, **extra(path)))
     assert answer.status_code == 400
@@ -137,11 +148,24 @@ async def test_a_mistake_of_ours_makes_a_worker_try_again(office: Office, path: 
     assert is_retryable(answer)
 
 
-class Broken:
-    """Credentials that can't be checked."""
+@pytest.mark.parametrize("path", PATHS[1:])
+async def test_a_mistake_of_ours_after_the_greeting_is_no_error_either(
+    office: Office, path: str
+) -> None:
+    worker = office.worker()
+    await worker.version()
+    object.__setattr__(office.back.desk, "machines", Broken())
+    object.__setattr__(office.back.desk, "fleet", Broken())
+    answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
+    assert answer.status_code == 503
+    assert is_retryable(answer)
 
-    def known(self, *_: object) -> None:
-        raise ZeroDivisionError
+
+class Broken:
+    """Whatever is asked of it, it fails."""
+
+    def __getattr__(self, name: str) -> object:
+        raise ZeroDivisionError(name)
 
 
 # 3: request_version
