@@ -6,7 +6,8 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rookery.outside.addresses import Reach
+from rookery.outside.addresses import NOWHERE, Place, Reach
+from rookery.outside.pinning import variables_for, words_for
 from rookery.service.sources.commits import CannotAsk, UnknownRevision
 
 SAFE = (
@@ -18,7 +19,6 @@ SAFE = (
     *("-c", "credential.helper="),
     *("-c", "gc.auto=0"),
 )
-SSH = "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new -oConnectTimeout=10"
 LIMITED = ("/bin/sh", "-c", 'ulimit -f "$0" && exec git "$@"')
 """No file that git writes grows beyond so many blocks."""
 LATEST = "HEAD"
@@ -38,16 +38,22 @@ class Git:
     """Whether the server shows who it is, by these credentials or its ssh key."""
     seconds: float = 20.0
     largest_bytes: int = 2 * 10**9
+    place: Place = NOWHERE
+    """Where it was found that git may connect to."""
+
+    def asking(self, repository: str) -> "Git":
+        """Held to where this repository lies now; raises CannotAsk where that may not be asked."""
+        return replace(self, place=self.reach.check(repository))
 
     def anonymous(self) -> "Git":
         return replace(self, known=False)
 
     def find(self, repository: str, revision: str) -> str:
         """The commit of a branch or a tag; raises UnknownRevision or CannotAsk."""
-        self.reach.check(repository)
+        asked = self.asking(repository)
         names = [f"refs/heads/{revision}", f"refs/tags/{revision}", f"refs/tags/{revision}^{{}}"]
         names += [revision] if revision == LATEST else []
-        said = self.run("ls-remote", "--quiet", "--", repository, *names)
+        said = asked.run("ls-remote", "--quiet", "--", repository, *names)
         found = dict(line.split("\t", 1)[::-1] for line in said.splitlines() if "\t" in line)
         # Of a tag that is an object of its own, the commit it stands for.
         for name in (names[0], names[2], names[1], *names[3:]):
@@ -59,7 +65,7 @@ class Git:
         """What git said; raises CannotAsk with its last words."""
         blocks = str(self.largest_bytes // BLOCK)
         process = subprocess.Popen(
-            [*LIMITED, blocks, *SAFE, *self._shown(), *words],
+            [*LIMITED, blocks, *SAFE, *words_for(self.place), *self._shown(), *words],
             cwd=folder or "/",
             env=self._environment(),
             stdin=subprocess.DEVNULL,
@@ -94,7 +100,8 @@ class Git:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_ALLOW_PROTOCOL": ":".join(sorted(self.reach.schemes)) or "none",
-            "GIT_SSH_COMMAND": SSH if self.known else "false",
+            **variables_for(self.place),
+            **({} if self.known else {"GIT_SSH_COMMAND": "false"}),
         }
 
 

@@ -59,13 +59,13 @@ class Mirrors:
 
     def _fetch(self, git: Git, repository: str, commit: str, mirror: Path) -> None:
         """Just this commit, without what came before it."""
-        git.reach.check(repository)
+        asked = git.asking(repository)
         if not (mirror / "HEAD").is_file():
             shutil.rmtree(mirror, ignore_errors=True)
             mirror.mkdir(parents=True)
             git.run("init", "--quiet", "--bare", folder=mirror)
         words = ("fetch", "--quiet", "--no-tags", "--depth=1")
-        git.run(*words, "--", repository, commit, folder=mirror)
+        asked.run(*words, "--", repository, commit, folder=mirror)
 
     def _place(self, git: Git, repository: str) -> Path:
         """What the server was let see because of who it is lies apart from what anybody may."""
