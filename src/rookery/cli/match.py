@@ -58,6 +58,19 @@ class Field:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
     parser.set_defaults(run=run)
+    _add_engines(parser)
+    _add_length(parser)
+    parser.add_argument(
+        "--runner",
+        choices=("auto", "builtin", "fastchess"),
+        default="auto",
+        help="auto is fastchess where it is installed and can play such a match",
+    )
+    add_playing(parser)
+    add_session(parser)
+
+
+def _add_engines(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("engines")
     for side in ("new", "base"):
         group.add_argument(f"--{side}", metavar="COMMAND", help=f"the {side} engine")
@@ -74,24 +87,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="cmd=, name=, tc=, threads=, dir=, option.NAME=; repeat for each engine",
     )
     group.add_argument("--gauntlet", action="store_true", help="the first against all others")
-    test = parser.add_argument_group("length")
-    test.add_argument("--games", type=int, metavar="N", help="at most so many, for each pairing")
-    test.add_argument("--sprt", nargs=2, type=float, metavar=("ELO0", "ELO1"),
-                      help="a sequential test between these bounds")  # fmt: skip
-    test.add_argument("--model", choices=tuple(MODELS), default="normalized",
-                      help="of the bounds (default: normalized)")  # fmt: skip
-    test.add_argument("--alpha", type=float, default=0.05, metavar="P",
-                      help="chance to accept what is worth ELO0 (default: 0.05)")  # fmt: skip
-    test.add_argument("--beta", type=float, default=0.05, metavar="P",
-                      help="chance to reject what is worth ELO1 (default: 0.05)")  # fmt: skip
-    parser.add_argument(
-        "--runner",
-        choices=("auto", "builtin", "fastchess"),
-        default="auto",
-        help="auto is fastchess where it is installed and can play such a match",
-    )
-    add_playing(parser)
-    add_session(parser)
+
+
+def _add_length(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("length")
+    group.add_argument("--games", type=int, metavar="N", help="at most so many, for each pairing")
+    group.add_argument("--sprt", nargs=2, type=float, metavar=("ELO0", "ELO1"),
+                       help="a sequential test between these bounds")  # fmt: skip
+    group.add_argument("--model", choices=tuple(MODELS), default="normalized",
+                       help="of the bounds (default: normalized)")  # fmt: skip
+    group.add_argument("--alpha", type=float, default=0.05, metavar="P",
+                       help="chance to accept what is worth ELO0 (default: 0.05)")  # fmt: skip
+    group.add_argument("--beta", type=float, default=0.05, metavar="P",
+                       help="chance to reject what is worth ELO1 (default: 0.05)")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -26,23 +26,36 @@ MEMBER = f"{TEAM}/members/{{user}}"
 
 
 def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
-    found, moves, lists = RunEndpoints(desk), MoveEndpoints(desk), ListEndpoints(desk)
-    evidence, users = EvidenceEndpoints(desk), UserEndpoints(desk)
-    engines, teams = EngineEndpoints(desk), TeamEndpoints(desk)
-    uploads, books, nets = UploadEndpoints(desk), BookEndpoints(desk), NetEndpoints(desk)
     return [
-        Route(f"{ROOT}/runs", found.create, methods=["POST"]),
-        Route(f"{ROOT}/runs", found.listing, methods=["GET"]),
-        Route(f"{ROOT}/runs/preview", found.preview, methods=["POST"]),
-        Route(ONE, found.one, methods=["GET"]),
-        Route(f"{ONE}/summary.txt", found.summary, methods=["GET"]),
+        *_run_routes(desk),
+        *_fleet_routes(desk),
+        *_people_routes(desk),
+        *_engine_routes(desk),
+        *_file_routes(desk),
+    ]
+
+
+def _run_routes(desk: ApiDesk) -> list[BaseRoute]:
+    runs, moves = RunEndpoints(desk), MoveEndpoints(desk)
+    return [
+        Route(f"{ROOT}/runs", runs.create, methods=["POST"]),
+        Route(f"{ROOT}/runs", runs.listing, methods=["GET"]),
+        Route(f"{ROOT}/runs/preview", runs.preview, methods=["POST"]),
+        Route(ONE, runs.one, methods=["GET"]),
+        Route(f"{ONE}/summary.txt", runs.summary, methods=["GET"]),
         Route(f"{ONE}/approve", moves.approve, methods=["POST"]),
         Route(f"{ONE}/stop", moves.stop, methods=["POST"]),
         Route(f"{ONE}/modify", moves.modify, methods=["POST"]),
         Route(f"{ONE}/purge", moves.purge, methods=["POST"]),
         Route(f"{ONE}/delete", moves.delete, methods=["POST"]),
         Route(f"{ONE}/restore", moves.restore, methods=["POST"]),
-        Route(f"{ROOT}/events", EventEndpoints(desk).events, methods=["GET"]),
+    ]
+
+
+def _fleet_routes(desk: ApiDesk) -> list[BaseRoute]:
+    events, lists, evidence = EventEndpoints(desk), ListEndpoints(desk), EvidenceEndpoints(desk)
+    return [
+        Route(f"{ROOT}/events", events.events, methods=["GET"]),
         Route(f"{ROOT}/tasks", lists.tasks, methods=["GET"]),
         Route(f"{ROOT}/workers", lists.workers, methods=["GET"]),
         Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
@@ -50,20 +63,39 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(f"{ROOT}/games", evidence.games, methods=["GET"]),
         Route(f"{ROOT}/logs", evidence.logs, methods=["GET"]),
         Route(f"{ROOT}/logs/{{log_id:int}}", evidence.log, methods=["GET"]),
+    ]
+
+
+def _people_routes(desk: ApiDesk) -> list[BaseRoute]:
+    lists, users, teams = ListEndpoints(desk), UserEndpoints(desk), TeamEndpoints(desk)
+    return [
         Route(SIGN_UP_PATH, lists.users, methods=["GET"]),
         Route(SIGN_UP_PATH, users.create, methods=["POST"]),
         Route(USER, users.one, methods=["GET"]),
         Route(USER, users.change, methods=["PATCH"]),
         Route(USER, users.reject, methods=["DELETE"]),
-        Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
-        Route(ENGINE, engines.one, methods=["GET"]),
-        Route(ENGINE, engines.put, methods=["PUT"]),
-        Route(ENGINE, engines.remove, methods=["DELETE"]),
         Route(f"{ROOT}/teams", teams.listing, methods=["GET"]),
         Route(f"{ROOT}/teams", teams.create, methods=["POST"]),
         Route(TEAM, teams.one, methods=["GET"]),
         Route(MEMBER, teams.join, methods=["PUT"]),
         Route(MEMBER, teams.leave, methods=["DELETE"]),
+    ]
+
+
+def _engine_routes(desk: ApiDesk) -> list[BaseRoute]:
+    engines = EngineEndpoints(desk)
+    return [
+        Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
+        Route(ENGINE, engines.one, methods=["GET"]),
+        Route(ENGINE, engines.put, methods=["PUT"]),
+        Route(ENGINE, engines.remove, methods=["DELETE"]),
+    ]
+
+
+def _file_routes(desk: ApiDesk) -> list[BaseRoute]:
+    """What people give to be played with."""
+    uploads, books, nets = UploadEndpoints(desk), BookEndpoints(desk), NetEndpoints(desk)
+    return [
         Route(BOOKS_PATH, books.listing, methods=["GET"]),
         Route(BOOK, books.one, methods=["GET"]),
         Route(BOOK, books.put, methods=["PUT"]),
