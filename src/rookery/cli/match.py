@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rookery.cli.match_arguments import (
-    BadArgument,
     add_playing,
     book_of,
     concurrency_of,
@@ -31,6 +30,7 @@ from rookery.cli.match_files import Games
 from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
 from rookery.cli.match_verdict import ACCEPTED, REJECTED, UNDECIDED
+from rookery.cli.usage import BadArgument
 from rookery.core.stats.faults import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, Verdict
 from rookery.worker.match.inspection import offered_options, unknown_options

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rookery.core.complaint import Complaint
+from rookery.cli.usage import BadArgument
 from rookery.core.plan import Draw, Resign
 from rookery.core.timecontrol import BadTimeControl, TimeControl, parse
 from rookery.worker.engines.installed import OUR_COMMAND, OURS
@@ -19,12 +19,6 @@ from rookery.worker.openings import Book, BookFault, Order
 from rookery.worker.openings.order import CROWDED
 
 FIRST_SEED = 1
-
-
-class BadArgument(Complaint):
-    """Something given on the command line cannot be used."""
-
-    exit_code = 2
 
 
 def add_playing(parser: argparse.ArgumentParser) -> None:

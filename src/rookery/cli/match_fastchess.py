@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from rookery.cli.match_arguments import BadArgument
+from rookery.cli.usage import BadArgument
 from rookery.worker.fastchess.detection import find
 from rookery.worker.fastchess.invocation import Unspeakable
 from rookery.worker.match.fastchess import FastchessMatch, Files, invocation

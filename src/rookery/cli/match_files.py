@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rookery.worker.match.events import GameEnded
+from rookery.worker.match.faults import FileUnusable
 from rookery.worker.match.pgn import Tag, pgn
 from rookery.worker.match.spec import EngineSpec
 
@@ -55,5 +56,8 @@ def _engine_tags(colour: str, spec: EngineSpec) -> Iterator[Tag]:
 
 
 def _append(path: Path, text: str) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text)
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise FileUnusable(path, error) from None

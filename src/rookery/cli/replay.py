@@ -12,7 +12,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from rookery.cli.match_arguments import BadArgument, command_of, options_of, time_control
+from rookery.cli.match_arguments import command_of, options_of, time_control
+from rookery.cli.usage import BadArgument
 from rookery.core.timecontrol import Depth, Nodes
 from rookery.worker.match.replay import Difference, Recorded, read_recorded, replay
 from rookery.worker.match.spec import EngineSpec
@@ -54,7 +55,7 @@ def _recorded(path: Path, number: int) -> Recorded:
     try:
         return read_recorded(path, number)
     except OSError as error:
-        raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
+        raise BadArgument(f"{path} can't be read: {error.strerror}.") from None
 
 
 def _side(args: argparse.Namespace, game: Recorded, side: str) -> EngineSpec:

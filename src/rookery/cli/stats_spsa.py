@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rookery.cli.spsa_arguments import add_schedule
-from rookery.core.complaint import Complaint
+from rookery.cli.usage import BadArgument, text_of
 from rookery.core.spsa import (
     Tune,
     as_lines,
@@ -24,12 +24,6 @@ from rookery.core.spsa import (
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
 FORMS = ("pairs", "options", "setoption", "lines")
-
-
-class BadArgument(Complaint):
-    """Something given on the command line cannot be used."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +87,7 @@ def _report(args: argparse.Namespace) -> Report:
 
 
 def _text(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadArgument(f"{file} cannot be read: {error}") from error
+    return sys.stdin.read() if file == "-" else text_of(Path(file))
 
 
 def _rows(tune: Tune, iterations: Sequence[int]) -> Iterator[Row]:

@@ -19,7 +19,6 @@ from time import monotonic
 
 from rookery.boundary.offload import Threads
 from rookery.cli.match_arguments import (
-    BadArgument,
     add_playing,
     book_of,
     concurrency_of,
@@ -35,6 +34,7 @@ from rookery.cli.match_figures import Row, duration
 from rookery.cli.match_files import Games
 from rookery.cli.match_resume import Sitting, add_session, resumable
 from rookery.cli.spsa_arguments import add_schedule
+from rookery.cli.usage import BadArgument, text_of
 from rookery.core.spsa import (
     Concern,
     Tune,
@@ -106,12 +106,7 @@ def _look_over(tune: Tune, engine: EngineSpec) -> None:
 
 
 def tune_of(args: argparse.Namespace) -> Tune:
-    try:
-        text = args.parameters.read_text("utf-8")
-    except OSError as error:
-        raise BadArgument(f"{args.parameters} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise BadArgument(f"{args.parameters} cannot be read: it is no text.") from None
+    text = text_of(args.parameters)
     return set_up(text, args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma)
 
 

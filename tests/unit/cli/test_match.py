@@ -5,10 +5,11 @@ import argparse
 import pytest
 
 from rookery.cli.match import add_arguments, field_of, rounds_of, sprt_of
-from rookery.cli.match_arguments import BadArgument, setup_of, warn_of_openings
+from rookery.cli.match_arguments import setup_of, warn_of_openings
 from rookery.cli.match_display import Plain, display
 from rookery.cli.match_figures import Progress, data, duration, rows
 from rookery.cli.match_resume import words_of
+from rookery.cli.usage import BadArgument
 from rookery.core.plan import Draw, Resign
 from rookery.core.stats.sprt import Sprt
 from rookery.core.timecontrol import Clock, Nodes

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.cli.stats_spsa import BadArgument, add_spsa_parser
+from rookery.cli.stats_spsa import add_spsa_parser
+from rookery.cli.usage import BadArgument
 from rookery.core.spsa import SpsaFault
 
 LINES = "P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.2\n"
@@ -89,5 +90,5 @@ def test_a_senseless_value_is_a_complaint(lines: str, setting: str) -> None:
 
 
 def test_a_missing_file_is_a_complaint() -> None:
-    with pytest.raises(BadArgument, match="cannot be read"):
+    with pytest.raises(BadArgument, match=r"can't be read: No such file or directory\."):
         run("/nowhere/tune.txt")

@@ -1,4 +1,6 @@
-"""What goes wrong between the runner and an engine."""
+"""What goes wrong between the runner and an engine, or a file of the match."""
+
+from pathlib import Path
 
 from rookery.core.complaint import Complaint
 
@@ -29,3 +31,10 @@ class EngineUnusable(MatchFault):
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"The engine {name} cannot play: {why}.")
         self.name = name
+
+
+class FileUnusable(MatchFault):
+    """A file that the match writes to can't be written; a resume file says how to go on."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"{path} can't be written: {error.strerror}.")

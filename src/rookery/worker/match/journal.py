@@ -11,7 +11,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from rookery.worker.match.faults import MatchFault
+from rookery.worker.match.faults import FileUnusable, MatchFault
 from rookery.worker.match.standing import PairScore
 
 
@@ -84,7 +84,10 @@ class JournalWriter:
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> Self:
-        self._file = self.path.open("ab")
+        try:
+            self._file = self.path.open("ab")
+        except OSError as error:
+            raise FileUnusable(self.path, error) from None
         if self._file.tell() == 0:
             self._write(self._head)
         else:
@@ -100,8 +103,11 @@ class JournalWriter:
 
     def _write(self, said: Head | Entry) -> None:
         assert self._file is not None
-        self._file.write(msgspec.json.encode(said) + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(msgspec.json.encode(said) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise FileUnusable(self.path, error) from None
 
 
 def _drop_half_line(path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rookery.worker.match.faults import FileUnusable
 from rookery.worker.match.journal import (
     Entry,
     Head,
@@ -49,3 +50,8 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(UnusableJournal, match="cannot be resumed"):
             read_journal(path, kind)
+
+
+def test_a_place_where_nothing_can_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileUnusable, match=r"no-folder/a can't be written: No such file"):
+        written(tmp_path / "no-folder" / "a")

@@ -1,0 +1,16 @@
+"""The files that a match adds to."""
+
+from pathlib import Path
+
+import pytest
+
+from rookery.cli.match_files import Games
+from rookery.worker.match.events import GameEnded
+from rookery.worker.match.faults import FileUnusable
+from tests.unit.worker.match.games import game
+
+
+def test_games_that_can_not_be_kept_end_the_match_with_a_sentence(tmp_path: Path) -> None:
+    games = Games({}, tmp_path / "no-folder" / "x.pgn", tmp_path / "failures", "a vs b")
+    with pytest.raises(FileUnusable, match=r"x\.pgn can't be written: No such file"):
+        games.add(GameEnded(0, 0, game("1-0")))
