@@ -1,0 +1,32 @@
+"""Users and teams."""
+
+from rookery.client.caller import Caller, place
+from rookery.protocol import people
+
+
+class PeopleCalls(Caller):
+    """Who has an account, and who shares engines with whom."""
+
+    def users(self) -> people.UserList:
+        return self._get(place("users"), people.UserList)
+
+    def sign_up(self, name: str, password: str, email: str) -> people.UserEntry:
+        """Ask for an account, which waits until an approver accepts it."""
+        body = people.Application(name=name, password=password, email=email)
+        return self._post(place("users"), body, people.UserEntry)
+
+    def change_user(self, name: str, wish: people.UserChange) -> people.UserEntry:
+        return self._send("PATCH", place("users", name), wish, people.UserEntry)
+
+    def teams(self) -> people.TeamList:
+        return self._get(place("teams"), people.TeamList)
+
+    def create_team(self, name: str) -> people.TeamEntry:
+        return self._post(place("teams"), people.NewTeam(name=name), people.TeamEntry)
+
+    def join_team(self, team: str, user: str, *, lead: bool = False) -> people.TeamEntry:
+        body = people.MemberBody(lead=lead)
+        return self._send("PUT", place("teams", team, "members", user), body, people.TeamEntry)
+
+    def leave_team(self, team: str, user: str) -> people.TeamEntry:
+        return self._delete(place("teams", team, "members", user), people.TeamEntry)
