@@ -82,7 +82,6 @@ class Engine:
     bench: Bench = Bench()
     nets: NetUse = NetUse.NONE
     net_pattern: str = ""
-    default_net: str = ""
     team: str = ""
     private: bool = False
     sandboxed: bool = False

@@ -53,7 +53,6 @@ def engine_of(record: EngineRecord) -> core.Engine:
         bench=_bench(record.bench),
         nets=core.NetUse(record.nets.use),
         net_pattern=record.nets.pattern,
-        default_net=record.nets.default,
         team=record.team,
         private=record.private,
         sandboxed=record.sandboxed,

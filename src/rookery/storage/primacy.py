@@ -17,11 +17,9 @@ PATIENCE_SECONDS = LEASE_SECONDS + 2
 
 
 @asynccontextmanager
-async def primacy(
-    lease: Lease, *, force: bool, patience: float = PATIENCE_SECONDS, log: Log = quiet
-) -> AsyncIterator[Lease]:
+async def primacy(lease: Lease, *, force: bool, log: Log = quiet) -> AsyncIterator[Lease]:
     """Raises LeaseHeld when another process stays primary; `force` takes over at once."""
-    await _take(lease, force=force, patience=patience, log=log)
+    await _take(lease, force=force, log=log)
     heartbeat = asyncio.create_task(_beat(lease, log), name="lease heartbeat")
     try:
         yield lease
@@ -32,8 +30,8 @@ async def primacy(
         await _release(lease, log)
 
 
-async def _take(lease: Lease, *, force: bool, patience: float, log: Log) -> None:
-    deadline = asyncio.get_running_loop().time() + patience
+async def _take(lease: Lease, *, force: bool, log: Log) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
     while True:
         try:
             await lease.take(force=force)

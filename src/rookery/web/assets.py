@@ -41,8 +41,8 @@ class Assets:
         return self._by_address.get(path)
 
 
-def read_assets(folder: Path = FOLDER) -> Assets:
-    return Assets({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
+def read_assets() -> Assets:
+    return Assets({path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())})
 
 
 def _media_type(name: str) -> str:

@@ -69,11 +69,11 @@ class Seal:
         payload = base64.urlsafe_b64encode(msgspec.json.encode(data)).rstrip(b"=")
         return self._signer.sign(payload).decode("ascii")
 
-    def close_within(self, data: SessionData, most: int = MOST_BYTES) -> str | None:
+    def close_within(self, data: SessionData) -> str | None:
         """The cookie with as many of the latest messages as fit; None when nothing helps."""
         for first in range(len(data.flashes) + 1):
             text = self.close(msgspec.structs.replace(data, flashes=data.flashes[first:]))
-            if len(COOKIE) + 1 + len(text) <= most:
+            if len(COOKIE) + 1 + len(text) <= MOST_BYTES:
                 return text
         return None
 

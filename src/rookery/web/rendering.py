@@ -31,9 +31,9 @@ def frame_of(session: Session, flashes: tuple[Flash, ...] = ()) -> Frame:
 class Templates:
     """The templates of the site. `render` is called in threads only."""
 
-    def __init__(self, assets: Assets, folder: Path = FOLDER) -> None:
+    def __init__(self, assets: Assets) -> None:
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(folder),
+            loader=jinja2.FileSystemLoader(FOLDER),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             auto_reload=False,

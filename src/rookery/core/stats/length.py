@@ -7,6 +7,9 @@ from rookery.core.stats.brownian import Walk
 from rookery.core.stats.pace import Pace
 from rookery.core.stats.roots import root
 
+PIECES = 400
+"""By which a mean is summed up; even, as Simpson's rule wants it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -67,11 +70,11 @@ def _reaches(over_by: Callable[[float], float], chance: float, guess: float) -> 
     return root(lambda games: over_by(games) - chance, low, high, within=low / 1000.0)
 
 
-def _mean_within(walk: Walk, limit: float, pieces: int = 400) -> float:
+def _mean_within(walk: Walk, limit: float) -> float:
     """The mean of min(length, limit): the area under the chance to be still running."""
     if walk.chance_over_by(limit) > 1.0 - 1e-9:
         return walk.mean_time()
-    step = limit / pieces
-    running = [1.0 - walk.chance_over_by(step * i) for i in range(pieces + 1)]
+    step = limit / PIECES
+    running = [1.0 - walk.chance_over_by(step * i) for i in range(PIECES + 1)]
     odd, even = sum(running[1:-1:2]), sum(running[2:-1:2])
     return step / 3.0 * (running[0] + 4.0 * odd + 2.0 * even + running[-1])

@@ -34,24 +34,22 @@ BOOT = (
 
 
 @asynccontextmanager
-async def open_server(
-    data: Path, *, log: Log = quiet, start_seconds: float = START_SECONDS
-) -> AsyncIterator["EmbeddedServer"]:
+async def open_server(data: Path, *, log: Log = quiet) -> AsyncIterator["EmbeddedServer"]:
     """Runs PostgreSQL on a data folder for as long as the context lasts."""
     server = EmbeddedServer(data, log)
     keeper = asyncio.create_task(server.keep(), name="embedded-postgres")
     try:
-        await _prepare(server, data, start_seconds)
+        await _prepare(server, data)
         yield server
     finally:
         await asyncio.shield(server.stop())
         await keeper
 
 
-async def _prepare(server: "EmbeddedServer", data: Path, seconds: float) -> None:
+async def _prepare(server: "EmbeddedServer", data: Path) -> None:
     """Our database on a server that is ready; again when it was killed meanwhile."""
     for attempt in range(FAILED_SUPERVISORS):
-        await server.wait_ready(seconds)
+        await server.wait_ready(START_SECONDS)
         try:
             await safety.ensure_database(server.target, DATABASE, data)
         except AWAY as error:

@@ -120,19 +120,19 @@ def without_trail(kind: Kind) -> Kind:
 _TICKET: Json[dict[str, Any]] = Json(dict[str, Any])
 
 
-def ticket_text(ticket: object | None, shapes: Mapping[str, Shape] = SHAPES) -> str | None:
+def ticket_text(ticket: object | None) -> str | None:
     """A task's ticket under the name of the kind that gave it out."""
     if ticket is None:
         return None
-    for name, shape in shapes.items():
+    for name, shape in SHAPES.items():
         if shape.owns(ticket):
             return _TICKET.text({name: ticket})
     raise UnknownTicket(ticket=repr(ticket)[:100])
 
 
-def ticket_of(text: str | None, shapes: Mapping[str, Shape] = SHAPES) -> object | None:
+def ticket_of(text: str | None) -> object | None:
     if text is None:
         return None
     ((name, body),) = _TICKET.value(text).items()
-    found: object = shape_of(name, shapes).ticket.converted(body)
+    found: object = shape_of(name).ticket.converted(body)
     return found

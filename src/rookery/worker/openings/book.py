@@ -1,6 +1,5 @@
 """A book of openings: its text and where each opening begins; each is read when it is asked for."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,22 +57,6 @@ class Book:
             return pgn.opening(raw, plies=self.plies, chess960=self.is_chess960)
         except ValueError as error:
             raise self._bad(index, str(error)) from error
-
-    def implausible(self) -> Iterator[BadOpening]:
-        """The lines of an EPD book that can't be positions, found without setting up a board."""
-        if self.format is Format.PGN:
-            return
-        for index, line in enumerate(epd.LINE.findall(self.text)):
-            if epd.looks_wrong(line):
-                yield self._bad(index, "not a position")
-
-    def bad(self) -> Iterator[BadOpening]:
-        """Every opening that can't be played, by setting each up: slow for a large book."""
-        for index in range(len(self)):
-            try:
-                self[index]
-            except BadOpening as fault:
-                yield fault
 
     def _raw(self, index: int) -> bytes:
         if not 0 <= index < len(self.starts):

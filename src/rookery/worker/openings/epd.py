@@ -9,10 +9,6 @@ from rookery.worker.openings.opening import Opening
 
 # Every line that is not empty counts, as it does for fastchess; else the order would differ.
 LINE = re.compile(rb"[^\n]+")
-PLAUSIBLE = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:[1-8pnbrqkPNBRQK]{1,8}/){7}[1-8pnbrqkPNBRQK]{1,8}"
-    rb"\s+[wb]\s+(?:-|[A-HKQa-hkq]{1,4})\s+(?:-|[a-h][36])(?:\s[^\n]*)?"
-)
 _COUNTERS = re.compile(r"(\d+)\s+(\d+)\b")
 _HALF_MOVES = re.compile(r"\bhmvc\s+(\d+)\s*;")
 _FULL_MOVE = re.compile(r"\bfmvn\s+(\d+)\s*;")
@@ -21,11 +17,6 @@ _FULL_MOVE = re.compile(r"\bfmvn\s+(\d+)\s*;")
 def starts(text: bytes) -> "array[int]":
     """Where each opening's line begins."""
     return array("Q", (line.start() for line in LINE.finditer(text)))
-
-
-def looks_wrong(line: bytes) -> bool:
-    """Whether a line can't be a position; cheap enough to ask for a whole book."""
-    return PLAUSIBLE.fullmatch(line) is None
 
 
 def opening(line: str, *, chess960: bool) -> Opening:

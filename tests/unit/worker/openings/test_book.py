@@ -48,15 +48,10 @@ def test_a_bad_line_keeps_its_place_and_is_named() -> None:
         book[1]
 
 
-def test_implausible_lines_are_found_without_setting_up_boards() -> None:
-    book = epd(KINGS, "nonsense", START, "8/8/8 w - -", f"{KINGS} 0 1")
-    assert [fault.line for fault in book.implausible()] == [2, 4]
-
-
-def test_impossible_positions_are_found_by_setting_them_up() -> None:
+def test_an_impossible_position_is_bad() -> None:
     book = epd(KINGS, "4k3/8/8/8/8/8/4P3/8 w - -")
-    assert list(book.implausible()) == []
-    assert [(fault.line, fault.why) for fault in book.bad()] == [(2, "the position is impossible")]
+    with pytest.raises(BadOpening, match=r"line 2 .*the position is impossible"):
+        book[1]
 
 
 @pytest.mark.parametrize("name", ["UHO_FRC_v1.epd", "chess960.epd"])

@@ -38,11 +38,10 @@ class Item:
 class News:
     """One per app; the event loop alone uses it."""
 
-    def __init__(self, fleet: Fleet, bus: Bus, encode: Encode, most: int = MOST_BYTES) -> None:
+    def __init__(self, fleet: Fleet, bus: Bus, encode: Encode) -> None:
         self._fleet = fleet
         self._bus = bus
         self._encode = encode
-        self._most = most
         self._kept: OrderedDict[str, Item] = OrderedDict()
         self._bytes = 0
         self._looks: Joined[tuple[str, int], Item | None] = Joined()
@@ -68,7 +67,7 @@ class News:
         self._drop(item.run.id)
         self._kept[item.run.id] = item
         self._bytes += item.size
-        while self._bytes > self._most:
+        while self._bytes > MOST_BYTES:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, run_id: str) -> None:
