@@ -35,5 +35,12 @@ def test_every_test_that_the_protocol_page_names_exists() -> None:
     assert len(named) > 50
 
 
+def test_every_page_is_found_from_the_readme() -> None:
+    shown = set(LINK.findall((PROJECT / "README.md").read_text()))
+    assert [
+        page.name for page in PROJECT.glob("docs/*.md") if f"docs/{page.name}" not in shown
+    ] == []
+
+
 def test_the_readme_stays_short() -> None:
     assert len((PROJECT / "README.md").read_text().splitlines()) <= 120
