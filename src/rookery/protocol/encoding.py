@@ -4,7 +4,6 @@ A worker asks only whether a key is there, so `"error": null` would be an error 
 """
 
 import math
-from typing import Any
 
 import msgspec
 
@@ -38,7 +37,7 @@ def finite(number: float) -> float:
     return min(max(number, -LARGEST), LARGEST)
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: object) -> object:
     if isinstance(value, dict):
         return {_cleaned(key): _cleaned(part) for key, part in value.items() if part is not None}
     if isinstance(value, list | tuple):

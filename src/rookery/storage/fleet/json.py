@@ -48,7 +48,7 @@ def clean(text: str) -> str:
     return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode()
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: object) -> object:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
