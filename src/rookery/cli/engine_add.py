@@ -20,6 +20,7 @@ from rookery.core.complaint import Complaint
 from rookery.protocol.encoding import encode
 from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.discovery import discover
+from rookery.worker.engines.git import reach
 from rookery.worker.engines.order import BuildFailed
 from rookery.worker.engines.trial import NotPlayable, Source, Trial, Trials
 from rookery.worker.engines.versions import Version, Versions, name_of, prepared
@@ -109,7 +110,7 @@ def _attempt(parsed: argparse.Namespace, own: Path, tell: Callable[[str], None])
     folder = parsed.cache or platformdirs.user_cache_path("rookery") / "worker"
     nets = NetSources(parsed.nets, parsed.server or os.environ.get(SERVER, ""), threads)
     path = Path(parsed.address).expanduser().absolute()
-    versions = prepared(own, surroundings())
+    versions = prepared(own, surroundings() | reach())
     workshop = Workshop(folder, nets)
     return _Attempt(
         parsed.address, path, parsed.name, parsed.ref, versions, workshop, threads, tell

@@ -1,5 +1,6 @@
 """Fetches one commit of any git repository, with its submodules, and nothing of its history."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,17 @@ CONFIG = """\
 	defaultBranch = main
 """
 """Ours alone: that of the person at the machine may hold secrets, and rewrites of addresses."""
+REACH = (
+    *("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+)
+"""Whom the owner trusts and through whom the world is reached: for git alone, not for builds."""
+UNTRUSTED = ("certificate verification failed", "SSL certificate problem")
+NOT_TRUSTED = (
+    "this machine does not trust the server's certificate"
+    " (GIT_SSL_CAINFO names a file with those it is to trust)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +79,7 @@ class Git:
     async def _must(self, *words: str) -> None:
         if code := await self._git(*words):
             log = self._output.text
-            full = tells_of_full_disk(log)
-            why = "the disk is full" if full else f"git {words[0]} ended with {ending(code)}"
+            why = trouble(log) or f"git {words[0]} ended with {ending(code)}"
             raise BuildFailed(f"The source could not be fetched: {why}.", log, _whose(log))
 
     async def _git(self, *words: str) -> int:
@@ -83,6 +94,18 @@ class Git:
             raise BuildFailed("git is not installed on this machine.") from None
         except TooLong:
             raise BuildFailed("The source could not be fetched in time.", output.text) from None
+
+
+def reach() -> dict[str, str]:
+    """What git is told of the worker's own surroundings."""
+    return {name: os.environ[name] for name in REACH if name in os.environ}  # noqa: TID251 - handed on, not read
+
+
+def trouble(log: str) -> str:
+    """What kept git from its work, where its words are known."""
+    if tells_of_full_disk(log):
+        return "the disk is full"
+    return NOT_TRUSTED if any(words in log for words in UNTRUSTED) else ""
 
 
 def _whose(log: str) -> Whose:

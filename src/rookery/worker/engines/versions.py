@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from rookery.worker.engines.git import COMMIT, CONFIG
+from rookery.worker.engines.git import COMMIT, CONFIG, trouble
 from rookery.worker.engines.order import BuildFailed
 from rookery.worker.engines.output import Output
 from rookery.worker.engines.programs import Program, TooLong, run
@@ -40,6 +40,8 @@ class Versions:
         wanted = wanted if ref else ["HEAD"]
         code, said = await self._git("ls-remote", "--", address, *wanted)
         listed = {name: sha for sha, name in _LISTED.findall(said)}
+        if why := trouble(said):
+            raise BuildFailed(f"{address} can't be read: {why}.", said)
         commit = next((listed[name] for name in wanted if name in listed), "")
         if code or not commit:
             what = f"no branch, tag or commit {ref}" if not code else "nothing that git can read"

@@ -15,7 +15,7 @@ from rookery.worker.engines.building import SECONDS, Site, build
 from rookery.worker.engines.builds import Builds, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
 from rookery.worker.engines.discovery import net_names
-from rookery.worker.engines.git import Fetched
+from rookery.worker.engines.git import Fetched, reach
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.introduction import NoIntroduction, introduce
 from rookery.worker.engines.machine import identity
@@ -52,7 +52,7 @@ class Workshop:
         self._environment = surroundings()
         offered = downloads or NoDownloads()
         self._toolchain = Toolchain(self._environment, self._threads)
-        self._sources = Sources(self._cache, offered, self._environment)
+        self._sources = Sources(self._cache, offered, self._environment | reach())
         self._nets = Nets(self._cache, offered)
         self._uploads = Uploads(self._cache, offered)
         self._builds = Builds(self._cache)
