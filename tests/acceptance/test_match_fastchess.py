@@ -57,6 +57,18 @@ def test_an_end_without_a_word_is_told_by_the_last_line(tmp_path: Path) -> None:
         asyncio.run(heard(script(tmp_path, "echo so it goes\necho\nexit 7\n")))
 
 
+def test_silence_without_end_is_given_up(tmp_path: Path) -> None:
+    async def waited() -> None:
+        async with FastchessMatch(program, Invocation(SIDES, pairs=1)) as match:
+            match._silence = 0.05
+            async for _ in match:
+                pass
+
+    program = script(tmp_path, "exec sleep 60\n")
+    with pytest.raises(FastchessFailed, match="said nothing"):
+        asyncio.run(waited())
+
+
 def test_a_match_that_is_left_lets_fastchess_end_its_engines(tmp_path: Path) -> None:
     note = tmp_path / "said"
     text = f"trap 'echo goodbye > {note}; exit 1' INT\n{GAMES}while :; do sleep 0.02; done\n"

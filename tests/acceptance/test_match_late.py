@@ -9,7 +9,6 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.core.timecontrol import parse
-from rookery.worker.match.arrival import SLACK_SECONDS
 from rookery.worker.match.process import EngineProcess
 from rookery.worker.match.spec import EngineSpec, Patience
 from rookery.worker.match.uci import Answer, UciEngine
@@ -55,8 +54,8 @@ async def neglected(process: EngineProcess) -> None:
 
 def test_what_an_answer_lay_in_its_pipe_is_not_charged() -> None:
     time = asyncio.run(answered(process_is_late=True)).spent
-    assert time.late >= LATE_SECONDS - SLACK_SECONDS
-    assert time.read - time.least >= LATE_SECONDS
+    assert time.late > LATE_SECONDS / 2
+    assert time.read - time.least > time.late
 
 
 @pytest.mark.parametrize("late", [True, False])
