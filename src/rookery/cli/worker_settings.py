@@ -89,7 +89,9 @@ def from_file(file: Path | None) -> dict[str, Any]:
         if file is None:
             return {}
         raise BadWorkerSetting(f"There is no file {file}.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise BadWorkerSetting(f"{place} can't be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadWorkerSetting(f"{place} can't be read: {error}.") from None
     if unknown := sorted(found.keys() - set(NAMES)):
         raise BadWorkerSetting(f"{place} has a setting that nobody knows: {unknown[0]}.")
