@@ -14,6 +14,7 @@ import msgspec
 
 from rookery.client import ApiRefused
 from rookery.core.complaint import Complaint
+from rookery.over_http import is_web_address, reason_of
 from rookery.protocol import v1
 
 Give = Callable[[str, Path], v1.BookEntry]
@@ -117,13 +118,13 @@ def _fetched(book: Described) -> bytes:
         if Path(name).name == name and (book.beside / name).is_file():
             return (book.beside / name).read_bytes()
     source = book.text("source")
-    if not source.startswith(("https://", "http://")):
+    if not is_web_address(source):
         raise NotTaken("it has no address to be fetched from.")
     try:
         with urllib.request.urlopen(source, timeout=SECONDS) as answer:  # noqa: S310 - looked at above
             return _bounded(answer.read(LARGEST + 1))
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise NotTaken(f"{source} can't be fetched ({error}).") from None
+        raise NotTaken(f"{source} can't be fetched: {reason_of(error)}.") from None
 
 
 def _bounded(data: bytes) -> bytes:

@@ -7,6 +7,7 @@ import urllib.request
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
+from rookery.over_http import is_web_address
 from rookery.worker.engines.order import NoDownloads, NotOffered
 
 OFFICIAL = "https://tests.stockfishchess.org"
@@ -29,7 +30,7 @@ class NetSources(NoDownloads):
             shutil.copyfile(self._folder / name, into)
             return
         for server in self._servers:
-            if server.startswith(("http://", "https://")) and _fetched(server, name, into):
+            if is_web_address(server) and _fetched(server, name, into):
                 return
         raise NotOffered
 
