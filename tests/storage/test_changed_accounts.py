@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from rookery.bootstrap.desks import forget_by_tidings
+from rookery.bootstrap.hearing import forget_by_tidings
 from rookery.boundary.offload import Threads
 from rookery.service.bearers import Bearers
 from rookery.service.credentials import Credentials

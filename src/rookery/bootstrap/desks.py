@@ -1,9 +1,10 @@
-"""The desks at which workers and programs reach the fleet, and the jobs behind them."""
+"""The desks at which workers and programs reach the fleet."""
 
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rookery.bootstrap.hearing import forget_by_tidings, refresh_by_tidings
 from rookery.bootstrap.sources import make_sources, outside_of
 from rookery.boundary.gate import Gate
 from rookery.core.scheduling.policy import Policy
@@ -15,7 +16,6 @@ from rookery.service.credentials import Credentials
 from rookery.service.engines import EngineRows, Engines
 from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
-from rookery.service.fleet.jobs import Job, jobs_of, working_off
 from rookery.service.fleet.primary import Store
 from rookery.service.holdings import HoldingRows, Holdings
 from rookery.service.nets import Downloads, Nets
@@ -23,14 +23,12 @@ from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.privacy import Privacy
 from rookery.service.quotas import MB
-from rookery.service.refresh import Refresh
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.sources import Shelf
 from rookery.service.speeds import SpeedKeeping, SpeedRows, Speeds
-from rookery.service.statistics import Accounting, Statistics
+from rookery.service.statistics import Statistics
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import TeamRows, Teams
-from rookery.service.tidings import Channel, Tidings
 from rookery.service.tokens import Tokens
 from rookery.service.trust import Trust
 from rookery.service.users import Users
@@ -42,12 +40,6 @@ from rookery.web.api.worker.desk import Desk
 from rookery.web.api.worker.incoming import Machines
 from rookery.web.api.worker.outgoing import Payloads
 from rookery.web.house import Basis, always
-from rookery.web.steps import Opened, Step, opening
-
-CLEAN_UP_SECONDS = 3600.0
-COUNT_SECONDS = 900.0
-NOTE_SECONDS = 60.0
-SPEED_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,72 +210,4 @@ def surroundings(settings: Settings) -> Surroundings:
         schemes=frozenset(settings.git_schemes),
         mirroring=settings.mirror_sources,
         credentials=settings.git_credentials is not None,
-    )
-
-
-def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Bearers) -> None:
-    """Whoever changes an account, from whichever process: within a moment it counts here."""
-
-    def user(name: str) -> None:
-        credentials.forget(name)
-        bearers.forget_all()
-
-    def token(_id: str) -> None:
-        credentials.forget_tokens()
-        bearers.forget_all()
-
-    def everything() -> None:
-        credentials.forget_all()
-        bearers.forget_all()
-
-    tidings.on(Channel.USERS, user, everything)
-    tidings.on(Channel.TOKENS, token, everything)
-
-
-def refresh_by_tidings(basis: Basis, engines: Engines, teams: Teams, holdings: Holdings) -> None:
-    """They are told of together: who may see what depends on all three."""
-
-    async def load() -> None:
-        await engines.load()
-        await teams.load()
-        await holdings.load()
-
-    refresh = Refresh(load, basis.log)
-    basis.tidings.on(Channel.ENGINES, refresh.soon, refresh.soon)
-
-
-def event_step(desks: Desks) -> Step:
-    """The bus on which live pages and streams hang."""
-    place: Opened[Bus] = Opened("the event bus")
-    why = "remembers what changed last; after a gap it awaits the rows"
-    return opening(place, "events", why, desks.api.bus.opened)
-
-
-def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
-    """What is done by itself while the process serves."""
-    workers, api = desks.workers, desks.api
-    # Who may look only with an account uses it by looking, which leaves no trace.
-    idle_days = 0 if settings.login_to_view else settings.idle_account_days
-    counting = Accounting(api.statistics, api.reads, api.clock, idle_days=idle_days)
-    return (
-        *jobs_of(desks.fleet, workers.is_primary),
-        Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
-        Job("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
-        Job("user statistics", COUNT_SECONDS, counting),
-        Job("speeds of engines", SPEED_SECONDS, desks.speeds),
-        Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
-        Job("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
-        Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
-    )
-
-
-def job_step(basis: Basis, desks: Desks, jobs: tuple[Job, ...]) -> Step:
-    """The jobs, until the process begins to stop."""
-    place: Opened[None] = Opened("the jobs")
-    return opening(
-        place,
-        "fleet jobs",
-        "slices of a few milliseconds; files are removed in threads",
-        lambda: working_off(desks.fleet, jobs, basis.log),
-        before_drain=True,
     )

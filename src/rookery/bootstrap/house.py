@@ -9,15 +9,9 @@ from functools import partial
 
 from starlette.applications import Starlette
 
-from rookery.bootstrap.desks import (
-    Desks,
-    Keeping,
-    all_jobs,
-    event_step,
-    job_step,
-    make_desks,
-)
+from rookery.bootstrap.desks import Desks, Keeping, make_desks
 from rookery.bootstrap.ground import Ground, ground_steps
+from rookery.bootstrap.jobs import all_jobs, event_step, job_step
 from rookery.bootstrap.sources import memory_shelf
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.domains import Declaration, Domain
