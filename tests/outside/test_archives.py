@@ -17,6 +17,8 @@ from rookery.service.sources.commits import CannotAsk
 from tests.outside.repositories import Repository, make_repository
 
 CLOCK = SystemClock()
+NOBODY: frozenset[str] = frozenset()
+"""Repositories to which the server shows who it is."""
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def head(repository: Repository) -> str:
 def test_an_archive_has_one_folder_at_its_top(
     repository: Repository, outside: OutsideCommits
 ) -> None:
-    packed = outside.archive(repository.address, head(repository), known=False)
+    packed = outside.archive(repository.address, head(repository), known=NOBODY).file
     with zipfile.ZipFile(packed) as pack:
         names = pack.namelist()
         top = mirror_name(repository.address)
@@ -52,20 +54,20 @@ def test_an_archive_has_one_folder_at_its_top(
 
 def test_an_archive_is_made_once(repository: Repository, outside: OutsideCommits) -> None:
     commit = head(repository)
-    first = outside.archive(repository.address, commit, known=False)
+    first = outside.archive(repository.address, commit, known=NOBODY).file
     before = first.read_bytes()
     repository.folder.rename(repository.folder.with_name("gone"))
-    assert outside.archive(repository.address, commit, known=False).read_bytes() == before
+    assert outside.archive(repository.address, commit, known=NOBODY).file.read_bytes() == before
 
 
 def test_what_was_fetched_for_some_is_not_given_to_others(
     repository: Repository, outside: OutsideCommits
 ) -> None:
     commit = head(repository)
-    outside.archive(repository.address, commit, known=True)
+    outside.archive(repository.address, commit, known=frozenset({repository.address}))
     repository.folder.rename(repository.folder.with_name("gone"))
     with pytest.raises(CannotAsk):
-        outside.archive(repository.address, commit, known=False)
+        outside.archive(repository.address, commit, known=NOBODY)
 
 
 def test_older_commits_of_a_branch_are_had_too(
@@ -74,23 +76,24 @@ def test_older_commits_of_a_branch_are_had_too(
     older = head(repository)
     newer = repository.commit("Later", Makefile="all: x")
     for commit in (newer, older):
-        assert outside.archive(repository.address, commit, known=False).is_file()
+        assert outside.archive(repository.address, commit, known=NOBODY).file.is_file()
 
 
 def test_what_is_not_there_leaves_no_archive(
     repository: Repository, outside: OutsideCommits, tmp_path: Path
 ) -> None:
     with pytest.raises(CannotAsk):
-        outside.archive(repository.address, "0" * 40, known=False)
+        outside.archive(repository.address, "0" * 40, known=NOBODY)
     assert list((tmp_path / "sources").rglob("*.zip")) == []
 
 
 def test_archives_that_nobody_wants_go_after_a_while(
     repository: Repository, outside: OutsideCommits
 ) -> None:
-    old = outside.archive(repository.address, head(repository), known=False)
-    kept = outside.archive(
-        repository.address, repository.commit("Later", Makefile="x"), known=False
+    later = repository.commit("Later", Makefile="x")
+    old, kept = (
+        outside.archive(repository.address, commit, known=NOBODY).file
+        for commit in (repository.git("rev-parse", "HEAD~"), later)
     )
     os.utime(old, (1, 1))
     outside.forget_archives(30)

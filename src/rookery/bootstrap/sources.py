@@ -43,7 +43,7 @@ def make_sources(
         Commits(
             outside or NoFinder(), threads, Gate("commits", ASKED_AT_ONCE), seconds=ASKING_SECONDS
         ),
-        Archives(outside or NoArchiver(), threads),
+        Archives(outside or NoArchiver(), threads, basis.log),
         threads,
     )
 

@@ -2,13 +2,12 @@
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rookery.clock import Clock
 from rookery.outside.git import Git
 from rookery.outside.github import SITE, GitHub, QuotaSpent
 from rookery.outside.mirrors import Mirrors
-from rookery.service.sources.archives import mirror_name
+from rookery.service.sources.archives import Archive, mirror_name
 from rookery.service.sources.commits import CannotAsk, Commit
 
 FETCH_SECONDS = 120.0
@@ -32,10 +31,9 @@ class OutsideCommits:
         git = self.mirrors.git
         return self._by_git(git if known else git.anonymous(), repository, revision)
 
-    def archive(self, repository: str, commit: str, *, known: bool) -> Path:
-        git = self.mirrors.git if known else self.mirrors.git.anonymous()
-        patient = replace(git, seconds=FETCH_SECONDS)
-        return self.mirrors.archive(patient, repository, commit, mirror_name(repository))
+    def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
+        patient, top = replace(self.mirrors.git, seconds=FETCH_SECONDS), mirror_name(repository)
+        return self.mirrors.archive(patient, repository, commit, top, known, self.clock)
 
     def forget_archives(self, days: int) -> None:
         self.mirrors.forget(days, self.clock.now().timestamp())

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
+from rookery.clock import Clock
 from rookery.outside.git import Git
+from rookery.outside.submodules import Grafting, Module, modules_of
+from rookery.service.sources.archives import Archive
 
-ARCHIVES = "archives"
+ARCHIVES = "packs"
+"""Those of former times lie elsewhere: they have no submodules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +31,42 @@ class Mirrors:
             self._fetch(git, repository, commit, mirror)
             return git.run("log", "-1", "--format=%B", commit, "--", folder=mirror).strip()
 
-    def archive(self, git: Git, repository: str, commit: str, top: str) -> Path:
-        """A zip of the commit's files below the folder `top`, made once; raises CannotAsk."""
+    def archive(
+        self, git: Git, repository: str, commit: str, top: str, known: frozenset[str], clock: Clock
+    ) -> Archive:
+        """A zip of the commit's files below the folder `top`, made once; raises CannotAsk.
+
+        With submodules it is made once for all to whom the same repositories are known: what one
+        may have another may not.
+        """
+        own = git if repository in known else git.anonymous()
+        packs = self._place(own, repository) / ARCHIVES
+        plain, grafted = packs / f"{commit}.zip", packs / f"{commit}-{_mark(known)}.zip"
+        for found in (plain, grafted):
+            if found.is_file():
+                return _kept(found)
+        unfinished = grafted.with_suffix(".part")
+        modules = self.pack(own, repository, commit, top, unfinished)
+        if not modules:
+            unfinished.rename(plain)
+            return _kept(plain)
+        grafting = Grafting(self, git, known, clock, git.largest_bytes)
+        grafting.graft(unfinished, repository, top, modules)
+        _words(grafted).write_text("\n".join(grafting.missing))
+        unfinished.rename(grafted)
+        return _kept(grafted)
+
+    def pack(
+        self, git: Git, repository: str, commit: str, top: str, into: Path
+    ) -> tuple[Module, ...]:
+        """Packs the files of a commit below a folder; gives the submodules that it has."""
         mirror = self._place(git, repository)
-        packed = mirror / ARCHIVES / f"{commit}.zip"
         with self._turns[mirror]:
-            if not packed.is_file():
-                self._fetch(git, repository, commit, mirror)
-                self._pack(git, commit, top, packed)
-            packed.touch()
-        return packed
+            self._fetch(git, repository, commit, mirror)
+            into.parent.mkdir(exist_ok=True)
+            words = ("archive", "--format=zip", f"--prefix={top}/", f"--output={into}")
+            git.run(*words, commit, folder=mirror)
+            return modules_of(git, mirror, commit)
 
     def forget(self, days: int, now: float) -> None:
         """Archives that were not asked for lately, and repositories without any."""
@@ -49,13 +79,6 @@ class Mirrors:
                     packs.remove(pack)
                 if not packs and mirror.stat().st_mtime < oldest:
                     shutil.rmtree(mirror, ignore_errors=True)
-
-    def _pack(self, git: Git, commit: str, top: str, packed: Path) -> None:
-        packed.parent.mkdir(exist_ok=True)
-        unfinished = packed.with_suffix(".part")
-        words = ("archive", "--format=zip", f"--prefix={top}/", f"--output={unfinished}")
-        git.run(*words, commit, folder=packed.parent.parent)
-        unfinished.rename(packed)
 
     def _fetch(self, git: Git, repository: str, commit: str, mirror: Path) -> None:
         """Just this commit, without what came before it."""
@@ -71,3 +94,22 @@ class Mirrors:
         """What the server was let see because of who it is lies apart from what anybody may."""
         name = f"{'known' if git.known else 'open'} {repository}"
         return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _kept(archive: Path) -> Archive:
+    """Somebody wants it, so that it stays."""
+    archive.touch()
+    words = _words(archive)
+    if not words.is_file():
+        return Archive(archive)
+    words.touch()
+    return Archive(archive, tuple(words.read_text().splitlines()))
+
+
+def _words(archive: Path) -> Path:
+    """Where it is written what an archive lacks."""
+    return archive.with_suffix(".missing")
+
+
+def _mark(known: frozenset[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(known)).encode()).hexdigest()[:16]

@@ -9,6 +9,7 @@ from pathlib import Path
 from rookery.core.lifecycle import Actor
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import Pgn
+from rookery.service.sources.archives import Archive
 from rookery.service.users import User
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS, OLGA
@@ -77,11 +78,11 @@ class Packer:
 
     folder: Path
 
-    def archive(self, repository: str, commit: str, *, known: bool) -> Path:
+    def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
         del repository, known
         file = self.folder / f"{commit}.zip"
         file.write_bytes(b"zqarchive")
-        return file
+        return Archive(file)
 
     def forget_archives(self, days: int) -> None:
         """They stay."""

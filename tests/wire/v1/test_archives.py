@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rookery.service.passwords import Passwords
-from rookery.service.sources.archives import mirror_name
+from rookery.service.sources.archives import Archive, mirror_name
 from rookery.service.sources.commits import CannotAsk
 from rookery.service.tokens import Scope
 from rookery.service.users import User
@@ -33,14 +33,15 @@ class Packed:
     """An archiver that has packed everything, and remembers who it was."""
 
     file: Path
+    missing: tuple[str, ...] = ()
     asked: list[tuple[str, str, bool]] = field(default_factory=list)
 
-    def archive(self, repository: str, commit: str, *, known: bool) -> Path:
-        self.asked.append((repository, commit, known))
+    def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
+        self.asked.append((repository, commit, repository in known))
         if commit == "0" * 40:
             raise CannotAsk("there is no such commit")
         self.file.write_bytes(b"PK sources")
-        return self.file
+        return Archive(self.file, self.missing)
 
     def forget_archives(self, days: int) -> None:
         """They stay."""
@@ -85,6 +86,18 @@ async def test_a_worker_is_sent_to_us_for_the_sources_of_a_mirrored_run(api: Api
     fetched = await api.visitor.get(place)
     assert (fetched.status_code, fetched.content) == (200, b"PK sources")
     assert fetched.headers["content-type"] == "application/zip"
+
+
+async def test_submodules_that_are_missing_are_told(api: Api, packed: Packed) -> None:
+    packed.missing = ("lib/\u00e4\n (there is no host example.invalid)",)
+    made = await api.post("/api/v1/runs", BORIS, body(mirrored=True))
+    (warning,) = [each for each in made.json()["warnings"] if each.startswith("submodules:")]
+    assert warning == f"submodules: without {packed.missing[0]}"
+    fetched = await api.get(PLACE)
+    told = "lib/?? (there is no host example.invalid)"
+    assert fetched.headers["x-rookery-missing-submodules"] == told
+    packed.missing = ()
+    assert "x-rookery-missing-submodules" not in (await api.get(PLACE)).headers
 
 
 async def test_people_see_where_the_source_really_is(api: Api) -> None:

@@ -12,6 +12,7 @@ from rookery.protocol.submission import SubmittedArgs
 from rookery.service.sources.commits import CannotAsk, Commit
 from rookery.service.sources.sources import Sources
 from rookery.service.submission.faults import refuse, require
+from rookery.service.submission.remarks import MOST_REMARKS
 from rookery.service.submission.sides import base_repository, new_repository
 from rookery.service.submission.surroundings import KnownBook
 
@@ -38,16 +39,20 @@ class Preparation:
                 known = await self.sources.binaries.rows.by_hash(side.binary) is not None
                 require(known, field, "no program of this hash was uploaded here")
 
-    async def fetch(self, run: Run) -> None:
+    async def fetch(self, run: Run) -> tuple[str, ...]:
         """The sources that workers are to get from here: who can't have them shall know at once,
-        not when a machine waits for them. Raises WireFault."""
+        not when a machine waits for them. Gives what there is to say of them; raises WireFault."""
+        known, told = known_sources(self.catalogue), dict[str, None]()
         for side in run.plan.sides:
             if run.plan.wishes.mirrored and not side.binary and side.repository:
-                known = is_known(self.catalogue, side.repository)
                 try:
-                    await self.sources.archives.get(side.repository, side.commit, known=known)
+                    found = await self.sources.archives.get(
+                        side.repository, side.commit, known=known
+                    )
                 except CannotAsk as why:
                     refuse("tests_repo", str(why))
+                told |= dict.fromkeys(f"submodules: without {each}" for each in found.missing)
+        return tuple(told)[:MOST_REMARKS]
 
     async def book(self, name: str) -> KnownBook | None:
         """What is known of a book: by a copy that is kept here, or as one of the official ones."""
@@ -101,6 +106,13 @@ def rehearsed(args: SubmittedArgs) -> SubmittedArgs:
 
 def is_known(catalogue: Catalogue, repository: str) -> bool:
     """Whether it is the source of an engine: then the server may show who it is."""
-    return repository in {
-        engine.source.rstrip("/").removesuffix(".git") for engine in catalogue.engines.values()
-    }
+    return repository in known_sources(catalogue)
+
+
+def known_sources(catalogue: Catalogue) -> frozenset[str]:
+    """The repositories to which the server may show who it is."""
+    return frozenset(
+        engine.source.rstrip("/").removesuffix(".git")
+        for engine in catalogue.engines.values()
+        if engine.source
+    )

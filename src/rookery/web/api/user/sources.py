@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.service.blobs import UnknownBlob
-from rookery.service.sources.archives import mirrored_side
+from rookery.service.sources.archives import Archive, mirrored_side
 from rookery.service.sources.commits import CannotAsk
-from rookery.service.submission.preparation import is_known
+from rookery.service.submission.preparation import known_sources
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.user.pieces import Piece, sent
 from rookery.web.api.v1.callers import fetcher_of
@@ -23,6 +23,8 @@ BYTES = "application/octet-stream"
 ASK_AGAIN = "no-cache"
 """A name may come to mean another book, once this one was removed."""
 NEVER_CHANGES = "private, max-age=31536000, immutable"
+LONGEST_WORDS = 1000
+_NO_HEADER = re.compile(r"[^ -~]")
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -68,14 +70,14 @@ class SourceEndpoints:
         found = await self._wanted(request, str(request.path_params["name"]), sha)
         if found is None:
             raise NotFound("No run that is not finished needs this source.")
-        known = is_known(desk.privacy.catalogue(found.owner), found.repository)
+        known = known_sources(desk.privacy.catalogue(found.owner))
         try:
-            path = await desk.sources.archives.get(found.repository, sha, known=known)
+            archive = await desk.sources.archives.get(found.repository, sha, known=known)
         except CannotAsk as why:
             raise Unavailable(f"The source can't be had: {why}.") from None
-        size = await desk.threads.io(lambda: path.stat().st_size)
-        headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES}
-        return sent([Piece(path, 0, size)], desk, "application/zip", headers)
+        size = await desk.threads.io(lambda: archive.file.stat().st_size)
+        headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
+        return sent([Piece(archive.file, 0, size)], desk, "application/zip", headers)
 
     async def _wanted(self, request: Request, name: str, sha: str) -> "_Wanted | None":
         """What is given is what runs are played with, to those who may know of the run."""
@@ -98,3 +100,11 @@ class SourceEndpoints:
         except UnknownBlob:
             raise NotFound from None
         return sent([Piece(path, 0, size)], self._desk, BYTES, headers)
+
+
+def _lacking(archive: Archive) -> dict[str, str]:
+    """The submodules that are not in it, for whoever wonders why nothing builds."""
+    if not archive.missing:
+        return {}
+    words = "; ".join(archive.missing)[:LONGEST_WORDS]
+    return {"x-rookery-missing-submodules": _NO_HEADER.sub("?", words)}

@@ -41,8 +41,8 @@ class Submissions:
         made = await self._prepared(preparation, body, bearer.user.name)
         await preparation.check_binaries(made.run)
         await self._claim(made.run)
-        await preparation.fetch(made.run)
-        return made
+        warnings = await preparation.fetch(made.run)
+        return MadeRun(made.run, (*made.warnings, *warnings))
 
     async def previewed(self, body: bytes, bearer: Bearer) -> MadeRun:
         """A run to be looked at: programs need not be uploaded, sources are not fetched."""
