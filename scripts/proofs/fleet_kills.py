@@ -114,7 +114,7 @@ def report(
         f"\n{lines.calls:,} calls, {lines.refused:,} of them without an answer;"
         f" {ledger.forged:,} forged reports, none accepted."
         f"\n{len(ledger.entries):,} tasks heard of, {audit.tasks:,} in the rows, none given twice,"
-        " ranges without gap or overlap."
+        " ranges without gap or overlap, none ended under its worker."
         f"\n{ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows, each"
         " where the ledger has it or one unanswered report further."
         "\nResults, committed games, cores, LLR, iterations and theta follow from the tasks, the"

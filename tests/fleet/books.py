@@ -42,6 +42,9 @@ async def audited(lines: Lines, ledger: Ledger, runs: list[str], data: Path) -> 
         shown = _as(v1.RunDetails, await lines.get(f"/api/v1/runs/{run_id}"))
         wrong += [f"{run_id}: {word}" for word in _disagreements(shown, tasks)]
         document = await lines.get(f"/api/get_run/{run_id}")
+        if not document["finished"]:
+            ended = sorted(task for run, task in ledger.ended if run == run_id)
+            wrong += [f"{run_id}: task {task} was ended under its worker" for task in ended]
         if "spsa" in document["args"]:
             wrong += [f"{run_id}: {word}" for word in _of_tune(document, run_id, found, ledger)]
         if "sprt" in document["args"]:

@@ -34,6 +34,8 @@ class Ledger:
         self.entries: dict[Key, Entry] = {}
         self.given: Counter[Key] = Counter()
         self.forged: int = 0
+        self.ended: set[Key] = set()
+        """Tasks that were over for their worker before all of their games were played."""
         self.complaints: list[str] = []
 
     def give(self, key: Key, start: int, games: int) -> None:
@@ -51,6 +53,10 @@ class Ledger:
         if results.games >= entry.acknowledged.games:
             entry.acknowledged = results
         entry.open = [each for each in entry.open if each.games > entry.acknowledged.games]
+
+    def end(self, key: Key, results: Results) -> None:
+        if results.games < self.entries[key].games:
+            self.ended.add(key)
 
     def complain(self, words: str) -> None:
         self.complaints.append(words)

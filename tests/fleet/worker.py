@@ -158,8 +158,12 @@ class Worker:
         answer = await self._until_heard("update_task", body)
         if answer is None:
             return False
-        if "error" not in answer and not answer.get("info"):
+        if "error" in answer:
+            self._ledger.complain(f"{key} was refused {results}: {answer}")
+        elif not answer.get("info"):
             self._ledger.hear(key, results)
+        if not answer.get("task_alive"):
+            self._ledger.end(key, results)
         if self._by_chance(faults.twice):
             await self._until_heard("update_task", body)
         if before.games and self._by_chance(faults.late):

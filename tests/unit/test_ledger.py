@@ -82,3 +82,10 @@ def test_reports_that_were_lost_doubled_or_reordered_are_noticed(
     stands = {"llr": state.llr, "state": "", "overshoot": asdict(state.overshoot)}
     document = {"args": {"sprt": rules | {"batch_size": 1} | stands}}
     assert len(disagreements(rows, KEY[0], document, ledger)) == wrong
+
+
+def test_a_task_that_is_over_before_its_games_are_played_is_remembered(ledger: Ledger) -> None:
+    ledger.end(KEY, pairs(even=50))
+    assert not ledger.ended
+    ledger.end(KEY, pairs(even=2))
+    assert ledger.ended == {KEY}
