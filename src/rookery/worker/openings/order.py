@@ -49,10 +49,6 @@ class Order:
         """The book lines of the first pairs."""
         return [self[pair] for pair in range(pairs)]
 
-    def is_crowded(self, pairs: int) -> bool:
-        """Whether so many pairs use more than 80 % of the book."""
-        return pairs > CROWDED * self.size
-
 
 def order_of_run(size: int, run_id: str, *, start: int = 1) -> Order:
     """The order that every worker of a run shares; a task starts at 1 + games before it // 2."""

@@ -88,18 +88,12 @@ def test_without_a_shuffle_the_order_is_the_book_s_own() -> None:
     assert sequential(5, start=4).take(5) == [3, 4, 0, 1, 2]
 
 
-def test_a_run_that_needs_more_than_four_fifths_of_a_book_is_crowded() -> None:
-    order = sequential(100)
-    assert not order.is_crowded(80)
-    assert order.is_crowded(81)
+def test_there_is_no_pair_before_the_first() -> None:
+    with pytest.raises(IndexError):
+        sequential(5)[-1]
 
 
 @pytest.mark.parametrize(("size", "start"), [(0, 1), (10, 0)])
 def test_an_order_of_nothing_is_refused(size: int, start: int) -> None:
     with pytest.raises(ValueError, match="needs openings"):
         sequential(size, start=start)
-
-
-def test_there_is_no_pair_before_the_first() -> None:
-    with pytest.raises(IndexError):
-        sequential(5)[-1]
