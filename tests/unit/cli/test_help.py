@@ -51,6 +51,12 @@ def test_every_option_says_what_it_is_for() -> None:
     assert silent == []
 
 
+def test_examples_keep_their_lines_where_other_text_is_filled() -> None:
+    shown = parser_of("token").format_help()
+    assert "\n  rookery token create --user olga\n  rookery token create" in shown
+    assert "Create, list or revoke access tokens." in shown
+
+
 def test_the_docs_name_only_commands_and_flags_that_there_are() -> None:
     wrong = [
         f"{page}: rookery {' '.join(words)}"
