@@ -115,7 +115,6 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     rounds = rounds_of(args, sprt)
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     concurrency = concurrency_of(args, field.threads)
-    warn_of_openings(book, rounds)
     match: Match | None = None
     if args.runner != "builtin":
         match = fastchess_match(args, field.engines, setup, rounds, concurrency, bool(kept.entries))
@@ -123,6 +122,7 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     own_pgn = args.pgn if match is None else None
     files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
     warn_of_unknown_options(field.engines)
+    warn_of_openings(book, rounds)
     if match is None:
         todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
         match = ShardedMatch(todo, setup, concurrency=concurrency)

@@ -88,8 +88,8 @@ def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(args, engine.threads))
     files = Games({}, args.pgn, args.failures, "tune")
-    warn_of_openings(book, args.games // 2)
     _look_over(tune, engine)
+    warn_of_openings(book, args.games // 2)
     with sitting.journal() as writer:
         asyncio.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
     _tell(tuner.tune, as_json=args.json)

@@ -28,8 +28,8 @@ from rookery.worker.match.spec import EngineSpec
 
 LONGEST_LINE = 2**20
 ENDLESS_PAIRS = 500_000
-FAREWELL_SECONDS = 5.0
-"""How long it may take to end its engines once it was interrupted."""
+FAREWELL_SECONDS = 15.0
+"""How long it may take to end its engines once it was interrupted; the official worker's."""
 LOOK_SECONDS = 0.02
 MOST_COMPLAINTS = 3
 TERMINATIONS = {
