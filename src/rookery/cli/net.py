@@ -11,12 +11,11 @@ from rookery.cli.reaching import Reached, add_command
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
-from rookery.core.events import Action, Event
+from rookery.core.events import about_net
 from rookery.service.nets import NetExists, NetRefused
 from rookery.service.sources.net_intake import NetIntake
 from rookery.service.users import UnknownUser
 from rookery.storage.blobs import FolderBlobs
-from rookery.storage.engines import PostgresEngines
 from rookery.storage.holdings import PostgresHoldings
 from rookery.storage.nets import PostgresNets
 
@@ -78,8 +77,8 @@ async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
         raise NetExists(net.name)
     if parsed.engine:
         await PostgresHoldings(reached.pool, reached.queries).add(net.name, parsed.engine)
-    if not await _is_private(reached, parsed.engine):
-        await _tell(reached, parsed.user, net.name)
+    now = reached.accounts.clock.now()
+    await reached.accounts.audit.write(about_net(net.name, parsed.user, now, parsed.engine))
     size = parsed.file.stat().st_size
     print(f"Added {net.name} ({size:,} bytes, {net.size:,} as it is sent).")
 
@@ -90,15 +89,3 @@ async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
         for net in await PostgresNets(reached.pool, reached.queries).everything()
     ]
     print(table(("name", "given by", "on", "bytes sent", "downloads"), rows))
-
-
-async def _is_private(reached: Reached, engine: str) -> bool:
-    """The log is open to all: what is private is not in it."""
-    engines = await PostgresEngines(reached.pool, reached.queries).everything()
-    return any(kept.record.private for kept in engines if kept.record.name == engine)
-
-
-async def _tell(reached: Reached, user: str, name: str) -> None:
-    now = reached.accounts.clock.now()
-    event = Event(Action.UPLOAD_NN, now, user, "", "", nn=name)
-    await reached.accounts.audit.write(event)

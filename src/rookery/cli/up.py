@@ -10,6 +10,7 @@ from rookery.cli.local_worker import LEAVE_SECONDS, LocalWorker, provide_token
 from rookery.cli.options import add_settings, settings_of
 from rookery.cli.process import run_site
 from rookery.cli.serve import SETTINGS
+from rookery.core.events import SYSTEM, Action, about_user
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
 from rookery.web.house import House
@@ -120,6 +121,9 @@ async def provide_administrator(house: House, *, reset: bool) -> str | None:
         await house.users.save(replace(present, password_hash=hashed, blocked=False))
     else:
         await house.users.add(_administrator(hashed, house))
+    action = Action.NEW_USER if present is None else Action.CHANGE_PASSWORD
+    event = about_user(action, ADMINISTRATOR, SYSTEM, house.clock.now(), "")
+    await house.api.accounts.audit.write(event)
     return password
 
 

@@ -112,6 +112,10 @@ def about_engine(
     return Event(action, now, actor, "", "", message, engine=engine, team=team)
 
 
+def about_net(nn: str, actor: str, now: datetime, engine: str = "") -> Event:
+    return Event(Action.UPLOAD_NN, now, actor, "", "", nn=nn, engine=engine)
+
+
 def about_system(message: str, now: datetime) -> Event:
     return Event(Action.SYSTEM_EVENT, now, SYSTEM, "", "", message[:MOST_CHARACTERS])
 

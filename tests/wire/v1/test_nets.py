@@ -66,6 +66,8 @@ async def test_nets_are_listed_but_for_those_of_others(api: Api) -> None:
     assert (await give(api, f"{NAME}&engine=Strix")).status_code == 201
     for user, seen in ((None, 0), (SVEN, 0), (OLGA, 1)):
         assert len((await api.get("/api/v1/nets", user)).json()["nets"]) == seen
+        told = (await api.get("/api/v1/actions?action=upload_nn", user)).json()["actions"]
+        assert [each["net"] for each in told] == [NAME] * seen
 
 
 async def test_a_run_whose_net_is_not_here_is_warned_about(api: Api) -> None:

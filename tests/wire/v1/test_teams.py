@@ -14,6 +14,8 @@ from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.houses import PASSWORD
+from tests.wire.secrets.plants import with_password
+from tests.wire.test_login import log_in
 from tests.wire.worker.office import Worker, worker_info
 
 pytestmark = pytest.mark.anyio
@@ -143,3 +145,13 @@ async def test_an_engine_that_changes_hands_is_told_to_each_team_by_itself(api: 
     teams = [(each["team"], each["message"]) for each in lines if each["action"] == "give_engine"]
     assert teams == [("crows", "given"), ("owls", "taken"), ("owls", "given")]
     assert [each[0] for each in await log_of(api, SVEN)] == ["new_engine", "remove_engine"]
+
+
+@pytest.mark.parametrize(("user", "seen"), [(BORIS, 1), (SVEN, 0)])
+async def test_an_approver_who_is_logged_in_reads_of_teams_in_the_log(
+    api: Api, user: User, seen: int
+) -> None:
+    await team(api)
+    await with_password(api, user)
+    assert (await log_in(api.visitor, username=user.name)).status_code == 302
+    assert len((await api.visitor.get("/api/v1/actions?action=new_team")).json()["actions"]) == seen

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.core.events import Action, Event
+from rookery.core.events import about_net
 from rookery.protocol import v1
 from rookery.service.nets import Net, NetRefused
 from rookery.service.sources.net_intake import NetIntake
@@ -56,15 +56,13 @@ class NetEndpoints:
                 raise BadRequest(str(refused)) from None
         if is_new:
             await desk.holdings.add(net.name, giver.engine)
-            await self._tell(net, giver.user)
+            await self._tell(net, giver.user, giver.engine)
         return json_answer(_entry(net), 201)
 
-    async def _tell(self, net: Net, user: str) -> None:
-        """The log is open to all: what is private is not in it."""
-        desk = self._desk
-        if not desk.holdings.is_private(net.name):
-            event = Event(Action.UPLOAD_NN, desk.clock.now(), user, "", "", nn=net.name)
-            await desk.accounts.audit.write(event)
+    async def _tell(self, net: Net, user: str, engine: str) -> None:
+        """The line of a private engine's net is for its team."""
+        now, audit = self._desk.clock.now(), self._desk.accounts.audit
+        await audit.write(about_net(net.name, user, now, engine))
 
 
 def _entry(net: Net) -> v1.NetEntry:
