@@ -20,7 +20,7 @@ class Cut(enum.Enum):
     """When the connection breaks."""
 
     BEFORE_BEGIN = "before BEGIN reaches the server"
-    IN_BATCH = "between two statements of the batch"
+    IN_BATCH = "between BEGIN and the statement of the batch"
     BEFORE_COMMIT = "before COMMIT reaches the server"
     COMMIT_SENT = "after COMMIT was sent, before its reply"
     COMMIT_REPLIED = "after the server replied, before the client sees it"
@@ -138,7 +138,7 @@ class _Session:
         if kind == b"Q" and body == COMMIT:
             self._committing = True
             return self._cut is Cut.BEFORE_COMMIT
-        return self._cut is Cut.IN_BATCH and self._bound == 3
+        return self._cut is Cut.IN_BATCH and self._bound == 1
 
 
 async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:

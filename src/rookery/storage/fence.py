@@ -39,12 +39,18 @@ class Fence:
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
         """One write transaction: committed when the block ends well, else rolled back."""
+        async with self.transaction() as connection:
+            await self._pass(connection)
+            yield connection
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """The same for whoever's first statement passes the fence itself."""
         async with _lent(self.pool) as connection:
             # Stricter levels answer a takeover with a serialisation error instead of no row.
             transaction = connection.transaction(isolation="read_committed")
             await transaction.start()
             try:
-                await self._pass(connection)
                 yield connection
                 faultpoints.reached("write_before_commit")
             except BaseException:

@@ -1,9 +1,50 @@
 """Columns as parameters."""
 
+from datetime import UTC, datetime
+
+import pytest
+
 from rookery.storage.fleet.packing import packed
+from rookery.storage.target import Target
+from tests.database import pool_on
 
 
 def test_numbers_go_as_text_where_the_query_says_so() -> None:
     sql = "SELECT * FROM unnest($1::text[], $2::text::bigint[], $3::text::boolean[])"
     columns = [("a", "b"), (1, -2), (True, False)]
     assert list(packed(sql, columns)) == [("a", "b"), "{1,-2}", "{True,False}"]
+
+
+def test_times_go_as_text_without_blanks() -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, 6, UTC)
+    assert list(packed("$1::text::timestamptz[]", [(at,)])) == [
+        "{2026-01-02T03:04:05.000006+00:00}"
+    ]
+
+
+def test_texts_are_in_quotes() -> None:
+    assert list(packed("$1::text::text[]", [("null", "")])) == ['{"null",""}']
+
+
+def test_what_means_something_within_quotes_is_escaped() -> None:
+    assert list(packed("$1::text::text[]", [('"', "\\", None)])) == [r'{"\"","\\",NULL}']
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "column",
+    [
+        ("plain", "null", "NULL", "", " "),
+        ("{a,b}", "tab\t", "line\n", "é", "\N{GRINNING FACE}"),
+        ('"', '","', '"",""', "'", "$1"),
+        ("\\", "\\\\", '\\"', "\\N", "\\0"),
+        ("a", None, '{"llr": 1.0}'),
+        ('","',),
+    ],
+)
+async def test_the_database_reads_any_text_as_it_was(
+    database: Target, column: tuple[str | None, ...]
+) -> None:
+    (text,) = packed("$1::text::text[]", [column])
+    async with pool_on(database) as pool:
+        assert await pool.fetchval("SELECT $1::text::text[]", text) == list(column)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import hypot, log1p, log10, sqrt
 from operator import mul
 
-from rookery.core.stats.bins import regularised, values_of
+from rookery.core.stats.bins import PENTANOMIAL, regularised, values_of
 from rookery.core.stats.faults import UnusableBins
 from rookery.core.stats.scale import NELO_PER_SIGMA, elo_of, score_of
 
@@ -132,13 +132,14 @@ def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: fl
 
 def _mean_and_sigma(shares: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
     mean = sum(map(mul, shares, values))
-    return mean, sqrt(sum([p * (a - mean) ** 2 for p, a in zip(shares, values, strict=True)]))
+    spread = [p * ((off := a - mean) * off) for p, a in zip(shares, values, strict=True)]
+    return mean, sqrt(sum(spread))
 
 
 def _linearised(values: Sequence[float], sigmas: float, mean: float, sigma: float) -> list[float]:
     offset = 0.5 + sigmas * sigma / 2.0
     bend = sigmas / (2.0 * sigma)
-    return [value - offset - bend * (mean - value) ** 2 for value in values]
+    return [value - offset - bend * ((off := mean - value) * off) for value in values]
 
 
 def _coin_with(sigmas: float) -> tuple[float, float]:
@@ -161,14 +162,9 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
     low = left * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(top)]))
     high = right * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(bottom)]))
     x = start if low < start < high else 0.0
-    pairs = list(zip(shares, slopes, strict=True))
+    fallen = _fallen_of_five if len(shares) == len(PENTANOMIAL) else _fallen
     for _ in range(MAX_NEWTON_STEPS):
-        value = fall = 0.0
-        for share, slope in pairs:
-            ratio = slope / (1.0 + x * slope)
-            part = share * ratio
-            value += part
-            fall += part * ratio
+        value, fall = fallen(shares, slopes, x)
         if value > 0.0:
             low = x
         else:
@@ -183,3 +179,32 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
         if size <= STEP_THAT_SETTLES * min(from_left, from_right) or size <= ROUNDING * abs(x):
             break
     return x
+
+
+def _fallen(shares: Sequence[float], slopes: Sequence[float], x: float) -> tuple[float, float]:
+    """The sum that is to be zero, and how fast it falls."""
+    value = fall = 0.0
+    for share, slope in zip(shares, slopes, strict=True):
+        ratio = slope / (1.0 + x * slope)
+        part = share * ratio
+        value += part
+        fall += part * ratio
+    return value, fall
+
+
+def _fallen_of_five(
+    shares: Sequence[float], slopes: Sequence[float], x: float
+) -> tuple[float, float]:
+    """The same written out: of every accepted report this is the dearest part."""
+    share0, share1, share2, share3, share4 = shares
+    slope0, slope1, slope2, slope3, slope4 = slopes
+    ratio0 = slope0 / (1.0 + x * slope0)
+    ratio1 = slope1 / (1.0 + x * slope1)
+    ratio2 = slope2 / (1.0 + x * slope2)
+    ratio3 = slope3 / (1.0 + x * slope3)
+    ratio4 = slope4 / (1.0 + x * slope4)
+    part0, part1, part2 = share0 * ratio0, share1 * ratio1, share2 * ratio2
+    part3, part4 = share3 * ratio3, share4 * ratio4
+    value = part0 + part1 + part2 + part3 + part4
+    fall = part0 * ratio0 + part1 * ratio1 + part2 * ratio2 + part3 * ratio3 + part4 * ratio4
+    return value, fall

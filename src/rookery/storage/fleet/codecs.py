@@ -4,7 +4,7 @@ Each has columns that are fixed once it exists and columns that move with every 
 of both are those of the queries in sql/queries/fleet.sql.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from rookery.core.demands import Demands
@@ -41,9 +41,14 @@ _DEMANDS: Json[Demands] = Json(Demands)
 _MACHINE: Json[Machine] = Json(Machine)
 
 
-def fixed_run(run: Run) -> Columns:
-    """What a run was made as; it changes only when somebody modifies the run."""
+def whole_run(run: Run, sequence: int, closed_below: int) -> Columns:
+    """All there is to write of a run."""
     parts = taken_apart(run.kind)
+    return fixed_run(run, parts) + moving_run(run, parts, sequence, closed_below)[1:]
+
+
+def fixed_run(run: Run, parts: Parts) -> Columns:
+    """What a run was made as; it changes only when somebody modifies the run."""
     return (
         run.id,
         run.created,
@@ -59,9 +64,8 @@ def fixed_run(run: Run) -> Columns:
     )
 
 
-def moving_run(run: Run, sequence: int, closed_below: int) -> Columns:
+def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Columns:
     """Where a run stands, after its id."""
-    parts = taken_apart(run.kind)
     status, tally = run.status, run.tally
     return (
         run.id,
@@ -84,11 +88,10 @@ def moving_run(run: Run, sequence: int, closed_below: int) -> Columns:
     )
 
 
-def history_of(run: Run) -> tuple[str, ...]:
-    """The trail of a run's kind, entry by entry."""
-    parts = taken_apart(run.kind)
+def history_of(parts: Parts, known: int = 0) -> Iterator[tuple[int, str]]:
+    """The trail of a run's kind with the place of each entry, after those that are known."""
     entry = shape_of(parts.name).entry
-    return tuple(map(entry.text, parts.trail))
+    return ((place, entry.text(parts.trail[place])) for place in range(known, len(parts.trail)))
 
 
 def run_of(row: Row, history: Iterable[str] = ()) -> Run:

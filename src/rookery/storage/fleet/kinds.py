@@ -6,7 +6,7 @@ once; only where it stands is written with every result; its trail is only ever 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.core.spsa import Issued, Parameter, Sample, Schedule, Tune
@@ -23,8 +23,7 @@ class UnknownTicket(Problem):
     """No kind of run that this version of Rookery knows gives out a ticket like {ticket}."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(NamedTuple):
     """A kind, taken apart."""
 
     name: str

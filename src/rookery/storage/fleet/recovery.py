@@ -8,7 +8,7 @@ from rookery.core.run import Run
 from rookery.core.tally import Tally
 from rookery.service.fleet.ports import Correction
 from rookery.storage.fence import Fence
-from rookery.storage.fleet.codecs import fixed_run, moving_run
+from rookery.storage.fleet.codecs import whole_run
 from rookery.storage.log import Log, quiet
 from rookery.storage.queries import Queries
 
@@ -35,7 +35,7 @@ class Recovery:
 
     async def correct(self, runs: Sequence[tuple[Run, Correction]], sequence: int) -> None:
         """Stores the sums as they were counted."""
-        rows = [fixed_run(run) + moving_run(run, sequence, 0)[1:] for run, _ in runs]
+        rows = [whole_run(run, sequence, 0) for run, _ in runs]
         async with self._fence.write() as connection:
             await connection.executemany(self._queries["runs_put"], rows)
         for _, wrong in runs:

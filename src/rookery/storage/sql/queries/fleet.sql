@@ -24,7 +24,7 @@ ON CONFLICT (id) DO UPDATE SET
     closed_below = greatest(runs.closed_below, excluded.closed_below);
 
 -- name: runs_move
--- Where runs stand whose fixed part is stored already.
+-- Where runs stand whose fixed part is stored already. A part of a round, as all that read `pass`.
 UPDATE runs SET
     updated = m.updated, sequence = m.sequence, standing = m.standing::jsonb,
     approver = m.approver, finished = m.finished, failed = m.failed, deleted = m.deleted,
@@ -32,20 +32,21 @@ UPDATE runs SET
     committed = m.committed, total = m.total, tasks = m.tasks, wins = m.wins, losses = m.losses,
     draws = m.draws, crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1,
     p2 = m.p2, p3 = m.p3, p4 = m.p4, closed_below = greatest(runs.closed_below, m.closed_below)
-FROM unnest(
-    $1::text[], $2::timestamptz[], $3::text::bigint[], $4::text[], $5::text[],
-    $6::text::boolean[], $7::text::boolean[], $8::text::boolean[], $9::text::integer[],
-    $10::text[], $11::text::integer[], $12::text::integer[], $13::text::bigint[],
-    $14::text::bigint[], $15::text::integer[], $16::text::bigint[], $17::text::bigint[],
-    $18::text::bigint[], $19::text::bigint[], $20::text::bigint[], $21::text::bigint[],
-    $22::text::bigint[], $23::text::bigint[], $24::text::bigint[], $25::text::bigint[],
-    $26::text::integer[]
+FROM pass, unnest(
+    $1::text::text[], $2::text::timestamptz[], $3::text::bigint[], $4::text::text[],
+    $5::text::text[], $6::text::boolean[], $7::text::boolean[], $8::text::boolean[],
+    $9::text::integer[], $10::text::text[], $11::text::integer[], $12::text::integer[],
+    $13::text::bigint[], $14::text::bigint[], $15::text::integer[], $16::text::bigint[],
+    $17::text::bigint[], $18::text::bigint[], $19::text::bigint[], $20::text::bigint[],
+    $21::text::bigint[], $22::text::bigint[], $23::text::bigint[], $24::text::bigint[],
+    $25::text::bigint[], $26::text::integer[]
 ) AS m (
     id, updated, sequence, standing, approver, finished, failed, deleted, failures, flag,
     workers, cores, committed, total, tasks, wins, losses, draws, crashes, time_losses, p0, p1,
     p2, p3, p4, closed_below
 )
-WHERE runs.id = m.id;
+WHERE runs.id = m.id
+RETURNING 1;
 
 -- name: tasks_put
 -- Tasks that are new, or whose machine describes itself anew.
@@ -56,12 +57,13 @@ INSERT INTO tasks (
 SELECT
     run, id, start, games, machine::jsonb, created, reported, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, ticket::jsonb, active, bad, too_fast
-FROM unnest(
-    $1::text[], $2::text::integer[], $3::text::bigint[], $4::text::integer[], $5::text[],
-    $6::timestamptz[], $7::timestamptz[], $8::text::integer[], $9::text::integer[],
-    $10::text::integer[], $11::text::integer[], $12::text::integer[], $13::text::integer[],
-    $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[],
-    $18::text[], $19::text::boolean[], $20::text::boolean[], $21::text::boolean[]
+FROM pass, unnest(
+    $1::text::text[], $2::text::integer[], $3::text::bigint[], $4::text::integer[],
+    $5::text::text[], $6::text::timestamptz[], $7::text::timestamptz[], $8::text::integer[],
+    $9::text::integer[], $10::text::integer[], $11::text::integer[], $12::text::integer[],
+    $13::text::integer[], $14::text::integer[], $15::text::integer[], $16::text::integer[],
+    $17::text::integer[], $18::text::text[], $19::text::boolean[], $20::text::boolean[],
+    $21::text::boolean[]
 ) AS t (
     run, id, start, games, machine, created, reported, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, ticket, active, bad, too_fast
@@ -80,16 +82,18 @@ UPDATE tasks SET
     crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1, p2 = m.p2,
     p3 = m.p3, p4 = m.p4, ticket = m.ticket::jsonb, active = m.active, bad = m.bad,
     too_fast = m.too_fast
-FROM unnest(
-    $1::text[], $2::text::integer[], $3::timestamptz[], $4::text::integer[], $5::text::integer[],
-    $6::text::integer[], $7::text::integer[], $8::text::integer[], $9::text::integer[],
-    $10::text::integer[], $11::text::integer[], $12::text::integer[], $13::text::integer[],
-    $14::text[], $15::text::boolean[], $16::text::boolean[], $17::text::boolean[]
+FROM pass, unnest(
+    $1::text::text[], $2::text::integer[], $3::text::timestamptz[], $4::text::integer[],
+    $5::text::integer[], $6::text::integer[], $7::text::integer[], $8::text::integer[],
+    $9::text::integer[], $10::text::integer[], $11::text::integer[], $12::text::integer[],
+    $13::text::integer[], $14::text::text[], $15::text::boolean[], $16::text::boolean[],
+    $17::text::boolean[]
 ) AS m (
     run, id, reported, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, ticket,
     active, bad, too_fast
 )
-WHERE tasks.run = m.run AND tasks.id = m.id;
+WHERE tasks.run = m.run AND tasks.id = m.id
+RETURNING 1;
 
 -- name: bad_tasks_put
 -- What a purge strikes out of a task.
@@ -98,10 +102,11 @@ INSERT INTO bad_tasks (
 )
 SELECT
     run, task, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, residual, colour
-FROM unnest(
-    $1::text[], $2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
-    $7::integer[], $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::integer[],
-    $13::float8[], $14::text[]
+FROM pass, unnest(
+    $1::text::text[], $2::text::integer[], $3::text::integer[], $4::text::integer[],
+    $5::text::integer[], $6::text::integer[], $7::text::integer[], $8::text::integer[],
+    $9::text::integer[], $10::text::integer[], $11::text::integer[], $12::text::integer[],
+    $13::text::float8[], $14::text::text[]
 ) WITH ORDINALITY AS b (
     run, task, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, residual, colour,
     place
@@ -131,9 +136,9 @@ INSERT INTO actions (
 )
 SELECT
     at, action, username, worker, run_id, run, task_id, message
-FROM unnest(
-    $1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
-    $7::integer[], $8::text[]
+FROM pass, unnest(
+    $1::text::timestamptz[], $2::text::text[], $3::text::text[], $4::text::text[],
+    $5::text::text[], $6::text::text[], $7::integer[], $8::text::text[]
 ) WITH ORDINALITY AS a (
     at, action, username, worker, run_id, run, task_id, message, place
 )
@@ -146,10 +151,10 @@ INSERT INTO samples (
 )
 SELECT
     run, place, at, games, p0, p1, p2, p3, p4, llr, cores
-FROM unnest(
-    $1::text[], $2::text::integer[], $3::timestamptz[], $4::text::integer[], $5::text::integer[],
-    $6::text::integer[], $7::text::integer[], $8::text::integer[], $9::text::integer[],
-    $10::float8[], $11::text::integer[]
+FROM pass, unnest(
+    $1::text::text[], $2::text::integer[], $3::text::timestamptz[], $4::text::integer[],
+    $5::text::integer[], $6::text::integer[], $7::text::integer[], $8::text::integer[],
+    $9::text::integer[], $10::text::float8[], $11::text::integer[]
 ) AS s (
     run, place, at, games, p0, p1, p2, p3, p4, llr, cores
 )
@@ -169,9 +174,10 @@ INSERT INTO provenance (
 )
 SELECT
     run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms
-FROM unnest(
-    $1::text[], $2::integer[], $3::timestamptz[], $4::integer[], $5::text[], $6::text[],
-    $7::text[], $8::text[], $9::float8[], $10::float8[]
+FROM pass, unnest(
+    $1::text::text[], $2::text::integer[], $3::text::timestamptz[], $4::text::integer[],
+    $5::text::text[], $6::text::text[], $7::text::text[], $8::text::text[], $9::text::float8[],
+    $10::text::float8[]
 ) WITH ORDINALITY AS p (
     run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms, place
 )
@@ -227,8 +233,8 @@ FROM free
 WHERE tasks.run = free.run AND tasks.id = free.id;
 
 -- name: commits_count
--- Numbers a group commit; listeners catch up by it.
-UPDATE commits SET sequence = $1 WHERE sequence <= $1;
+-- Numbers a round; listeners catch up by it.
+UPDATE commits SET sequence = $2 FROM pass WHERE sequence <= $2;
 
 -- name: commits_sequence
 -- The number of the last group commit.
