@@ -65,13 +65,9 @@ def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
         run = replace(run, updated=now)
     elif before is None and not run.status.finished:
         run = working.renewed(run)
+    excessive = working.excessive(run.id) if run.status.finished else ()
+    excess = tuple(excess_event(run, task, now) for task in excessive)
     closings = working.settle(run, now)
-    excess = tuple(
-        excess_event(run, task, now)
-        for closing in closings
-        for task in closing.tasks
-        if task.results.excessive()
-    )
     return Changes(
         runs=(run,),
         closings=closings,

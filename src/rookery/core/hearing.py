@@ -30,13 +30,13 @@ class Hearing:
     def last(self, key: TaskKey) -> datetime | None:
         return self._heard.get(key)
 
+    def is_silent(self, now: datetime, after: timedelta) -> bool:
+        """Whether there is a task that was silent for longer than that, ended or not."""
+        if self._since and now - self._since <= after:
+            return False
+        return bool(self._heard) and now - next(iter(self._heard.values())) > after
+
     def silent(self, now: datetime, after: timedelta) -> Iterator[TaskKey]:
         """Let go of the tasks that were silent for longer than that, the longest first."""
-        if self._since and now - self._since <= after:
-            return
-        while self._heard:
-            key, heard = next(iter(self._heard.items()))
-            if now - heard <= after:
-                return
-            del self._heard[key]
-            yield key
+        while self.is_silent(now, after):
+            yield self._heard.popitem(last=False)[0]

@@ -1,6 +1,7 @@
 """Taking in what workers say about their tasks."""
 
 from datetime import datetime
+from itertools import islice
 
 from rookery.core import faults, folding, lifecycle
 from rookery.core.answers import DONE, GO_ON, OVER, Alive, StopAnswer, TaskCall
@@ -17,6 +18,8 @@ from rookery.core.workingset import WorkingSet
 
 MOST_AT_ONCE = 500
 """Dead tasks buried in one go, so that a mass death doesn't hold up the living."""
+MOST_LOOKED_AT = 2_000
+"""Silent tasks looked at in one go: those of a run that ended are still among them."""
 
 
 class Reception:
@@ -90,14 +93,19 @@ class Reception:
         return Outcome(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
 
     def expire(self, now: datetime, most: int = MOST_AT_ONCE) -> Changes:
-        """Bury tasks that were silent for too long; call again while something changes."""
+        """Bury tasks that were silent for too long; call again while there may be more."""
         changes = NO_CHANGES
-        for key in self._working.hearing.silent(now, self._policy.dead_after):
+        silent = self._working.hearing.silent(now, self._policy.dead_after)
+        for key in islice(silent, MOST_LOOKED_AT):
             if task := self._working.task(key):
                 changes += bury_task(self._working, task, now)
             if len(changes.tasks) >= most:
                 break
         return changes
+
+    def has_silent(self, now: datetime) -> bool:
+        """Whether there may be more to bury."""
+        return self._working.hearing.is_silent(now, self._policy.dead_after)
 
     def _failed(self, task: Task, message: str, now: datetime) -> Changes:
         self._note(task, message, now)

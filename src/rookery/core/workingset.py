@@ -43,6 +43,7 @@ class WorkingSet:
         self.troubles = Troubles()
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, dict[int, Task]] = {}
+        self._excessive: dict[str, set[int]] = {}
 
     def runs(self) -> Mapping[str, Run]:
         return self._runs
@@ -55,6 +56,11 @@ class WorkingSet:
         """A task while it is active."""
         tasks = self._tasks.get(key[0])
         return tasks.get(key[1]) if tasks else None
+
+    def excessive(self, run_id: str) -> tuple[Task, ...]:
+        """The active tasks of a run with more crashes or time losses than there should be."""
+        tasks = self._tasks.get(run_id, {})
+        return tuple(tasks[task_id] for task_id in sorted(self._excessive.get(run_id, ())))
 
     def task_at(self, short_name: str) -> Task | None:
         """The active task of a machine."""
@@ -93,6 +99,7 @@ class WorkingSet:
         """Store a run and a task after a result; neither cores nor open games have changed."""
         self._runs[run.id] = run
         self.annotate(task, now)
+        self._mark(task)
         self.troubles.clear(run.id)
 
     def annotate(self, task: Task, now: datetime) -> None:
@@ -104,7 +111,8 @@ class WorkingSet:
         """End an active task; returns its run and the task as they are now."""
         run = self._runs[task.run]
         del self._tasks[task.run][task.id]
-        self.roster.rise((task,))
+        self._excessive.get(task.run, set()).discard(task.id)
+        self.roster.rise(task)
         return self._keep(run.with_tally(run.tally.closed(task))), task.closed()
 
     def settle(self, run: Run, now: datetime) -> tuple[Closing, ...]:
@@ -117,8 +125,9 @@ class WorkingSet:
         self.paces.forget(run.id)
         self.troubles.forget(run.id)
         self._runs.pop(run.id, None)
+        self._excessive.pop(run.id, None)
         tasks = tuple(self._tasks.pop(run.id, {}).values())
-        self.roster.rise(tasks)
+        self.roster.rise_all(run.id)
         return (Closing(run.id, now, tasks),) if tasks else ()
 
     def refresh_share(self, run_id: str, share: float) -> None:
@@ -129,8 +138,16 @@ class WorkingSet:
 
     def _seat(self, task: Task, now: datetime) -> None:
         self._tasks[task.run][task.id] = task
+        self._mark(task)
         self.roster.sit(task, self._runs)
         self.hearing.hear((task.run, task.id), now)
+
+    def _mark(self, task: Task) -> None:
+        """Known beforehand, because a run may end with too many tasks to look at each."""
+        if task.results.excessive():
+            self._excessive.setdefault(task.run, set()).add(task.id)
+        elif marked := self._excessive.get(task.run):
+            marked.discard(task.id)
 
     def _keep(self, run: Run) -> Run:
         self._runs[run.id] = run

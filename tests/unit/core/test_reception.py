@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core import faults
+from rookery.core import faults, lifecycle, reception
 from rookery.core.answers import Alive, StopAnswer
 from rookery.core.changes import NO_CHANGES
-from rookery.core.endings import end_task
+from rookery.core.endings import end_task, settle
 from rookery.core.events import Action
 from rookery.core.kinds import Report, SpsaTuning
 from rookery.core.kinds.spsa import ticket_of
@@ -19,6 +19,7 @@ from rookery.core.spsa import Batch
 from rookery.core.task import Task
 from rookery.core.workingset import WorkingSet
 from tests.unit.core.makers import (
+    BOSS,
     NOW,
     call_of,
     grant,
@@ -272,3 +273,19 @@ def test_measured_game_time_sizes_the_next_task() -> None:
     scene.reception.fail(scene.call, "", later(650))
     next_task = grant(scene.working, scene.task.machine, later(700))
     assert next_task.games > 2 * scene.task.games
+
+
+def test_tasks_of_a_run_that_ended_are_passed_over_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reception, "MOST_LOOKED_AT", 2)
+    working = working_with(make_run("one"), make_run("two", plan=make_plan(priority=-1)))
+    for number in range(3):
+        task = grant(working, make_machine(f"m{number}"))
+    settle(working, lifecycle.stop(working.runs()[task.run], BOSS, NOW), NOW)
+    last = grant(working, make_machine("last"))
+    desk, now = Reception(working), later(400)
+    assert not desk.expire(now)
+    assert desk.has_silent(now)
+    assert [task.run for task in desk.expire(now).tasks] == [last.run]
+    assert not desk.has_silent(now)

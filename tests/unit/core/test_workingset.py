@@ -1,10 +1,21 @@
 """The working set takes up what is stored and knows what each machine would play."""
 
+from dataclasses import replace
+
 from rookery.core.answers import StopAnswer
+from rookery.core.kinds import Report
 from rookery.core.reception import Reception
 from rookery.core.scheduling.assignment import Assignment
 from rookery.core.workingset import WorkingSet
-from tests.unit.core.makers import call_of, grant, later, make_machine, make_run, working_with
+from tests.unit.core.makers import (
+    call_of,
+    grant,
+    later,
+    make_machine,
+    make_run,
+    pairs,
+    working_with,
+)
 
 
 def refilled(working: WorkingSet, seconds: float) -> WorkingSet:
@@ -51,3 +62,27 @@ def test_asking_what_a_machine_would_play_changes_nothing() -> None:
         assert chosen.id != task.run
     assert Assignment(working).next_in_line(make_machine("new"), later(1)) is not None
     assert working.task((task.run, task.id)) is task
+
+
+def test_tasks_with_too_many_crashes_are_known_also_after_a_restart() -> None:
+    working = working_with(make_run())
+    task = grant(working, make_machine())
+    grant(working, make_machine("sound"))
+    crashed = replace(pairs(even=5), crashes=4)
+    Reception(working).update(call_of(task), Report(crashed), later(1000))
+    for each in (working, refilled(working, 5)):
+        assert [found.id for found in each.excessive(task.run)] == [task.id]
+
+
+def test_a_task_that_ends_or_recovers_is_not_among_those_with_too_many_crashes() -> None:
+    working = working_with(make_run())
+    reception = Reception(working)
+    ended, recovered = grant(working, make_machine()), grant(working, make_machine("slow"))
+    for task in (ended, recovered):
+        late = replace(pairs(even=5), time_losses=2)
+        reception.update(call_of(task), Report(late), later(1000))
+    assert len(working.excessive(ended.run)) == 2
+    more = replace(pairs(even=20), time_losses=2)
+    reception.update(call_of(recovered), Report(more), later(2000))
+    reception.fail(call_of(ended), "", later(2000))
+    assert not working.excessive(ended.run)

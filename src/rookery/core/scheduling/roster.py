@@ -1,15 +1,15 @@
 """The roster: which machine sits at which task, what it played before, and how many a user has.
 
-Part of the working set, with the same single writer. It is never told that a task ended by way of
-its run: whoever asks checks whether the task is still active.
+Part of the working set, with the same single writer. Seats are never told that a task ended by way
+of its run: whoever asks checks whether the task is still active.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from rookery.core.machine import Machine
+from rookery.core.scheduling.crowd import Crowd, Sitting
 from rookery.core.scheduling.eligibility import NO_PAST, Past
 from rookery.core.task import Task, TaskKey
 
@@ -49,8 +49,9 @@ class Roster:
     def __init__(self) -> None:
         self._seats: dict[str, Seat] = {}
         self._recalled: dict[str, tuple[set[str], str]] = {}
-        self._by_user: Counter[str] = Counter()
-        self._by_address: Counter[str] = Counter()
+        self._sittings: dict[str, Sitting] = {}
+        self._users = Crowd()
+        self._addresses = Crowd()
         self.blocks: dict[str, str] = {}
         """Blocked machines by short name, with the message they are given."""
 
@@ -83,17 +84,24 @@ class Roster:
         if len(seat.seen) >= MOST_SEEN:
             seat.seen = {run for run in seat.seen if run in unfinished}
         seat.seen.add(task.run)
-        self._by_user[task.machine.user] += 1
-        self._by_address[task.machine.address] += 1
+        sitting = self._sittings.get(task.run)
+        if sitting is None:
+            sitting = self._sittings[task.run] = Sitting()
+        self._users.enter(task.machine.user, sitting)
+        self._addresses.enter(task.machine.address, sitting)
 
-    def rise(self, tasks: Iterable[Task]) -> None:
-        """Count tasks off that ended; the address is the one stored when they were given out."""
-        users, addresses = self._by_user, self._by_address
-        # One by one: a run may end with a hundred thousand, and counting them first costs twice.
-        for task in tasks:
-            machine = task.machine
-            users[machine.user] -= 1
-            addresses[machine.address] -= 1
+    def rise(self, task: Task) -> None:
+        """Count a task off that ended; the address is the one stored when it was given out."""
+        sitting = self._sittings[task.run]
+        self._users.leave(task.machine.user, sitting)
+        self._addresses.leave(task.machine.address, sitting)
+
+    def rise_all(self, run_id: str) -> None:
+        """Count all tasks of a run off, however many there are."""
+        if sitting := self._sittings.pop(run_id, None):
+            sitting.over = True
+            self._users.end()
+            self._addresses.end()
 
     def blame(self, task: Task, now: datetime) -> None:
         """Note that a machine failed at a run, so that it is not given it again for a while."""
@@ -102,10 +110,10 @@ class Roster:
             seat.failed[task.run] = now
 
     def active_of_user(self, user: str) -> int:
-        return self._by_user[user]
+        return self._users.of(user)
 
     def active_at_address(self, address: str) -> int:
-        return self._by_address[address]
+        return self._addresses.of(address)
 
     def seats(self) -> Iterable[Seat]:
         return self._seats.values()

@@ -63,14 +63,15 @@ class Chores:
 
     async def bury_the_dead(self) -> None:
         fleet = self._fleet
-        found = True
-        while found:
+        more = True
+        while more:
             tenure = fleet.enter()
             fleet.check_room()
             changes = tenure.reception.expire(fleet.clock.now(), DEATHS_AT_A_TIME)
             fleet.put(tenure, Batch(changes))
-            found = bool(changes)
+            more = tenure.reception.has_silent(fleet.clock.now())
             await fleet.settle(tenure)
+            await asyncio.sleep(0)
 
     async def refresh_shares(self) -> None:
         working = self._fleet.enter().working

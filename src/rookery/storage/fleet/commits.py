@@ -47,7 +47,7 @@ class Limits:
     """Rows of the backlog that go with one transaction."""
     slice_pause: float = 0.005
     """Seconds between two of these, so that they do not keep a processor busy."""
-    gather_pause: float = 0.2
+    gather_pause: float = 0.5
     """Seconds for which rows that are only shown gather before they are written."""
 
 

@@ -71,5 +71,22 @@ def test_active_tasks_are_counted_by_user_and_address() -> None:
     for task in tasks:
         roster.sit(task, {})
     assert (roster.active_of_user("wanda"), roster.active_at_address("")) == (2, 2)
-    roster.rise(tasks)
+    for task in tasks:
+        roster.rise(task)
     assert (roster.active_of_user("wanda"), roster.active_at_address("")) == (0, 0)
+
+
+def test_a_run_that_ends_counts_all_of_its_tasks_off() -> None:
+    roster = Roster()
+    for task in (make_task("one"), make_task("one"), make_task("two")):
+        roster.sit(task, {})
+    roster.rise_all("one")
+    assert (roster.active_of_user("wanda"), roster.active_at_address("")) == (1, 1)
+
+
+def test_tasks_of_a_run_that_is_taken_up_again_are_counted_anew() -> None:
+    roster = Roster()
+    roster.sit(make_task("one"), {})
+    roster.rise_all("one")
+    roster.sit(make_task("one"), {})
+    assert roster.active_of_user("wanda") == 1
