@@ -43,7 +43,7 @@ def conclude_purge(
 
 def drop_purge(run: Run, purging: Purging, now: datetime) -> Changes:
     """A purge that was due and can't be had any more: the run has ended, or plays again."""
-    over = run.status.finished and purging.revive
+    over = run.status.finished and purging.revive and purging.actor == SYSTEM
     return _told_over(run, now) if over else Changes()
 
 

@@ -97,11 +97,13 @@ class Purging:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """The run after a purge, and what was taken out; `revived` when it plays on."""
+    """The run after a purge, and what was taken out; `revived` when it plays on. A purge that is
+    still under way has more to take out."""
 
     run: Run
     toll: Toll
     events: tuple[Event, ...] = ()
+    under_way: bool = False
 
     @property
     def revived(self) -> bool:

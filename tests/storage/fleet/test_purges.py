@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from rookery.core.answers import Grant
 from rookery.core.events import Action
 from rookery.core.purge import Purging
+from rookery.core.run import Run
 from rookery.core.tally import recounted
 from rookery.core.timecontrol import parse
 from rookery.service.fleet import purges
@@ -79,9 +81,9 @@ async def fleet_on(store: Store) -> AsyncIterator[Fleet]:
         await fleet.close()
 
 
-async def played(fleet: Fleet) -> None:
-    """A run that ends with crashes on every machine but one."""
-    await fleet.submit(RUN, approver=BOSS.name)
+async def played(fleet: Fleet, run: Run = RUN) -> None:
+    """A run with crashes on every machine but one."""
+    await fleet.submit(run, approver=BOSS.name)
     for number in range(WORKERS):
         answer = await fleet.request_task(make_machine(f"w{number}", cores=1), limit=100)
         assert isinstance(answer, Grant)
@@ -94,7 +96,7 @@ def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purges, "PORTION", 2)
 
 
-@pytest.mark.parametrize("commits", range(6))
+@pytest.mark.parametrize("commits", range(5))
 async def test_a_purge_that_died_at_any_point_is_carried_on(store: Store, commits: int) -> None:
     async with fleet_on(Dying(store, commits)) as fleet:
         await played(fleet)
@@ -110,6 +112,28 @@ async def test_a_purge_that_died_at_any_point_is_carried_on(store: Store, commit
     events = await store.reads.events(50)
     (told,) = [each.message for each in events if each.action is Action.PURGE_RUN]
     assert f"{WORKERS - 1} tasks with {GAMES * (WORKERS - 1)} games" in told
+
+
+@pytest.mark.parametrize("commits", range(1, 6))
+async def test_a_purge_that_nobody_waited_for_is_carried_on(
+    store: Store, commits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purges, "AT_ONCE", 0)
+    plan = make_plan(games=2 * GAMES * WORKERS, tc=LONG)
+    async with fleet_on(Dying(store, commits)) as fleet:
+        await played(fleet, replace(RUN, plan=plan))
+        await fleet.stop(RUN.id, OWNER)
+        assert (await fleet.purge(RUN.id, OWNER)).under_way
+        await eventually(lambda: not fleet.is_serving)
+    async with fleet_on(store) as fleet:
+        await eventually(lambda: RUN.id in fleet.enter().working.runs())
+        run = await fleet.known_run(RUN.id)
+    tasks = await store.reads.tasks(RUN.id)
+    assert run.tally == recounted(tasks)
+    assert sum(task.bad for task in tasks) == WORKERS - 1
+    events = await store.reads.events(50)
+    (told,) = [each for each in events if each.action is Action.PURGE_RUN]
+    assert told.actor == OWNER.name
 
 
 async def test_a_run_that_stays_decided_is_told_to_be_over_once(store: Store) -> None:

@@ -150,7 +150,8 @@ async def test_what_a_purge_struck_out_is_remembered_in_order(store: Store) -> N
     tasks = [replace(make_task(RUN, n), active=False, results=pairs(ww=n + 1)) for n in range(3)]
     bad = tuple(BadTask(task, 10.0 * task.id, Colour.RED) for task in tasks[::-1])
     struck = Changes(tasks=tuple(each.struck for each in bad))
-    await kept(store, changed(RUN, *tasks), Batch(struck, bad=bad))
+    await kept(store, changed(RUN, *tasks))
+    await kept(store, Batch(struck, bad=bad))
     assert await store.reads.bad_tasks(RUN.id) == bad
     assert [task.results for task in await store.reads.tasks(RUN.id)] == [NOTHING] * 3
 

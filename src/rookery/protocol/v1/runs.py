@@ -129,9 +129,11 @@ class StopBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PurgeAnswer(Struct, frozen=True, kw_only=True):
-    """What a purge took out."""
+    """What a purge took out; that of a very large run is answered while it is under way, and the
+    log of actions says what came of it."""
 
     run: RunSummary
     tasks: int
     games: int
     workers: tuple[str, ...]
+    under_way: bool = False

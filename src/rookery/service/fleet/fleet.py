@@ -33,6 +33,7 @@ class Fleet(WorkerCalls, Commands, Purges):
         self._ended = Remembered(clock, MOST_RUNS_REMEMBERED)
         self._turns = Turns()
         self._aside = aside
+        self._under_way: set[str] = set()
         self.pulses: dict[str, Pulse] = {}
         self.user_paces: Mapping[str, float] = {}
         """Games a minute that users' machines play now, as worked out once a minute."""

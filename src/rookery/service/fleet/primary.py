@@ -137,7 +137,7 @@ class Primary:
 
     def put(self, tenure: Tenure, batch: Batch) -> None:
         """Into the next commit."""
-        if batch is NOTHING or not (batch.changes or batch.seen or batch.purged):
+        if batch is NOTHING or not (batch.changes or batch.seen or batch.purging or batch.purged):
             return
         try:
             tenure.put(batch)

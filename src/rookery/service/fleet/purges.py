@@ -1,7 +1,8 @@
 """Purges, carried out portion by portion, and carried on by whoever is primary next.
 
 See `core.purge` for the rules. The run is over, so that only people's commands touch it, and these
-wait for their turn.
+wait for their turn. Nobody waits for the purge of a very large run: once it is written down that it
+has begun, it is answered that it is under way, and the next primary would carry it on.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from rookery.core import command, purge
 from rookery.core.changes import Changes
 from rookery.core.faults import RunFault
 from rookery.core.lifecycle import Actor
-from rookery.core.purge import Culprit, Inquiry, Purged, Purging, Struck
+from rookery.core.purge import Culprit, Inquiry, Purged, Purging, Struck, Toll
 from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.service.fleet.ports import Batch
@@ -24,8 +25,12 @@ from rookery.service.fleet.views import Views
 
 T = TypeVar("T")
 
-PORTION = 50
-"""Tasks that are read, looked at or struck out in one go."""
+PAGE = 100
+"""Tasks that are read and looked at in one go."""
+PORTION = 200
+"""Tasks that are struck out with one commit: everybody's answers wait for that one."""
+AT_ONCE = 2_000
+"""Tasks of a run up to which its purge is waited for."""
 
 
 class Aside(Protocol):
@@ -44,49 +49,76 @@ class Purges(Views):
 
     _turns: Turns
     _aside: Aside
+    _under_way: set[str]
+    """Runs whose purge nobody waits for."""
 
     async def purge(self, run_id: str, actor: Actor) -> Purged:
-        """Take out results that can't be trusted; the run plays on if it is undecided then."""
+        """Take out results that can't be trusted; the run plays on if it is undecided then. The
+        answer may be that this is under way."""
+        if run_id in self._under_way:
+            return Purged(await self.known_run(run_id), Toll(), under_way=True)
         async with self._turns(run_id):
             run = await self.known_run(run_id)
             purging = command.begin_purge(run, actor, self.clock.now())
-            return await self._purged(run, purging)
+            if run.tally.tasks <= AT_ONCE:
+                return await self._purged(run, purging)
+            await self._begin(purging)
+        self._under_way.add(run_id)
+        self.spawn(self.carry_on(purging))
+        return Purged(run, purging.toll, under_way=True)
 
     async def carry_on(self, purging: Purging) -> None:
-        """With the purge that a run asked for when it was submitted, or with one that a crash
-        interrupted."""
-        async with self._turns(purging.run):
-            run = await self.known_run(purging.run)
-            try:
-                purge.check(run, self.clock.now())
-            except RunFault:
-                await self._drop(run, purging)
-            else:
-                await self._purged(run, purging)
+        """With the purge that a run asked for when it was submitted, with one that nobody waits
+        for, or with one that a crash interrupted."""
+        self._under_way.add(purging.run)
+        try:
+            async with self._turns(purging.run):
+                run = await self.known_run(purging.run)
+                try:
+                    purge.check(run, self.clock.now())
+                except RunFault:
+                    await self._drop(run, purging)
+                else:
+                    await self._purged(run, purging)
+        finally:
+            self._under_way.discard(purging.run)
 
     async def _purged(self, run: Run, purging: Purging) -> Purged:
         if purging.culprit is None:
             purging = replace(purging, culprit=await self._found(run, purging))
         if purging.culprit is not None:
-            async for tasks in self._portions(run):
+            async for tasks in self._bad(run, purging.culprit):
                 struck = purge.strike(run, purging, tasks)
-                if struck.bad:
-                    began = self.clock.seconds()
-                    await self._write(struck)
-                    run, purging = struck.run, struck.purging
-                    # As long again belongs to those who wait for their own commits.
-                    await asyncio.sleep(self.clock.seconds() - began)
+                began = self.clock.seconds()
+                await self._write(struck)
+                run, purging = struck.run, struck.purging
+                # As long again belongs to those who wait for their own commits.
+                await asyncio.sleep(self.clock.seconds() - began)
         return await self._conclude(run, purging)
 
     async def _found(self, run: Run, purging: Purging) -> Culprit | None:
         inquiry = Inquiry()
-        async for tasks in self._portions(run):
+        async for tasks in self._pages(run):
             inquiry.look(tasks)
         return await self._aside(lambda: inquiry.verdict(run, purging.rule))
 
-    async def _portions(self, run: Run) -> AsyncIterator[tuple[Task, ...]]:
-        for first in range(0, run.tally.tasks, PORTION):
-            yield await self._store.reads.task_page(run.id, first, PORTION)
+    async def _bad(self, run: Run, culprit: Culprit) -> AsyncIterator[list[Task]]:
+        """The tasks that go, as many at a time as are struck out together."""
+        found: list[Task] = []
+        async for tasks in self._pages(run):
+            found += filter(culprit.takes, tasks)
+            while len(found) >= PORTION:
+                yield found[:PORTION]
+                del found[:PORTION]
+        if found:
+            yield found
+
+    async def _pages(self, run: Run) -> AsyncIterator[tuple[Task, ...]]:
+        for first in range(0, run.tally.tasks, PAGE):
+            yield await self._store.reads.task_page(run.id, first, PAGE)
+
+    async def _begin(self, purging: Purging) -> None:
+        await self.answer(lambda _tenure, _now: Done(None, Batch(purging=(purging,))))
 
     async def _write(self, struck: Struck) -> None:
         def written(_: Tenure, _now: datetime) -> Done[None]:

@@ -11,7 +11,7 @@ from rookery.core.demands import Demands
 from rookery.core.machine import Machine
 from rookery.core.plan import Plan
 from rookery.core.run import Run
-from rookery.core.task import Task, TaskKey
+from rookery.core.task import TaskKey
 from rookery.service.fleet.ports import Sample
 from rookery.storage.fence import Fence, FencedOff
 from rookery.storage.fleet.backlog import Slice
@@ -107,7 +107,7 @@ class Writer:
 
     def _often(self, gathered: Gathered) -> Iterator[Rows]:
         """Rows that most rounds have, but for those of runs."""
-        new, moved = self._tasks(gathered.tasks.values())
+        new, moved = self._tasks(gathered)
         yield "tasks_put", new
         yield "tasks_move", moved
         yield "bad_tasks_put", [*map(bad_task, gathered.bad.values())]
@@ -151,13 +151,13 @@ class Writer:
             if parts.trail:
                 self._trails[run.id] = len(parts.trail)
 
-    def _tasks(self, tasks: Iterable[Task]) -> tuple[list[Columns], list[Columns]]:
-        """Those that are new or are described anew, and the others."""
+    def _tasks(self, gathered: Gathered) -> tuple[list[Columns], list[Columns]]:
+        """Those that are new or are described anew, and the others; what a purge strikes out, it
+        has read from the rows."""
         new: list[Columns] = []
         moved: list[Columns] = []
-        for task in tasks:
-            key = (task.run, task.id)
-            if self._machines.get(key) is task.machine:
+        for key, task in gathered.tasks.items():
+            if self._machines.get(key) is task.machine or key in gathered.bad:
                 moved.append(moving_task(task))
             else:
                 new.append(fixed_task(task) + moving_task(task)[2:])

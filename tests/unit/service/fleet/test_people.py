@@ -4,6 +4,7 @@ import pytest
 
 from rookery.core.faults import NotApprover, NotYours
 from rookery.core.modification import Modification
+from rookery.service.fleet import purges
 from rookery.service.fleet.faults import UnknownRun
 from tests.eventually import eventually
 from tests.unit.core.makers import BOSS, OWNER, STRANGER, make_machine, make_plan, pairs, run_id
@@ -71,6 +72,21 @@ async def test_a_purge_by_hand_strikes_what_can_not_be_trusted(stage: Stage) -> 
     assert stage.stored().tally.results.games == 0
     assert stage.store.rows.tasks[run.id, 0].bad
     assert len(await stage.store.reads.bad_tasks(run.id)) == 1
+
+
+async def test_nobody_waits_for_the_purge_of_a_very_large_run(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purges, "AT_ONCE", 0)
+    run = await stage.submit()
+    task = await stage.granted()
+    await stage.fleet.update_task(call_of(task), report(pairs(even=20, crashes=9)))
+    await finished(stage)
+    assert (await stage.fleet.purge(run.id, OWNER)).under_way
+    assert stage.store.rows.purging[run.id].actor == OWNER.name, "it is written down"
+    assert (await stage.fleet.purge(run.id, OWNER)).under_way, "it has not begun anew"
+    await eventually(lambda: run.id not in stage.store.rows.purging)
+    assert stage.stored().tally.results.games == 0
 
 
 async def test_a_run_that_asked_for_it_is_purged_at_its_end(stage: Stage) -> None:

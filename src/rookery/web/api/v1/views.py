@@ -86,7 +86,11 @@ def _elo(run: Run) -> FixedElo | UnsetType:
 def purge_of(purged: Purged) -> v1.PurgeAnswer:
     toll = purged.toll
     return v1.PurgeAnswer(
-        run=summary_of(purged.run), tasks=toll.tasks, games=toll.games, workers=toll.workers
+        run=summary_of(purged.run),
+        tasks=toll.tasks,
+        games=toll.games,
+        workers=toll.workers,
+        under_way=purged.under_way,
     )
 
 

@@ -62,7 +62,10 @@ async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
 
 
 async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
-    struck = (await fleet.purge(run_id, actor)).toll.tasks
+    purged = await fleet.purge(run_id, actor)
+    if purged.under_way:
+        return "The purge is under way; the log of actions will say what it struck out."
+    struck = purged.toll.tasks
     return f"{struck} tasks were struck out." if struck else "Nothing had to be struck out."
 
 
