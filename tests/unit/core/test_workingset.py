@@ -79,10 +79,10 @@ def test_a_task_that_ends_or_recovers_is_not_among_those_with_too_many_crashes()
     reception = Reception(working)
     ended, recovered = grant(working, make_machine()), grant(working, make_machine("slow"))
     for task in (ended, recovered):
-        late = replace(pairs(even=5), time_losses=2)
+        late = replace(pairs(even=15), time_losses=4)
         reception.update(call_of(task), Report(late), later(1000))
     assert len(working.excessive(ended.run)) == 2
-    more = replace(pairs(even=20), time_losses=2)
+    more = replace(pairs(even=25), time_losses=4)
     reception.update(call_of(recovered), Report(more), later(2000))
     reception.fail(call_of(ended), "", later(2000))
     assert not working.excessive(ended.run)

@@ -2,7 +2,8 @@
 
 Under each hypothesis the most likely distribution is the observed one, tilted: each share p
 becomes p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every
-accepted result, hence the plain loops and the warm starts.
+accepted result, hence the plain loops, the warm starts, and `five_bins`, where the same is written
+out for pairs of games.
 """
 
 from collections.abc import Sequence
@@ -11,20 +12,17 @@ from operator import mul
 
 from rookery.core.stats.bins import PENTANOMIAL, regularised, values_of
 from rookery.core.stats.faults import UnusableBins
+from rookery.core.stats.five_bins import tilt_of_five_to_sigmas
+from rookery.core.stats.precision import (
+    CONVERGED,
+    MAX_NEWTON_STEPS,
+    MAX_REFINEMENTS,
+    MAX_SIGMAS,
+    ROUNDING,
+    SMALLEST_SHARE,
+    STEP_THAT_SETTLES,
+)
 from rookery.core.stats.scale import NELO_PER_SIGMA, elo_of, score_of
-
-CONVERGED = 1e-9
-MAX_REFINEMENTS = 10
-MAX_NEWTON_STEPS = 100
-
-# Newton squares the error: after a step this small, against the distance to the pole, x is exact.
-STEP_THAT_SETTLES = 1e-7
-ROUNDING = 4e-16
-# Nearer to a pole than this, doubles can't tell a distance from none.
-SMALLEST_SHARE = 1e-14
-
-# A target beyond this many sigmas is the same hypothesis: "always wins".
-MAX_SIGMAS = 100.0
 
 Tilted = tuple[float, Sequence[float]]
 
@@ -115,6 +113,12 @@ def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: fl
     if sigmas == 0.0:
         return _tilt_to_mean(shares, values, 0.5)
     target = max(-MAX_SIGMAS, min(MAX_SIGMAS, sigmas))
+    if values is PENTANOMIAL and (tilted := tilt_of_five_to_sigmas(shares, target)):
+        return tilted
+    return _refined(shares, values, target)
+
+
+def _refined(shares: Sequence[float], values: Sequence[float], target: float) -> Tilted:
     found = [1.0 / len(values)] * len(values)
     slopes = _linearised(values, target, *_mean_and_sigma(found, values))
     if max(slopes) <= 0.0 or min(slopes) >= 0.0:
@@ -162,9 +166,14 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
     low = left * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(top)]))
     high = right * (1.0 - max(SMALLEST_SHARE, shares[slopes.index(bottom)]))
     x = start if low < start < high else 0.0
-    fallen = _fallen_of_five if len(shares) == len(PENTANOMIAL) else _fallen
+    pairs = list(zip(shares, slopes, strict=True))
     for _ in range(MAX_NEWTON_STEPS):
-        value, fall = fallen(shares, slopes, x)
+        value = fall = 0.0
+        for share, slope in pairs:
+            ratio = slope / (1.0 + x * slope)
+            part = share * ratio
+            value += part
+            fall += part * ratio
         if value > 0.0:
             low = x
         else:
@@ -179,32 +188,3 @@ def _tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> flo
         if size <= STEP_THAT_SETTLES * min(from_left, from_right) or size <= ROUNDING * abs(x):
             break
     return x
-
-
-def _fallen(shares: Sequence[float], slopes: Sequence[float], x: float) -> tuple[float, float]:
-    """The sum that is to be zero, and how fast it falls."""
-    value = fall = 0.0
-    for share, slope in zip(shares, slopes, strict=True):
-        ratio = slope / (1.0 + x * slope)
-        part = share * ratio
-        value += part
-        fall += part * ratio
-    return value, fall
-
-
-def _fallen_of_five(
-    shares: Sequence[float], slopes: Sequence[float], x: float
-) -> tuple[float, float]:
-    """The same written out: of every accepted report this is the dearest part."""
-    share0, share1, share2, share3, share4 = shares
-    slope0, slope1, slope2, slope3, slope4 = slopes
-    ratio0 = slope0 / (1.0 + x * slope0)
-    ratio1 = slope1 / (1.0 + x * slope1)
-    ratio2 = slope2 / (1.0 + x * slope2)
-    ratio3 = slope3 / (1.0 + x * slope3)
-    ratio4 = slope4 / (1.0 + x * slope4)
-    part0, part1, part2 = share0 * ratio0, share1 * ratio1, share2 * ratio2
-    part3, part4 = share3 * ratio3, share4 * ratio4
-    value = part0 + part1 + part2 + part3 + part4
-    fall = part0 * ratio0 + part1 * ratio1 + part2 * ratio2 + part3 * ratio3 + part4 * ratio4
-    return value, fall
