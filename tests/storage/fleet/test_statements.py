@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.core.events import Action, about_run
-from rookery.storage.fleet.codecs import moving_task
+from rookery.storage.fleet.codecs import Columns, moving_task
 from rookery.storage.fleet.gathering import Gathered
 from rookery.storage.fleet.logbook import action_columns
 from rookery.storage.fleet.statements import (
@@ -29,7 +29,7 @@ def test_a_round_without_rows_is_one_statement_since_it_has_a_number() -> None:
 
 
 def test_very_many_rows_go_in_pieces_and_keep_their_order() -> None:
-    rows = [(number,) for number in range(MOST_ROWS + 1)]
+    rows: list[Columns] = [(number,) for number in range(MOST_ROWS + 1)]
     found = list(pieces([("tasks_put", rows), ("actions_add", [("x",)])]))
     assert found[0] == {"tasks_put": rows[:MOST_ROWS], "actions_add": [("x",)]}
     assert found[1:] == [{"tasks_put": rows[MOST_ROWS:]}]
@@ -58,6 +58,6 @@ async def test_more_rows_than_go_with_a_statement_are_committed_together(
         gathered = Gathered()
         gathered.add(changed(RUN, *tasks))
         await writer.write(gathered, 7)
-        found = await pool.fetchrow("SELECT count(*), count(DISTINCT xmin::text) FROM tasks")
+        (found,) = await pool.fetch("SELECT count(*), count(DISTINCT xmin::text) FROM tasks")
         assert tuple(found) == (len(tasks), 1)
         assert await pool.fetchval("SELECT sequence FROM commits") == 7
