@@ -125,8 +125,9 @@ def test_a_worker_that_dies_takes_its_engines_along(tmp_path: Path) -> None:
 
 
 def test_a_match_ends_a_hostile_engine_and_all_it_started(tmp_path: Path) -> None:
+    command = SANDBOX.playing(program("escape", str(tmp_path)))
+
     async def play() -> None:
-        command = SANDBOX.playing(program("escape", str(tmp_path)))
         process = await start_process(command, Threads())
         try:
             await process.expect(b"escaped", 60.0)

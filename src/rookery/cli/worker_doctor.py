@@ -12,6 +12,8 @@ from rookery.cli.worker_start import identity_of
 from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
 from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.known_engines import FLEDGLING, STOCKFISH
+from rookery.worker.engines import bundled
+from rookery.worker.engines.installed import OURS
 from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
 from rookery.worker.fastchess.detection import find
 from rookery.worker.session.conversation import Account, Conversation
@@ -46,18 +48,29 @@ async def examine(settings: WorkerSettings, system: System, threads: Threads) ->
     identity = await threads.io(identity_of, settings, system, settings.username or "nobody", 0)
     sandbox = await detect(threads)
     identity.sandbox = sandbox.available
-    return await threads.io(_examined, settings, identity, sandbox)
+    ours = await bundled.trouble(sandbox, threads)
+    return await threads.io(_examined, settings, identity, sandbox, ours)
 
 
-def _examined(settings: WorkerSettings, identity: Identity, sandbox: Sandbox) -> Findings:
+def _examined(
+    settings: WorkerSettings, identity: Identity, sandbox: Sandbox, ours: str
+) -> Findings:
+    """`ours` is why the bundled engine does not start, if it does not."""
     server, answers = _server(settings)
     cache, writable = _cache(settings)
+    records = _records(settings)
+    broken = {record.name for record in records if ours and _is_ours(record)}
     engines = tuple(
-        (one.engine, one.why_not or "yes") for one in fitness(_records(settings), identity)
+        (one.engine, one.why_not or (ours if one.engine in broken else "yes"))
+        for one in fitness(records, identity)
     )
     rows = (*_machine(identity, sandbox), ("cache", cache), ("server", server))
     playable = any(said == "yes" for _, said in engines)
     return Findings(rows, engines, answers and writable and playable)
+
+
+def _is_ours(record: EngineRecord) -> bool:
+    return record.recipe.kind == "installed" and record.recipe.output.split()[:1] == [OURS]
 
 
 def _machine(identity: Identity, sandbox: Sandbox) -> Iterator[Row]:

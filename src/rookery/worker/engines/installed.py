@@ -38,11 +38,22 @@ def _digest(program: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def behind_links(*packages: Path) -> tuple[Path, ...]:
+    """Where the modules of packages really lie: some installations put links in their place."""
+    files = (file for package in packages for file in package.rglob("*.py"))
+    return tuple(sorted({file.resolve().parent for file in files} - _own_folders(packages)))
+
+
+def _own_folders(packages: tuple[Path, ...]) -> set[Path]:
+    return {file.parent for package in packages for file in package.rglob("*.py")}
+
+
 def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
     """The folders of this Python and of this package, which need not be installed in it."""
     root, libraries = Path(rookery.__file__).parent.parent, Path(chess.__file__).parent.parent
     prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
     # The package alone: what lies beside it in a checkout is nobody's business.
-    readable = (*prefixes, libraries, root / "rookery")
+    shown = (*prefixes, libraries, root / "rookery")
+    readable = (*shown, *behind_links(Path(chess.__file__).parent, root / "rookery" / "engine"))
     found = os.pathsep.join(dict.fromkeys((str(root), str(libraries))))
     return readable, (("PYTHONPATH", found),)

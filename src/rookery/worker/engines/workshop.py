@@ -11,12 +11,13 @@ import msgspec
 
 from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord
+from rookery.worker.engines import bundled
 from rookery.worker.engines.building import SECONDS, Site, build
 from rookery.worker.engines.builds import Builds, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
 from rookery.worker.engines.discovery import net_names
 from rookery.worker.engines.git import Fetched, reach
-from rookery.worker.engines.installed import installed
+from rookery.worker.engines.installed import OUR_COMMAND, installed
 from rookery.worker.engines.introduction import NoIntroduction, introduce
 from rookery.worker.engines.machine import identity
 from rookery.worker.engines.nets import Net, Nets, by_name, defaults
@@ -167,8 +168,12 @@ class Workshop:
         try:
             await introduce((await self.sandbox()).playing(built), self._threads, environment={})
         except NoIntroduction as failed:
+            whole = f"{log}\n{failed.said}".strip()
+            if built.command[: len(OUR_COMMAND)] == OUR_COMMAND:
+                why = bundled.told(failed)
+                raise BuildFailed(f"{why[0].upper()}{why[1:]}.", whole) from None
             sentence = f"The program of {record.name} is no UCI engine: {failed}."
-            raise BuildFailed(sentence, f"{log}\n{failed.said}".strip(), "run") from None
+            raise BuildFailed(sentence, whole, "run") from None
         return built
 
 

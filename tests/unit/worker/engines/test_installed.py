@@ -2,11 +2,14 @@
 
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
 from rookery.protocol.engine_record import EngineRecord, RecipeRecord
-from rookery.worker.engines.installed import installed
+from rookery.worker.engines.bundled import told
+from rookery.worker.engines.installed import behind_links, installed
+from rookery.worker.engines.introduction import NoIntroduction
 from rookery.worker.engines.order import BuildFailed, Order
 
 
@@ -25,6 +28,23 @@ def test_the_bundled_engine_is_run_by_this_python() -> None:
 
 def test_a_command_is_looked_for_on_the_path() -> None:
     assert installed(order("sh -c true")).command == (shutil.which("sh"), "-c", "true")
+
+
+def test_modules_that_are_links_are_found_where_they_lie(tmp_path: Path) -> None:
+    package, real = tmp_path / "package", tmp_path / "real"
+    package.mkdir()
+    real.mkdir()
+    (real / "there.py").touch()
+    (package / "here.py").touch()
+    (package / "there.py").symlink_to(real / "there.py")
+    assert behind_links(package) == (real,)
+
+
+def test_a_bundled_engine_that_does_not_start_is_told_with_its_last_word() -> None:
+    said = "> uci\n! Traceback\n! ModuleNotFoundError: No module named 'chess'"
+    assert told(NoIntroduction("it ended", said)) == (
+        "the bundled engine does not start here: ModuleNotFoundError: No module named 'chess'"
+    )
 
 
 @pytest.mark.parametrize("output", ["no-such-engine-here", "", "open 'quote"])
