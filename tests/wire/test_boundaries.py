@@ -9,12 +9,20 @@ from rookery.boundary.domains import Domain
 from rookery.boundary.render import text_table
 from rookery.cli import boundaries, mission_map
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "boundaries.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "boundaries.md"
 
 
 def test_the_page_is_what_the_code_declares() -> None:
     app, _house = boundaries.sketched()
     assert PAGE.read_text() == boundaries.page(boundaries.inventory(app)), "run scripts/boundaries"
+
+
+def test_every_job_is_described_for_operators() -> None:
+    _app, house = boundaries.sketched()
+    rows = [line for line in (DOCS / "operate.md").read_text().splitlines() if line[:2] == "| "]
+    told = {name.strip() for row in rows for name in row.split("|")[1].split(",")}
+    assert [job.name for job in house.jobs if job.name not in told] == []
 
 
 def test_every_part_of_the_old_design_has_its_place() -> None:
