@@ -1,7 +1,6 @@
 """Backups in PostgreSQL's own format: taken while the server runs, restored whole or not at all."""
 
 import asyncio
-import os
 import shutil
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
@@ -11,6 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from rookery.boundary.offload import Threads
+from rookery.storage.durable import sync
 from rookery.storage.problems import Problem
 from rookery.storage.target import Target
 
@@ -127,12 +127,7 @@ def _complaint(words: str) -> str:
 
 
 def _settle(draft: Path, file: Path) -> int:
-    """Moves a backup that is on disk to its place: its size."""
-    descriptor = os.open(draft, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-        size = os.fstat(descriptor).st_size
-    finally:
-        os.close(descriptor)
+    """Moves a backup to its place once it is on disk: its size."""
+    sync(draft)
     draft.replace(file)
-    return size
+    return file.stat().st_size

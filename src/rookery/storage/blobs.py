@@ -8,6 +8,7 @@ from pathlib import Path
 from rookery.clock import Clock
 from rookery.service.blobs import Draft, NoRoom, UnknownBlob
 from rookery.storage import faultpoints
+from rookery.storage.durable import sync
 
 KEY_BYTES = 16
 SPREAD = 2
@@ -63,7 +64,7 @@ class FolderBlobs:
     def _make(self, folder: Path) -> None:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
-            _sync(folder.parent)
+            sync(folder.parent)
 
 
 class FolderDraft:
@@ -87,7 +88,7 @@ class FolderDraft:
             os.fsync(file.fileno())
         faultpoints.reached("blob_before_rename")
         self._unfinished.rename(self._place)
-        _sync(self._place.parent)
+        sync(self._place.parent)
         faultpoints.reached("blob_after_rename")
         return self._place.name
 
@@ -103,15 +104,6 @@ def written(draft: Draft, data: bytes) -> str:
         return draft.keep()
     finally:
         draft.drop()
-
-
-def _sync(folder: Path) -> None:
-    """A name is safe only once its folder is."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class MemoryBlobs:

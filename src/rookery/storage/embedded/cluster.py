@@ -1,10 +1,10 @@
 """The cluster folder: whether there is one, making it whole or not at all, and its settings."""
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from rookery.storage.durable import sync
 from rookery.storage.embedded import child, sockets
 from rookery.storage.embedded.layout import Layout
 from rookery.storage.embedded.problems import InitFailed, NoSpace, NotADatabase, OtherVersion
@@ -81,9 +81,9 @@ def make(layout: Layout, binaries: Path, run: Callable[[list[str]], int]) -> Non
     if run(command) != 0:
         raise init_problem(layout, child.last_words(layout.log, start))
     (layout.unfinished / "pg_hba.conf").write_text(ACCESS, encoding="utf-8")
-    _sync(layout.unfinished / "pg_hba.conf")
+    sync(layout.unfinished / "pg_hba.conf")
     layout.unfinished.rename(layout.cluster)
-    _sync(layout.home)
+    sync(layout.home)
 
 
 def _options() -> list[str]:
@@ -106,7 +106,7 @@ def configure(layout: Layout, socket: Path) -> None:
     if target.read_text(encoding="utf-8") == text:
         return
     draft.write_text(text, encoding="utf-8")
-    _sync(draft)
+    sync(draft)
     draft.rename(target)
 
 
@@ -120,11 +120,3 @@ def init_problem(layout: Layout, words: str) -> InitFailed | NoSpace:
     if "No space left" in words:
         return NoSpace(path=layout.cluster)
     return InitFailed(path=layout.cluster, reason=words)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
