@@ -1,9 +1,10 @@
 """Kills server, supervisor, postmaster or backends at random moments of writing; nothing is lost.
 
-    scripts/prove kills [--count N] [--seed N] [--folder FOLDER]
+    scripts/prove kills [--count N] [--minutes N] [--seed N] [--folder FOLDER]
 
-Goes on where it was interrupted when it is given the same folder. What it prints at the end is the
-same for the same seed and count, but for the numbers of rows and the time.
+No kill comes after so many minutes; two hundred are enough. On the same commit, or in a folder that
+is named, it goes on where it was interrupted. What it prints at the end is the same for the same
+seed and count, but for the numbers of rows and the time.
 """
 
 import argparse
@@ -16,17 +17,20 @@ import time
 from pathlib import Path
 from typing import Any
 
+from scripts.filing import commit
 from scripts.progress import Progress
 from tests.faults.campaign import Campaign, Seen, plan
+
+ENOUGH = 200
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/prove kills", description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=12.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "rookery-proof-kills"
-    )
+    usual = Path(tempfile.gettempdir()) / f"rookery-proof-kills-{commit()}"
+    parser.add_argument("--folder", type=Path, default=usual)
     return parser.parse_args()
 
 
@@ -42,12 +46,17 @@ def main() -> int:
         assert not done or campaign.found >= done[-1]["found"], "rows are gone since last time"
         with notes.open("a") as file:
             for number in range(len(done), chosen.count):
+                if told.seconds > 60 * chosen.minutes:
+                    break
                 done.append(note(campaign.play(plan(chosen.seed, number))))
                 print(json.dumps(done[-1]), file=file, flush=True)
                 told.tell(number + 1 - before, f"{done[-1]['found']:,} rows")
         campaign.finish()
     finally:
         campaign.end()
+    if len(done) < min(ENOUGH, chosen.count):
+        print(f"{len(done)} kills are too few; once more goes on from here", file=sys.stderr)
+        return 1
     report(chosen.seed, done, time.monotonic() - began)
     shutil.rmtree(chosen.folder)
     return 0

@@ -31,7 +31,7 @@ MINUTES: Mapping[str, int] = {
     "fleet_kills": 10,
     "fuzz": 7,
     "idle": 11,
-    "kills": 12,
+    "kills": 13,
     "match": 7,
     "mongoose": 10,
     "sprt": 13,
