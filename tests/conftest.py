@@ -4,10 +4,21 @@ import gc
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.detection import may_block_the_loop, pytest_runtest_protocol, violations
 
 __all__ = ["may_block_the_loop", "pytest_runtest_protocol", "violations"]
+
+# The same examples each time, by no clock: a busy machine draws them slowly, too.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("tests")
 
 
 def pytest_collection_finish() -> None:

@@ -1,6 +1,6 @@
-"""What the unit tests share: property tests try the same few examples each time, by no clock."""
+"""What the unit tests share: property tests try few examples."""
 
 from hypothesis import settings
 
-settings.register_profile("unit", deadline=None, max_examples=25, derandomize=True, database=None)
+settings.register_profile("unit", settings.get_profile("tests"), max_examples=25)
 settings.load_profile("unit")

@@ -17,7 +17,7 @@ MANY = settings(
     max_examples=500,
     deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 anything = st.recursive(
