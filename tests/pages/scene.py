@@ -22,12 +22,10 @@ from rookery.storage.memory import MemoryUsers
 from rookery.web.app import create_app
 from rookery.web.house import House
 from rookery.web.kit import kit_of
-from rookery.web.listening import Place
-from rookery.web.server import serve
-from tests.carried import carrier
+from tests.carried import carrier, serve_in_memory
 from tests.desks import make_back
 from tests.pages.rows import drawn_pairs, filled
-from tests.wire.houses import in_memory_site, make_house, make_user
+from tests.wire.houses import make_house, make_user
 
 CHANCE = random.Random(11)
 
@@ -47,15 +45,7 @@ async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
     app = create_app(house, [Route("/scene/play", play, methods=["GET"])])
     user = await make_user(house, "boris")
     await house.users.save(replace(user, groups=frozenset({APPROVERS})))
-    site, basis = in_memory_site(app, house)
-    return await serve(
-        site,
-        basis,
-        Place("127.0.0.1", port),
-        carrier(),
-        say=lambda address: print(address, flush=True),
-        farewell=farewell,
-    )
+    return await serve_in_memory(app, house, port, farewell)
 
 
 def main(port: str = "0", _trouble: str = "") -> int:

@@ -17,11 +17,9 @@ from rookery.settings import Settings, from_process
 from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.web.app import create_app
 from rookery.web.house import House, Limits
-from rookery.web.listening import Place
-from rookery.web.server import serve
 from rookery.web.steps import Step
-from tests.carried import carrier
-from tests.wire.houses import in_memory_site, make_house, make_user
+from tests.carried import carrier, serve_in_memory
+from tests.wire.houses import make_house, make_user
 from tests.wire.slow_routes import slow_routes
 
 LOOP = Declaration(Domain.LOOP, "for the test")
@@ -55,15 +53,7 @@ async def run(house: House, tokens: MemoryTokens, port: int, farewell: Callable[
     app = create_app(house, slow_routes())
     await make_user(house)
     await tokens.add(KNOWN_TOKEN.token)
-    site, basis = in_memory_site(app, house)
-    return await serve(
-        site,
-        basis,
-        Place("127.0.0.1", port),
-        carrier(),
-        say=lambda address: print(address, flush=True),
-        farewell=farewell,
-    )
+    return await serve_in_memory(app, house, port, farewell)
 
 
 def patient(limits: Limits, settings: Settings) -> Limits:

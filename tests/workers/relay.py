@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from tests.answering import answering
 from tests.workers.stand_in import Body, games_in
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 @dataclass
