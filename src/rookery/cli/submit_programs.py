@@ -1,12 +1,12 @@
 """Programs on this machine as the sides of a run: uploaded first, then named by their hashes."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from rookery.books import DEMO
 from rookery.client import Client
 from rookery.core.complaint import Complaint
+from rookery.worker.engines.nets import digest_of
 
 SIDES = (("new_tag", "new_binary"), ("base_tag", "base_binary"))
 ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
@@ -49,22 +49,17 @@ def uploaded(
     """The fields of a run between these programs. The same file is sent once."""
     engines = {path: str(fields.get(ENGINES[tag]) or "") for tag, path in programs.items()}
     for path, engine in engines.items():
-        if not client.has_program(_sha256(path)):
+        if not client.has_program(digest_of(path)):
             client.upload(path, engine)
     return with_hashes(fields, programs)
 
 
 def with_hashes(fields: dict[str, object], programs: Mapping[str, Path]) -> dict[str, object]:
     """The programs as a run names them."""
-    hashes = {path: _sha256(path) for path in set(programs.values())}
+    hashes = {path: digest_of(path) for path in set(programs.values())}
     tags = {tag: path.name for tag, path in programs.items()}
     binaries = {binary: hashes[programs[tag]] for tag, binary in SIDES if tag in programs}
     return fields | _apart(tags, binaries) | binaries
-
-
-def _sha256(program: Path) -> str:
-    with program.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _apart(tags: dict[str, str], binaries: dict[str, str]) -> dict[str, str]:

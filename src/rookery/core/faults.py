@@ -1,12 +1,10 @@
 """Why a person's wish about a run is refused; the docstring of each class is its message."""
 
+from rookery.core.fault import Fault
 
-class RunFault(Exception):
+
+class RunFault(Fault):
     """this can't be done with the run"""
-
-    def __init__(self, **fields: object) -> None:
-        self.fields = fields
-        super().__init__((type(self).__doc__ or "").format(**fields))
 
 
 class NotYours(RunFault):

@@ -1,12 +1,10 @@
 """What can be wrong with something received; each class's docstring is its message."""
 
+from rookery.core.fault import Fault
 
-class WireFault(Exception):
+
+class WireFault(Fault):
     """the message cannot be used"""
-
-    def __init__(self, **fields: object) -> None:
-        self.fields = fields
-        super().__init__((type(self).__doc__ or "").format(**fields))
 
     def at(self, path: str) -> str:
         """The fault in the form that answers carry: the endpoint's path, then the text."""

@@ -1,16 +1,13 @@
 """What can be wrong with the description of a tune; each class's docstring is its message."""
 
 from rookery.core.complaint import Complaint
+from rookery.core.fault import Fault
 
 
-class SpsaFault(Complaint):
+class SpsaFault(Fault, Complaint):
     """the tune cannot be set up"""
 
     exit_code = 2
-
-    def __init__(self, **fields: object) -> None:
-        self.fields = fields
-        super().__init__((type(self).__doc__ or "").format(**fields))
 
 
 class NoParameters(SpsaFault):

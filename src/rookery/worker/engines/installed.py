@@ -10,6 +10,7 @@ from pathlib import Path
 import chess
 
 import rookery
+from rookery.worker.engines.nets import digest_of
 from rookery.worker.engines.order import BuildFailed, Built, Order
 
 OURS = "rookery-fledgling"
@@ -30,12 +31,7 @@ def installed(order: Order) -> Built:
         wanted = order.record.recipe.output or "nothing"
         raise BuildFailed(f"{order.record.name} wants the command {wanted}, which is not here.")
     path = Path(program)
-    return Built((program, *words[1:]), _digest(path), readable=(path, path.resolve()))
-
-
-def _digest(program: Path) -> str:
-    with program.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return Built((program, *words[1:]), digest_of(path), readable=(path, path.resolve()))
 
 
 def behind_links(*packages: Path) -> tuple[Path, ...]:

@@ -1,11 +1,10 @@
 """What can be wrong with a book; the docstring of each class is its message."""
 
+from rookery.core.fault import Fault
 
-class BookFault(Exception):
+
+class BookFault(Fault):
     """the opening book can't be used"""
-
-    def __init__(self, **fields: object) -> None:
-        super().__init__((type(self).__doc__ or "").format(**fields))
 
 
 class UnreadableBook(BookFault):
