@@ -1,5 +1,6 @@
 """Small web servers that answer in threads of the test's process."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,13 +11,20 @@ LOOK_SECONDS = 0.01
 
 
 @contextmanager
-def answering(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
+def answering(
+    handler: Callable[..., BaseHTTPRequestHandler], context: ssl.SSLContext | None = None
+) -> Iterator[str]:
     """The address at which requests are handed to such handlers until the block ends."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        if context:
+            # The handshake is for the thread that serves: who breaks it off stops nobody else.
+            server.socket = context.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
         thread = threading.Thread(target=server.serve_forever, args=(LOOK_SECONDS,), daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield f"{'https' if context else 'http'}://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()
