@@ -41,8 +41,9 @@ class Limits:
     """How long the oldest of them may wait before no more are taken."""
     round_changes: int = 1_000
     """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
-    round_pause: float = 0.01
-    """Seconds from the beginning of one transaction to that of the next, at least."""
+    round_pause: float = 0.006
+    """Seconds from the end of one transaction to the beginning of the next, at least: those who
+    were told of the first come back one by one, and go together with the second."""
     slice_rows: int = 100
     """Rows of the backlog that go with one transaction."""
     slice_pause: float = 0.005
@@ -232,7 +233,6 @@ class GroupCommit:
 
     async def _commit(self) -> None:
         started = self._loop.time()
-        self._next_round = started + self._limits.round_pause
         self._in_flight = True
         round_ = self._rounds[0]
         faultpoints.reached("round_taken")
@@ -247,6 +247,7 @@ class GroupCommit:
         size = round_.gathered.changes
         self._rounds.popleft()
         self._in_flight = False
+        self._next_round = self._loop.time() + self._limits.round_pause
         self._committed = round_.last
         self._waiting -= size
         for batch in round_.followed_by:
