@@ -112,6 +112,20 @@ async def test_a_heartbeat_after_a_takeover_says_so(database: Target, queries: Q
         assert not old.is_held()
 
 
+async def test_a_primary_that_writes_nothing_hears_of_a_takeover(
+    database: Target, queries: Queries
+) -> None:
+    heard: list[str] = []
+    async with pool_on(database) as pool:
+        old, new = lease(pool, queries, "a"), lease(pool, queries, "b")
+        await old.take()
+        old.on_loss(heard.append)
+        await new.take(force=True)
+        with pytest.raises(FencedOff):
+            await old.renew()
+    assert heard == [str(FencedOff(epoch=1))]
+
+
 async def test_a_takeover_ends_the_sessions_of_the_primary_before(
     database: Target, queries: Queries
 ) -> None:

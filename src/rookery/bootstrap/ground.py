@@ -223,6 +223,8 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
         for fleet in opened:
             fleet.lost(reason)
 
+    # An idle primary writes nothing, and would not find out that it is to wait for its turn.
+    lease.on_loss(lost)
     bus = Bus(PostgresReads(pool, queries), basis.log)
     async with open_fleet_store(
         pool, queries, lease, lost=lost, hears=(bus,), log=basis.log.info

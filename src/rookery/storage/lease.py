@@ -66,8 +66,13 @@ class Lease:
         self._clock = clock
         self._epoch: int | None = None
         self._valid_until = 0.0
+        self._hear: Callable[[str], object] | None = None
         # A renewal that a takeover of our own overtook would look like another's takeover.
         self._turn = asyncio.Lock()
+
+    def on_loss(self, hear: Callable[[str], object]) -> None:
+        """Have it told why, when another process has taken over: also where nobody writes."""
+        self._hear = hear
 
     def is_held(self) -> bool:
         """Whether this process may still speak as primary; to be asked at each answer."""
@@ -130,8 +135,10 @@ class Lease:
         if self._epoch != epoch:
             return  # taken anew meanwhile, by this very process
         if found is None:
-            self._epoch = None
-            raise FencedOff(epoch=epoch)
+            self._epoch, fenced = None, FencedOff(epoch=epoch)
+            if self._hear is not None:
+                self._hear(str(fenced))
+            raise fenced
         self._valid_until = asked + self._seconds
 
     async def keep(self, *, log: Log = quiet) -> None:
