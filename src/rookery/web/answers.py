@@ -1,13 +1,16 @@
 """Errors as answers: JSON for programs, a page for people, plain text for a worker to try again."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
+from rookery.protocol.encoding import encode_timed
+from rookery.protocol.worker.answers import OFFICIAL_VERSION, Answer, VersionAnswer
 from rookery.web.faults import (
+    MISTAKE,
     UNEXPECTED,
     DatabaseAway,
     ErrorBody,
@@ -18,7 +21,7 @@ from rookery.web.faults import (
     text_of,
 )
 from rookery.web.kit import Kit
-from rookery.web.paths import VERSION_PATH, Audience
+from rookery.web.paths import BEAT_PATH, VERSION_PATH, Audience
 from rookery.web.rendering import frame_of
 from rookery.web.scope import Facts, facts_of, method_of, path_of, session_of
 
@@ -45,6 +48,8 @@ async def answer_to(error: Exception, scope: Scope, kit: Kit) -> Response:
     _write_down(fault, shape, scope, facts, kit)
     if facts.audience is Audience.PERSON:
         return await _page(fault, shape, headers, scope, kit)
+    if facts.audience is Audience.WORKER and shape is UNEXPECTED:
+        return _mistake(scope, kit)
     if facts.audience is Audience.WORKER and (shape.retry or path_of(scope) == VERSION_PATH):
         return _try_again(text_of(fault), facts.request_id, shape)
     return _json(fault, shape, headers, scope, kit)
@@ -58,10 +63,28 @@ def stopping() -> Response:
 
 def _try_again(text: str, request_id: str, shape: Shape) -> Response:
     """Not JSON, so that a worker waits and repeats its call."""
-    status = max(shape.status, 503) if shape is UNEXPECTED else shape.status
-    return PlainTextResponse(
-        f"{text} (request {request_id})\n", status, {"retry-after": "5", **shape.headers}
-    )
+    headers = {"retry-after": "5", **shape.headers}
+    return PlainTextResponse(f"{text} (request {request_id})\n", shape.status, headers)
+
+
+def _mistake(scope: Scope, kit: Kit) -> Response:
+    """Of ours, to a worker: JSON, and no `error` where that would be taken for a verdict."""
+    facts, path = facts_of(scope), path_of(scope)
+    why = f"{path}: {MISTAKE} (request {facts.request_id})"
+    seconds = max(0.0, kit.house.clock.seconds() - facts.started)
+    content = encode_timed(_FORGIVING.get(path, _refusing)(why), seconds=seconds)
+    return Response(content, UNEXPECTED.status, media_type="application/json")
+
+
+def _refusing(why: str) -> Answer:
+    return Answer(error=why)
+
+
+_FORGIVING: Mapping[str, Callable[[str], Answer]] = {
+    # It ends at an error here, and gives its task up at one there.
+    VERSION_PATH: lambda why: VersionAnswer(version=OFFICIAL_VERSION, info=why),
+    BEAT_PATH: lambda why: Answer(info=why),
+}
 
 
 def _json(

@@ -127,7 +127,8 @@ class Shape:
 
 _BUSY = Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"})
 _AWAY = Shape(503, "The database is away", retry=True, headers={"retry-after": "5"})
-UNEXPECTED = Shape(500, "Something went wrong here", retry=True)
+UNEXPECTED = Shape(500, "Something went wrong here")
+MISTAKE = "The server made a mistake. It has been written down."
 
 TABLE: Mapping[type[Exception], Shape] = {
     BadRequest: Shape(400, "That request makes no sense"),
@@ -182,7 +183,7 @@ def text_of(error: Exception) -> str:
     if isinstance(error, Fault):
         return str(error)
     if shape_of(error) is UNEXPECTED:
-        return "The server made a mistake. It has been written down."
+        return MISTAKE
     if shape_of(error) is _AWAY:
         return "The database was away; the server reads its state anew. Try again in a moment."
     return "The server is busy. Try again in a moment."

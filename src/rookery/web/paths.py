@@ -4,12 +4,14 @@ import enum
 
 # A worker ends at an error here, whatever it is about.
 VERSION_PATH = "/api/request_version"
+# It gives its task up at one here.
+BEAT_PATH = "/api/beat"
 WORKER_PATHS = frozenset(
     {
         VERSION_PATH,
+        BEAT_PATH,
         "/api/request_task",
         "/api/update_task",
-        "/api/beat",
         "/api/request_spsa",
         "/api/failed_task",
         "/api/stop_run",

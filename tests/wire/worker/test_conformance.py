@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.service.fleet.chores import Chores
+from rookery.service.fleet.ports import StateLost
 from tests.desks import make_back
 from tests.unit.core.makers import BOSS, pairs, run_id, sprt, spsa
 from tests.wire.houses import make_user
@@ -21,6 +22,8 @@ from tests.wire.worker.office import (
 
 pytestmark = pytest.mark.anyio
 
+FORGIVEN = ("request_version", "beat")
+"""A worker ends at an error of the one, and gives its task up at an error of the other."""
 NOBODY = {"run_id": "f" * 24, "task_id": 0}
 
 
@@ -140,22 +143,38 @@ async def test_a_wrong_method_is_answered_with_a_duration(
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_mistake_of_ours_makes_a_worker_try_again(office: Office, path: str) -> None:
+async def test_a_mistake_of_ours_is_answered_with_a_duration(office: Office, path: str) -> None:
     object.__setattr__(office.back.desk, "credentials", Broken())
     worker = office.worker()
     answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
-    assert answer.status_code == 503
-    assert is_retryable(answer)
+    assert answer.status_code == 500
+    assert ("error" in understood(answer)) == (path not in FORGIVEN)
 
 
 @pytest.mark.parametrize("path", PATHS[1:])
-async def test_a_mistake_of_ours_after_the_greeting_is_no_error_either(
-    office: Office, path: str
-) -> None:
+async def test_so_is_one_that_comes_after_the_greeting(office: Office, path: str) -> None:
     worker = office.worker()
     await worker.version()
     object.__setattr__(office.back.desk, "machines", Broken())
     object.__setattr__(office.back.desk, "fleet", Broken())
+    answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
+    assert answer.status_code == 500
+    assert ("error" in understood(answer)) == (path not in FORGIVEN)
+
+
+async def test_a_worker_goes_on_after_a_mistake_at_its_greeting(office: Office) -> None:
+    object.__setattr__(office.back.desk, "credentials", Broken())
+    assert (await office.worker().version())["version"] == 325
+
+
+@pytest.mark.parametrize("path", PATHS[1:])
+async def test_a_state_that_is_read_anew_makes_a_worker_try_again(
+    office: Office, path: str
+) -> None:
+    worker = office.worker()
+    await worker.version()
+    object.__setattr__(office.back.desk, "machines", Broken(StateLost))
+    object.__setattr__(office.back.desk, "fleet", Broken(StateLost))
     answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
     assert answer.status_code == 503
     assert is_retryable(answer)
@@ -164,8 +183,11 @@ async def test_a_mistake_of_ours_after_the_greeting_is_no_error_either(
 class Broken:
     """Whatever is asked of it, it fails."""
 
+    def __init__(self, error: type[Exception] = ZeroDivisionError) -> None:
+        self._error = error
+
     def __getattr__(self, name: str) -> object:
-        raise ZeroDivisionError(name)
+        raise self._error(name)
 
 
 # 3: request_version
