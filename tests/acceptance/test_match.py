@@ -236,19 +236,29 @@ def test_what_is_no_game_is_not_replayed(tmp_path: Path) -> None:
 @pytest.fixture
 def fake_fastchess(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program of that name on the PATH."""
-    program = tmp_path / "bin" / "fastchess"
-    program.parent.mkdir()
+    (tmp_path / "bin").mkdir()
     fake = PROJECT / "tests" / "engines" / "fake_fastchess.py"
-    command = shlex.join([sys.executable, str(fake)])
-    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-    program.chmod(0o755)
+    program = script(tmp_path / "bin" / "fastchess", fake)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     return program
 
 
+def script(file: Path, module: Path) -> Path:
+    """A program that needs no arguments: fastchess takes none with blanks, as a path may have."""
+    command = shlex.join([sys.executable, str(module)])
+    file.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    file.chmod(0o755)
+    return file
+
+
+def mover_against_itself(folder: Path) -> tuple[str, ...]:
+    mover = str(script(folder / "mover", MOVER))
+    return "--new", mover, "--base", mover
+
+
 @pytest.mark.usefixtures("fake_fastchess")
 def test_fastchess_plays_where_it_is_installed(tmp_path: Path) -> None:
-    sides = ("--new", engine(MOVER), "--base", engine(MOVER))
+    sides = mover_against_itself(tmp_path)
     ran = rookery(tmp_path, "match", *sides, "--option", "Hush=1", "--games", 6, "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["pentanomial"] == [0, 0, 0, 3, 0]
@@ -257,7 +267,7 @@ def test_fastchess_plays_where_it_is_installed(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fake_fastchess")
 def test_a_verdict_ends_fastchess_too(tmp_path: Path) -> None:
-    sides = ("--new", engine(MOVER), "--base", engine(MOVER))
+    sides = mover_against_itself(tmp_path)
     ran = rookery(tmp_path, "match", *sides, "--sprt", 0, 50, "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["sprt"]["verdict"] == "accepted"
