@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from tests.faults.processes import backends_of, kill
 from tests.fleet.books import Audit
 from tests.fleet.fleet import Account, SimulatedFleet
 from tests.fleet.line import Lines
-from tests.served import COMMAND, PROJECT, Served, environment
+from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, Served, environment
 
 DYING = (sys.executable, "-m", "tests.faults.dying_serve")
 PASSWORD = "correct horse battery staple"
@@ -77,6 +78,7 @@ class Campaign:
             self._note(server, victim)
             return
         await asyncio.to_thread(_kill_database, server, victim)
+        await self._got_over_it(server)
         self.deaths.append(victim)
 
     async def outage(self, seconds: float) -> None:
@@ -84,7 +86,6 @@ class Campaign:
         server = self.server or await self.start()
         events = await asyncio.to_thread(server.events)
         ready = [each for each in events if each["event"] == "database_ready"][-1]
-        rebuilt = sum(each["event"] == "fleet_rebuilt" for each in events)
         postmaster = str(ready["postmaster"])
         stopped = [int(postmaster), *await asyncio.to_thread(backends_of, postmaster)]
         _signal(stopped, signal.SIGSTOP)
@@ -92,8 +93,17 @@ class Campaign:
             await asyncio.sleep(seconds)
         finally:
             _signal(stopped, signal.SIGCONT)
-        await asyncio.to_thread(server.until, "fleet_rebuilt", rebuilt + 1)
+        await self._got_over_it(server)
         self.deaths.append("outage")
+
+    async def _got_over_it(self, server: Served) -> None:
+        """Waits until it writes again what workers tell. It reads its state anew only if something
+        was on its way to the database."""
+        now = time.monotonic()
+        while self.fleet.lines.written < now:
+            assert server.process.poll() is None, "the server ended with its database"
+            assert time.monotonic() < now + LIMIT_SECONDS, "nothing is written any more"
+            await asyncio.sleep(0.05)
 
     async def audit(self) -> Audit:
         """Asked while nobody is at work."""
@@ -131,12 +141,9 @@ def _signal(pids: Sequence[int], number: signal.Signals) -> None:
 
 
 def _kill_database(server: Served, victim: str) -> None:
-    """Returns when the server has got over it."""
-    events = [each["event"] for each in server.events()]
-    ready = server.until("database_ready", events.count("database_ready"))
+    ready = [each for each in server.events() if each["event"] == "database_ready"][-1]
     postmaster = str(ready["postmaster"])
     kill(postmaster if victim == "postgres" else backends_of(postmaster)[0])
-    server.until("fleet_rebuilt", events.count("fleet_rebuilt") + 1)
 
 
 @asynccontextmanager

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 Answer = dict[str, Any]
 Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 ANSWER_SECONDS = 30.0
+COMMITTED = ("/api/update_task", "/api/request_task")
 HEAD = (
     "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive\r\n"
     "content-type: application/json\r\nx-forwarded-for: {client}\r\n{token}"
@@ -27,6 +29,8 @@ class Lines:
         self.token = ""
         self.calls = 0
         self.refused = 0
+        self.written = 0.0
+        """When the latest call began whose answer had to wait for a commit."""
         self._free: list[Line] = []
         self._room = asyncio.Semaphore(most)
 
@@ -60,12 +64,16 @@ class Lines:
     async def _call(self, method: str, path: str, body: bytes, client: str) -> Answer:
         async with self._room:
             self.calls += 1
+            began = time.monotonic()
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    return await self._exchange(self._head(method, path, body, client) + body)
+                    answer = await self._exchange(self._head(method, path, body, client) + body)
             except (OSError, TimeoutError, EOFError, ValueError) as error:
                 self.refused += 1
                 raise Unanswered(repr(error)) from None
+        if path in COMMITTED:
+            self.written = max(self.written, began)
+        return answer
 
     def _head(self, method: str, path: str, body: bytes, client: str) -> bytes:
         shown = path.startswith("/api/v1") and self.token
