@@ -33,9 +33,7 @@ def test_the_strip_sums_up_the_fleet() -> None:
 
 def test_machines_that_find_nothing_to_play_are_seen_all_the_same() -> None:
     view = home_view(material(waiting_machines=2))
-    assert {one.name: one.note for one in view.strip if one.note} == {
-        "workers": "2 waiting for work"
-    }
+    assert {one.name: one.note for one in view.strip if one.note} == {"workers": "2 waiting"}
 
 
 def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:

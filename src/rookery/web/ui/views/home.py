@@ -190,7 +190,7 @@ def _strip(material: HomeMaterial) -> tuple[Figure, ...]:
 def _idle(material: HomeMaterial) -> str:
     """A volunteer whose machine has nothing to play sees that it is there."""
     count = material.waiting_machines
-    return f"{words.count(count)} waiting for work" if count else ""
+    return f"{words.count(count)} waiting" if count else ""
 
 
 def _choices(filters: Filters) -> tuple[Choice, ...]:
