@@ -27,6 +27,7 @@ from rookery.core.answers import Grant, TaskCall
 from rookery.core.events import Action
 from rookery.core.kinds import Report
 from rookery.core.results import Results
+from rookery.core.scheduling.policy import Policy
 from rookery.core.tally import recounted
 from rookery.core.task import Task
 from rookery.logs import logger
@@ -119,7 +120,9 @@ def _task(run_id: str, task: Task) -> Task:
 
 async def measure(store: FleetStore, options: argparse.Namespace) -> None:
     await build(store, options.tasks)
-    fleet = Fleet(store, SystemClock(), logger(), aside=Threads().cpu)
+    fleet = Fleet(
+        store, SystemClock(), logger(), policy=Policy(simulated=True), aside=Threads().cpu
+    )
     began = time.perf_counter()
     await fleet.open()
     print(f"{options.tasks:,} active tasks read in {time.perf_counter() - began:.1f} s")

@@ -80,7 +80,7 @@ def serve_rookery(port: int, data: Path) -> int:
     from rookery.web.listening import Place
     from rookery.web.server import serve
 
-    settings = Settings(data=data, port=port, log_level="error")
+    settings = Settings(data=data, port=port, log_level="error", simulated_fleet=True)
     writer = start_logs(level="error")
     basis = bootstrap.basis(settings, logger())
     carrier = choose(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())

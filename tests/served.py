@@ -18,6 +18,8 @@ COMMAND = (sys.executable, "-m", "rookery.cli.main")
 LIMIT_SECONDS = 60.0
 # The whole suite can be run on the other HTTP server.
 PASSED_ON = frozenset({"ROOKERY_HTTP"})
+# For servers whose workers make their results up.
+SIMULATED = {"ROOKERY_SIMULATED_FLEET": "1"}
 
 
 class Served:

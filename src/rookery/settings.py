@@ -133,6 +133,7 @@ class Settings:
     idle_account_days: int = 28
     stop_run_cpu_hours: int = 100
     limit_per_address: bool = False
+    simulated_fleet: bool = False
     mind_github_quota: bool = True
     nets_url: str | None = None
     upload_mb: int = 512
@@ -192,6 +193,10 @@ SETTINGS: Mapping[str, Setting] = {
         _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
     ),
     "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
+    # ROOKERY_SIMULATED_FLEET, for checks and proofs.
+    "simulated_fleet": Setting(
+        _switch, "1: results count though no games can be played so fast; for simulated fleets"
+    ),
     "mind_github_quota": Setting(
         _switch, "0: machines near their GitHub limit get new runs all the same"
     ),

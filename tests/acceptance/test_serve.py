@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.served import served
+from tests.served import SIMULATED, served
 
 UP = ("up", "--no-worker", "--no-demo")
 
@@ -38,6 +38,12 @@ def test_nothing_blocks_the_loop_from_start_to_stop(data: Path) -> None:
             server.get(path)
         server.stop()
         assert server.blockages() == []
+
+
+def test_a_simulated_fleet_is_told_in_the_log_and_on_pages(data: Path) -> None:
+    with served(data, settings=SIMULATED) as server:
+        assert "A simulated fleet plays here" in server.get("/")[1]
+        assert server.until("simulated_fleet")["level"] == "warning"
 
 
 def test_up_makes_an_account_that_can_log_in(data: Path) -> None:

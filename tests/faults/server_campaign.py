@@ -19,7 +19,7 @@ from tests.faults.processes import backends_of, kill
 from tests.fleet.books import Audit
 from tests.fleet.fleet import Account, SimulatedFleet
 from tests.fleet.line import Lines
-from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, Served, environment
+from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, SIMULATED, Served, environment
 
 DYING = (sys.executable, "-m", "tests.faults.dying_serve")
 PASSWORD = "correct horse battery staple"
@@ -56,7 +56,7 @@ class Campaign:
 
     async def start(self, command: Sequence[str] = COMMAND, *, detect: bool = False) -> Served:
         """Returns when it serves, or is dead already."""
-        make = partial(Served, ("serve",), self.data, command, detect=detect)
+        make = partial(Served, ("serve",), self.data, command, detect=detect, settings=SIMULATED)
         self.server = server = await asyncio.to_thread(make)
         ready = await asyncio.to_thread(server.until, "ready")
         self.fleet.lines.move(urlsplit(str(ready["address"])).port or 0)

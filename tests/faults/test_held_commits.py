@@ -25,7 +25,7 @@ from rookery.storage.users import PostgresUsers
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.fleet.line import Lines, Unanswered
-from tests.served import Served
+from tests.served import SIMULATED, Served
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS
 from tests.unit.service.submission.samples import SPRT, body
@@ -81,7 +81,7 @@ def folder() -> Iterator[Path]:
 @asynccontextmanager
 async def served(target: Target, folder: Path) -> AsyncIterator[Served]:
     words = ("serve", f"--database-url={target.dsn}")
-    make = partial(Served, words, folder / "data", detect=False)
+    make = partial(Served, words, folder / "data", detect=False, settings=SIMULATED)
     server = await asyncio.to_thread(make)
     try:
         await asyncio.to_thread(server.until, "ready")

@@ -32,6 +32,17 @@ async def test_the_start_page_says_what_this_is_and_how_it_is_doing() -> None:
         assert "set-cookie" not in page.headers
 
 
+@pytest.mark.parametrize("path", ["/", "/login", "/nowhere"])
+async def test_every_page_says_that_a_simulated_fleet_plays(path: str) -> None:
+    async with open_site(replace(make_house(), simulated_fleet=True)) as site:
+        assert "A simulated fleet plays here" in (await site.browser.get(path)).text
+
+
+async def test_no_page_speaks_of_a_simulated_fleet_where_none_plays() -> None:
+    async with open_site() as site:
+        assert "simulated" not in (await site.browser.get("/")).text
+
+
 async def test_the_start_page_works_without_a_database() -> None:
     async with open_site(replace(make_house(), database_answers=no_database)) as site:
         page = await site.browser.get("/")

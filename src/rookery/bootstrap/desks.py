@@ -111,7 +111,7 @@ def make_desks(
 
 def make_rooms(settings: Settings, basis: Basis, store: Store, kept: Keeping, key: bytes) -> Rooms:
     clock, threads = basis.clock, basis.threads
-    policy = Policy(limit_by_address=settings.limit_per_address)
+    policy = Policy(limit_by_address=settings.limit_per_address, simulated=settings.simulated_fleet)
     fleet = Fleet(store, clock, basis.log, policy=policy, aside=threads.cpu)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
     teams = Teams(kept.teams, kept.users, clock, kept.audit)

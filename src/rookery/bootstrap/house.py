@@ -61,6 +61,8 @@ def site(settings: Settings, basis: Basis, prepare: Prepare = prepare_nothing) -
     @asynccontextmanager
     async def opened() -> AsyncIterator[tuple[Starlette, House]]:
         await stairs.start()
+        if settings.simulated_fleet:
+            basis.log.warning("simulated_fleet", meaning="invented results count")
         try:
             house = build(settings, basis, ground, stairs.steps)
             upstairs.append(house.stairs)
@@ -154,6 +156,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         limits=limits_of(settings),
         access_log=settings.access_log,
         login_to_view=settings.login_to_view,
+        simulated_fleet=settings.simulated_fleet,
     )
 
 

@@ -121,7 +121,7 @@ def make_kit(house: House) -> Kit:
     return Kit(
         house=house,
         assets=assets,
-        templates=Templates(assets),
+        templates=Templates(assets, simulated_fleet=house.simulated_fleet),
         traffic=Traffic(),
         seal=Seal(house.secret_keys, house.clock),
         readiness=Readiness(house.lifecycle, house.database_answers, house.clock),

@@ -112,6 +112,8 @@ class House:
     access_log: bool = False
     login_to_view: bool = False
     """Whether strangers see nothing at all."""
+    simulated_fleet: bool = False
+    """Whether invented results count, which every page then says."""
 
     @property
     def fleet(self) -> Fleet:

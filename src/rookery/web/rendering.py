@@ -31,7 +31,7 @@ def frame_of(session: Session, flashes: tuple[Flash, ...] = ()) -> Frame:
 class Templates:
     """The templates of the site. `render` is called in threads only."""
 
-    def __init__(self, assets: Assets) -> None:
+    def __init__(self, assets: Assets, *, simulated_fleet: bool = False) -> None:
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(FOLDER),
             autoescape=True,
@@ -41,6 +41,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.globals["asset"] = assets.address
+        self._environment.globals["simulated_fleet"] = simulated_fleet
 
     def render(self, name: str, frame: Frame, view: object) -> str:
         return self._environment.get_template(name).render(frame=frame, view=view)

@@ -13,6 +13,8 @@ class Policy:
     limit_by_address: bool = False
     hosts_to_stop: int = 2
     """So many hosts with the same complaint stop a run, though none of them is trusted."""
+    simulated: bool = False
+    """Workers of this fleet make their results up, faster than games can be played."""
 
 
 STANDARD_POLICY = Policy()
