@@ -1,4 +1,4 @@
-"""Bearers: who shows a token, and what it lets them do.
+"""Bearers: who shows a token or is logged in, and what that lets them do.
 
 What was found is remembered for a few seconds, so that a script's calls cost one look at the
 database, and a revoked token or a blocked user stops counting within that time.
@@ -16,6 +16,8 @@ from rookery.service.users import User, Users
 
 REMEMBERED_SECONDS = 5.0
 MOST_REMEMBERED = 20_000
+IN_PERSON = frozenset(Scope) - {Scope.WORKER}
+"""What somebody may do who has given their password; what they are let do decides besides."""
 
 
 class TokenRefused(Exception):
@@ -31,10 +33,11 @@ class OwnerRefused(TokenRefused):
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Somebody with a valid token."""
+    """Somebody with a valid token; without one it is the person who is logged in."""
 
     user: User
     scopes: frozenset[Scope]
+    token_id: str = ""
 
     @property
     def actor(self) -> Actor:
@@ -70,7 +73,14 @@ class Bearers:
         if user.blocked or user.pending:
             raise OwnerRefused
         self._uses[token.id] = self._clock.now()
-        return Bearer(user, token.scopes)
+        return Bearer(user, token.scopes, token.id)
+
+    async def in_person(self, name: str) -> Bearer:
+        """Somebody whose password was checked before; raises OwnerRefused."""
+        user = await self._users.by_name(name)
+        if user is None or user.blocked or user.pending:
+            raise OwnerRefused
+        return Bearer(user, IN_PERSON)
 
     async def owner(self, secret: str) -> str | None:
         """Whose worker token this is; None when it counts for no worker."""

@@ -42,7 +42,8 @@ class BadPath(BadRequest):
 
 
 class Unauthorized(Fault):
-    """This needs a valid token: send `Authorization: Bearer ...`."""
+    """This needs a valid token: send `Authorization: Bearer ...`. A session will do as well, with
+    its token as `X-CSRF-Token` where something is changed."""
 
 
 class Forbidden(Fault):

@@ -1,5 +1,6 @@
 """The OpenAPI document of the JSON routes, made from the types that encode and decode them."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -8,14 +9,23 @@ import msgspec
 from starlette.routing import BaseRoute, Route
 
 from rookery import __version__
+from rookery.web.cookie import COOKIE
 from rookery.web.faults import ErrorBody
 
 F = TypeVar("F", bound=Callable[..., object])
 
 _MARK = "__rookery_operation__"
 _REFERENCE = "#/components/schemas/{name}"
-_BEARER = "token"
-_SECURITY = {_BEARER: {"type": "http", "scheme": "bearer"}}
+_BEARER, _SESSION, _CSRF = "token", "session", "csrf"
+_SECURITY = {
+    _BEARER: {"type": "http", "scheme": "bearer"},
+    _SESSION: {"type": "apiKey", "in": "cookie", "name": COOKIE},
+    _CSRF: {"type": "apiKey", "in": "header", "name": "X-CSRF-Token"},
+}
+_BY_TOKEN: Mapping[str, list[str]] = {_BEARER: []}
+_READING: Mapping[str, list[str]] = {_SESSION: []}
+_CHANGING: Mapping[str, list[str]] = {_SESSION: [], _CSRF: []}
+_PARAMETER = re.compile(r"[{](\w+)[}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,7 @@ class Operation:
     raw_body: bool = False
     """Whether it takes bytes of any kind."""
     bearer: bool = False
-    """Whether it answers 401 without a valid token."""
+    """Whether it answers 401 to those who show no valid token and are not logged in."""
 
 
 def described(operation: Operation) -> Callable[[F], F]:
@@ -56,7 +66,8 @@ def document(routes: Iterable[BaseRoute]) -> bytes:
     paths: dict[str, dict[str, object]] = {}
     for route, operation in found:
         for method in sorted((route.methods or set()) - {"HEAD"}):
-            paths.setdefault(route.path_format, {})[method.lower()] = _entry(operation)
+            entry = _entry(operation, method, route.path_format)
+            paths.setdefault(route.path_format, {})[method.lower()] = entry
     return msgspec.json.encode(
         {
             "openapi": "3.1.0",
@@ -84,8 +95,15 @@ def _types_in(operations: Iterable[Operation]) -> list[type]:
     return kinds
 
 
-def _entry(operation: Operation) -> dict[str, object]:
+def operation_id(method: str, path: str) -> str:
+    """A name that generated clients can call: `GET /api/v1/runs/{run_id}` is get_runs_by_run_id."""
+    words = _PARAMETER.sub(r"by_\1", path.removeprefix("/api/v1")).strip("/")
+    return f"{method.lower()}_{re.sub(r'[^a-z0-9]+', '_', words.lower())}"
+
+
+def _entry(operation: Operation, method: str, path: str) -> dict[str, object]:
     entry: dict[str, object] = {
+        "operationId": operation_id(method, path),
         "summary": operation.summary,
         "responses": {
             **{str(code): _answer(kind) for code, kind in operation.answers.items()},
@@ -103,7 +121,7 @@ def _entry(operation: Operation) -> dict[str, object]:
     if operation.raw_body:
         entry["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     if operation.bearer:
-        entry["security"] = [{_BEARER: []}]
+        entry["security"] = [_BY_TOKEN, _READING if method == "GET" else _CHANGING]
     return entry
 
 

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rookery.web.openapi import Operation, described, document
+from rookery.web.openapi import Operation, described, document, operation_id
 
 
 class Cat(msgspec.Struct):
@@ -42,3 +42,11 @@ def test_the_types_are_defined_once() -> None:
 
 def test_pages_are_not_listed() -> None:
     assert list(msgspec.to_builtins(made()["paths"])) == ["/cats/{id}"]
+
+
+def test_every_operation_has_a_name_that_a_generated_client_can_call() -> None:
+    assert operation_id("GET", "/api/v1/runs/{run_id}/summary.txt") == (
+        "get_runs_by_run_id_summary_txt"
+    )
+    entry = msgspec.to_builtins(made()["paths"])["/cats/{id}"]["post"]
+    assert entry["operationId"] == "post_cats_by_id"

@@ -1,4 +1,8 @@
-"""Who calls: the bearer of a token, who must be let do what the endpoint does."""
+"""Who calls: the bearer of a token or somebody who is logged in, as far as the endpoint lets them.
+
+A session counts only where `middleware.csrf` left it: for a call that changes something it must
+come with its token, so that no other site can use a visitor's cookie.
+"""
 
 import base64
 
@@ -7,7 +11,6 @@ from starlette.requests import Request
 from rookery.core.lifecycle import Actor
 from rookery.service.bearers import Bearer, Bearers, OwnerRefused, TokenRefused
 from rookery.service.credentials import Credentials
-from rookery.service.groups import is_approver
 from rookery.service.login import LoginRefused, Throttled
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk
@@ -19,7 +22,8 @@ BASIC = "basic "
 
 
 async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
-    """Whoever calls, with a token for one of these; raises Unauthorized or Forbidden."""
+    """Whoever calls, by session or with a token for one of these; raises Unauthorized or
+    Forbidden."""
     bearer = await visitor_of(request, bearers)
     if bearer is None:
         raise Unauthorized
@@ -29,14 +33,15 @@ async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Beare
 
 
 async def visitor_of(request: Request, bearers: Bearers) -> Bearer | None:
-    """Whoever calls, if they show a token; a bad one is refused even where none is needed."""
-    shown = header(request.scope, b"authorization")
-    if not shown:
-        return None
-    if not shown.lower().startswith(SCHEME):
+    """Whoever calls, if they show a token or are logged in; a bad token is refused even where none
+    is needed."""
+    shown, person = header(request.scope, b"authorization"), session_of(request.scope).user
+    if shown and not shown.lower().startswith(SCHEME):
         raise Unauthorized
     try:
-        return await bearers.bearer(shown[len(SCHEME) :].strip())
+        if shown:
+            return await bearers.bearer(shown[len(SCHEME) :].strip())
+        return await bearers.in_person(person) if person else None
     except OwnerRefused as refused:
         raise Forbidden(str(refused)) from None
     except TokenRefused as refused:
@@ -46,20 +51,16 @@ async def visitor_of(request: Request, bearers: Bearers) -> Bearer | None:
 async def viewer_of(request: Request, bearers: Bearers) -> str | None:
     """Whose eyes an answer is for: a script shows a token, a browser has a session. A worker's
     token lies on other people's machines, so that it shows nothing of what is its owner's."""
-    bearer = await visitor_of(request, bearers)
-    if bearer is None:
+    if not header(request.scope, b"authorization"):
         return session_of(request.scope).user or None
-    return bearer.user.name if Scope.READ in bearer.scopes else None
+    bearer = await visitor_of(request, bearers)
+    return bearer.user.name if bearer and Scope.READ in bearer.scopes else None
 
 
 async def reader_of(request: Request, desk: ApiDesk) -> Actor | None:
     """As `viewer_of`, with whether they are an approver: what the log shows depends on it."""
-    viewer = await viewer_of(request, desk.bearers)
     bearer = await visitor_of(request, desk.bearers)
-    if viewer is None or bearer is not None:
-        return None if viewer is None or bearer is None else bearer.actor
-    user = await desk.users.by_name(viewer)
-    return None if user is None else Actor(user.name, approver=is_approver(user))
+    return bearer.actor if bearer and Scope.READ in bearer.scopes else None
 
 
 async def fetcher_of(request: Request, desk: ApiDesk) -> str | None:
