@@ -1,0 +1,484 @@
+"""Who may do what: every route of the built app, called by everybody.
+
+TABLE has a line for each route; an app with a route that no line calls fails, and so does a line
+that calls no route. To add one: write the method, a path and, for each role of the head line, the
+answer: `ok` (2xx), `to` (led to another page, which then tells what came of it) or the status.
+Names in braces are made anew after each call that changed something (`Scene.renew`); what a call
+sends stands in BODIES, an empty object where nothing does.
+"""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Match, Route
+from starlette.types import Message
+
+from rookery.core.answers import TaskCall
+from rookery.core.lifecycle import Actor
+from rookery.protocol.engine_record import EngineRecord
+from rookery.service.pgns import Pgn
+from rookery.service.sources.archives import mirror_name
+from rookery.service.tokens import ORDINARY, Scope
+from rookery.service.users import User
+from rookery.web.inventory import named_routes
+from rookery.web.paths import WORKER_PATHS
+from tests.unit.core.makers import make_machine
+from tests.unit.core.makers import run_id as id_of
+from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.unit.service.submission.samples import PLAIN, SPRT, body
+from tests.wire.apis import Api, Json, open_api
+from tests.wire.secrets.plants import Packer, with_password
+from tests.wire.test_login import log_in, token_in
+from tests.wire.worker.office import worker_info
+
+pytestmark = pytest.mark.anyio
+
+PETRA = replace(OLGA, name="petra", pending=True)
+MIA, LENA = replace(OLGA, name="mia"), replace(OLGA, name="lena")
+LEAD = Actor("lena")
+
+ROLES: dict[str, tuple[User, frozenset[Scope]]] = {
+    "pend": (PETRA, ORDINARY),  # an account that nobody has accepted yet
+    "user": (SVEN, ORDINARY),  # has nothing to do with what is asked for
+    "ownr": (OLGA, ORDINARY),  # submitted the runs and gave the files; is in the team
+    "memb": (MIA, ORDINARY),  # is in the team
+    "lead": (LENA, ORDINARY),  # leads the team
+    "appr": (BORIS, ORDINARY),  # an approver who is in no team
+    "admn": (BORIS, ORDINARY | {Scope.ADMIN}),
+    "wrkr": (OLGA, frozenset({Scope.WORKER})),  # the token that lies on a machine of the owner
+    # Approvers whose tokens are for one thing each.
+    "read": (replace(BORIS, name="rita"), frozenset({Scope.READ})),
+    "subm": (replace(BORIS, name="sara"), frozenset({Scope.SUBMIT})),
+    "aprv": (replace(BORIS, name="anna"), frozenset({Scope.APPROVE})),
+    "adm1": (replace(BORIS, name="adam"), frozenset({Scope.ADMIN})),
+}
+SESSIONS = {"sess": "boris", "csrf": "boris", "lses": "lena"}
+"""Browsers: the approver's without and with the token that its forms carry, and that of who leads
+the team, with it. Besides there is `anon`, who shows nothing at all."""
+
+TABLE = """
+METHOD path                                           anon pend user ownr memb lead appr admn wrkr read subm aprv adm1 sess csrf lses
+POST   /api/request_version                           401  401  401  401  401  401  401  401  ok   401  401  401  401  401  401  401
+POST   /api/request_task                              401  401  401  401  401  401  401  401  ok   401  401  401  401  401  401  401
+POST   /api/update_task                               401  401  401  401  401  401  401  401  400  401  401  401  401  401  401  401
+POST   /api/beat                                      401  401  401  401  401  401  401  401  400  401  401  401  401  401  401  401
+POST   /api/request_spsa                              401  401  401  401  401  401  401  401  400  401  401  401  401  401  401  401
+POST   /api/failed_task                               401  401  401  401  401  401  401  401  400  401  401  401  401  401  401  401
+POST   /api/stop_run                                  401  401  401  401  401  401  401  401  400  401  401  401  401  401  401  401
+POST   /api/upload_pgn                                401  401  401  401  401  401  401  401  400  401  401  401  401  401  401  401
+POST   /api/worker_log                                401  401  401  401  401  401  401  401  400  401  401  401  401  401  401  401
+
+POST   /api/v1/runs                                   401  403  ok   ok   ok   ok   ok   ok   403  403  ok   403  403  401  401  401
+GET    /api/v1/runs                                   ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+POST   /api/v1/runs/preview                           401  403  ok   ok   ok   ok   ok   ok   403  403  ok   403  403  401  401  401
+GET    /api/v1/runs/{public}                          ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/runs/{private}                         404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/v1/runs/{public}/summary.txt              ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/runs/{private}/summary.txt             404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+POST   /api/v1/runs/{public}/approve                  401  403  403  403  403  403  ok   ok   403  403  403  ok   403  401  401  401
+POST   /api/v1/runs/{private}/approve                 401  403  404  403  403  403  404  404  403  403  403  404  403  401  401  401
+POST   /api/v1/runs/{public}/stop                     401  403  403  ok   403  403  ok   ok   403  403  403  ok   403  401  401  401
+POST   /api/v1/runs/{private}/stop                    401  403  404  ok   403  403  404  404  403  403  404  404  403  401  401  401
+POST   /api/v1/runs/{public}/modify                   401  403  403  ok   403  403  ok   ok   403  403  403  ok   403  401  401  401
+POST   /api/v1/runs/{private}/modify                  401  403  404  ok   403  403  404  404  403  403  404  404  403  401  401  401
+POST   /api/v1/runs/{stopped}/purge                   401  403  403  ok   403  403  ok   ok   403  403  403  ok   403  401  401  401
+POST   /api/v1/runs/{private}/purge                   401  403  404  409  403  403  404  404  403  403  404  404  403  401  401  401
+POST   /api/v1/runs/{public}/delete                   401  403  403  ok   403  403  ok   ok   403  403  403  ok   403  401  401  401
+POST   /api/v1/runs/{private}/delete                  401  403  404  ok   403  403  404  404  403  403  404  404  403  401  401  401
+POST   /api/v1/runs/{deleted}/restore                 401  403  403  ok   403  403  ok   ok   403  403  403  ok   403  401  401  401
+POST   /api/v1/runs/{private}/restore                 401  403  404  409  403  403  404  404  403  403  404  404  403  401  401  401
+
+GET    /api/v1/events?run={public}                    ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/events?run={private}                   404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/v1/tasks?run={public}                     ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/tasks?run={private}                    404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/v1/workers                                ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/actions                                ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/contributors                           ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/games?run={public}                     ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/games?run={private}                    404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/v1/logs?run={public}                      401  403  403  ok   403  403  ok   ok   403  403  403  403  403  401  401  401
+GET    /api/v1/logs?run={private}                     401  403  404  ok   403  403  404  404  403  404  403  403  403  401  401  401
+GET    /api/v1/logs/{public_log}                      401  403  403  ok   403  403  ok   ok   403  403  403  403  403  401  401  401
+GET    /api/v1/logs/{private_log}                     401  403  404  ok   403  403  404  404  403  404  403  403  403  401  401  401
+
+GET    /api/v1/users                                  401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  ok   401  401  401
+POST   /api/v1/users                                  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/users/{guest}                          401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  ok   401  401  401
+GET    /api/v1/users/{waiting}                        401  403  404  404  404  404  ok   ok   403  ok   403  403  ok   401  401  401
+PATCH  /api/v1/users/{guest}                          401  403  403  403  403  403  ok   ok   403  403  403  ok   ok   401  401  401
+DELETE /api/v1/users/{waiting}                        401  403  403  403  403  403  ok   ok   403  403  403  ok   ok   401  401  401
+GET    /api/v1/teams                                  401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  403  401  401  401
+POST   /api/v1/teams                                  401  403  ok   ok   ok   ok   ok   ok   403  403  ok   403  403  401  401  401
+GET    /api/v1/teams/{team}                           401  403  404  404  ok   ok   ok   ok   403  404  403  403  403  401  401  401
+PUT    /api/v1/teams/{team}/members/{guest}           401  403  404  404  403  ok   ok   ok   403  403  404  ok   403  401  401  401
+DELETE /api/v1/teams/{team}/members/mia               401  403  404  404  ok   ok   ok   ok   403  403  404  ok   403  401  401  401
+
+GET    /api/v1/engines                                ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/engines/{open}                         ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/engines/{secret}                       404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+PUT    /api/v1/engines/{new}                          401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  401  401
+PUT    /api/v1/engines/{open}                         401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  401  401
+PUT    /api/v1/engines/{secret}                       401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  401  401
+DELETE /api/v1/engines/{open}                         401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  401  401
+DELETE /api/v1/engines/{secret}                       401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  401  401
+
+GET    /api/v1/books                                  ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/books/{book}                           ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/books/{secret_book}                    404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+PUT    /api/v1/books/{new}.epd                        401  403  ok   ok   ok   ok   ok   ok   403  403  ok   403  403  401  401  401
+DELETE /api/v1/books/{book}                           401  403  403  ok   403  403  ok   ok   403  403  403  403  403  401  401  401
+DELETE /api/v1/books/{secret_book}                    401  403  404  ok   403  403  404  404  403  403  404  403  403  401  401  401
+GET    /api/v1/nets                                   ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+POST   /api/v1/nets?name={new}                        401  403  ok   ok   ok   ok   ok   ok   403  403  ok   403  403  401  401  401
+POST   /api/v1/binaries?name={new}                    401  403  ok   ok   ok   ok   ok   ok   403  403  ok   403  403  401  401  401
+
+GET    /api/rate_limit                                ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/active_runs                               ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/finished_runs?page=1                      ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+POST   /api/actions                                   ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/get_run/{public}                          ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/get_run/{private}                         404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/get_task/{approved}/{task}                ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/get_task/{first_private}/0                404  403  404  404  404  404  404  404  404  404  404  404  404  404  404  404
+GET    /api/get_elo/{public}                          ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/get_elo/{private}                         404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/calc_elo?W=10&D=20&L=10                   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/pgn/{approved}-0.pgn                      ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/pgn/{first_private}-0.pgn                 404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/run_pgns/{approved}.pgn.gz                ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/run_pgns/{first_private}.pgn.gz           404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+GET    /api/nn/{net}                                  ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/nn/{secret_net}                           404  403  404  ok   ok   ok   404  404  ok   404  404  404  404  404  404  ok
+GET    /api/book/{book}                               ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/book/{secret_book}                        404  403  404  ok   ok   ok   404  404  ok   404  404  404  404  404  404  ok
+GET    /src/{mirror}/zipball/{sha_of_approved}        ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /src/{mirror}/zipball/{sha_of_pending}         ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /src/{mirror}/zipball/{sha_of_private}         404  403  404  ok   ok   ok   404  404  ok   404  404  404  404  404  404  ok
+GET    /api/binary/{program}                          ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/binary/{secret_program}                   404  403  404  ok   ok   ok   404  404  ok   404  404  404  404  404  404  ok
+
+GET    /                                              ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /live                                          ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /login                                         ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   to   to   to
+POST   /login                                         403  403  403  403  403  403  403  403  403  403  403  403  403  403  401  401
+GET    /signup                                        ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   to   to   to
+POST   /signup                                        403  403  403  403  403  403  403  403  403  403  403  403  403  403  to   to
+POST   /logout                                        403  403  403  403  403  403  403  403  403  403  403  403  403  403  to   to
+GET    /runs/{public}                                 ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /runs/{private}                                404  404  404  404  404  404  404  404  404  404  404  404  404  404  404  ok
+GET    /runs/{public}/live                            ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /runs/{private}/live                           404  404  404  404  404  404  404  404  404  404  404  404  404  404  404  ok
+POST   /runs/{public}/approve                         403  403  403  403  403  403  403  403  403  403  403  403  403  403  to   to
+POST   /runs/{private}/approve                        403  403  403  403  403  403  403  403  403  403  403  403  403  403  404  to
+GET    /machines/add                                  to   to   to   to   to   to   to   to   to   to   to   to   to   ok   ok   ok
+POST   /machines/add                                  403  403  403  403  403  403  403  403  403  403  403  403  403  403  ok   ok
+GET    /tests/view/{public}                           to   to   to   to   to   to   to   to   to   to   to   to   to   to   to   to
+GET    /static/x/rookery.css                          404  404  404  404  404  404  404  404  404  404  404  404  404  404  404  404
+GET    /healthz                                       ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /readyz                                        ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /metrics                                       ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /openapi.json                                  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /worker/                                       ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /worker/install.sh                             ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+"""  # noqa: E501 - a row is a line
+
+REPOSITORY = str(PLAIN["tests_repo"])
+OPENING = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - id one;\n"
+BODIES: dict[str, object] = {
+    "POST /api/v1/runs": body(sprt=SPRT),
+    "POST /api/v1/runs/preview": body(sprt=SPRT),
+    "POST /api/v1/runs/{public}/modify": {"priority": 1},
+    "POST /api/v1/runs/{private}/modify": {"priority": 1},
+    "POST /api/v1/users": {
+        "name": "{new}",
+        "password": "correct horse {new}",
+        "email": "{new}@b.cd",
+    },
+    "PATCH /api/v1/users/{guest}": {"machine_limit": 3},
+    "POST /api/v1/teams": {"name": "{new}"},
+    "PUT /api/v1/engines/{new}": {"name": "{new}", "team": "owls"},
+    "PUT /api/v1/engines/{open}": {"name": "{open}", "team": "owls"},
+    "PUT /api/v1/engines/{secret}": {"name": "{secret}", "team": "owls", "private": True},
+    "PUT /api/v1/books/{new}.epd": OPENING,
+    "POST /api/v1/nets?name={new}": b"a net",
+    "POST /api/v1/binaries?name={new}": b"a program",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table; `words` are a call's method and path."""
+
+    words: str
+    expected: dict[str, str]
+
+    @property
+    def method(self) -> str:
+        return self.words.split()[0]
+
+    @property
+    def path(self) -> str:
+        return self.words.split()[1]
+
+
+def rows() -> Iterator[Row]:
+    head, *lines = [line for line in TABLE.splitlines() if line and not line.startswith("#")]
+    roles = head.split()[2:]
+    assert set(roles) == {"anon", *ROLES, *SESSIONS}
+    for line in lines:
+        method, path, *cells = line.split()
+        assert len(cells) == len(roles), f"a cell for each role in: {line}"
+        yield Row(f"{method} {path}", dict(zip(roles, cells, strict=True)))
+
+
+@dataclass(slots=True)
+class Scene:
+    """A started app, and something of each kind to call for."""
+
+    api: Api
+    words: dict[str, str]
+    secrets: dict[str, str]
+    number: int = 0
+    browsers: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    async def renew(self, names: Iterable[str]) -> None:
+        """What somebody might have changed or removed, under new names."""
+        for name in sorted(names):
+            self.number += 1
+            self.words[name] = await self._made(name, f"{name.capitalize()}{self.number}")
+
+    async def _made(self, name: str, word: str) -> str:
+        desk, fleet = self.api.desk, self.api.fleet
+        if name == "team":
+            await desk.teams.create(word, LEAD)
+            await desk.teams.join(word, "mia", LEAD)
+        elif name in ("open", "secret"):
+            record = EngineRecord(name=word, team="owls", private=name == "secret")
+            await desk.engines.put(record, LEAD)
+        elif name in ("guest", "waiting"):
+            await desk.users.add(replace(SVEN, name=word, pending=name == "waiting"))
+        elif name in ("book", "secret_book"):
+            await desk.sources.books.take(_piece(OPENING), f"{word}.epd", "olga")
+            await desk.holdings.add(f"{word}.epd", "Strix" if name == "secret_book" else "")
+            return f"{word}.epd"
+        elif name in ("public", "private", "stopped", "deleted"):
+            first = self.words["first_private" if name == "private" else "first_public"]
+            word = id_of(word)
+            await fleet.submit(replace(await fleet.known_run(first), id=word))
+            if name in ("stopped", "deleted"):
+                await (fleet.stop if name == "stopped" else fleet.delete)(word, Actor("olga"))
+        return word
+
+    async def status(self, row: Row, role: str) -> str:
+        """What somebody is answered."""
+        path = row.path.format_map(self.words)
+        content = BODIES.get(row.words, {})
+        if path in WORKER_PATHS:
+            sent = json.dumps(self._as_worker(role)).encode()
+        elif isinstance(content, bytes):
+            sent = content
+        else:
+            sent = _filled(json.dumps(content), self.words)
+        headers = await self._headers(role)
+        if row.path in ("/login", "/signup"):
+            headers["content-type"] = "application/x-www-form-urlencoded"
+        # Each has an address of their own, or the last would have come too often.
+        client = f"192.0.2.{list(row.expected).index(role) + 20}"
+        status = await _status(self.api.app, f"{row.method} {path}", sent, headers, client)
+        changed = status < 400 and row.method != "GET"
+        if changed:
+            await self.renew(FRESH & names_in(row.words, json.dumps(content, default=str)))
+            if path == "/logout":
+                self.browsers.clear()
+        return "ok" if status < 300 else "to" if status < 400 else str(status)
+
+    def _as_worker(self, role: str) -> Json:
+        """Who shows a token shows it in the place of a password, as workers do."""
+        user = ROLES[role][0].name if role in ROLES else "boris"
+        said: Json = {"password": self.secrets.get(role, ""), "worker_info": worker_info(user)}
+        return said | {"run_id": self.words["public"], "task_id": 0}
+
+    async def _headers(self, role: str) -> dict[str, str]:
+        if role in self.secrets:
+            return {"authorization": f"Bearer {self.secrets[role]}"}
+        if role not in SESSIONS:
+            return {}
+        user = SESSIONS[role]
+        if user not in self.browsers:
+            self.browsers[user] = await self._logged_in(user)
+        headers = self.browsers[user]
+        return {"cookie": headers["cookie"]} if role == "sess" else headers.copy()
+
+    async def _logged_in(self, user: str) -> dict[str, str]:
+        """The headers of a browser that somebody is logged in with."""
+        browser = self.api.visitor
+        assert (await log_in(browser, username=user)).status_code == 302
+        token = token_in(await browser.get("/"))
+        cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+        browser.cookies.clear()
+        return {"cookie": cookie, "x-csrf-token": token}
+
+
+FRESH = frozenset(
+    {"new", "team", "open", "secret", "guest", "waiting", "book", "secret_book"}
+    | {"public", "private", "stopped", "deleted"}
+)
+"""Names of what calls change."""
+
+
+def names_in(*texts: str) -> set[str]:
+    return {name for text in texts for name in re.findall(r"{(\w+)}", text)}
+
+
+def _filled(text: str, words: dict[str, str]) -> bytes:
+    """JSON has braces of its own, so that names are put in one by one."""
+    for name, word in words.items():
+        text = text.replace(f"{{{name}}}", word)
+    return text.encode()
+
+
+async def _piece(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+@asynccontextmanager
+async def open_scene(folder: Path) -> AsyncIterator[Scene]:
+    async with open_api(archiver=Packer(folder), files=folder / "files") as api:
+        for user in {user for user, _ in ROLES.values()} - {OLGA, BORIS, SVEN}:
+            await api.desk.users.add(user)
+        secrets = {role: await api.token(user, scopes) for role, (user, scopes) in ROLES.items()}
+        for user in (BORIS, LENA):
+            await with_password(api, user)
+        scene = Scene(api, await _things(api), secrets)
+        await scene.renew(FRESH)
+        yield scene
+
+
+async def _things(api: Api) -> dict[str, str]:
+    """What stays as it is: a team with a private engine, a run of each kind, and files."""
+    desk, team = api.desk, api.desk.teams
+    await team.create("owls", LEAD)
+    for user in (MIA, OLGA):
+        await team.join("owls", user.name, LEAD)
+    strix = EngineRecord(name="Strix", team="owls", private=True)
+    await desk.engines.put(strix, LEAD)
+    words = {"mirror": mirror_name(REPOSITORY)}
+    words |= {"sha_of_pending": "a" * 40, "sha_of_private": "c" * 40, "sha_of_approved": "d" * 40}
+    sides: Json = {"new_engine": "Strix", "base_engine": "Strix"}
+    words["first_public"] = await api.submitted(OLGA, mirrored=True)
+    words["first_private"] = await api.submitted(
+        OLGA, **sides, mirrored=True, resolved_new="c" * 40
+    )
+    words["approved"] = await api.submitted(BORIS, mirrored=True, resolved_new="d" * 40)
+    words["task"] = str((await api.granted()).id)
+    for number, run in enumerate(("public", "private"), 1):
+        call = TaskCall(words[f"first_{run}"], 0, make_machine())
+        await desk.logs.keep(call, "failed_task", "what a machine wrote")
+        words[f"{run}_log"] = str(number)
+    for run in ("approved", "first_private"):
+        key = await desk.threads.io(desk.games.write, b"games")
+        await desk.pgns.add(Pgn(words[run], 0, key, 5, desk.clock.now()), ())
+    for name, engine in (("program", ""), ("secret_program", "Strix")):
+        words[name] = await _given(api, f"/api/v1/binaries?engine={engine}", name.encode())
+        net = f"nn-{hashlib.sha256(name.encode()).hexdigest()[:12]}.nnue"
+        await _given(api, f"/api/v1/nets?name={net}&engine={engine}", name.encode())
+        words[name.replace("program", "net")] = net
+    return words
+
+
+async def _given(api: Api, path: str, content: bytes) -> str:
+    answer = await api.visitor.post(path, content=content, headers=dict(await api.headers(OLGA)))
+    assert answer.status_code == 201, answer.text
+    return str(answer.json().get("sha256", ""))
+
+
+async def _status(
+    app: Starlette, called: str, content: bytes, headers: dict[str, str], client: str
+) -> int:
+    """An answer's status; a stream is left as soon as it begins."""
+    method, path = called.split()
+    bare, _, query = path.partition("?")
+    given = {"host": "localhost", "content-length": str(len(content)), **headers}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": bare,
+        "raw_path": bare.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        "client": (client, 1),
+        "server": ("127.0.0.1", 80),
+    }
+    begun: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+    gone, waiting = asyncio.Event(), [content]
+
+    async def receive() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            begun.set_result(dict(message))
+
+    task = asyncio.ensure_future(app(scope, receive, send))
+    status = int((await begun)["status"])
+    gone.set()
+    await task
+    return status
+
+
+def routes_of(app: Starlette) -> set[tuple[str, str]]:
+    return {
+        (method, route.path)
+        for _, route in named_routes(app.routes)
+        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+
+
+def route_called(app: Starlette, row: Row) -> tuple[str, str] | None:
+    bare = row.path.partition("?")[0]
+    for name in ("public_log", "private_log"):
+        bare = bare.replace(f"{{{name}}}", "1")
+    scope = {"type": "http", "method": row.method, "path": bare, "root_path": "", "headers": []}
+    for _, route in named_routes(app.routes):
+        if isinstance(route, Route) and route.matches(scope)[0] is Match.FULL:
+            return row.method, route.path
+    return None
+
+
+async def test_every_route_has_a_row_and_every_row_a_route() -> None:
+    async with open_api() as api:
+        called = {row.words: route_called(api.app, row) for row in rows()}
+        routes = routes_of(api.app)
+    missing = sorted(routes - set(called.values()))
+    assert not missing, f"routes without a row: {missing}"
+    lost = [words for words, route in called.items() if route is None]
+    assert not lost, f"rows without a route: {lost}"
+    assert not [words for words in BODIES if words not in called], "bodies without a row"
+
+
+async def test_everybody_is_answered_as_the_table_says(tmp_path: Path) -> None:
+    wrong = []
+    async with open_scene(tmp_path) as scene:
+        for row in rows():
+            found = {role: await scene.status(row, role) for role in row.expected}
+            if found != row.expected:
+                wrong.append(f"{row.words:58}{' '.join(f'{cell:4}' for cell in found.values())}")
+    assert not wrong, "\n" + "\n".join(wrong)
