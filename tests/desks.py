@@ -6,6 +6,7 @@ from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
+from rookery.core.answers import Word
 from rookery.logs import Log
 from rookery.service.credentials import Credentials, WorkerTokens
 from rookery.service.engines import Engines
@@ -38,12 +39,16 @@ class Standing:
 
     primary: bool = True
     trusted: set[str] = field(default_factory=set)
+    unheard: set[str] = field(default_factory=set)
+    """Those whose complaints do not count."""
 
     def is_primary(self) -> bool:
         return self.primary
 
-    async def trusts(self, user: User) -> bool:
-        return user.name in self.trusted
+    async def trusts(self, user: User) -> Word:
+        if user.name in self.unheard:
+            return Word.NOTED
+        return Word.STOPS if user.name in self.trusted else Word.COUNTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,8 @@ class Settings:
     sign_up: bool = True
     idle_account_days: int = 28
     stop_run_cpu_hours: int = 100
+    complaint_cpu_hours: int = 1
+    complaint_days: int = 7
     limit_per_address: bool = False
     simulated_fleet: bool = False
     mind_github_quota: bool = True
@@ -191,6 +193,12 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "stop_run_cpu_hours": Setting(
         _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
+    ),
+    "complaint_cpu_hours": Setting(
+        _whole(0, 10**9 - 1), "hours given to the fleet that make a complaint about a run count"
+    ),
+    "complaint_days": Setting(
+        _whole(0, 3650), "days after which a new account's complaints about runs count"
     ),
     "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
     # ROOKERY_SIMULATED_FLEET, for checks and proofs.

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from rookery.bootstrap.hearing import forget_by_tidings, refresh_by_tidings
 from rookery.bootstrap.sources import make_sources, outside_of
@@ -30,7 +31,7 @@ from rookery.service.statistics import Statistics
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import TeamRows, Teams
 from rookery.service.tokens import Tokens
-from rookery.service.trust import Trust
+from rookery.service.trust import Standards, Trust
 from rookery.service.users import Users
 from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
@@ -150,10 +151,19 @@ def worker_desk(
         threads=threads,
         clock=clock,
         is_primary=is_primary,
-        trusts=Trust(kept.statistics, clock, hours=float(settings.stop_run_cpu_hours)),
+        trusts=Trust(kept.statistics, clock, standards_of(settings)),
         machines=Machines(mind_quota=settings.mind_github_quota),
         payloads=Payloads(rooms.engines.told),
         teams_of=rooms.teams.of,
+    )
+
+
+def standards_of(settings: Settings) -> Standards:
+    """Whose word about a run counts on this site."""
+    return Standards(
+        stop_hours=float(settings.stop_run_cpu_hours),
+        count_hours=float(settings.complaint_cpu_hours),
+        count_age=timedelta(days=settings.complaint_days),
     )
 
 

@@ -18,6 +18,8 @@ SETTINGS = (
     "task_semaphore_size",
     "cross_approval",
     "stop_run_cpu_hours",
+    "complaint_cpu_hours",
+    "complaint_days",
     "limit_per_address",
     "mind_github_quota",
     "nets_url",

@@ -57,6 +57,15 @@ class StopAnswer(enum.Enum):
     NOT_TRUSTED = "not trusted"
 
 
+class Word(enum.Enum):
+    """What the word of a machine's owner about somebody else's run is worth: it stops the run, it
+    counts together with the same word of others, or it is noted."""
+
+    STOPS = "stops"
+    COUNTS = "counts"
+    NOTED = "noted"
+
+
 @dataclass(frozen=True, slots=True)
 class Alive:
     """Whether to go on with the task; `error` where a result was refused."""

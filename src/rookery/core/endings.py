@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rookery.core import lifecycle
 from rookery.core.changes import Changes
-from rookery.core.events import SYSTEM, Action, Event, about_run, about_task
+from rookery.core.events import Action, Event, about_run, about_task
 from rookery.core.lifecycle import Moved
 from rookery.core.purge import Purging
 from rookery.core.run import Run
@@ -51,7 +51,7 @@ def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
 def finished_event(run: Run, now: datetime) -> Event:
     results = run.tally.results
     message = f"{results.games} games: {results.wins} won, {results.losses} lost"
-    return about_run(Action.FINISHED_RUN, run, SYSTEM, now, message)
+    return about_run(Action.FINISHED_RUN, run, run.plan.owner, now, message)
 
 
 def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rookery.core import faults
-from rookery.core.events import SYSTEM, Action, Event, about_run
+from rookery.core.events import Action, Event, about_run
 from rookery.core.run import Run, Status
 from rookery.core.stats.flags import Flag
 
@@ -155,8 +155,8 @@ def stop(run: Run, actor: Actor, now: datetime, message: str = "") -> Moved:
     return _told(run, stopped(run), Action.STOP_RUN, actor, now, message)
 
 
-def fail(run: Run, now: datetime, message: str, reporter: str = SYSTEM) -> Moved:
-    """Stop a run that a worker found to be broken."""
+def fail(run: Run, event: Event) -> Moved:
+    """Stop a run that a worker found to be broken, as the event tells."""
     moved = move(
         run,
         Move.FAIL,
@@ -168,7 +168,7 @@ def fail(run: Run, now: datetime, message: str, reporter: str = SYSTEM) -> Moved
             flag=run.kind.flag(run.tally.results),
         ),
     )
-    return _told(run, _at_rest(moved), Action.STOP_RUN, Actor(reporter), now, message)
+    return unmoved(run) if moved is run else Moved(_at_rest(moved), (event,))
 
 
 def delete(run: Run, actor: Actor, now: datetime) -> Moved:

@@ -4,7 +4,7 @@ from datetime import datetime
 from itertools import islice
 
 from rookery.core import faults, folding, lifecycle
-from rookery.core.answers import DONE, GO_ON, OVER, Alive, StopAnswer, TaskCall
+from rookery.core.answers import DONE, GO_ON, OVER, Alive, StopAnswer, TaskCall, Word
 from rookery.core.changes import NO_CHANGES, Changes, Outcome
 from rookery.core.endings import bury_task, end_task, fail_task, finish_decided, settle
 from rookery.core.events import Action, Event, about_task
@@ -70,27 +70,33 @@ class Reception:
         return Outcome(DONE, self._failed(task, message, now))
 
     def stop(
-        self, call: TaskCall, message: str, now: datetime, *, trusted: bool, complaint: str = ""
+        self, call: TaskCall, message: str, now: datetime, *, word: Word, complaint: str = ""
     ) -> Outcome[StopAnswer]:
         """The worker holds the run itself to be broken. It is stopped on the word of a trusted
-        reporter, of its owner, or of several hosts; else the host alone is set aside. What hosts
-        agree on is the complaint, where the message holds more than that."""
+        reporter, of its owner, or of several users; else the machine alone is set aside. What
+        users agree on is the complaint, where the message holds more than that."""
+        complaint = complaint or message
         task = self._active(call)
         run = self._working.runs().get(call.run)
         if run is None:
             return Outcome(StopAnswer.FINISHED)
         if task is None:
             return Outcome(StopAnswer.NOT_TRUSTED)
-        reporter = call.machine.user
-        host = call.machine.short_name
-        hosts = self._working.troubles.complain(run.id, complaint or message, host)
-        if trusted or reporter == run.plan.owner or hosts >= self._policy.hosts_to_stop:
-            moved = lifecycle.fail(run, now, message, reporter)
+        reporter = task.machine.user
+        if word is Word.STOPS or reporter == run.plan.owner or self._agreed(task, word, complaint):
+            event = about_task(Action.STOP_RUN, run, task, now, message)
+            moved = lifecycle.fail(run, event)
             return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))
         self._working.roster.blame(task, now)
         self._note(task, message, now)
         event = about_task(Action.STOP_RUN, run, task, now, f"{message} (not authorized)")
         return Outcome(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
+
+    def _agreed(self, task: Task, word: Word, complaint: str) -> bool:
+        if word is Word.NOTED:
+            return False
+        users = self._working.troubles.complain(task.run, complaint, task.machine.user)
+        return users >= self._policy.users_to_stop
 
     def expire(self, now: datetime, most: int = MOST_AT_ONCE) -> Changes:
         """Bury tasks that were silent for too long; call again while there may be more."""

@@ -1,8 +1,9 @@
 """Troubles: what workers complain about, which tells whether a run is broken or a machine is.
 
 Failures count since the last accepted result. Complaints about the run itself (a wrong bench) are
-kept until it ends: one machine with bad memory must not stop a run, but when several hosts say the
-very same, the run is to blame.
+kept until it ends: one machine with bad memory must not stop a run, but when machines of several
+users say the very same, the run is to blame. Names of machines are free to invent, so that users
+are counted.
 
 Part of the working set, with the same single writer.
 """
@@ -35,11 +36,11 @@ class Troubles:
     def note(self, run_id: str, trouble: Trouble) -> None:
         self._by_run[run_id] = (*self.of(run_id), trouble)[-MOST_KEPT:]
 
-    def complain(self, run_id: str, message: str, host: str) -> int:
-        """Note a complaint about the run itself; returns how many hosts have said the same."""
-        hosts = self._complaints.setdefault(run_id, {}).setdefault(message, set())
-        hosts.add(host)
-        return len(hosts)
+    def complain(self, run_id: str, message: str, user: str) -> int:
+        """Note a complaint about the run itself; returns how many users have said the same."""
+        users = self._complaints.setdefault(run_id, {}).setdefault(message, set())
+        users.add(user)
+        return len(users)
 
     def clear(self, run_id: str) -> None:
         """A result came in."""

@@ -8,6 +8,7 @@ from hypothesis import settings
 
 from rookery.core.answers import Grant, TaskCall
 from rookery.core.engine import STANDARD, Catalogue
+from rookery.core.events import Action, Event, about_run
 from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.core.lifecycle import Actor
 from rookery.core.machine import Machine, rookery_abilities
@@ -103,6 +104,11 @@ def make_machine(name: str = "m", cores: int = 4, **fields: Any) -> Machine:
     key = f"{name.encode().hex().ljust(8, '0')[:8]}-1111-4222-8333-444444444444"
     machine = Machine(user="wanda", key=key, cores=cores, memory=64_000)
     return replace(machine, **fields)
+
+
+def broken(run: Run) -> Event:
+    """What is told when a worker found a run to be broken."""
+    return about_run(Action.STOP_RUN, run, "wanda", NOW, "wrong bench")
 
 
 def restarted(machine: Machine) -> Machine:

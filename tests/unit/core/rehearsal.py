@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from rookery.core import faults, lifecycle
-from rookery.core.answers import Grant, TaskCall
+from rookery.core.answers import Grant, TaskCall, Word
 from rookery.core.changes import Changes
 from rookery.core.command import settle, submit
 from rookery.core.kinds import Kind, Report, SpsaTuning
@@ -138,9 +138,9 @@ class Rehearsal:
     def complain(self) -> None:
         if task := self._some_task():
             call = TaskCall(task.run, task.id, task.machine)
-            trusted = self.chance.random() < 0.1
+            word = Word.STOPS if self.chance.random() < 0.1 else Word.COUNTS
             message = f"bench {self.chance.randrange(3)}"
-            outcome = self.reception.stop(call, message, self.now, trusted=trusted)
+            outcome = self.reception.stop(call, message, self.now, word=word)
             self._store(outcome.changes)
 
     def wait(self) -> None:

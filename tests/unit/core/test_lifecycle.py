@@ -14,15 +14,26 @@ from rookery.core.kinds import Fixed
 from rookery.core.lifecycle import MOVES, Actor, Move, Moved, Stage, stage
 from rookery.core.run import DisplayState, Run, create
 from rookery.core.stats.flags import Flag
-from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, later, make_plan, make_run, pairs
+from tests.unit.core.makers import (
+    BOSS,
+    NOW,
+    OWNER,
+    STRANGER,
+    broken,
+    later,
+    make_plan,
+    make_run,
+    pairs,
+)
 
 Deed = Callable[[Run], Moved]
+
 
 DEEDS: dict[Move, Deed] = {
     Move.APPROVE: lambda run: life.approve(run, BOSS, NOW),
     Move.WITHDRAW: lambda run: life.withdraw(run, BOSS, NOW),
     Move.STOP: lambda run: life.stop(run, OWNER, NOW),
-    Move.FAIL: lambda run: life.fail(run, NOW, "wrong bench"),
+    Move.FAIL: lambda run: life.fail(run, broken(run)),
     Move.DELETE: lambda run: life.delete(run, OWNER, NOW),
     Move.RESTORE: lambda run: life.restore(run, OWNER, NOW),
     Move.REOPEN: lambda run: Moved(life.reopened(run)),
@@ -35,7 +46,7 @@ def at(where: Stage) -> Run:
         case Stage.FINISHED:
             return life.stop(run, OWNER, NOW).run
         case Stage.FAILED:
-            return life.fail(run, NOW, "broken").run
+            return life.fail(run, broken(run)).run
         case Stage.DELETED:
             return life.delete(run, OWNER, NOW).run
         case _:
@@ -96,11 +107,12 @@ def test_a_stop_ends_all_tasks_and_sets_the_flag() -> None:
 
 
 def test_a_failed_run_counts_its_failures() -> None:
-    failed = life.fail(make_run(), NOW, "wrong bench", "wanda")
+    failed = life.fail(make_run(), broken(make_run()))
     assert failed.run.status.failures == 1
     assert failed.events[0].actor == "wanda"
     assert failed.events[0].message == "wrong bench"
-    again = life.fail(life.restart(failed.run, BOSS, NOW).run, NOW, "still wrong")
+    restarted = life.restart(failed.run, BOSS, NOW).run
+    again = life.fail(restarted, broken(restarted))
     assert again.run.status.failures == 2
 
 

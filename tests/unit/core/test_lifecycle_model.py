@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rookery.core import faults, lifecycle
+from rookery.core.answers import Word
 from rookery.core.command import settle, submit
 from rookery.core.kinds import Report
 from rookery.core.lifecycle import Actor, Moved
@@ -169,7 +170,7 @@ class LifeCycle(RuleBasedStateMachine):
     @rule()
     def break_down(self) -> None:
         assert self.task
-        outcome = Reception(self.working).stop(call_of(self.task), "bench", NOW, trusted=True)
+        outcome = Reception(self.working).stop(call_of(self.task), "bench", NOW, word=Word.STOPS)
         (self.stored,) = outcome.changes.runs
         self.task = None
         self.model.finished = self.model.failed = True

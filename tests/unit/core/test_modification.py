@@ -14,6 +14,7 @@ from tests.unit.core.makers import (
     NOW,
     OWNER,
     STRANGER,
+    broken,
     make_plan,
     make_run,
     pairs,
@@ -81,7 +82,7 @@ def test_a_finished_run_that_needs_more_games_opens_again() -> None:
 
 
 def test_touching_a_failed_run_clears_the_failure_and_takes_a_new_approval() -> None:
-    failed = life.fail(make_run(), NOW, "broken").run
+    failed = life.fail(make_run(), broken(make_run())).run
     again = modify(failed, Modification(), OWNER, NOW).run
     assert (again.status.finished, again.status.failed, again.status.approved) == (
         False,

@@ -13,7 +13,7 @@ from rookery.core.run import Run
 from rookery.core.stats.residuals import AUTOMATIC, MANUAL, Colour, PurgeRule
 from rookery.core.tally import recounted
 from rookery.core.task import Task
-from tests.unit.core.makers import NOW, make_machine, make_plan, make_run, pairs, sprt, spsa
+from tests.unit.core.makers import NOW, broken, make_machine, make_plan, make_run, pairs, sprt, spsa
 from tests.unit.core.purges import purge
 
 
@@ -104,7 +104,7 @@ def test_runs_that_play_failed_are_old_or_tune_are_not_purged() -> None:
     with pytest.raises(faults.StillPlaying):
         purge(make_run(), [], AUTOMATIC, NOW)
     with pytest.raises(faults.HasFailed):
-        purge(life.fail(make_run(), NOW, "").run, [], AUTOMATIC, NOW)
+        purge(life.fail(make_run(), broken(make_run())).run, [], AUTOMATIC, NOW)
     with pytest.raises(faults.NothingToPurge):
         purge(life.stopped(make_run(kind=spsa())), [], AUTOMATIC, NOW)
     with pytest.raises(faults.TooOld):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rookery.core import faults, lifecycle, reception
-from rookery.core.answers import Alive, StopAnswer
-from rookery.core.changes import NO_CHANGES
+from rookery.core.answers import Alive, StopAnswer, Word
+from rookery.core.changes import NO_CHANGES, Outcome
 from rookery.core.endings import end_task, settle
 from rookery.core.events import Action
 from rookery.core.kinds import Report, SpsaTuning
@@ -102,7 +102,8 @@ def test_the_last_game_finishes_the_run() -> None:
     (run,) = outcome.changes.runs
     assert run.status.finished
     assert not scene.working.runs()
-    assert [event.action for event in outcome.changes.events] == [Action.FINISHED_RUN]
+    (event,) = outcome.changes.events
+    assert (event.action, event.actor) == (Action.FINISHED_RUN, run.plan.owner)
     (row,) = outcome.changes.closings[0].rows()
     assert outcome.changes.tasks == (row,), "its row goes with the run's, not in a later slice"
     assert (row.active, row.results.games) == (False, 100)
@@ -209,30 +210,54 @@ def test_a_call_about_anothers_task_is_refused() -> None:
 
 def test_a_trusted_reporter_stops_a_broken_run() -> None:
     scene = Scene(make_run())
-    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, trusted=True)
+    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, word=Word.STOPS)
     assert outcome.answer is StopAnswer.STOPPED
     assert outcome.changes.runs[0].status.failed
-    again = scene.reception.stop(scene.call, "wrong bench", NOW, trusted=True)
+    again = scene.reception.stop(scene.call, "wrong bench", NOW, word=Word.STOPS)
     assert again.answer is StopAnswer.FINISHED
 
 
 def test_the_owner_of_a_run_is_trusted_with_it() -> None:
     scene = Scene(make_run(plan=make_plan(owner="wanda")))
-    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, trusted=False)
+    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, word=Word.COUNTS)
     assert outcome.answer is StopAnswer.STOPPED
 
 
-def test_one_machine_with_bad_memory_does_not_stop_a_run_but_two_that_agree_do() -> None:
+def test_machines_of_one_user_do_not_stop_a_run_but_two_users_that_agree_do() -> None:
     scene = Scene(make_run())
-    first = scene.reception.stop(scene.call, "bench 123", NOW, trusted=False)
+    first = complained(scene, scene.task, "bench 123")
     assert first.answer is StopAnswer.NOT_TRUSTED
     assert "not authorized" in first.changes.events[0].message
     assert scene.working.would_play(scene.task.machine, NOW) is None
-    other, third = (grant(scene.working, make_machine(name)) for name in ("other", "third"))
-    differs = scene.reception.stop(call_of(other), "bench 999", NOW, trusted=False)
-    assert differs.answer is StopAnswer.NOT_TRUSTED
-    agrees = scene.reception.stop(call_of(third), "bench 123", NOW, trusted=False)
-    assert agrees.answer is StopAnswer.STOPPED
+    invented = grant(scene.working, make_machine("invented"))
+    assert complained(scene, invented, "bench 123").answer is StopAnswer.NOT_TRUSTED
+    boris, carol = (grant(scene.working, make_machine(user=user)) for user in ("boris", "carol"))
+    assert complained(scene, boris, "bench 999").answer is StopAnswer.NOT_TRUSTED
+    assert complained(scene, carol, "bench 123").answer is StopAnswer.STOPPED
+
+
+def test_users_whose_word_does_not_count_stop_no_run_however_many_they_are() -> None:
+    scene = Scene(make_run())
+    for user in ("new0", "new1", "new2"):
+        task = grant(scene.working, make_machine(user=user))
+        outcome = complained(scene, task, "bench 123", Word.NOTED)
+        assert outcome.answer is StopAnswer.NOT_TRUSTED
+    assert complained(scene, scene.task, "bench 123").answer is StopAnswer.NOT_TRUSTED
+
+
+def test_the_end_of_a_run_by_a_worker_is_logged_with_worker_and_task() -> None:
+    scene = Scene(make_run())
+    (event,) = complained(scene, scene.task, "wrong bench", Word.STOPS).changes.events
+    machine = scene.task.machine
+    assert event.action is Action.STOP_RUN
+    assert (event.actor, event.worker) == (machine.user, machine.long_name)
+    assert (event.task, event.message) == (scene.task.id, "wrong bench")
+
+
+def complained(
+    scene: Scene, task: Task, message: str, word: Word = Word.COUNTS
+) -> Outcome[StopAnswer]:
+    return scene.reception.stop(call_of(task), message, NOW, word=word)
 
 
 def test_a_tune_folds_a_batch_once_though_it_is_reported_twice() -> None:

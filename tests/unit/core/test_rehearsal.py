@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.unit.core.rehearsal import OFTEN, Rehearsal, rehearse
 
-DIGEST = "6200d5b3bed14ef4d539293eb06c6b3199b3d02d87a903f03d4455e3d071a4ba"
+DIGEST = "e683038b458386d35d93719e881d9f29ac0a149331ff30e23f125bf6a2c95bc0"
 
 
 def test_ten_thousand_operations_always_end_in_the_same_state() -> None:

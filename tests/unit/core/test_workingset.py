@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rookery.core.answers import StopAnswer
+from rookery.core.answers import StopAnswer, Word
 from rookery.core.kinds import Report
 from rookery.core.reception import Reception
 from rookery.core.scheduling.assignment import Assignment
@@ -48,7 +48,7 @@ def test_a_complaint_about_a_task_that_is_over_stops_nothing() -> None:
     task = grant(working, make_machine())
     reception = Reception(working)
     reception.fail(call_of(task), "", later(1))
-    outcome = reception.stop(call_of(task), "wrong bench", later(2), trusted=True)
+    outcome = reception.stop(call_of(task), "wrong bench", later(2), word=Word.STOPS)
     assert outcome.answer is StopAnswer.NOT_TRUSTED
     assert not outcome.changes
 

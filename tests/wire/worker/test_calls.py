@@ -5,6 +5,7 @@ import pytest
 from rookery.core.events import Action
 from rookery.core.lifecycle import Actor
 from tests.unit.core.makers import make_plan, make_side, pairs, run_id, sprt, spsa
+from tests.wire.houses import make_user
 from tests.wire.worker.office import GAMES, Office, Worker
 
 pytestmark = pytest.mark.anyio
@@ -113,19 +114,40 @@ async def complain(worker: Worker, compiler: str) -> int:
     return (await worker.send("stop_run", body)).status_code
 
 
-async def test_two_hosts_with_the_same_wrong_bench_stop_a_run(office: Office) -> None:
+async def test_two_users_with_the_same_wrong_bench_stop_a_run(office: Office) -> None:
     await office.submit()
-    assert await complain(office.worker(key="aaaaaaaa"), "g++_12_2_0-25b32ad706") == 401
+    await make_user(office.site.house, "boris")
+    assert await complain(office.worker(), "g++_12_2_0-25b32ad706") == 401
     assert not office.stored().status.finished
-    assert await complain(office.worker(key="bbbbbbbb"), "clang++_17-ffffffffff") == 200
+    assert await complain(office.worker("boris"), "clang++_17-ffffffffff") == 200
     assert office.stored().status.failed
+
+
+async def test_invented_machines_of_one_user_stop_nobodys_run(office: Office) -> None:
+    await office.submit()
+    for key in ("aaaaaaaa", "bbbbbbbb", "cccccccc"):
+        assert await complain(office.worker(key=key), "g++") == 401
+    assert not office.stored().status.finished
+
+
+async def test_accounts_that_have_given_nothing_stop_nobodys_run(office: Office) -> None:
+    await office.submit()
+    for name in ("boris", "carol", "doris"):
+        await make_user(office.site.house, name)
+        office.back.standing.unheard.add(name)
+        assert await complain(office.worker(name), "g++") == 401
+    assert not office.stored().status.finished
 
 
 async def test_the_word_of_a_trusted_user_stops_a_run(office: Office) -> None:
     await office.submit()
     office.back.standing.trusted.add("wanda")
-    assert await complain(office.worker(), "g++") == 200
+    worker = office.worker()
+    assert await complain(worker, "g++") == 200
     assert office.stored().status.failed
+    told = office.back.store.rows.events[-1]
+    assert (told.action, told.actor, told.task) == (Action.STOP_RUN, "wanda", 0)
+    assert told.worker.startswith("wanda-8cores-1a2b3c4d")
 
 
 async def test_uploads_are_kept_as_they_came(office: Office) -> None:

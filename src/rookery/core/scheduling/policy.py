@@ -11,8 +11,9 @@ class Policy:
     dead_after: timedelta = timedelta(seconds=360)
     duplicate_window: timedelta = timedelta(seconds=120)
     limit_by_address: bool = False
-    hosts_to_stop: int = 2
-    """So many hosts with the same complaint stop a run, though none of them is trusted."""
+    users_to_stop: int = 2
+    """So many users whose machines have the same complaint stop a run, though none of them is
+    trusted; however many machines each has."""
     simulated: bool = False
     """Workers of this fleet make their results up, faster than games can be played."""
 

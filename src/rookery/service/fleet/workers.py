@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from rookery.core.answers import OVER, Alive, Grant, Refusal, StopAnswer, TaskCall, Waiting
+from rookery.core.answers import OVER, Alive, Grant, Refusal, StopAnswer, TaskCall, Waiting, Word
 from rookery.core.changes import Changes, Outcome
 from rookery.core.events import MOST_CHARACTERS, Action, Event, about_task
 from rookery.core.faults import RunFault
@@ -82,13 +82,13 @@ class WorkerCalls(Views):
         )
 
     async def stop_run(
-        self, call: TaskCall, message: str, *, trusted: bool, complaint: str = ""
+        self, call: TaskCall, message: str, *, word: Word, complaint: str = ""
     ) -> StopAnswer:
         """The worker holds the run itself to be broken; equal complaints add up."""
         await self._check_place(self.enter(), call)
         return await self.answer(
             lambda tenure, now: _done(
-                tenure.reception.stop(call, message, now, trusted=trusted, complaint=complaint)
+                tenure.reception.stop(call, message, now, word=word, complaint=complaint)
             )
         )
 

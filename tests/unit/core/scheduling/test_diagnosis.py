@@ -13,6 +13,7 @@ from rookery.core.scheduling.fleet import Fleet
 from rookery.core.workingset import WorkingSet
 from tests.unit.core.makers import (
     NOW,
+    broken,
     call_of,
     grant,
     later,
@@ -40,7 +41,7 @@ def test_a_finished_run_is_finished() -> None:
 
 
 def test_a_failed_run_was_stopped_by_an_error() -> None:
-    run = lifecycle.fail(make_run(), NOW, "broken").run
+    run = lifecycle.fail(make_run(), broken(make_run())).run
     assert finding(working_with(), run) is Finding.STOPPED_BY_ERROR
 
 

@@ -35,7 +35,7 @@ FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs")
 BUSY = waiting("the server is busy; try again later")
 _NOT_STOPPED = {
     StopAnswer.FINISHED: "the run is finished already",
-    StopAnswer.NOT_TRUSTED: "noted; a run is stopped when other machines find the same",
+    StopAnswer.NOT_TRUSTED: "noted; a run is stopped when machines of others find the same",
 }
 
 
@@ -156,7 +156,7 @@ class StopRun(WorkerCall[requests.FailedTask]):
         answer = await self.desk.fleet.stop_run(
             call,
             request.message,
-            trusted=await self.desk.trusts(caller.user),
+            word=await self.desk.trusts(caller.user),
             complaint=complaint_in(request.message, bench),
         )
         if answer is not StopAnswer.STOPPED:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
+from rookery.core.answers import Word
 from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.pgns import PgnStore
@@ -34,7 +35,7 @@ class Desk:
     threads: Threads
     clock: Clock
     is_primary: Callable[[], bool]
-    trusts: Callable[[User], Awaitable[bool]]  # whose word alone stops a run
+    trusts: Callable[[User], Awaitable[Word]]  # what their word about a run is worth
     machines: Machines
     speeds: Speeds = field(default_factory=Speeds)
     teams_of: TeamsOf = in_no_team
