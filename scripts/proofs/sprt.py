@@ -101,21 +101,27 @@ def worlds(spec: Sprt) -> dict[str, Belief]:
     }
 
 
-def played(chance: Random, elo: float, batch_size: int) -> Iterator[tuple[int, ...]]:
-    """Cumulative results, batch by batch, of a version with this normalised Elo."""
+def played(
+    chance: Random, elo: float, batch_size: int, *, in_parts: bool = False
+) -> Iterator[tuple[int, ...]]:
+    """Cumulative results of a version with this normalised Elo: batch by batch, or in parts, where
+    a report brings any number of pairs up to a batch."""
     weights = list(accumulate(shares_at(TYPICAL_PAIRS, elo)))
     bins = [0] * 5
     while True:
-        for outcome in chance.choices(range(5), cum_weights=weights, k=batch_size):
+        pairs = chance.randint(1, batch_size) if in_parts else batch_size
+        for outcome in chance.choices(range(5), cum_weights=weights, k=pairs):
             bins[outcome] += 1
         yield tuple(bins)
 
 
-def endings(seed: str, *, spec: Sprt, elo: float) -> Iterator[Sequence[float]]:
+def endings(
+    seed: str, *, spec: Sprt, elo: float, in_parts: bool = False
+) -> Iterator[Sequence[float]]:
     """One stream of games, judged with and without overshoot correction: two endings in a row."""
     state = SprtState()
     corrected = plain = None
-    for bins in played(Random(seed), elo, spec.batch_size):
+    for bins in played(Random(seed), elo, spec.batch_size, in_parts=in_parts):
         state = state.after(spec, bins)
         games = 2.0 * sum(bins)
         if corrected is None and state.verdict is not Verdict.RUNNING:
@@ -183,7 +189,9 @@ def share(marks: Sequence[bool]) -> str:
     return f"{mean(marks):.0%}" if len(marks) >= FEW else "–"
 
 
-def error_rates(progress: Progress, spec: Sprt, seed: str, tests: int) -> tuple[list[str], bool]:
+def error_rates(
+    progress: Progress, spec: Sprt, seed: str, tests: int, *, in_parts: bool = False
+) -> tuple[list[str], bool]:
     """The table of wrong verdicts, and whether each interval reaches below the limit."""
     lines = [
         "| true nElo | corrected | tests | wrong | rate | 95 % interval | mean games | expected |",
@@ -191,8 +199,8 @@ def error_rates(progress: Progress, spec: Sprt, seed: str, tests: int) -> tuple[
     ]
     held = True
     for elo in (spec.elo0, spec.elo1):
-        one = partial(endings, spec=spec, elo=elo)
-        rows = simulate(progress, f"{seed}/errors/{elo:g}", tests, one)
+        one = partial(endings, spec=spec, elo=elo, in_parts=in_parts)
+        rows = simulate(progress, f"{seed}/{'parts' if in_parts else 'errors'}/{elo:g}", tests, one)
         for corrected, ends in (
             (True, [Ending(*row[:2]) for row in rows]),
             (False, [Ending(*row[2:]) for row in rows]),
@@ -257,7 +265,10 @@ def report(
     progress: Progress, spec: Sprt, seed: str, *, tests: int, outlooks: int
 ) -> tuple[str, bool]:
     errors, held = error_rates(progress, spec, seed, tests)
+    mixed, held_in_parts = error_rates(progress, spec, seed, tests, in_parts=True)
+    held &= held_in_parts
     parts = ["## Error rates", *errors]
+    parts += [f"\n## Error rates with reports of 1 to {spec.batch_size} pairs", *mixed]
     pace = pace_of(spec)
     for number, (name, world) in enumerate(worlds(spec).items()):
         # The calibration needs many tests; the worlds that break the belief only show where to.

@@ -18,10 +18,14 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a worker says about its task: all results so far, and what its kind asks besides."""
+    """What a worker says about its task: all results so far, and what its kind asks besides.
+
+    An official worker reports whole steps of its kind; one of ours, in parts, any whole pairs.
+    """
 
     results: Results
     batch: object | None = None
+    in_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Kind(Protocol):
 
     @property
     def step(self) -> int:
-        """Tasks and reports come in multiples of this many games."""
+        """Tasks, and reports of official workers, come in multiples of this many games."""
 
     @property
     def bonus(self) -> float:

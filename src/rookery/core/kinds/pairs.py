@@ -39,8 +39,9 @@ class PairedGames:
     def objection(self, before: Results, report: Report) -> str | None:
         """Why these results of pairs can't be true."""
         del before
-        if report.results.games % self.step:
-            return f"the number of games is not a multiple of {self.step}"
+        step = GAMES_PER_PAIR if report.in_parts else self.step
+        if report.results.games % step:
+            return f"the number of games is not a multiple of {step}"
         return contradiction(report.results)
 
     def is_decided(self, results: Results, games: int) -> bool:

@@ -1,5 +1,7 @@
 """How many games go into a task and into a batch."""
 
+from dataclasses import dataclass
+
 from rookery.core.demands import Demands
 from rookery.core.machine import OFFICIAL
 from rookery.core.needs import first_missing
@@ -13,7 +15,11 @@ WITHIN_REASON = 8.0
 REFERENCE_BATCH = 16
 """Pairs in a batch at the reference time control."""
 BATCH_SECONDS = 60
-"""Where official workers don't play, a batch is what a median machine plays in this time."""
+"""A batch is at the most what a median machine plays in this time, or the reference batch where
+official workers play, too."""
+BATCH_SHARE = 0.04
+"""A batch is no larger part of its test: the ratio would jump far beyond its bounds, and a test
+that is soon decided would be decided by the first machine alone."""
 
 
 def task_games(run: Run, cores: int, game_seconds: float) -> int:
@@ -52,10 +58,25 @@ def batch_pairs_by_time(slots: int, game_seconds: float) -> int:
     return max(1, int(BATCH_SECONDS * slots / (2 * max(game_seconds, 1e-3))))
 
 
-def batch_for(demands: Demands, length_ratio: float, slots: int, game_seconds: float) -> int:
-    """Pairs per batch of a new sequential test. Where only our workers play, nobody waits for
-    more than a minute of a median machine."""
-    classic = batch_pairs(length_ratio)
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """What the batch of a new sequential test depends on."""
+
+    length_ratio: float
+    """Of its games to those of the reference time control."""
+    slots: int
+    """Games at once on a median machine."""
+    game_seconds: float
+    expected_games: float
+    """Of the whole test."""
+
+
+def batch_for(demands: Demands, facts: BatchFacts) -> int:
+    """Pairs per batch of a new sequential test. Our own workers report in parts of it; official
+    ones wait for the whole, so that the contract's formula holds only up to a small part of the
+    expected length and, for games shorter than the contract has in mind, up to a minute."""
+    by_time = batch_pairs_by_time(facts.slots, facts.game_seconds)
     if first_missing(demands.needs, OFFICIAL) is None:
-        return classic
-    return min(classic, batch_pairs_by_time(slots, game_seconds))
+        by_time = max(REFERENCE_BATCH, by_time)
+    share = int(BATCH_SHARE * facts.expected_games / 2)
+    return max(1, min(batch_pairs(facts.length_ratio), by_time, share))

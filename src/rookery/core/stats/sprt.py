@@ -2,7 +2,9 @@
 
 Results arrive in batches, so the log-likelihood ratio jumps over a bound instead of meeting it.
 The overshoot record estimates the mean jump past a new extreme on either side, and the bounds
-move inwards by it. That works only if every update adds one batch and is evaluated by itself.
+move inwards by it. That works only if every update is evaluated by itself, in order. An update
+may be smaller than a batch: jumps of mixed sizes have a mean, too. One that is larger comes of
+merged updates, tells nothing about the jumps of the others, and starts the record anew.
 """
 
 import enum
@@ -103,7 +105,7 @@ class Overshoot:
         """The record after an update to `pairs` pairs in all, which must not have shrunk."""
         if pairs == self.last_update:
             return self
-        if pairs != self.last_update + batch_size:
+        if pairs > self.last_update + batch_size:
             skipped = self.skipped_updates + pairs - self.last_update - 1
             return replace(self, last_update=pairs, skipped_updates=skipped, ref0=llr, ref1=llr)
         down, up = min(llr - self.ref0, 0.0), max(llr - self.ref1, 0.0)
@@ -128,6 +130,7 @@ class SprtState:
     overshoot: Overshoot | None = Overshoot()
     lost_samples: int = 0
     illegal_update: int | None = None
+    """Noted by earlier versions, where an update was no whole batch."""
 
     def after(
         self, spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
@@ -135,7 +138,7 @@ class SprtState:
         """The state once the results so far are `bins` (cumulative)."""
         pairs = sum(bins)
         llr = spec.llr(bins, trinomial)
-        kept = self._without_unusable_overshoot(pairs, spec.batch_size)
+        kept = self._without_unusable_overshoot(pairs)
         overshoot = kept.overshoot and kept.overshoot.after(llr, pairs, spec.batch_size)
         return SprtState(
             llr,
@@ -149,9 +152,7 @@ class SprtState:
         """The lower and upper bound that decide, moved inwards by the overshoot."""
         return _bounds(spec, self.overshoot)
 
-    def _without_unusable_overshoot(self, pairs: int, batch_size: int) -> "SprtState":
-        if pairs % batch_size:
-            return replace(self, overshoot=None, illegal_update=pairs)
+    def _without_unusable_overshoot(self, pairs: int) -> "SprtState":
         if self.overshoot and pairs < self.overshoot.last_update:
             lost = self.overshoot.last_update - pairs
             return replace(self, overshoot=None, lost_samples=lost)

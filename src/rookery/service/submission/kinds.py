@@ -1,15 +1,18 @@
 """Which kind of run a submission asks for: a sequential test, a tune, or fixed games."""
 
+from dataclasses import replace
+
 from msgspec import UNSET
 
 from rookery.core.demands import demands_of
 from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.core.plan import Plan
 from rookery.core.run import STOCKFISH_NPS
-from rookery.core.scheduling.sizing import batch_for
+from rookery.core.scheduling.sizing import BatchFacts, batch_for
 from rookery.core.scheduling.throughput import length_ratio
 from rookery.core.spsa import SpsaFault, Tune, set_up
 from rookery.core.stats.faults import StatisticsFault
+from rookery.core.stats.pace import pace_of
 from rookery.core.stats.sprt import Sprt
 from rookery.protocol.submission import SubmittedArgs, SubmittedSprt, SubmittedSpsa
 from rookery.service.submission.faults import refuse, require
@@ -41,27 +44,30 @@ def kind_of(args: SubmittedArgs, plan: Plan, around: Surroundings) -> Kind:
 
 
 def _sprt(asked: SubmittedSprt, plan: Plan, around: Surroundings) -> SprtTest:
-    batch = _batch(plan, around) if asked.batch_size is UNSET else asked.batch_size
+    batch = 1 if asked.batch_size is UNSET else asked.batch_size
     good = batch <= MOST_BATCH_PAIRS
     require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
     try:
-        return SprtTest(
-            Sprt(asked.elo0, asked.elo1, alpha=asked.alpha, beta=asked.beta, batch_size=batch)
-        )
+        spec = Sprt(asked.elo0, asked.elo1, alpha=asked.alpha, beta=asked.beta, batch_size=batch)
     except StatisticsFault as fault:
         refuse("sprt", str(fault))
+    if asked.batch_size is UNSET:
+        spec = replace(spec, batch_size=_batch(spec, plan, around))
+    return SprtTest(spec)
 
 
-def _batch(plan: Plan, around: Surroundings) -> int:
-    """By the formula where official workers may play, else by what a median machine does."""
+def _batch(spec: Sprt, plan: Plan, around: Surroundings) -> int:
+    """By how long the test and its games should last, and by what a median machine does. The
+    test is taken to be as long as where one of its bounds is the truth."""
     nps = reference_nps(plan, around)
     demands = demands_of(plan, around.catalogue)
-    return batch_for(
-        demands,
+    facts = BatchFacts(
         length_ratio(plan.tc, plan.threads, nps),
         max(1, demands.slots(around.median_cores)),
         plan.tc.game_seconds(nps),
+        min(float(plan.games), pace_of(spec).walk(spec.elo0).mean_time()),
     )
+    return batch_for(demands, facts)
 
 
 def reference_nps(plan: Plan, around: Surroundings) -> float:

@@ -37,6 +37,15 @@ def test_games_come_in_whole_batches() -> None:
     assert kind.objection(NOTHING, Report(pairs(even=16))) is None
 
 
+def test_our_workers_report_any_number_of_whole_pairs() -> None:
+    kind = sprt(batch=16)
+    assert kind.objection(NOTHING, Report(pairs(even=15), in_parts=True)) is None
+    half = Results(wins=1, draws=30, pentanomial=(0, 0, 15, 0, 0))
+    assert kind.objection(NOTHING, Report(half, in_parts=True)) == (
+        "the number of games is not a multiple of 2"
+    )
+
+
 def test_a_verdict_or_the_last_game_decides() -> None:
     assert not sprt().is_decided(NOTHING, 100)
     assert sprt().is_decided(pairs(even=50), 100)

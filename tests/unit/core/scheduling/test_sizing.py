@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rookery.core.run import Run
 from rookery.core.scheduling.pace import Pace
 from rookery.core.scheduling.sizing import (
+    BatchFacts,
     batch_for,
     batch_pairs,
     batch_pairs_by_time,
@@ -73,9 +74,24 @@ def test_batches_are_the_contracts_or_a_minute_of_a_median_machine() -> None:
 def test_only_where_official_workers_play_does_a_batch_last_long() -> None:
     classic = make_run(plan=make_plan(tc=parse("1+0.01"))).demands
     ours = make_run(plan=make_plan(tc=parse("1+0.01"), engine="Tiny")).demands
-    assert batch_for(classic, length_ratio=0.1, slots=1, game_seconds=3) == 160
-    assert batch_for(ours, length_ratio=0.1, slots=1, game_seconds=3) == 10
-    assert batch_for(ours, length_ratio=6, slots=8, game_seconds=3) == 3
+    quick = BatchFacts(length_ratio=0.1, slots=1, game_seconds=3, expected_games=1e5)
+    assert batch_for(classic, quick) == 16
+    assert batch_for(classic, replace(quick, slots=8)) == 80
+    assert batch_for(ours, quick) == 10
+    assert batch_for(ours, replace(quick, length_ratio=6, slots=8)) == 3
+
+
+@pytest.mark.parametrize(("ratio", "pairs"), [(1, 16), (6, 3), (4, 4)])
+def test_the_usual_tests_have_the_contracts_batches(ratio: float, pairs: int) -> None:
+    usual = BatchFacts(ratio, slots=4, game_seconds=31 * ratio, expected_games=160_000)
+    assert batch_for(make_run().demands, usual) == pairs
+
+
+@pytest.mark.parametrize(("games", "pairs"), [(400, 8), (34, 1), (1600, 32)])
+def test_a_batch_is_a_small_part_of_a_short_test(games: float, pairs: int) -> None:
+    facts = BatchFacts(length_ratio=0.001, slots=64, game_seconds=0.1, expected_games=games)
+    for engine in ("Stockfish", "Tiny"):
+        assert batch_for(make_run(plan=make_plan(engine=engine)).demands, facts) == pairs
 
 
 def test_a_pace_follows_the_games() -> None:

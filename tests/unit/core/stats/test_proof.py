@@ -14,7 +14,7 @@ def test_a_small_proof_holds_and_prints_its_tables(
 ) -> None:
     assert proof.main([*SMALL, "--progress", str(tmp_path / "p.json")]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("| 120 |") == 4
+    assert shown.count("| 120 |") == 8
     assert shown.count("| 90 to 100 % |") == 3
 
 

@@ -100,9 +100,16 @@ def test_results_taken_away_drop_the_record_for_good() -> None:
     assert state.bounds(SPEC) == (SPEC.lower, SPEC.upper)
 
 
-def test_half_a_batch_is_recorded_and_drops_the_record() -> None:
-    state = state_after(BATCHES[0], (1, 3, 9, 3, 1), BATCHES[1])
-    assert (state.illegal_update, state.overshoot) == (17, None)
+def test_a_part_of_a_batch_keeps_the_record_and_adds_its_own_jump() -> None:
+    before, state = state_after(BATCHES[0]), state_after(BATCHES[0], (1, 3, 8, 3, 2))
+    record = state.overshoot
+    assert before.overshoot
+    assert record
+    assert (record.last_update, record.skipped_updates) == (17, 0)
+    jump = state.llr - before.overshoot.ref1
+    assert jump > 0
+    assert record.m1 == pytest.approx(before.overshoot.m1 + jump)
+    assert record.sq1 == pytest.approx(before.overshoot.sq1 + jump * jump)
 
 
 def test_strong_results_are_accepted() -> None:

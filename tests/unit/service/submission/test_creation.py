@@ -76,7 +76,7 @@ def test_a_run_that_official_workers_cannot_play_is_remarked() -> None:
 
 
 def test_a_run_shorter_than_a_batch_is_remarked() -> None:
-    (remark,) = remarks_on(run_of(sprt=SPRT, num_games=2))
+    (remark,) = remarks_on(run_of(sprt={**SPRT, "batch_size": 16}, num_games=2))
     assert "steps of 32 games" in remark
 
 

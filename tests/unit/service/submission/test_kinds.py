@@ -27,12 +27,12 @@ def test_without_a_rule_to_stop_the_games_are_fixed() -> None:
 
 @pytest.mark.parametrize(
     ("tc", "threads", "batch"),
-    [("10+0.1", 1, 16), ("60+0.6", 1, 3), ("1+0.01", 1, 160), ("5+0.05", 8, 4)],
+    [("10+0.1", 1, 16), ("60+0.6", 1, 3), ("1+0.01", 1, 38), ("5+0.05", 8, 4)],
 )
 def test_a_batch_of_what_official_workers_play_follows_the_formula(
     tc: str, threads: int, batch: int
 ) -> None:
-    assert sprt_of(tc=tc, threads=threads).spec.batch_size == batch
+    assert sprt_of(tc=tc, threads=threads, num_games=800_000).spec.batch_size == batch
 
 
 def test_a_batch_that_was_asked_for_is_kept() -> None:
@@ -42,10 +42,18 @@ def test_a_batch_that_was_asked_for_is_kept() -> None:
 
 
 def test_where_only_our_workers_play_nobody_waits_longer_than_a_minute() -> None:
-    args = submitted(tc="N=5000", sprt=SPRT)
+    args = submitted(tc="N=5000", sprt=SPRT, num_games=40_000)
     _, kind = planned(args, "olga", Surroundings(speed_of=lambda _: 10_000.0, median_cores=2))
     assert isinstance(kind, SprtTest)
     assert kind.spec.batch_size == 55
+
+
+@pytest.mark.parametrize(("width", "most"), [(40.0, 7), (10.0, 127)])
+def test_a_batch_is_a_few_per_cent_of_a_test_with_wide_bounds(width: float, most: int) -> None:
+    args = submitted(tc="N=10", sprt={"elo0": 0.0, "elo1": width}, num_games=800_000)
+    _, kind = planned(args, "olga", Surroundings(speed_of=lambda _: 1e6, median_cores=64))
+    assert isinstance(kind, SprtTest)
+    assert kind.spec.batch_size == most
 
 
 def test_error_rates_may_be_given() -> None:

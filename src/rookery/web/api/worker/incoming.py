@@ -73,7 +73,8 @@ def sign_of_life(request: requests.TaskCall) -> TaskCall:
 
 
 def report_of(request: requests.UpdateTask) -> Report:
-    return Report(request.stats.results(), _batches(request.spsa))
+    in_parts = request.worker_info.rookery is not UNSET
+    return Report(request.stats.results(), _batches(request.spsa), in_parts)
 
 
 def log_of(failure: requests.Failure | UnsetType) -> str:
