@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from rookery.worker.session.kit import Outcome
 from rookery.worker.session.stopping import Stop
 from rookery.worker.session.watching import Status
 from tests.workers.lives import live
-from tests.workers.processes import Working, until, working
+from tests.workers.processes import until, working
 from tests.workers.stand_in import Body, StandIn, fledgling, games_in, record, stand_in, task
+
+IN_PARTS: Body = {"version": 325, "rookery": {"version": "1", "features": ["parts"]}}
 
 
 def test_a_process_plays_reports_and_sends_the_games(tmp_path: Path) -> None:
@@ -173,15 +176,40 @@ def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_ba
     assert "given back" in server.of("failed_task")[0]["message"]
 
 
-def is_at_play(worker: Working) -> bool:
-    family = " ".join(worker.family().values())
-    return "rookery.worker.match" in family and "rookery.engine" in family
+def test_a_worker_that_leaves_reports_its_pairs_though_their_batch_is_not_whole(
+    tmp_path: Path,
+) -> None:
+    def leave(stop: Stop, status: Status) -> None:
+        if status.results.games >= 4 and not stop.asked.is_set():
+            stop.ask()
+
+    server = StandIn(tasks=[task(4000, sprt={"batch_size": 500})], games=4000, greeting=IN_PARTS)
+    assert live(server, tmp_path, leave).outcome is Outcome.STOPPED
+    assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
+    assert 4 <= games_in(server.of("update_task")[0]) < 400
+
+
+def test_pairs_that_were_played_when_the_run_ended_are_told_for_their_players_credit(
+    tmp_path: Path,
+) -> None:
+    def over(_: Body) -> Body:
+        # The last word of one who is slow to say it: more pairs are played meanwhile.
+        time.sleep(1.0 if len(server.of("update_task")) == 1 else 0.0)
+        return {"task_alive": False}
+
+    server = StandIn(
+        tasks=[task(4000, sprt={"batch_size": 1})], answers={"update_task": over}, greeting=IN_PARTS
+    )
+    assert live(server, tmp_path).outcome is Outcome.DONE
+    first, last = server.of("update_task")
+    assert games_in(last) > games_in(first)
 
 
 def test_a_second_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
-    server = StandIn(tasks=[fledgling(4000, tc="D=3")], games=4000)
-    with stand_in(server), working(server.address, tmp_path, "--grace=600") as worker:
-        until(lambda: is_at_play(worker), worker)
+    # The first game has begun and lasts longer than the test: somebody waits for it.
+    server = StandIn(tasks=[fledgling(4000, tc="MT=600000", scaling="off")], games=4000)
+    with stand_in(server), working(server.address, tmp_path, "--grace=6000") as worker:
+        until(lambda: "master: playing" in worker.said(), worker)
         worker.interrupt()
         until(lambda: "finishing the last games" in worker.said(), worker)
         worker.interrupt()

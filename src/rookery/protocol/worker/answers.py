@@ -16,6 +16,10 @@ from rookery.protocol.stats import Stats
 
 OFFICIAL_VERSION = 325
 """Above it official workers would update themselves for ever."""
+PARTS = "parts"
+"""A feature of ours: update_task takes any number of whole pairs, and credits late ones."""
+WAITING = "waiting"
+"""A feature of ours: request_task is held open until there is something to play."""
 LARGEST_ANSWER = 16 * 2**20
 A = TypeVar("A", bound="Answer")
 

@@ -208,7 +208,7 @@ def _signature(found: str | int) -> int | None:
 def batch_pairs(task: Assignment, slots: int, *, house: bool, nps: float = 0.0) -> int:
     """How many pairs are reported at a time.
 
-    A house that is ours hears of fixed games and tunes about twice a minute.
+    A server of ours hears of fixed games and tunes two or three times a minute.
     """
     if task.args.sprt is not UNSET:
         return task.args.sprt.batch_size
@@ -220,6 +220,6 @@ def batch_pairs(task: Assignment, slots: int, *, house: bool, nps: float = 0.0) 
     return 2 * pairs if task.is_tune else pairs
 
 
-HOUSE_SECONDS = 30.0
+HOUSE_SECONDS = 20.0
 HOUSE_PAIRS = 50
 LONG = Clock(60.0, 0.6)

@@ -61,6 +61,8 @@ class Identity:
     facts: Facts
     key: str
     house: bool = False
+    features: frozenset[str] = frozenset()
+    """What a server of ours says that it can do."""
     nps: float = 0.0
     engine_arch: str = "?"
     noisy: bool = False

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rookery.boundary.offload import Threads
+from rookery.protocol.worker.answers import PARTS
 from rookery.worker.engines.order import Built, Order
 from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.session.books import Books
@@ -62,3 +63,8 @@ class Kit:
     def house(self) -> bool:
         """Whether the server is one of ours."""
         return self.identity.house
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the server takes any number of whole pairs, late ones among them."""
+        return PARTS in self.identity.features

@@ -1,4 +1,4 @@
-"""Adds pairs up and says when a whole batch is there to be reported.
+"""Adds pairs up and says what there is to be reported.
 
 Totals are absolute, so that a report whose answer was lost can be sent again.
 """
@@ -28,6 +28,10 @@ class Ledger(Protocol):
         """What to report now that this pair is there, if anything."""
         ...
 
+    def rest(self) -> Progress | None:
+        """What can be reported before a batch is whole, where something can."""
+        ...
+
 
 class GamesLedger:
     """Fixed games and sequential tests."""
@@ -48,7 +52,7 @@ class GamesLedger:
         return self.rest() if sum(self._pending.pentanomial) >= self._batch else None
 
     def rest(self) -> Progress | None:
-        """What is left over, where something is."""
+        """All pairs that were not reported yet, where there are some."""
         if self._pending == NOTHING:
             return None
         self._reported, self._pending = self.total, NOTHING
@@ -84,6 +88,10 @@ class TuneLedger:
         if self.finished == self._pairs:
             self.told = Progress(stats_of(self.total), self._spsa())
         return self.told
+
+    def rest(self) -> Progress | None:
+        """Nothing: the values move by all pairs of a batch together."""
+        return None
 
     def _spsa(self) -> SlotResult:
         whole = _slot(self._batch, self._joint)

@@ -126,6 +126,7 @@ class Life:
             if not self._manner.foreign:
                 raise ForeignServer(kit.talk.transport.server)
         kit.identity.house = house is not UNSET
+        kit.identity.features = frozenset() if house is UNSET else frozenset(house.features)
         if house is not UNSET and self._renew is not None and not self._manner.trial:
             self.renewed = await self._renew(house)
 

@@ -1,4 +1,5 @@
-"""Plays the games of one task and has every whole batch reported."""
+"""Plays the games of one task and has them reported: each whole batch, and where the server takes
+parts of one, whatever pairs there are every half a minute."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +7,13 @@ from dataclasses import dataclass
 from time import monotonic
 
 from rookery.boundary.offload import Threads
-from rookery.worker.match.events import Event, GameEnded, LatencyMeasured, PairEnded
+from rookery.worker.match.events import (
+    Event,
+    GameEnded,
+    GameStarted,
+    LatencyMeasured,
+    PairEnded,
+)
 from rookery.worker.match.match import Match
 from rookery.worker.session.assignment import Assignment
 from rookery.worker.session.conversation import Progress
@@ -17,6 +24,14 @@ from rookery.worker.session.ledger import Ledger
 from rookery.worker.session.stopping import Stop, ended, first_of
 from rookery.worker.session.supply import Supply, last_useful
 from rookery.worker.session.watching import Status, Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """How long pairs wait for the rest of their batch before they are reported."""
+
+    first_seconds: float = 10.0
+    then_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,8 @@ class Table:
     watch: Watcher
     limit_seconds: float | None = None
     """After which a runner that watches no clocks of ours must have ended."""
+    parts: Parts | None = None
+    """None where only whole batches are reported."""
 
 
 class Sitting:
@@ -51,11 +68,15 @@ class Sitting:
         self._supply = supply
         self._mishaps = Mishaps()
         self._began = monotonic()
+        self._due: asyncio.TimerHandle | None = None
+        self._is_due = False
 
     async def follow(self, match: Match) -> None:
         """Until there is nothing more to play, or somebody wants no more; raises TaskFailed."""
         lost, asked = self._table.lost, self._table.stop.asked
-        self._show("playing")
+        self._show("starting the engines")
+        if self._table.parts:
+            self._wait_for_part(self._table.parts.first_seconds)
         async with match:
             playing = asyncio.create_task(self._take_all(match))
             try:
@@ -67,6 +88,8 @@ class Sitting:
                 if playing.done():
                     await playing
             finally:
+                if self._due:
+                    self._due.cancel()
                 await ended(playing)
 
     async def _take_all(self, match: Match) -> None:
@@ -74,16 +97,36 @@ class Sitting:
             await self._take(event)
 
     async def _take(self, event: Event) -> None:
-        if isinstance(event, GameEnded):
+        if isinstance(event, GameStarted):
+            self._show("playing")
+        elif isinstance(event, GameEnded):
             if said := self._mishaps.noted(event):
                 self._table.tell(said)
             await self._table.threads.io(self._table.games.add, event)
         elif isinstance(event, PairEnded):
-            if told := self._ledger.add(event.pair):
-                self._table.report(told)
+            told = self._ledger.add(event.pair)
+            if told := told or (self._ledger.rest() if self._is_due else None):
+                self._report(told)
             self._show("playing")
         elif isinstance(event, LatencyMeasured):
             self._table.identity.latency_ms = 1000 * event.latency.lag.quantile(0.99)
+
+    def _report(self, told: Progress) -> None:
+        self._table.report(told)
+        if self._table.parts:
+            self._wait_for_part(self._table.parts.then_seconds)
+
+    def _wait_for_part(self, seconds: float) -> None:
+        if self._due:
+            self._due.cancel()
+        self._is_due = False
+        self._due = asyncio.get_running_loop().call_later(seconds, self._part_is_due)
+
+    def _part_is_due(self) -> None:
+        """Where no pair is there yet, the next one is reported at once."""
+        self._is_due = True
+        if told := self._ledger.rest():
+            self._report(told)
 
     async def _wind_up(self, playing: "asyncio.Task[None]") -> None:
         """Asked to leave: what ends within the grace may end."""

@@ -1,6 +1,7 @@
 """Sends reports in their order, each until the server has heard it; games go on meanwhile."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -72,12 +73,22 @@ class Courier:
             self._waiting.task_done()
         return True
 
-    async def _carry(self, told: Progress) -> bool:
+    async def send_last(self) -> None:
+        """The task is over for the server; what waited is told once more, for the credit of whoever
+        played it. Totals are absolute, so that the last one says it all."""
+        latest = None
+        while not self._waiting.empty():
+            latest = self._waiting.get_nowait() or latest
+        if latest is not None:
+            with contextlib.suppress(TaskFailed):
+                await self._carry(latest, ONCE)
+
+    async def _carry(self, told: Progress, patience: Patience | None = None) -> bool:
         def send() -> bool:
             return self._send(told)
 
         try:
-            return await insist(send, self._patience, self._threads, self._watch)
+            return await insist(send, patience or self._patience, self._threads, self._watch)
         except Refused as refused:
             raise TaskFailed(f"The server refused a result: {refused}") from None
         except Unreachable as error:

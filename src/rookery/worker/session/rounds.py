@@ -25,7 +25,7 @@ from rookery.worker.session.faults import Refused, TaskFailed, Unreachable
 from rookery.worker.session.gamefile import GameFile
 from rookery.worker.session.kit import Kit
 from rookery.worker.session.ledger import GamesLedger, TuneLedger
-from rookery.worker.session.playing import Sitting, Table
+from rookery.worker.session.playing import Parts, Sitting, Table
 from rookery.worker.session.preparing import Prepared
 from rookery.worker.session.reporting import Courier, insist
 from rookery.worker.session.runners import Runners, scripted
@@ -94,6 +94,7 @@ class Rounds:
             threads=self.kit.threads,
             watch=self.kit.watch,
             limit_seconds=None if self.kit.house else self._limit(pairs),
+            parts=Parts() if self.kit.in_parts else None,
         )
 
     def _limit(self, pairs: int) -> float:
@@ -105,7 +106,7 @@ class Rounds:
 
     async def _games(self, openings: Openings, plies: int) -> None:
         task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
-        whole = task.args.sprt is not UNSET
+        whole = task.args.sprt is not UNSET and not self.kit.in_parts
         ledger = GamesLedger(task.before, self._batch)
         supply = Supply(jobs([sides], openings, rounds=task.pairs))
         match = await self._runners().match(
@@ -114,7 +115,8 @@ class Rounds:
         await Sitting(self._table(self._batch, task.pairs, whole=whole), ledger, supply).follow(
             match
         )
-        # The last batch of fixed games may be smaller than the others.
+        # The last batch of fixed games may be smaller than the others; of a sequential test too,
+        # where the server takes parts.
         if not whole and (told := ledger.rest()):
             self.courier.put(told)
 

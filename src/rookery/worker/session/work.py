@@ -71,7 +71,10 @@ class Work:
             rounds = Rounds(kit, self._task, prepared, courier, self._games, self._lost, self._note)
             wanted = await rounds.play()
             courier.close()
-            return await self._delivered(carrying) if wanted else Outcome.DONE
+            outcome = await self._delivered(carrying) if wanted else Outcome.DONE
+            if kit.in_parts and carrying.done() and not kit.stop.at_once.is_set():
+                await courier.send_last()
+            return outcome
         finally:
             await ended(carrying)
 

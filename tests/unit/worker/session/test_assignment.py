@@ -114,4 +114,4 @@ def test_other_batches_follow_the_protocol(tc: str, spsa: bool, expected: int) -
 def test_a_server_of_ours_hears_of_them_twice_a_minute() -> None:
     # A game at 10+0.1 lasts half a minute.
     assert batch_pairs(granted(tc="10+0.1"), 3, house=True) == 3
-    assert batch_pairs(granted(tc="1+0.01"), 3, house=True) == 3 * 5
+    assert batch_pairs(granted(tc="1+0.01"), 3, house=True) == 3 * 3

@@ -2,30 +2,36 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.core.results import NOTHING
-from rookery.worker.match.events import Event, GameStarted
+from rookery.worker.match.events import Event, GameStarted, PairEnded
+from rookery.worker.session.conversation import Progress
 from rookery.worker.session.faults import TaskFailed
 from rookery.worker.session.gamefile import GameFile
 from rookery.worker.session.identity import Identity, Offer
 from rookery.worker.session.ledger import GamesLedger
-from rookery.worker.session.playing import Sitting, Table
+from rookery.worker.session.playing import Parts, Sitting, Table
 from rookery.worker.session.stopping import Stop
 from rookery.worker.session.supply import Supply
 from rookery.worker.session.watching import Nobody
 from tests.unit.worker.session.test_assignment import granted
+from tests.unit.worker.session.test_ledger import pair
 from tests.workers.lives import FACTS
 
 
 class Endless:
-    """A match in which nothing ever happens; knows whether it was left."""
+    """A match in which, after a few pairs, nothing ever happens; knows whether it was left."""
 
     left = False
+
+    def __init__(self, pairs: int = 0) -> None:
+        self._pairs = pairs
 
     async def __aenter__(self) -> Self:
         return self
@@ -34,15 +40,15 @@ class Endless:
         self.left = True
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        for number in range(self._pairs):
+            yield PairEnded(pair(number))
         await asyncio.Event().wait()
         yield GameStarted(0, 0, "w", "b")
 
 
-async def follow(match: Endless, folder: Path, *, limit: float | None, lost: bool = False) -> None:
-    task, gone = granted(), asyncio.Event()
-    if lost:
-        gone.set()
-    table = Table(
+def table_in(folder: Path, lost: asyncio.Event, **changes: Any) -> Table:
+    task = granted()
+    plain = Table(
         task=task,
         slots=1,
         batch=1,
@@ -52,13 +58,35 @@ async def follow(match: Endless, folder: Path, *, limit: float | None, lost: boo
         identity=Identity(Offer("olga", 1, 1000), FACTS, "key"),
         report=print,
         tell=print,
-        lost=gone,
+        lost=lost,
         stop=Stop(1.0),
         threads=Threads(),
         watch=Nobody(),
-        limit_seconds=limit,
     )
+    return replace(plain, **changes)
+
+
+async def follow(match: Endless, folder: Path, *, limit: float | None, lost: bool = False) -> None:
+    gone = asyncio.Event()
+    if lost:
+        gone.set()
+    table = table_in(folder, gone, limit_seconds=limit)
     await Sitting(table, GamesLedger(NOTHING, 1), Supply(iter(()))).follow(match)
+
+
+async def reported_of(match: Endless, folder: Path, parts: Parts | None, batch: int) -> list[int]:
+    """How many games each report counts, until the server wants no more: after the first one, or
+    where there is none after a while."""
+    gone, told = asyncio.Event(), []
+
+    def report(progress: Progress) -> None:
+        told.append(progress.stats.results().games)
+        gone.set()
+
+    asyncio.get_running_loop().call_later(0.2 if parts is None else 30.0, gone.set)
+    table = table_in(folder, gone, report=report, parts=parts, batch=batch)
+    await Sitting(table, GamesLedger(NOTHING, batch), Supply(iter(()))).follow(match)
+    return told
 
 
 def test_a_runner_that_never_ends_fails_the_task(tmp_path: Path) -> None:
@@ -71,4 +99,30 @@ def test_a_runner_that_never_ends_fails_the_task(tmp_path: Path) -> None:
 def test_a_match_is_left_when_the_server_wants_no_more(tmp_path: Path) -> None:
     match = Endless()
     asyncio.run(follow(match, tmp_path, limit=None, lost=True))
+    assert match.left
+
+
+def test_pairs_do_not_wait_for_their_batch_where_the_server_takes_parts(tmp_path: Path) -> None:
+    told = asyncio.run(reported_of(Endless(pairs=3), tmp_path, Parts(first_seconds=0.05), batch=99))
+    assert told == [6]
+
+
+def test_a_pair_that_comes_after_its_time_is_reported_at_once(tmp_path: Path) -> None:
+    told = asyncio.run(reported_of(Endless(pairs=3), tmp_path, Parts(first_seconds=0.0), batch=99))
+    assert told[0] in (2, 4, 6)
+
+
+def test_elsewhere_pairs_wait_for_their_batch(tmp_path: Path) -> None:
+    assert asyncio.run(reported_of(Endless(pairs=3), tmp_path, None, batch=99)) == []
+
+
+def test_a_worker_asked_to_leave_before_its_first_game_leaves_at_once(tmp_path: Path) -> None:
+    async def asked_before() -> None:
+        stop = Stop(grace_seconds=600.0)
+        stop.ask()
+        table = table_in(tmp_path, asyncio.Event(), stop=stop)
+        await Sitting(table, GamesLedger(NOTHING, 1), Supply(iter(()))).follow(match)
+
+    match = Endless()
+    asyncio.run(asked_before())
     assert match.left

@@ -13,6 +13,7 @@ from rookery.core.answers import DONE, StopAnswer, TaskCall
 from rookery.protocol.worker import requests
 from rookery.protocol.worker.answers import (
     OFFICIAL_VERSION,
+    PARTS,
     Answer,
     EndAnswer,
     House,
@@ -31,7 +32,7 @@ from rookery.web.api.worker.complaints import complaint_in
 from rookery.web.api.worker.desk import Desk
 from rookery.web.handout.wheel import Wheel
 
-FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs")
+FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs", PARTS)
 BUSY = waiting("the server is busy; try again later")
 _NOT_STOPPED = {
     StopAnswer.FINISHED: "the run is finished already",
