@@ -157,7 +157,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         account = made_account(data, USER, PASSWORD)
-        with served(data, "serve", detect=False) as server:
+        near = {"ROOKERY_TRUSTED_PROXIES": "127.0.0.1"}
+        with served(data, "serve", detect=False, settings=near) as server:
             server.until("ready")
             return prove(server, account.token, chosen)
 

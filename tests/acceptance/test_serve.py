@@ -1,5 +1,6 @@
 """`rookery serve` and `rookery up` as a person uses them."""
 
+import json
 import re
 import signal
 import urllib.parse
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rookery import __version__
 from tests.served import SIMULATED, served
 
 UP = ("up", "--no-worker", "--no-demo")
@@ -30,6 +32,17 @@ def test_a_signal_stops_it_cleanly(data: Path, number: signal.Signals) -> None:
         server.until("ready")
         assert server.stop(number) == 0
         assert server.until("stopped")["failed_steps"] == []
+
+
+def test_a_start_and_a_stop_are_both_in_the_log_of_actions(data: Path) -> None:
+    with served(data) as server:
+        server.until("ready")
+        server.stop()
+    with served(data) as again:
+        asked = json.dumps({"action": "system_event"}).encode()
+        with urllib.request.urlopen(again.address + "/api/actions", asked, timeout=60) as answer:
+            told = [line["message"] for line in json.loads(answer.read())]
+    assert told == [f"Rookery {__version__} {word}" for word in ("started", "stopped", "started")]
 
 
 def test_nothing_blocks_the_loop_from_start_to_stop(data: Path) -> None:

@@ -60,6 +60,18 @@ def test_the_server_outlives_its_postmaster(data: Path) -> None:
         assert server.stop() == 0
 
 
+def test_a_hiccup_of_the_database_is_a_warning_without_a_stack_trace(data: Path) -> None:
+    with served(data, detect=False) as server:
+        kill(str(server.until("database_ready")["postmaster"]))
+        server.until("database_ready", count=2)
+        while server.get("/readyz")[0] != 200:
+            server.get("/")
+        server.stop()
+        assert server.until("database_down")["level"] == "warning"
+        assert [one for one in server.events() if one["level"] == "error"] == []
+        assert [one for one in server.events() if "exception" in one] == []
+
+
 def test_a_database_that_does_not_come_back_ends_the_server(data: Path) -> None:
     with served(data) as server:
         server.until("ready")

@@ -1,6 +1,7 @@
 """Backup and restore: the whole database, or nothing."""
 
 import os
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -68,6 +69,22 @@ async def test_a_backup_restores_into_an_empty_database(
     async with pool_on(bare_database) as pool:
         assert await PostgresUsers(pool, queries).by_name("anna") == ANNA
         assert await migrations.migrate(bare_database, queries, MIGRATIONS) == ()
+
+
+async def test_a_backup_is_for_its_owner_alone(saved: Path) -> None:
+    # It holds every password's hash, every address and the key of the sessions.
+    mode = (await Threads().io(saved.stat)).st_mode
+    assert stat.S_IMODE(mode) == 0o600
+
+
+async def test_a_draft_that_was_left_by_another_does_not_open_a_backup(
+    database: Target, programs: Programs, tmp_path: Path
+) -> None:
+    left = tmp_path / "saved.unfinished"
+    await Threads().io(left.touch, 0o666)
+    await backup(database, tmp_path / "saved", programs)
+    mode = (await Threads().io((tmp_path / "saved").stat)).st_mode
+    assert stat.S_IMODE(mode) == 0o600
 
 
 async def test_a_restored_database_backs_up_the_same(

@@ -5,7 +5,10 @@ import json
 import logging
 import threading
 
+import pytest
+
 from rookery.logs import LogWriter, logger, start_logs
+from rookery.storage.log import leveled
 
 
 def lines(out: io.StringIO) -> list[dict[str, object]]:
@@ -30,6 +33,16 @@ def test_a_level_below_the_chosen_one_is_not_written() -> None:
     logger().warning("loud")
     writer.stop()
     assert [line["event"] for line in lines(out)] == ["loud"]
+
+
+@pytest.mark.parametrize("event", ["state_lost", "lease_not_renewed", "database_down"])
+def test_what_storage_loses_for_a_moment_is_a_warning(event: str) -> None:
+    out = io.StringIO()
+    writer = start_logs(out, style="json")
+    leveled(logger())(event, reason="a hiccup")
+    leveled(logger())("database_ready")
+    writer.stop()
+    assert [line["level"] for line in lines(out)] == ["warning", "info"]
 
 
 def test_a_library_that_uses_logging_is_heard() -> None:

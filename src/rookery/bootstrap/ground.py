@@ -1,5 +1,6 @@
 """The ground floor: database, pool, schema, keys, fence and fleet, in the order they are opened."""
 
+import asyncio
 import os
 import secrets
 import signal
@@ -31,6 +32,7 @@ from rookery.storage.holdings import PostgresHoldings
 from rookery.storage.keyfile import key_in
 from rookery.storage.lease import Lease
 from rookery.storage.listening import Listening
+from rookery.storage.log import leveled
 from rookery.storage.migrations import Migration
 from rookery.storage.nets import PostgresNets
 from rookery.storage.pgns import PostgresPgns
@@ -49,6 +51,7 @@ from rookery.web.house import Basis
 from rookery.web.steps import Opened, Step, opening
 
 SEAL_KEY = "seal.key"
+STOP_NOTE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def _database_steps(
             ground.pool,
             "pool",
             "connections belong to the loop that opened them",
-            lambda: open_pool(ground.target(), instance=instance, log=log.info),
+            lambda: open_pool(ground.target(), instance=instance, log=leveled(log)),
             seconds=6.0,
         ),
         Step(
@@ -149,7 +152,7 @@ def _reach(settings: Settings, ground: Ground, log: Log) -> AbstractAsyncContext
         settings.data,
         settings.database_url,
         alone=True,
-        log=log.info,
+        log=leveled(log),
         given_up=lambda problem: ground.give_up(problem, log),
     )
 
@@ -187,7 +190,9 @@ def _logs(settings: Settings, ground: Ground, basis: Basis) -> LogStore:
 
 
 async def _migrate(ground: Ground, log: Log) -> None:
-    await migrations.migrate(ground.target(), ground.queries(), ground.migrations(), log=log.info)
+    await migrations.migrate(
+        ground.target(), ground.queries(), ground.migrations(), log=leveled(log)
+    )
 
 
 async def _fetch_key(ground: Ground) -> None:
@@ -204,13 +209,15 @@ def _hold_lease(
         address=settings.base_url or f"http://{settings.host}:{settings.port}",
     )
     # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
-    return primacy(lease, force=settings.database_url is None, log=log.info)
+    return primacy(lease, force=settings.database_url is None, log=leveled(log))
 
 
 def _listen(ground: Ground, basis: Basis, instance: str) -> AbstractAsyncContextManager[Listening]:
     bus = ground.desks().api.bus
     basis.tidings.on(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
-    return Listening(ground.target(), basis.tidings, instance=instance, log=basis.log.info).opened()
+    return Listening(
+        ground.target(), basis.tidings, instance=instance, log=leveled(basis.log)
+    ).opened()
 
 
 @asynccontextmanager
@@ -227,7 +234,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
     lease.on_loss(lost)
     bus = Bus(PostgresReads(pool, queries), basis.log)
     async with open_fleet_store(
-        pool, queries, lease, lost=lost, hears=(bus,), log=basis.log.info
+        pool, queries, lease, lost=lost, hears=(bus,), log=leveled(basis.log)
     ) as store:
         desks = make_desks(
             settings,
@@ -244,9 +251,24 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
         await desks.speeds.load()
         await desks.fleet.open()
         opened.append(desks.fleet)
-        started = about_system(f"Rookery {__version__} started", basis.clock.now())
-        await desks.api.accounts.audit.write(started)
+        await _note(desks, basis, "started")
         try:
             yield desks
         finally:
             await desks.fleet.close()
+            await _note_stop(desks, basis)
+
+
+async def _note(desks: Desks, basis: Basis, what: str) -> None:
+    """A line of the log of actions."""
+    event = about_system(f"Rookery {__version__} {what}", basis.clock.now())
+    await desks.api.accounts.audit.write(event)
+
+
+async def _note_stop(desks: Desks, basis: Basis) -> None:
+    """Also where the database is away for good: a stop must not fail of it."""
+    try:
+        async with asyncio.timeout(STOP_NOTE_SECONDS):
+            await _note(desks, basis, "stopped")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the process ends now
+        basis.log.warning("stop_not_noted", why=repr(error))

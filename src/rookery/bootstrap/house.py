@@ -43,8 +43,6 @@ from rookery.web.proxies import proxies
 from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
 
-LOOPBACK = ("127.0.0.0/8", "::1")
-
 Prepare = Callable[[House], Awaitable[None]]
 
 
@@ -152,7 +150,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         tidings=basis.tidings,
         base_url=settings.base_url,
         hosts=hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts)),
-        proxies=proxies((*LOOPBACK, *settings.trusted_proxies)),
+        proxies=proxies(settings.trusted_proxies),
         limits=limits_of(settings),
         access_log=settings.access_log,
         login_to_view=settings.login_to_view,

@@ -46,6 +46,6 @@ def job_step(basis: Basis, desks: Desks, jobs: tuple[Job, ...]) -> Step:
         place,
         "fleet jobs",
         "slices of a few milliseconds; files are removed in threads",
-        lambda: working_off(desks.fleet, jobs, basis.log),
+        lambda: working_off(desks.fleet, jobs, basis.log, desks.api.is_outage),
         before_drain=True,
     )

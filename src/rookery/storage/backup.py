@@ -1,6 +1,7 @@
 """Backups in PostgreSQL's own format: taken while the server runs, restored whole or not at all."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
@@ -69,6 +70,7 @@ async def backup(target: Target, file: Path, programs: Programs) -> int:
     draft = file.with_name(f"{file.name}.unfinished")
     options = ("--format=custom", "--no-owner", "--no-privileges", f"--file={draft}")
     try:
+        await programs.threads.io(_make_private, draft)
         if words := await programs.run(target, "pg_dump", *options, f"--dbname={target.dsn}"):
             raise BackupFailed(reason=words)
         return await programs.threads.io(_settle, draft, file)
@@ -124,6 +126,12 @@ def _complaint(words: str) -> str:
     for mark in ("error:", "ERROR:"):
         best = best.rpartition(mark)[2]
     return best.strip().rstrip(".")
+
+
+def _make_private(draft: Path) -> None:
+    """An empty file that its owner alone may read: a backup holds addresses, hashes and keys."""
+    draft.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _settle(draft: Path, file: Path) -> int:

@@ -27,6 +27,9 @@ class Facts:
     client: str
     secure: bool
     audience: Audience
+    proxied: bool = False
+    """Whether a trusted proxy handed the request on: what such a one adds may be believed."""
+
     form: Form = field(default_factory=Form)
 
 

@@ -14,6 +14,12 @@ from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import QueueFull, StateLost
 
 TICK_SECONDS = 5.0
+IsOutage = Callable[[BaseException], bool]
+
+
+def never(_error: BaseException) -> bool:
+    """Where there is no database that could be away."""
+    return False
 
 
 @dataclass(slots=True)
@@ -44,9 +50,11 @@ def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[Job, ...]:
 
 
 @asynccontextmanager
-async def working_off(fleet: Fleet, jobs: Iterable[Job], log: Log) -> AsyncIterator[None]:
+async def working_off(
+    fleet: Fleet, jobs: Iterable[Job], log: Log, is_outage: IsOutage = never
+) -> AsyncIterator[None]:
     """Does the jobs for the length of the block."""
-    task = asyncio.create_task(_work(fleet.clock, tuple(jobs), log), name="fleet jobs")
+    task = asyncio.create_task(_work(fleet.clock, tuple(jobs), log, is_outage), name="fleet jobs")
     try:
         yield
     finally:
@@ -54,7 +62,7 @@ async def working_off(fleet: Fleet, jobs: Iterable[Job], log: Log) -> AsyncItera
         await asyncio.wait({task})
 
 
-async def _work(clock: Clock, jobs: tuple[Job, ...], log: Log) -> None:
+async def _work(clock: Clock, jobs: tuple[Job, ...], log: Log, is_outage: IsOutage) -> None:
     for job in jobs:
         job.due = clock.seconds() + job.seconds
     # A long job must not make the server seem deaf, so that the others go on beside it.
@@ -65,7 +73,8 @@ async def _work(clock: Clock, jobs: tuple[Job, ...], log: Log) -> None:
             for job in jobs:
                 if clock.seconds() >= job.due:
                     job.due = float("inf")
-                    task = asyncio.create_task(_do(clock, job, log), name=f"job {job.name}")
+                    work = _do(clock, job, log, is_outage)
+                    task = asyncio.create_task(work, name=f"job {job.name}")
                     under_way.add(task)
                     task.add_done_callback(under_way.discard)
     finally:
@@ -74,20 +83,23 @@ async def _work(clock: Clock, jobs: tuple[Job, ...], log: Log) -> None:
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-async def _do(clock: Clock, job: Job, log: Log) -> None:
+async def _do(clock: Clock, job: Job, log: Log, is_outage: IsOutage) -> None:
     began = clock.seconds()
-    await attempt(job, log)
+    await attempt(job, log, is_outage)
     job.spent_seconds += clock.seconds() - began
     job.due = clock.seconds() + job.seconds
 
 
-async def attempt(job: Job, log: Log) -> None:
-    """A job that fails is tried again next time."""
+async def attempt(job: Job, log: Log, is_outage: IsOutage = never) -> None:
+    """A job that fails is tried again next time; a database that is away is no mistake of it."""
     try:
         await job.work()
     except (Rebuilding, StateLost, QueueFull, RunFault) as error:
         log.info("job_put_off", job=job.name, why=type(error).__name__)
     except Exception as error:
+        if is_outage(error):
+            log.warning("job_put_off", job=job.name, why=repr(error))
+            return
         job.failed += 1
         log.error("job_failed", job=job.name, error=repr(error), exc_info=error)
     else:

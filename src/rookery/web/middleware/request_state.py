@@ -39,6 +39,7 @@ class Arrivals:
             client=self._client(scope, peer) if through else peer,
             secure=_is_secure(scope, through),
             audience=audience_in(scope),
+            proxied=through,
         )
 
     def _client(self, scope: Scope, peer: str) -> str:

@@ -45,7 +45,7 @@ def server_in(scope: Scope) -> str:
 
 
 def _country(scope: Scope) -> str:
-    """Two capitals that a proxy in front may add."""
-    code = header(scope, b"x-country-code")
+    """Two capitals that a trusted proxy in front may add."""
+    code = header(scope, b"x-country-code") if facts_of(scope).proxied else ""
     known = len(code) == 2 and code.isascii() and code.isalpha() and code.isupper()
     return code if known and code != _NOWHERE else UNKNOWN_COUNTRY
