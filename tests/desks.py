@@ -13,6 +13,7 @@ from rookery.service.engines import Engines
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import PgnStore
+from rookery.service.statistics import LateGames
 from rookery.service.teams import Teams
 from rookery.service.users import User, Users
 from rookery.service.worker_logs import LogStore
@@ -22,6 +23,7 @@ from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.memory import MemoryUsers
 from rookery.storage.pgns import MemoryPgns
+from rookery.storage.statistics import MemoryStatistics
 from rookery.storage.teams import MemoryTeams
 from rookery.storage.worker_logs import MemoryWorkerLogs
 from rookery.web.api.worker.desk import Desk
@@ -62,6 +64,7 @@ class Back:
     standing: Standing
     engines: Engines
     teams: Teams
+    statistics: MemoryStatistics
 
     def step(self) -> Step:
         why = Declaration(Domain.LOOP, "reads the twins")
@@ -96,7 +99,7 @@ def make_back(
         KEY,
     )
     users = users or MemoryUsers()
-    audit = MemoryAudit(store.rows)
+    audit, statistics = MemoryAudit(store.rows), MemoryStatistics()
     teams = Teams(MemoryTeams(), users, clock, audit)
     engines = Engines(MemoryEngines(), teams, clock, fleet.active, fleet.engine_shares, audit)
     fleet.renewed = engines.renewed
@@ -112,7 +115,8 @@ def make_back(
         is_primary=standing.is_primary,
         trusts=standing.trusts,
         machines=Machines(mind_quota=True),
+        late=LateGames(statistics, fleet, clock),
         payloads=Payloads(engines.told),
         teams_of=teams.of,
     )
-    return Back(desk, store, pgns, blobs, standing, engines, teams)
+    return Back(desk, store, pgns, blobs, standing, engines, teams, statistics)

@@ -67,6 +67,19 @@ async def test_games_and_hours_are_credited_to_the_machines_user(books: Books) -
     assert await books.rows.core_hours("bob") == pytest.approx(core_hours(OVER, 18))
 
 
+async def test_late_games_are_credited_though_the_run_was_counted_before(books: Books) -> None:
+    await books.write(OVER, closed(0, 6), closed(1, 0, "bob"))
+    await books.count()
+    assert await books.of("bob") is None
+    for games in (4, 8, 2):
+        await books.rows.note_late(OVER.id, 1, games, NOW)
+    await books.count()
+    bobs, mine = await books.of("bob"), await books.of(ME)
+    assert bobs is not None
+    assert mine is not None
+    assert (bobs.games, mine.games) == (8, 6)
+
+
 async def test_the_tests_a_user_submitted_are_counted(books: Books) -> None:
     await books.write(OVER)
     await books.write(make_run("b"))

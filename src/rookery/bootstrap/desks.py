@@ -27,7 +27,7 @@ from rookery.service.quotas import MB
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.sources import Shelf
 from rookery.service.speeds import SpeedKeeping, SpeedRows, Speeds
-from rookery.service.statistics import Statistics
+from rookery.service.statistics import LateGames, Statistics
 from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import TeamRows, Teams
 from rookery.service.tokens import Tokens
@@ -153,6 +153,7 @@ def worker_desk(
         is_primary=is_primary,
         trusts=Trust(kept.statistics, clock, standards_of(settings)),
         machines=Machines(mind_quota=settings.mind_github_quota),
+        late=LateGames(kept.statistics, rooms.fleet, clock),
         payloads=Payloads(rooms.engines.told),
         teams_of=rooms.teams.of,
     )

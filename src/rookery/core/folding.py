@@ -6,7 +6,7 @@ on. What can't be true is refused and ends the task.
 """
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rookery.core.engine import time_factor
@@ -73,6 +73,17 @@ def is_too_fast(run: Run, task: Task, now: datetime) -> bool:
     slots = run.demands.slots(task.machine.cores)
     elapsed = (now - task.created).total_seconds()
     return elapsed * slots < IMPOSSIBLE_SHARE * expected * games
+
+
+def late_games(run: Run, task: Task, report: Report, now: datetime) -> int:
+    """How many games a report adds that came after the end of its run: none where they can't be
+    true. They count for those who played them, not for the result."""
+    new = report.results
+    if task.bad or run.kind.objection(task.results, report) or not new.covers(task.results):
+        return 0
+    if new.games > task.games or is_too_fast(run, replace(task, results=new), now):
+        return 0
+    return new.games - task.results.games
 
 
 def _refused(why: str) -> Judgement:

@@ -7,14 +7,24 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from rookery.clock import Clock
+from rookery.core.answers import TaskCall
+from rookery.core.faults import RunFault
+from rookery.core.folding import late_games
+from rookery.core.kinds import Report
 from rookery.core.rates import core_hours
 from rookery.core.run import Run
 from rookery.service.fleet.ports import FleetReads
+from rookery.service.fleet.views import Views
+from rookery.service.remembered import Remembered
 
 RUNS_AT_A_TIME = 20
 MONTH = timedelta(days=30)
 ACCOUNTS_AT_A_TIME = 50
 IDLE_WINDOW = timedelta(days=10)
+LATEST = timedelta(hours=1)
+"""After the end of a run: a pair of long games may take as long."""
+MOST_ENDED = 1000
+ENDED_SECONDS = 60.0
 
 
 class Period(enum.StrEnum):
@@ -85,6 +95,10 @@ class Statistics(Protocol):
         """Puts these in the place of what the run was counted for before."""
         ...
 
+    async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
+        """So many games of a task came after the end of its run; it is to be counted again."""
+        ...
+
     async def sum_up(self, since: datetime) -> None:
         """Adds up anew, over all time and since then."""
         ...
@@ -148,6 +162,38 @@ class Accounting:
         assert run is not None, due
         played = await self._rows.played(due.run)
         await self._rows.credit(due, [_credit(run, each) for each in played])
+
+
+class LateGames:
+    """Credits what was played in good faith while a run ended. Whoever learns of the end by the
+    answer to a report has played what is in that report."""
+
+    def __init__(self, rows: Statistics, fleet: Views, clock: Clock) -> None:
+        self._rows = rows
+        self._fleet = fleet
+        self._clock = clock
+        self._ended: Remembered[str, Run] = Remembered(clock, MOST_ENDED)
+
+    async def credit(self, call: TaskCall, report: Report) -> int:
+        """How many games count for the caller, though not for the result."""
+        run, now = await self._run(call.run), self._clock.now()
+        if not run.status.finished or now - run.updated > LATEST:
+            return 0
+        try:
+            task = await self._fleet.own_task(call)
+        except RunFault:
+            return 0
+        games = late_games(run, task, report, now)
+        if games:
+            await self._rows.note_late(call.run, call.task, games, now)
+        return games
+
+    async def _run(self, run_id: str) -> Run:
+        run = self._ended.get(run_id)
+        if run is None:
+            run = await self._fleet.known_run(run_id)
+            self._ended.put(run_id, run, ENDED_SECONDS)
+        return run
 
 
 def _credit(run: Run, played: Played) -> Credit:

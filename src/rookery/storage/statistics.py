@@ -31,6 +31,11 @@ class PostgresStatistics:
             await connection.executemany(self._queries["credits_add"], values)
             await connection.execute(self._queries["credits_done"], due.run, due.sequence)
 
+    async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["credits_late"], run, task, games, at)
+            await connection.execute(self._queries["credits_again"], run)
+
     async def sum_up(self, since: datetime) -> None:
         async with self._fence.write() as connection:
             await connection.execute(self._queries["statistics_clear"])
@@ -60,6 +65,7 @@ class MemoryStatistics:
 
     def __init__(self) -> None:
         self.contributors: dict[Period, list[Contributor]] = {each: [] for each in Period}
+        self.late: dict[tuple[str, int], int] = {}
 
     async def due(self, limit: int) -> tuple[Due, ...]:
         del limit
@@ -71,6 +77,10 @@ class MemoryStatistics:
 
     async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
         """Nothing is ever due."""
+
+    async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
+        del at
+        self.late[run, task] = max(games, self.late.get((run, task), 0))
 
     async def sum_up(self, since: datetime) -> None:
         """Nothing was counted."""

@@ -278,6 +278,42 @@ async def test_the_same_batch_of_a_tune_twice_moves_it_once(office: Office) -> N
 # 9: after the end
 
 
+async def test_what_was_played_while_the_run_ended_counts_for_its_player_alone(
+    office: Office,
+) -> None:
+    run = await office.submit(kind=sprt(elo1=200))
+    winner, other, stranger = (office.worker(key=f"0000000{n}") for n in range(3))
+    for worker in (winner, other):
+        await worker.request_task()
+    office.clock.move(seconds=600)
+    await other.update(pairs(even=1))
+    assert (await winner.update(pairs(ww=20)))["task_alive"] is False
+    before = office.stored()
+    assert before.status.finished
+    stranger.ids = other.ids
+    assert (await stranger.update(pairs(even=4)))["task_alive"] is False
+    late = await other.update(pairs(even=4))
+    assert late["task_alive"] is False
+    assert "6 late games" in late["info"]
+    await other.update(pairs(even=4))
+    assert office.back.statistics.late == {(run.id, 1): 6}
+    assert office.stored() == before
+
+
+async def test_late_games_that_can_not_be_true_count_for_nobody(office: Office) -> None:
+    await office.submit(kind=sprt(elo1=200))
+    winner, other = office.worker(key="00000000"), office.worker(key="00000001")
+    await winner.request_task()
+    office.clock.move(seconds=600)
+    await other.request_task()
+    await winner.update(pairs(ww=20))
+    for told in (pairs(even=4), pairs(even=4000)):
+        assert (await other.update(told))["task_alive"] is False
+    office.clock.move(seconds=7200)
+    assert (await other.update(pairs(even=4)))["task_alive"] is False
+    assert office.back.statistics.late == {}
+
+
 async def test_after_a_stop_tasks_are_over_without_an_error_and_games_still_come(
     office: Office,
 ) -> None:

@@ -10,12 +10,25 @@ LIMIT $1;
 -- name: credits_played
 -- What users' machines played in a run; games that were struck out do not count.
 SELECT
-    machine ->> 'user' AS user_name, sum(wins + losses + draws)::bigint AS games,
-    max(reported) AS last
+    machine ->> 'user' AS user_name,
+    sum(wins + losses + draws + coalesce(late.games, 0))::bigint AS games,
+    max(coalesce(late.reported, tasks.reported)) AS last
 FROM tasks
-WHERE run = $1 AND NOT bad
+LEFT JOIN late_games AS late ON late.run = tasks.run AND late.task = tasks.id
+WHERE tasks.run = $1 AND NOT bad
 GROUP BY 1
-HAVING sum(wins + losses + draws) > 0;
+HAVING sum(wins + losses + draws + coalesce(late.games, 0)) > 0;
+
+-- name: credits_late
+-- Notes how many games of a task came after the end of its run.
+INSERT INTO late_games (run, task, games, reported) VALUES ($1, $2, $3, $4)
+ON CONFLICT (run, task) DO UPDATE
+SET games = excluded.games, reported = excluded.reported
+WHERE late_games.games < excluded.games;
+
+-- name: credits_again
+-- Has a run counted once more.
+DELETE FROM credited_runs WHERE run = $1;
 
 -- name: credits_drop
 -- Forgets what a run was counted for.

@@ -1,5 +1,6 @@
 """The nine calls."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from msgspec import UNSET
@@ -9,7 +10,7 @@ from starlette.types import Receive, Scope
 from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.gate import GateFull
-from rookery.core.answers import DONE, StopAnswer, TaskCall
+from rookery.core.answers import DONE, OVER, StopAnswer, TaskCall
 from rookery.protocol.worker import requests
 from rookery.protocol.worker.answers import (
     OFFICIAL_VERSION,
@@ -102,7 +103,10 @@ class UpdateTask(WorkerCall[requests.UpdateTask]):
         report = incoming.report_of(request)
         if provenance is not None and (run := self.desk.fleet.present(call.run)):
             self.desk.speeds.note(run.plan, call.machine)
-        return outgoing.alive_answer(await self.desk.fleet.update_task(call, report, provenance))
+        answer = await self.desk.fleet.update_task(call, report, provenance)
+        if answer is OVER and (games := await self.desk.late.credit(call, report)):
+            answer = replace(OVER, info=f"the run is over; {games} late games count as played")
+        return outgoing.alive_answer(answer)
 
     def refused(self, error: Exception, why: str) -> Answer:
         return update_refused(why)

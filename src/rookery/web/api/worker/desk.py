@@ -11,6 +11,7 @@ from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.pgns import PgnStore
 from rookery.service.speeds import Speeds
+from rookery.service.statistics import LateGames
 from rookery.service.users import User
 from rookery.service.worker_logs import LogStore
 from rookery.web.api.worker.callers import TeamsOf
@@ -37,6 +38,7 @@ class Desk:
     is_primary: Callable[[], bool]
     trusts: Callable[[User], Awaitable[Word]]  # what their word about a run is worth
     machines: Machines
+    late: LateGames
     speeds: Speeds = field(default_factory=Speeds)
     teams_of: TeamsOf = in_no_team
     payloads: Payloads = field(default_factory=Payloads)
