@@ -63,10 +63,13 @@ class SpeedRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
 
 
 class BenchRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How the engine counts nodes: words on its command line, and what to look for in the text."""
+    """How the engine counts nodes: words on its command line, and what to look for in the text.
+
+    Without a pattern the usual forms are looked for, see the worker's `bench`.
+    """
 
     command: Phrase = "bench"
-    pattern: Phrase = r"(\d+) nodes (\d+) nps"
+    pattern: Phrase = ""
     must_match: bool = True
 
 

@@ -2,11 +2,16 @@
 
 A single bench on an idle machine has a core's full boost and all of its cache: that speed is never
 seen again once every slot plays.
+
+A record without a pattern has its bench read in the usual way: engines end their bench with a line
+such as `2946917 nodes 1180000 nps`, `Nodes searched : 2030154` or `Bench: 17 nodes, NPS = 5`. Many
+print the lines of their searches before it, which name nodes and speeds of their own.
 """
 
 import asyncio
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
@@ -22,8 +27,13 @@ from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
 PATIENCE_SECONDS = 600.0
 NOISY_SPREAD = 0.15
 """Slots that lie further apart in speed belong to a machine with other things to do."""
-_SPEED = re.compile(
-    r"Nodes/second\s*:\s*([\d.,]{1,30})|\b(\d[\d.,]{0,30})\s{0,5}nps\b", re.IGNORECASE
+LONGEST_LINE = 500
+"""A longer line is no result of a bench."""
+_TOKEN = re.compile(
+    r"(?P<speed>nps\b|nodes?\s?(?:/|per)\s?s(?:ec(?:onds?)?)?\b)"
+    r"|(?P<nodes>nodes\b(?:\s{1,9}searched\b)?)"
+    r"|(?P<number>\d[\d.,_']{0,30})|(?P<sign>[:=])|(?P<other>[^\W\d]+)",
+    re.IGNORECASE,
 )
 
 
@@ -79,20 +89,62 @@ async def _one(program: Program, record: EngineRecord) -> Measured:
 
 
 async def read_bench(text: str, record: EngineRecord, seconds: float) -> Measured:
-    """What a bench's text tells; its speed by the clock where it names none."""
-    try:
-        found = await last_match(record.bench.pattern, text)
-    except BadPattern:
-        sentence = f"The bench pattern of {record.name} can't be searched for."
-        raise BenchFailed(sentence, text) from None
-    if not found or not found[0]:
+    """The nodes and the speed of a bench; its speed by the clock where the text names none."""
+    lines = [line for line in text.splitlines() if not _tells_a_search(line)]
+    nodes, speed = find_last_counts(lines)
+    if record.bench.pattern:
+        try:
+            found = await last_match(record.bench.pattern, "\n".join(lines))
+        except BadPattern:
+            sentence = f"The bench pattern of {record.name} can't be searched for."
+            raise BenchFailed(sentence, text) from None
+        nodes = _number(found[0]) if found and found[0] else None
+        speed = _number(found[1]) if found and len(found) > 1 and found[1] else speed
+    if not nodes:
         raise BenchFailed(f"The bench of {record.name} names no nodes.", text)
-    nodes = _number(found[0])
-    if len(found) > 1 and found[1]:
-        return Measured(nodes, float(_number(found[1])))
-    speeds = list(_SPEED.finditer(text))
-    speed = _number(speeds[-1][1] or speeds[-1][2]) if speeds else 0
-    return Measured(nodes, float(speed) or nodes / max(seconds, 1e-6))
+    return Measured(nodes, float(speed or 0) or nodes / max(seconds, 1e-6))
+
+
+def _tells_a_search(line: str) -> bool:
+    """Whether it is an `info` line of UCI, whose nodes are not those of the bench."""
+    words = line.split(maxsplit=2)
+    return words[:1] == ["info"] and words[1:2] != ["string"]
+
+
+def find_last_counts(lines: Sequence[str]) -> tuple[int | None, int | None]:
+    """Nodes and speed as the last lines that name them have them."""
+    nodes = speed = None
+    for line in reversed(lines):
+        if len(line) > LONGEST_LINE:
+            continue
+        found = _counts_of(line)
+        nodes = found.get("nodes") if nodes is None else nodes
+        speed = found.get("speed") if speed is None else speed
+        if nodes is not None and speed is not None:
+            break
+    return nodes, speed
+
+
+def _counts_of(line: str) -> dict[str, int]:
+    """Each name with its number: behind a sign (`nodes: 5`), else before it (`5 nodes`), else
+    behind it (`nodes 5`)."""
+    tokens = [(str(token.lastgroup), token[0]) for token in _TOKEN.finditer(line)]
+    kinds = [kind for kind, _ in tokens]
+    found: dict[str, int] = {}
+    follows: bool | None = None
+    taken = -1
+    for place, kind in enumerate(kinds):
+        if kind not in ("nodes", "speed"):
+            continue
+        precedes = place > 0 and kinds[place - 1] == "number" and taken != place - 1
+        if kinds[place + 1 : place + 3] == ["sign", "number"]:
+            taken = place + 2
+        else:
+            follows = not precedes if follows is None else follows
+            taken = place + 1 if follows else place - 1
+        if 0 <= taken < len(tokens) and kinds[taken] == "number":
+            found[kind] = _number(tokens[taken][1])
+    return found
 
 
 def _number(text: str) -> int:

@@ -13,7 +13,6 @@ import msgspec
 from rookery.boundary.offload import Threads
 from rookery.core.complaint import Complaint
 from rookery.protocol.engine_record import (
-    BenchRecord,
     EngineRecord,
     NetRecord,
     RecipeRecord,
@@ -21,20 +20,13 @@ from rookery.protocol.engine_record import (
     ToolRecord,
 )
 from rookery.worker.engines.bench import NOISY_SPREAD, bench
-from rookery.worker.engines.discovery import STOCKFISH_BENCH, Found
+from rookery.worker.engines.discovery import Found
 from rookery.worker.engines.introduction import Introduction, NoIntroduction, introduce
 from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Measured, Order
 from rookery.worker.engines.workshop import Workshop
 
 BENCHES = 3
 BENCH_SECONDS = 300.0
-BENCH_FORMS = (
-    # First, because among the lines of a search `30 nodes 85471 nps` may be a score and its nodes.
-    BenchRecord(pattern=STOCKFISH_BENCH.pattern),
-    BenchRecord(),
-    BenchRecord(pattern=r"(\d+)\s+nodes\s+(\d+)\s+nps"),
-    BenchRecord(pattern=r"(?i)nodes\s*[:=]?\s*([\d,]+)"),
-)
 TOOLS = {"make": "make", "stockfish": "make", "cargo": "cargo", "cmake": "cmake"}
 Tell = Callable[[str], None]
 
@@ -132,11 +124,9 @@ class Trials:
     async def _benched(
         self, built: Built, record: EngineRecord
     ) -> tuple[EngineRecord, tuple[Measured, ...]]:
-        """Its bench in the form it has, three times."""
+        """Its bench, three times."""
         self._tell(f"Bench 1 of {BENCHES} ...")
-        form, first = await self._first_bench(built, record)
-        record = msgspec.structs.replace(record, bench=form)
-        benches = [first]
+        benches = [await self._first_bench(built, record)]
         for number in range(2, BENCHES + 1):
             self._tell(f"Bench {number} of {BENCHES} ...")
             benches.append(await self._bench(built, record))
@@ -144,30 +134,21 @@ class Trials:
         return (
             msgspec.structs.replace(
                 record,
-                bench=msgspec.structs.replace(form, must_match=steady),
+                bench=msgspec.structs.replace(record.bench, must_match=steady),
                 speed=SpeedRecord(reference=round(median(each.nps for each in benches))),
             ),
             tuple(benches),
         )
 
-    async def _first_bench(
-        self, built: Built, record: EngineRecord
-    ) -> tuple[BenchRecord, Measured]:
-        forms = (record.bench,) if record.bench == STOCKFISH_BENCH else BENCH_FORMS
-        log = ""
-        for form in forms:
-            # Not to be compared yet: whether it is steady is what we want to know.
-            loose = msgspec.structs.replace(form, must_match=False)
-            trial = msgspec.structs.replace(record, bench=loose)
-            try:
-                return form, await self._bench(built, trial)
-            except BenchFailed as failed:
-                log = failed.log or failed.sentence
-        raise NotPlayable(
-            f"{record.name} plays, but workers need a bench and it has none:"
-            f" `{record.bench.command}` on its command line names no nodes.",
-            log,
-        )
+    async def _first_bench(self, built: Built, record: EngineRecord) -> Measured:
+        try:
+            return await self._bench(built, record)
+        except BenchFailed as failed:
+            raise NotPlayable(
+                f"{record.name} plays, but workers need a bench and it has none:"
+                f" `{record.bench.command}` on its command line names no nodes.",
+                failed.log or failed.sentence,
+            ) from None
 
     async def _bench(self, built: Built, record: EngineRecord) -> Measured:
         loose = msgspec.structs.replace(record.bench, must_match=False)
