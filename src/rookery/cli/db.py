@@ -34,22 +34,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     commands = Subcommands(parser)
     _add(commands, "migrate", "bring the database to the present schema", _migrate)
-    saving = _add(commands, "backup", "write everything into one file", _backup)
+    saving = _add(commands, "backup", "write everything into one file", _backup, create=False)
     saving.add_argument("file", type=Path, metavar="FILE")
     restoring = _add(commands, "restore", "replace everything by a backup", _restore)
     restoring.add_argument("file", type=Path, metavar="FILE")
     restoring.add_argument(
         "--force", action="store_true", help="replace a database that is not empty"
     )
-    _add(commands, "shell", "open psql on the database", _shell)
+    _add(commands, "shell", "open psql on the database", _shell, create=False)
 
 
-def _add(commands: Subcommands, name: str, purpose: str, work: Work) -> argparse.ArgumentParser:
-    parser = commands.add(
-        name, purpose, lambda parsed: asyncio.run(work(settings_of(parsed), parsed))
-    )
+def _add(
+    commands: Subcommands, name: str, purpose: str, work: Work, *, create: bool = True
+) -> argparse.ArgumentParser:
+    parser = commands.add(name, purpose, lambda parsed: _run(work, parsed, create=create))
     add_settings(parser, ("data", "database_url"))
     return parser
+
+
+def _run(work: Work, parsed: argparse.Namespace, *, create: bool) -> int:
+    settings = settings_of(parsed)
+    if not create:
+        access.require_database(settings.data, settings.database_url)
+    return asyncio.run(work(settings, parsed))
 
 
 async def _migrate(settings: Settings, _parsed: argparse.Namespace) -> int:

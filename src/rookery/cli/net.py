@@ -32,7 +32,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     commands = Subcommands(parser)
-    adding = add_command(commands, "add", "take a net in, named by its own hash", _add)
+    adding = add_command(commands, "add", "take a net in, named by its own hash", _add, create=True)
     adding.add_argument(
         "file",
         type=Path,

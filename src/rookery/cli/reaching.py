@@ -37,16 +37,23 @@ Work = Callable[[Reached, argparse.Namespace], Coroutine[None, None, None]]
 
 
 def add_command(
-    commands: Subcommands, name: str, purpose: str, work: Work
+    commands: Subcommands, name: str, purpose: str, work: Work, *, create: bool = False
 ) -> argparse.ArgumentParser:
-    """A command that works on the database."""
-    parser = commands.add(name, purpose, lambda parsed: asyncio.run(_run(work, parsed)))
+    """A command that works on the database; only with `create` does it make a new one."""
+    parser = commands.add(name, purpose, lambda parsed: _run(work, parsed, create=create))
     add_settings(parser, ("data", "database_url"))
     return parser
 
 
-async def _run(work: Work, parsed: argparse.Namespace) -> int:
-    async with reach(settings_of(parsed)) as reached:
+def _run(work: Work, parsed: argparse.Namespace, *, create: bool) -> int:
+    settings = settings_of(parsed)
+    if not create:
+        access.require_database(settings.data, settings.database_url)
+    return asyncio.run(_work_on(settings, work, parsed))
+
+
+async def _work_on(settings: Settings, work: Work, parsed: argparse.Namespace) -> int:
+    async with reach(settings) as reached:
         await work(reached, parsed)
     return 0
 

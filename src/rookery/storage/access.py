@@ -17,6 +17,18 @@ from rookery.storage.target import Target, socket_target
 GivenUp = Callable[[Problem], object]
 
 
+class NoDatabase(Problem):
+    """There is no database in {path}. If a server of this machine keeps its data elsewhere, name
+    that folder with --data (or ROOKERY_DATA), or its database with --database-url. What a server
+    elsewhere knows is asked from it by the commands that take --server."""
+
+
+def require_database(data: Path, database_url: str | None) -> None:
+    """Raises NoDatabase where reaching the database would make a new one; blocks for a moment."""
+    if database_url is None and not Layout(data).cluster.exists():
+        raise NoDatabase(path=data)
+
+
 def ignore(_problem: Problem) -> None:
     """A command notices by itself."""
 
