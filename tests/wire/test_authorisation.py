@@ -211,7 +211,7 @@ BODIES: dict[str, object] = {
     "PUT /api/v1/engines/{secret}": {"name": "{secret}", "team": "owls", "private": True},
     "PUT /api/v1/books/{new}.epd": OPENING,
     "POST /api/v1/nets?name={new}": b"a net",
-    "POST /api/v1/binaries?name={new}": b"a program",
+    "POST /api/v1/binaries?name={new}": b"#!a program",
 }
 
 
@@ -389,7 +389,7 @@ async def _things(api: Api) -> dict[str, str]:
         key = await desk.threads.io(desk.games.write, b"games")
         await desk.pgns.add(Pgn(words[run], 0, key, 5, desk.clock.now()), ())
     for name, engine in (("program", ""), ("secret_program", "Strix")):
-        words[name] = await _given(api, f"/api/v1/binaries?engine={engine}", name.encode())
+        words[name] = await _given(api, f"/api/v1/binaries?engine={engine}", f"#!{name}".encode())
         net = f"nn-{hashlib.sha256(name.encode()).hexdigest()[:12]}.nnue"
         await _given(api, f"/api/v1/nets?name={net}&engine={engine}", name.encode())
         words[name.replace("program", "net")] = net

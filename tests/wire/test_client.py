@@ -2,6 +2,10 @@
 
 import hashlib
 import json
+import os
+import pty
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -93,14 +97,63 @@ def test_the_commands_submit_show_and_stop(
     said = capsys.readouterr()
     assert "Warning: book_sri" in said.err
     run_id = said.out.split()[2].rstrip(",")
+    assert said.out.endswith(f": {os.environ['ROOKERY_SERVER']}/runs/{run_id}\n")
     assert frame.main(["runs", "show", run_id]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("idea vs master by ada: pending\nLLR: 0.00 ")
     assert frame.main(["runs", "list", "--owner=ada"]) == 0
     (line,) = [each for each in capsys.readouterr().out.splitlines() if run_id in each]
     assert "0/4000" in line
-    assert frame.main(["runs", "stop", run_id, "--message=enough"]) == 0
+    assert frame.main(["runs", "stop", run_id[:22], "--message=enough"]) == 0
     assert capsys.readouterr().out == f"Run {run_id} is finished.\n"
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_beginning_of_an_id_must_name_one_run(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = client.submit(body()).id, client.submit(body()).id
+    common = one[: next(i for i in range(24) if one[i] != other[i])]
+    assert frame.main(["runs", "show", common]) == 2
+    assert f"Several runs begin with {common}: " in capsys.readouterr().err
+    assert frame.main(["runs", "show", "0123456"]) == 2
+    assert "There is no run whose id begins with 0123456." in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_what_is_wrong_with_a_field_is_told_as_its_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(body(sprt=SPRT)))
+    assert frame.main(["submit", str(file), "--priority=5000"]) == 2
+    assert "rookery: --priority: expected -1000 to 1000." in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_a_person_is_asked_about_an_expensive_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(body(sprt=SPRT)))
+    before = len(Client.at(os.environ["ROOKERY_SERVER"]).runs(size=200).runs)
+    with at_terminal("n\n", monkeypatch):
+        assert frame.main(["submit", str(file)]) == 1
+    assert "core hours. Submit it? [y/N]" in capsys.readouterr().err
+    with at_terminal("y\n", monkeypatch):
+        assert frame.main(["submit", str(file)]) == 0
+    assert len(Client.at(os.environ["ROOKERY_SERVER"]).runs(size=200).runs) == before + 1
+
+
+@contextmanager
+def at_terminal(typed: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A person whose standard input is a real terminal, in which this was typed."""
+    keyboard, screen = pty.openpty()
+    os.write(keyboard, typed.encode())
+    with monkeypatch.context() as changed, os.fdopen(screen) as terminal:
+        changed.setattr("sys.stdin", terminal)
+        yield
+    os.close(keyboard)
 
 
 @pytest.mark.usefixtures("surroundings")
@@ -110,7 +163,7 @@ def test_two_programs_are_uploaded_and_play_each_other(
     new, base = tmp_path / "new", tmp_path / "base"
     new.write_bytes(b"\x7fELF new" * 300_000)
     base.write_bytes(b"\x7fELF base")
-    words = ["submit", f"--new={new}", f"--base={base}", "--tc=N=1000", "--json"]
+    words = ["submit", f"--new={new}", f"--base={base}", "--tc=N=1000", "--json", "--untried"]
     assert frame.main(words) == 0
     run_id = json.loads(capsys.readouterr().out)["id"]
     assert frame.main(["runs", "show", run_id, "--json"]) == 0
@@ -143,8 +196,9 @@ def test_programs_of_one_name_are_told_apart(
     files = [tmp_path / folder / "engine" for folder in ("a", "b")]
     for file in files:
         file.parent.mkdir()
-        file.write_text(file.parent.name)
-    assert frame.main(["submit", f"--new={files[0]}", f"--base={files[1]}", "--json"]) == 0
+        file.write_text(f"#!{file.parent.name}")
+    words = ["submit", f"--new={files[0]}", f"--base={files[1]}", "--json", "--untried"]
+    assert frame.main(words) == 0
     assert frame.main(["runs", "list", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out.splitlines()[-1])["runs"][0]
     assert shown["new_tag"].startswith("engine-")

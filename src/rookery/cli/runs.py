@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stopping.add_argument("--message", default="", metavar="TEXT", help="why")
     approving = add_server_command(commands, "approve", "let a run be played", _approve)
     for each in (showing, stopping, approving):
-        each.add_argument("id", metavar="RUN")
+        each.add_argument("id", metavar="RUN", help="its id, or as much of it as names no other")
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> None:
@@ -52,7 +52,7 @@ def _list(client: Client, parsed: argparse.Namespace) -> None:
 
 
 def _show(client: Client, parsed: argparse.Namespace) -> None:
-    run = client.run(parsed.id)
+    run = client.run(client.find_run(parsed.id))
     if parsed.json:
         print_json(run)
         return
@@ -64,11 +64,11 @@ def _show(client: Client, parsed: argparse.Namespace) -> None:
 
 
 def _approve(client: Client, parsed: argparse.Namespace) -> None:
-    _tell(client.approve(parsed.id), parsed)
+    _tell(client.approve(client.find_run(parsed.id)), parsed)
 
 
 def _stop(client: Client, parsed: argparse.Namespace) -> None:
-    _tell(client.stop(parsed.id, parsed.message), parsed)
+    _tell(client.stop(client.find_run(parsed.id), parsed.message), parsed)
 
 
 def _tell(run: v1.RunSummary, parsed: argparse.Namespace) -> None:

@@ -36,10 +36,10 @@ def _lengths(preview: v1.Preview) -> list[str]:
 
 def _fleet(fleet: v1.FleetNow) -> str:
     if not isinstance(fleet.hours, float):
-        return "No machine that could play it is at play right now."
+        return "No machine that could play it is connected right now."
     which = "With the one machine" if fleet.machines == 1 else f"With all {fleet.machines} machines"
     cores = "1 core" if fleet.cores == 1 else f"{fleet.cores} cores"
-    return f"{which} at play that could play it ({cores}): {_hours(fleet.hours)}."
+    return f"{which} connected that could play it ({cores}): {_hours(fleet.hours)}."
 
 
 def _hours(hours: float) -> str:

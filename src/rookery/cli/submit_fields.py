@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from rookery.cli.submit_programs import programs_in, with_defaults
+from rookery.cli.submit_programs import QUICK, programs_in, with_defaults
 from rookery.client import Client
 from rookery.core.complaint import Complaint
 from rookery.protocol.engine_record import EngineRecord
@@ -37,6 +37,8 @@ NUMBERS = (
 )
 KINDS = frozenset({"sprt", "spsa"})
 PLAIN_PRESET = "default"
+QUICK_PRESET = "quick"
+"""Known for every engine and for programs, unless a record has one of this name."""
 LATEST = "HEAD"
 """What an engine's branch plays against unless something else is said: its main line."""
 WORDS = frozenset(
@@ -63,9 +65,13 @@ def fields_of(parsed: argparse.Namespace, client: Client) -> dict[str, object]:
     if len(parsed.what) == 2:
         engine, branch = parsed.what
         return with_defaults(_of_engine(client.engine(engine), branch, parsed.preset, flags))
-    if parsed.preset is not None:
-        raise BadSubmission("A preset belongs to an engine: name the engine and a branch.")
-    fields = laid_over(_from_file(parsed.what[0]) if parsed.what else {}, flags)
+    if parsed.preset not in (None, QUICK_PRESET):
+        raise BadSubmission(
+            "A preset belongs to an engine: name the engine and a branch. Only `quick` is for all."
+        )
+    fields = laid_over(QUICK if parsed.preset else {}, flags)
+    if parsed.what:
+        fields = laid_over(_from_file(parsed.what[0]), fields)
     return with_defaults(fields) if programs_in(fields) else fields
 
 
@@ -107,8 +113,10 @@ def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
     presets = {each.name: each.settings for each in record.presets}
     if name is None:
         return _settings(presets.get(PLAIN_PRESET, {}))
+    if name == QUICK_PRESET and name not in presets:
+        return dict(QUICK)
     if name not in presets:
-        known = ", ".join(sorted(presets)) or "none"
+        known = ", ".join(sorted({*presets, QUICK_PRESET}))
         raise BadSubmission(f"{record.name} has no preset {name}; it has: {known}.")
     return _settings(presets[name])
 
@@ -140,6 +148,13 @@ def bounds(text: str) -> dict[str, float]:
     except ValueError:
         raise argparse.ArgumentTypeError("expected two numbers such as 0,2") from None
     return {"elo0": elo0, "elo1": elo1}
+
+
+def flag_of(field: str) -> str:
+    """The flag that gives a field of a run, for errors of the server that name the field."""
+    known = {name: flag for flag, name, *_ in (*TEXTS, *NUMBERS)}
+    known |= {"new_binary": "--new", "base_binary": "--base", "sprt": "--sprt", "spsa": "--spsa"}
+    return known.get(field) or known.get(field.partition(".")[0]) or f"--set {field}="
 
 
 def _assignment(text: str) -> tuple[str, object]:

@@ -1,11 +1,15 @@
 """Programs on this machine as the sides of a run: uploaded first, then named by their hashes."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rookery.books import DEMO
+from rookery.boundary.offload import Threads
 from rookery.client import Client
 from rookery.core.complaint import Complaint
+from rookery.service.sources.binaries import is_program
+from rookery.worker.engines.introduction import NoIntroduction, introduce
 from rookery.worker.engines.nets import digest_of
 
 SIDES = (("new_tag", "new_binary"), ("base_tag", "base_binary"))
@@ -13,7 +17,10 @@ ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
 ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": DEMO}
 """What two programs play by when nothing is said."""
 ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
+QUICK: Mapping[str, object] = {"tc": "1+0.01", "sprt": {"elo0": 0.0, "elo1": 20.0}}
+"""For a first look: large differences show within an hour on one machine."""
 KINDS = frozenset({"sprt", "spsa", "num_games"})
+UCIOK_SECONDS = 20.0
 
 
 class NoProgram(Complaint):
@@ -76,4 +83,24 @@ def _program(text: str) -> Path:
         raise NoProgram(f"There is no file {text}.")
     if not path.stat().st_size:
         raise NoProgram(f"{text} is empty.")
+    with path.open("rb") as file:
+        head = file.read(16)
+    if not is_program(head):
+        raise NoProgram(f"{text} is no program: no system could execute it.")
     return path
+
+
+def try_programs(programs: Iterable[Path]) -> None:
+    """Start each once, as a worker will; raises NoProgram where one does not speak UCI."""
+    for path in sorted(set(programs)):
+        try:
+            asyncio.run(_introduce(path.absolute()))
+        except NoIntroduction as failed:
+            raise NoProgram(
+                f"{path} does not play: {failed}. One that is built for another system is uploaded"
+                " with --untried."
+            ) from None
+
+
+async def _introduce(path: Path) -> None:
+    await introduce([str(path)], Threads(), seconds=UCIOK_SECONDS)

@@ -35,7 +35,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     commands = Subcommands(parser)
-    adding = add_command(commands, "add", "make an account that can be used at once", _add, create=True)
+    adding = add_command(
+        commands, "add", "make an account that can be used at once", _add, create=True
+    )
     adding.add_argument("name", metavar="NAME")
     _add_password(adding)
     adding.add_argument("--email", default="", metavar="ADDRESS", help="shown to nobody")

@@ -8,6 +8,7 @@ from rookery.cli.calling import add_server, transport_of
 from rookery.cli.match_display import display
 from rookery.cli.match_figures import Row
 from rookery.cli.watch_figures import Glance, rows, title, verdict_code, verdict_text
+from rookery.client import Client
 from rookery.client.following import Following, Seen
 
 SHOWN = frozenset({"State", "Games", "Elo", "LLR", "Left"})
@@ -20,14 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " when the server restarts. Exit codes: 0 accepted, or finished without a test; 1"
         " rejected; 4 undecided or failed."
     )
-    parser.add_argument("id", metavar="RUN", help="its id, as `rookery runs list` shows it")
+    parser.add_argument("id", metavar="RUN", help="its id, or as much of it as names no other")
     add_server(parser)
     parser.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
-    watch = Watch(as_json=parsed.json)
-    following = iter(Following(transport_of(parsed), parsed.id, away=watch.away))
+    watch, transport = Watch(as_json=parsed.json), transport_of(parsed)
+    run_id = Client(transport).find_run(parsed.id)
+    following = iter(Following(transport, run_id, away=watch.away))
     watch.see(next(following))
     with display(title(watch.glance.run), watch.rows, quiet=parsed.json, shown=SHOWN) as shown:
         while not watch.glance.is_over:

@@ -11,6 +11,7 @@ class ApiRefused(Complaint):
 
     def __init__(self, status: int, text: str) -> None:
         self.status = status
+        self.text = text
         hint = WHERE_FROM if status == UNAUTHORIZED else ""
         super().__init__(f"The server refuses ({status}): {text}{hint}")
 

@@ -4,7 +4,16 @@ import urllib.parse
 from collections.abc import Mapping
 
 from rookery.client.caller import Caller, place
+from rookery.core.complaint import Complaint
 from rookery.protocol import v1
+
+WHOLE_ID = 24
+
+
+class NotOneRun(Complaint):
+    """The beginning of an id fits no run, or several."""
+
+    exit_code = 2
 
 
 class RunCalls(Caller):
@@ -23,16 +32,33 @@ class RunCalls(Caller):
         *,
         state: v1.ListedState = v1.ListedState.UNFINISHED,
         owner: str = "",
+        prefix: str = "",
         page: int = 1,
         size: int = 50,
     ) -> v1.RunList:
+        """With a prefix those of any state whose id begins so."""
         query = {"state": state.value, "page": page, "size": size}
-        if owner:
-            query["owner"] = owner
+        query |= {name: text for name, text in (("owner", owner), ("prefix", prefix)) if text}
         return self._get(f"{place('runs')}?{urllib.parse.urlencode(query)}", v1.RunList)
 
     def run(self, run_id: str) -> v1.RunDetails:
         return self._get(place("runs", run_id), v1.RunDetails)
+
+    def find_run(self, beginning: str) -> str:
+        """The id of the one run that begins so; raises NotOneRun."""
+        if len(beginning) >= WHOLE_ID:
+            return beginning
+        found = self.runs(prefix=beginning, size=5).runs
+        if len(found) == 1:
+            return found[0].id
+        if not found:
+            raise NotOneRun(f"There is no run whose id begins with {beginning}.")
+        some = ", ".join(run.id for run in found[:3])
+        raise NotOneRun(f"Several runs begin with {beginning}: {some}; give more of the id.")
+
+    def address_of(self, run_id: str) -> str:
+        """Where people look at a run."""
+        return f"{self._transport.server}/runs/{run_id}"
 
     def summary(self, run_id: str, style: v1.HouseStyle = v1.HouseStyle.FISHTEST) -> str:
         path = f"{place('runs', run_id, 'summary.txt')}?style={style}"

@@ -19,6 +19,7 @@ Word = Annotated[str, Meta(max_length=100)]
 Phrase = Annotated[str, Meta(max_length=1000)]
 Paragraph = Annotated[str, Meta(max_length=100_000)]
 RunId = Annotated[str, Meta(pattern=r"^[0-9a-f]{24}\Z")]
+IdPrefix = Annotated[str, Meta(pattern=r"^[0-9a-f]{0,24}\Z")]
 UniqueKey = Annotated[
     str, Meta(pattern=r"^[0-9a-zA-Z]{2,8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}\Z", max_length=50)
 ]

@@ -8,7 +8,8 @@ import pytest
 
 from rookery.cli import submit
 from rookery.cli.submit_estimate import estimate
-from rookery.cli.submit_fields import BadSubmission, fields_of
+from rookery.cli.submit_fields import BadSubmission, fields_of, flag_of
+from rookery.cli.submit_programs import NoProgram, try_programs
 from rookery.client import Client
 from rookery.protocol import v1
 from rookery.protocol.encoding import encode
@@ -91,7 +92,7 @@ def test_a_tune_asked_for_by_a_flag_is_no_test_though_the_preset_is(tmp_path: Pa
 
 def test_an_unknown_preset_is_told_with_those_there_are() -> None:
     with pytest.raises(
-        BadSubmission, match="no preset blitz; it has: careful, default, long, tune"
+        BadSubmission, match="no preset blitz; it has: careful, default, long, quick, tune"
     ):
         fields("Mini", "idea", "--preset=blitz")
 
@@ -110,10 +111,44 @@ def test_a_file_is_taken_as_it_is_but_for_flags(tmp_path: Path) -> None:
 
 def test_programs_have_everything_else_by_default(tmp_path: Path) -> None:
     program = tmp_path / "engine"
-    program.write_text("x")
+    program.write_text("#!x")
     found = fields(f"--new={program}", "--base=master", "--tc=5+0.05")
     assert (found["tc"], found["book"]) == ("5+0.05", "rookery-demo.epd")
     assert found["sprt"] == {"elo0": 0.0, "elo1": 5.0}
+
+
+def test_the_quick_preset_is_for_everything(tmp_path: Path) -> None:
+    program = tmp_path / "engine"
+    program.write_text("#!x")
+    for words in (("Mini", "idea"), (f"--new={program}", "--base=master")):
+        found = fields(*words, "--preset=quick")
+        assert (found["tc"], found["sprt"]) == ("1+0.01", {"elo0": 0.0, "elo1": 20.0})
+        assert fields(*words, "--preset=quick", "--tc=5+0.05")["tc"] == "5+0.05"
+
+
+def test_a_text_is_not_taken_for_a_program(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("# An engine\n")
+    with pytest.raises(NoProgram, match=r"README\.md is no program"):
+        fields(f"--new={readme}", "--base=master")
+
+
+def test_a_program_that_does_not_speak_uci_is_told_before_it_is_uploaded() -> None:
+    with pytest.raises(NoProgram, match=r"/bin/true does not play: .*--untried"):
+        try_programs([Path("/bin/true")])
+
+
+@pytest.mark.parametrize(
+    ("field", "flag"),
+    [
+        ("tc", "--tc"),
+        ("num_games", "--games"),
+        ("sprt.elo0", "--sprt"),
+        ("variant", "--set variant="),
+    ],
+)
+def test_a_field_is_told_as_its_flag(field: str, flag: str) -> None:
+    assert flag_of(field) == flag
 
 
 def preview(fleet: v1.FleetNow, *lengths: v1.ExpectedLength) -> v1.Preview:
@@ -137,14 +172,14 @@ def test_length_and_cost_are_told_in_words() -> None:
     said = estimate(preview(v1.FleetNow(machines=2, cores=8, hours=39.06), length))
     assert "9,000 to 40,000" in said
     assert "about 312 core hours, for 25,000 games" in said
-    assert "With all 2 machines at play that could play it (8 cores): about 39.1 hours." in said
+    assert "With all 2 machines connected that could play it (8 cores): about 39.1 hours." in said
 
 
 def test_one_machine_with_one_core_is_told_as_one() -> None:
     said = estimate(preview(v1.FleetNow(machines=1, cores=1, hours=3.0)))
-    assert "With the one machine at play that could play it (1 core): about 3.0 hours." in said
+    assert "With the one machine connected that could play it (1 core): about 3.0 hours." in said
 
 
 def test_an_idle_fleet_is_told() -> None:
     said = estimate(preview(v1.FleetNow(machines=0, cores=0)))
-    assert said.endswith("No machine that could play it is at play right now.")
+    assert said.endswith("No machine that could play it is connected right now.")

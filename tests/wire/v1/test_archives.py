@@ -150,7 +150,7 @@ async def test_a_stranger_makes_the_server_show_itself_to_nobody(api: Api, packe
 async def test_a_private_engines_program_is_for_its_team_alone(api: Api) -> None:
     await make_strix(api)
     headers = dict(await api.headers(OLGA))
-    given = await api.visitor.post("/api/v1/binaries", content=b"program", headers=headers)
+    given = await api.visitor.post("/api/v1/binaries", content=b"#!program", headers=headers)
     sha256 = given.json()["sha256"]
     place = f"/api/binary/{sha256}"
     assert (await api.get(place)).status_code == 200

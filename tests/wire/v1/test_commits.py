@@ -101,7 +101,7 @@ async def test_a_tune_of_one_branch_asks_once(api: Api, told: Told) -> None:
 async def test_a_tune_of_a_program_asks_nobody(tmp_path: Path, told: Told) -> None:
     async with open_api(finder=told, files=tmp_path) as api:
         headers = dict(await api.headers(BORIS))
-        given = await api.visitor.post("/api/v1/binaries", content=b"x", headers=headers)
+        given = await api.visitor.post("/api/v1/binaries", content=b"#!x", headers=headers)
         tune = {"spsa": {"raw_params": "x,1,0,2,1,0.002"}, "new_binary": given.json()["sha256"]}
         await api.submitted(BORIS, **UNKNOWN, sprt=None, **tune)
     assert told.asked == []

@@ -8,6 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from rookery.protocol import v1
+from tests.unit.core.makers import make_machine
 from tests.unit.service.people import BORIS
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.apis import Api, open_api
@@ -50,6 +51,13 @@ async def test_fixed_games_are_all_played(api: Api) -> None:
     found = await preview(api, num_games=1000)
     assert (found.games, found.lengths) == (1000, ())
     assert found.core_hours == pytest.approx(1000 * 1.84 * (10 + 68 * 0.1) / 3600)
+
+
+async def test_machines_that_wait_count_too(api: Api) -> None:
+    await api.fleet.request_task(make_machine(cores=6), limit=4)
+    found = (await preview(api)).fleet
+    assert (found.machines, found.cores) == (1, 6)
+    assert isinstance(found.hours, float)
 
 
 async def test_the_machines_at_play_tell_how_long_it_takes(api: Api) -> None:

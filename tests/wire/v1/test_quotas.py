@@ -43,7 +43,7 @@ async def give(api: Api, method: str, path: str, content: bytes) -> httpx.Respon
 @pytest.mark.parametrize(
     ("method", "path", "content"),
     [
-        ("POST", "/api/v1/binaries?name=engine", bytes(11)),
+        ("POST", "/api/v1/binaries?name=engine", b"#!123456789"),
         ("POST", "/api/v1/nets?name=weights.bin", bytes(11)),
         ("PUT", "/api/v1/books/mine.epd", OPENING),
     ],
@@ -58,6 +58,6 @@ async def test_what_does_not_fit_is_refused_in_words(
 
 
 async def test_what_fits_is_kept_until_the_quota_is_used_up(api: Api) -> None:
-    for content, status in ((bytes(6), 201), (bytes(6), 201), (b"other1", 413), (b"four", 201)):
+    for content, status in ((b"#!1234", 201), (b"#!1234", 201), (b"#!5678", 413), (b"#!56", 201)):
         answer = await give(api, "POST", "/api/v1/binaries?name=engine", content)
         assert answer.status_code == status

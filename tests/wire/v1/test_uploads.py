@@ -58,11 +58,19 @@ async def test_uploads_need_a_token(api: Api) -> None:
 async def test_what_is_too_large_is_refused_and_leaves_nothing(api: Api, tmp_path: Path) -> None:
     async def without_end() -> AsyncIterator[bytes]:
         for _ in range(40):
-            yield bytes(1_000_000)
+            yield b"#!" + bytes(1_000_000)
 
     headers = dict(await api.headers(OLGA))
     answer = await api.visitor.post("/api/v1/binaries", content=without_end(), headers=headers)
     assert answer.status_code == 413
+    assert await files_below(tmp_path, api) == 0
+
+
+async def test_a_text_is_no_program(api: Api, tmp_path: Path) -> None:
+    headers = dict(await api.headers(OLGA))
+    answer = await api.visitor.post("/api/v1/binaries", content=b"# Readme\n", headers=headers)
+    assert answer.status_code == 400
+    assert "This file is no program" in answer.json()["error"]
     assert await files_below(tmp_path, api) == 0
 
 

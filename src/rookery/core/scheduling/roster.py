@@ -128,12 +128,13 @@ class Roster:
 
     def waiting(
         self, names: Iterable[str], since: datetime, is_active: Callable[[TaskKey], object]
-    ) -> int:
-        """How many of the machines asked not long ago and are not at work."""
-        seats = filter(None, map(self._seats.get, names))
-        return sum(
-            seat.asked >= since and not (seat.task and is_active(seat.task)) for seat in seats
-        )
+    ) -> list[Machine]:
+        """Those of the machines that asked not long ago and are not at work."""
+        return [
+            seat.machine
+            for seat in filter(None, map(self._seats.get, names))
+            if seat.asked >= since and not (seat.task and is_active(seat.task))
+        ]
 
     def forget(
         self, names: Iterable[str], before: datetime, is_active: Callable[[TaskKey], object]

@@ -35,7 +35,8 @@ class ExpectedLength(Struct, frozen=True, kw_only=True):
 
 
 class FleetNow(Struct, frozen=True, kw_only=True):
-    """The machines at play that could play a run, and how long they would take together."""
+    """The machines at play or waiting that could play a run, and how long they would take
+    together."""
 
     machines: int
     cores: int

@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TypeVar
 
+from rookery.core.machine import Machine
 from rookery.core.rates import games_per_minute, nodes_per_second
 from rookery.core.run import Run
 from rookery.core.scheduling.fleet import STILL_THERE
@@ -118,17 +119,22 @@ class Chores:
             raise SumsDisagree(self._checked)
 
     async def count_waiting(self) -> None:
-        working = self._fleet.enter().working
-        since, waiting = self._fleet.clock.now() - STILL_THERE, 0
-        async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
-            waiting += working.roster.waiting(names, since, working.task)
-        self._fleet.waiting_machines = waiting
+        self._fleet.waiting_machines = len(await find_waiting_machines(self._fleet))
 
     async def forget_machines(self) -> None:
         working = self._fleet.enter().working
         before = self._fleet.clock.now() - FORGOTTEN_AFTER
         async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
             working.roster.forget(names, before, working.task)
+
+
+async def find_waiting_machines(fleet: Fleet) -> list[Machine]:
+    """The machines that asked for a task not long ago and found none."""
+    working = fleet.enter().working
+    since, waiting = fleet.clock.now() - STILL_THERE, list[Machine]()
+    async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
+        waiting += working.roster.waiting(names, since, working.task)
+    return waiting
 
 
 async def slices(items: Iterable[T], size: int) -> AsyncIterator[tuple[T, ...]]:

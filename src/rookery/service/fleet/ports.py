@@ -238,6 +238,10 @@ class FleetReads(Protocol):
         """Tasks of a run from a number on, as many as there are up to a count."""
         ...
 
+    async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
+        """Ids of runs that begin so, newest first, but for those of hidden engines."""
+        ...
+
     async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
         """A page of a list; what a tune's values were on the way is left out."""
         ...

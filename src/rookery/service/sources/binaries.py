@@ -11,9 +11,40 @@ from rookery.service.blobs import Blobs
 from rookery.service.quotas import QuotaExceeded
 from rookery.service.sources.uploads import NoLook, received
 
+PROGRAM_HEADS = (
+    b"\x7fELF",
+    b"MZ",
+    b"#!",
+    *(b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe"),
+    b"\xca\xfe\xba\xbe",
+)
+"""How programs begin: Linux's, Windows's, scripts, macOS's for one processor and for several."""
+
+
+def is_program(head: bytes) -> bool:
+    """Whether a file that begins so can be executed by some system."""
+    return head.startswith(PROGRAM_HEADS)
+
 
 class EmptyUpload(Exception):
     """There is nothing in this upload."""
+
+
+class NotAProgram(Exception):
+    """This file is no program: no system could execute it."""
+
+
+class ProgramLook(NoLook):
+    """Refuses what does not begin as a program does."""
+
+    def __init__(self) -> None:
+        self._seen = False
+
+    def feed(self, data: bytes) -> bytes:
+        if not self._seen and not is_program(data):
+            raise NotAProgram
+        self._seen = True
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +94,8 @@ class BinaryStore:
         self._limit = limit
 
     async def take(self, pieces: AsyncIterator[bytes], name: str, user: str) -> Binary:
-        """Raises EmptyUpload or QuotaExceeded."""
-        found, _ = await received(pieces, self.blobs, self._threads, NoLook())
+        """Raises EmptyUpload, NotAProgram or QuotaExceeded."""
+        found, _ = await received(pieces, self.blobs, self._threads, ProgramLook())
         new = Binary(found.sha256, found.blob, found.size, name, user, self._clock.now())
         try:
             kept = await self._added(new)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from rookery.core.kinds import SprtTest
+from rookery.core.machine import Machine
 from rookery.core.needs import first_missing
 from rookery.core.run import Run
 from rookery.core.stats.length import Length, length_at
 from rookery.core.stats.pace import pace_of
-from rookery.core.task import Task
 
 EDGES = (0.0, 0.5, 1.0)
 """At the lower bound, in the middle, at the upper bound."""
@@ -22,14 +22,15 @@ def expected_lengths(run: Run) -> tuple[Length, ...]:
     return tuple(length_at(pace, spec.elo0 + width * edge, max_games=most) for edge in EDGES)
 
 
-def able_tasks(run: Run, tasks: Iterable[Task]) -> dict[str, Task]:
-    """Those of the machines at play that could play the run, each once."""
-    return {
-        task.machine.short_name: task
-        for task in tasks
-        if first_missing(run.demands.needs, task.machine.abilities) is None
-        and run.demands.slots(task.machine.cores)
+def able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
+    """Those of the machines that could play the run, each once."""
+    able = {
+        machine.short_name: machine
+        for machine in machines
+        if first_missing(run.demands.needs, machine.abilities) is None
+        and run.demands.slots(machine.cores)
     }
+    return list(able.values())
 
 
 def expected_games(run: Run) -> float:

@@ -104,6 +104,11 @@ class PostgresReads:
         chosen = selection.finished(self._queries["runs_finished"], query)
         return await _decoded(await self._pool.fetch(chosen.sql, *chosen.values), run_of)
 
+    async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
+        # The letter after f ends the range of hex digits.
+        rows = await self._fetch("runs_begun_by", prefix, f"{prefix}g", list(hidden), limit)
+        return tuple(row["id"] for row in rows)
+
     async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
         rows = await self._fetch("actions_latest", KNOWN_ACTIONS, before, limit)
         return await _decoded(rows, event_of)

@@ -62,6 +62,14 @@ class MemoryReads:
     async def run(self, run_id: str) -> Run | None:
         return self._rows.runs.get(run_id)
 
+    async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
+        found = [
+            run.id
+            for run in self._rows.runs.values()
+            if run.id.startswith(prefix) and not plays(run, hidden)
+        ]
+        return tuple(sorted(found, reverse=True)[:limit])
+
     async def task(self, run_id: str, task_id: int) -> Task | None:
         return self._rows.tasks.get((run_id, task_id))
 

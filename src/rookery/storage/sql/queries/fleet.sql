@@ -279,6 +279,11 @@ WHERE listed IS NOT NULL AND /* conditions */ true
 ORDER BY listed DESC, id DESC
 LIMIT $1 OFFSET $2;
 
+-- name: runs_begun_by
+-- Ids in a range of the alphabet, newest first, but for those of hidden engines.
+SELECT id FROM runs WHERE id >= $1 AND id < $2 AND NOT engines && $3::text[]
+ORDER BY id DESC LIMIT $4;
+
 -- name: runs_finished_since
 -- How many runs have ended since then, but for those of hidden engines.
 SELECT count(*) FROM runs WHERE listed >= $1 AND NOT engines && $2::text[];

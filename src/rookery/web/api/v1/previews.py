@@ -1,20 +1,21 @@
 """A run that was not made, as the JSON API shows it: how long it should take, and what it costs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 
 from rookery.core.events import run_name
+from rookery.core.machine import Machine
 from rookery.core.rates import core_hours
 from rookery.core.run import Run
-from rookery.core.task import Task
 from rookery.protocol import v1
-from rookery.service.submission.expectation import able_tasks, expected_games, expected_lengths
+from rookery.service.submission.expectation import able_machines, expected_games, expected_lengths
 from rookery.web.api.documents import args_document
 
 
-def preview_of(run: Run, warnings: tuple[str, ...], tasks: Iterable[Task]) -> v1.Preview:
-    """Costs some statistics: to be called in a thread."""
+def preview_of(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine]) -> v1.Preview:
+    """What a run would be, with the machines that play or wait now; it computes, so that it
+    belongs into a thread."""
     games = expected_games(run)
     return v1.Preview(
         name=run_name(run),
@@ -22,7 +23,7 @@ def preview_of(run: Run, warnings: tuple[str, ...], tasks: Iterable[Task]) -> v1
         games=games,
         lengths=tuple(_lengths(run)),
         core_hours=core_hours(run, round(games)),
-        fleet=_fleet(run, games, tasks),
+        fleet=_fleet(run, games, able_machines(run, machines)),
         needs=tuple(map(str, run.demands.needs)),
         warnings=warnings,
         args=args_document(run),
@@ -40,9 +41,8 @@ def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
         )
 
 
-def _fleet(run: Run, games: float, tasks: Iterable[Task]) -> v1.FleetNow:
+def _fleet(run: Run, games: float, machines: Sequence[Machine]) -> v1.FleetNow:
     """As if each machine had the speed that times are scaled to, and nothing else to do."""
-    machines = [task.machine for task in able_tasks(run, tasks).values()]
     slots = sum(run.demands.slots(machine.cores) for machine in machines)
     hours = games * run.game_seconds / slots / 3600 if slots else UNSET
     cores = sum(machine.cores for machine in machines)

@@ -17,6 +17,7 @@ MOST_COMMITS = 2**63 - 1
 SWITCHES = {"true": True, "1": True, "false": False, "0": False}
 E = TypeVar("E", bound=StrEnum)
 _ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
+_ID_PREFIX = re.compile(r"[0-9a-f]{1,24}", re.ASCII)
 
 
 def page_in(query: Mapping[str, str]) -> tuple[int, int]:
@@ -47,6 +48,14 @@ def run_in(query: Mapping[str, str]) -> str:
     found = query.get("run", "")
     if found and not _ID.fullmatch(found):
         raise BadName(name=found[:100], form="24 hex digits")
+    return found
+
+
+def prefix_in(query: Mapping[str, str]) -> str:
+    """The beginning of a run's id, or an empty text."""
+    found = query.get("prefix", "")
+    if found and not _ID_PREFIX.fullmatch(found):
+        raise BadName(name=found[:100], form="up to 24 hex digits")
     return found
 
 

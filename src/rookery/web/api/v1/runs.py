@@ -8,9 +8,10 @@ from starlette.responses import PlainTextResponse, Response
 from rookery.boundary.domains import Domain, runs
 from rookery.core.run import DisplayState, Run
 from rookery.protocol import v1
-from rookery.protocol.fields import RunId
+from rookery.protocol.fields import IdPrefix, RunId
 from rookery.protocol.submission import SubmittedArgs
 from rookery.service.bearers import Bearer
+from rookery.service.fleet.chores import find_waiting_machines
 from rookery.service.fleet.ports import FinishedQuery
 from rookery.service.summaries import summary
 from rookery.service.tokens import Scope
@@ -59,16 +60,18 @@ class RunEndpoints:
         body = await read_body(request.receive)
         with refusals():
             made = await self._submissions.previewed(body, bearer)
-            tasks = await seen_tasks_at_play(desk, bearer.user.name)
+            playing = await seen_tasks_at_play(desk, bearer.user.name)
+            waiting = await find_waiting_machines(desk.fleet)
+        machines = (*(task.machine for task in playing), *waiting)
         return await desk.threads.cpu(
-            lambda: json_answer(preview_of(made.run, made.warnings, tasks))
+            lambda: json_answer(preview_of(made.run, made.warnings, machines))
         )
 
     @described(
         Operation(
             "List runs, unfinished ones unless asked otherwise",
             {200: v1.RunList},
-            query={"state": v1.ListedState, "owner": v1.Name, **PAGING},
+            query={"state": v1.ListedState, "owner": v1.Name, "prefix": IdPrefix, **PAGING},
         )
     )
     @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
@@ -79,8 +82,11 @@ class RunEndpoints:
         with refusals():
             state = queries.choice(query, "state", v1.ListedState)
             owner = queries.name_in(query, "owner")
+            prefix = queries.prefix_in(query)
             page, size = queries.page_in(query)
-            if state is v1.ListedState.FINISHED:
+            if prefix:
+                found, more = await self._begun_by(prefix, viewer, owner, size), False
+            elif state is v1.ListedState.FINISHED:
                 wanted = FinishedQuery(page=page, page_size=size, owner=owner, hidden=hidden)
                 found = await desk.reads.finished(wanted)
                 more = len(found) == size
@@ -91,6 +97,15 @@ class RunEndpoints:
                 first = (page - 1) * size
                 found, more = tuple(listed[first : first + size]), len(listed) > first + size
         return await desk.threads.cpu(_list_answer, found, page, more=more)
+
+    async def _begun_by(
+        self, prefix: str, viewer: str | None, owner: str, size: int
+    ) -> tuple[Run, ...]:
+        """Runs of any state whose id begins so."""
+        desk = self._desk
+        ids = await desk.reads.ids_from(prefix, size, desk.privacy.hidden(viewer))
+        found = [await desk.fleet.run(run_id) for run_id in ids]
+        return tuple(run for run in found if run and owner in ("", run.plan.owner))
 
     @described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
     @runs(Domain.THREAD, "Elo is estimated in a thread")

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.protocol import v1
-from rookery.service.sources.binaries import EmptyUpload
+from rookery.service.sources.binaries import EmptyUpload, NotAProgram
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.givers import giver_of
@@ -37,8 +37,8 @@ class UploadEndpoints:
             name = queries.name_in(request.query_params, "name")
             try:
                 kept = await desk.sources.binaries.take(pieces(request.receive), name, giver.user)
-            except EmptyUpload:
-                raise BadRequest("There is nothing in this upload.") from None
+            except (EmptyUpload, NotAProgram) as refused:
+                raise BadRequest(str(type(refused).__doc__)) from None
         if kept.user == giver.user:
             await desk.holdings.add(kept.sha256, giver.engine)
         return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)
