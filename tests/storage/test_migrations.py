@@ -22,7 +22,7 @@ from tests.database import statement
 pytestmark = pytest.mark.anyio
 
 KNOWN = migrations.load()
-NEXT = Migration(len(KNOWN) + 1, "next", "CREATE TABLE later (n int)")
+NEXT = Migration(KNOWN[-1].number + 1, "next", "CREATE TABLE later (n int)")
 SCHEMA = (migrations.FOLDER.parent / "schema.sql").read_text()
 
 

@@ -26,6 +26,7 @@ ANNA = User(
     pending=True,
     machine_limit=16,
     created=datetime(2025, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+    repositories={"Strix": "https://example.org/anna/strix"},
 )
 
 

@@ -111,6 +111,11 @@ GET    /api/v1/logs?run={private}                     401  403  404  ok   403  4
 GET    /api/v1/logs/{public_log}                      401  403  403  ok   403  403  ok   ok   403  403  403  403  403  ok   ok   403
 GET    /api/v1/logs/{private_log}                     401  403  404  ok   403  403  404  404  403  404  403  403  403  404  404  403
 
+GET    /api/v1/me                                     401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  403  ok   ok   ok
+PATCH  /api/v1/me                                     401  403  ok   ok   ok   ok   ok   ok   403  403  ok   403  ok   401  ok   ok
+GET    /api/v1/tokens                                 401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  403  ok   ok   ok
+POST   /api/v1/tokens                                 401  403  403  403  403  403  403  403  403  403  403  403  403  401  ok   ok
+DELETE /api/v1/tokens/{token}                         401  403  404  ok   404  404  404  404  403  403  404  403  404  401  404  404
 GET    /api/v1/users                                  401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  ok   ok   ok   ok
 POST   /api/v1/users                                  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
 GET    /api/v1/users/{guest}                          401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  ok   ok   ok   ok
@@ -267,6 +272,8 @@ class Scene:
             await desk.engines.put(record, LEAD)
         elif name in ("guest", "waiting"):
             await desk.users.add(replace(SVEN, name=word, pending=name == "waiting"))
+        elif name == "token":
+            return (await desk.accounts.create_token("olga", ORDINARY)).token.id
         elif name in ("book", "secret_book"):
             await desk.sources.books.take(_piece(OPENING), f"{word}.epd", "olga")
             await desk.holdings.add(f"{word}.epd", "Strix" if name == "secret_book" else "")
@@ -331,7 +338,7 @@ class Scene:
 
 FRESH = frozenset(
     {"new", "team", "open", "secret", "guest", "waiting", "book", "secret_book"}
-    | {"public", "private", "stopped", "deleted"}
+    | {"public", "private", "stopped", "deleted", "token"}
 )
 """Names of what calls change."""
 

@@ -40,6 +40,7 @@ class Action(enum.StrEnum):
     UPLOAD_NN = "upload_nn"
     REMOVE_USER = "remove_user"
     CHANGE_PASSWORD = "change_password"  # noqa: S105 - the name of an action
+    CHANGE_EMAIL = "change_email"
     NEW_TOKEN = "new_token"  # noqa: S105 - likewise
     REVOKE_TOKEN = "revoke_token"  # noqa: S105 - likewise
     NEW_TEAM = "new_team"
@@ -54,7 +55,13 @@ class Action(enum.StrEnum):
 
 
 PERSONAL = frozenset(
-    {Action.REMOVE_USER, Action.CHANGE_PASSWORD, Action.NEW_TOKEN, Action.REVOKE_TOKEN}
+    {
+        Action.REMOVE_USER,
+        Action.CHANGE_PASSWORD,
+        Action.CHANGE_EMAIL,
+        Action.NEW_TOKEN,
+        Action.REVOKE_TOKEN,
+    }
 )
 """What is for the eyes of whom it concerns, and of approvers."""
 

@@ -47,6 +47,74 @@ class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     machine_limit: Count | UnsetType = UNSET
 
 
+TokenScope = Literal["read", "submit", "approve", "admin", "worker"]
+Repository = Annotated[str, Meta(max_length=300)]
+Password = Annotated[str, Meta(max_length=1024)]
+
+
+class MeEntry(Struct, frozen=True, kw_only=True):
+    """What people may know of themselves. `scopes` is what this very call may do; the token of a
+    session is there for those who are logged in."""
+
+    name: str
+    email: str
+    approver: bool
+    groups: tuple[str, ...]
+    created: datetime
+    machine_limit: int
+    teams: tuple[str, ...]
+    repositories: dict[str, str]
+    scopes: tuple[TokenScope, ...]
+    csrf_token: str | UnsetType = UNSET
+
+
+class MeChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to change about one's own account; what is left out stays as it is. Password and
+    e-mail address take the present password along. A repository is forgotten by null."""
+
+    current_password: Password = ""
+    password: Password | UnsetType = UNSET
+    email: Annotated[str, Meta(max_length=300)] | UnsetType = UNSET
+    repositories: Annotated[dict[Name, Repository | None], Meta(max_length=100)] | UnsetType = UNSET
+
+
+class NewToken(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A token to be made: what it is for (read, submit and approve unless said), for how many days
+    (for ever unless said), and what its owner wants to remember it by."""
+
+    scopes: Annotated[tuple[TokenScope, ...], Meta(min_length=1, max_length=5)] | UnsetType = UNSET
+    days: Annotated[int, Meta(ge=1, le=3650)] | UnsetType = UNSET
+    note: Annotated[str, Meta(max_length=200)] = ""
+
+
+class TokenEntry(Struct, frozen=True, kw_only=True):
+    """A token without its secret, which is kept nowhere; `current` is the one of this call, `used`
+    when it was shown last, to the minute."""
+
+    id: str
+    scopes: tuple[TokenScope, ...]
+    note: str
+    created: datetime
+    valid: bool
+    current: bool
+    expires: datetime | UnsetType = UNSET
+    revoked: datetime | UnsetType = UNSET
+    used: datetime | UnsetType = UNSET
+
+
+class TokenList(Struct, frozen=True, kw_only=True):
+    """One's own tokens, oldest first."""
+
+    tokens: tuple[TokenEntry, ...]
+
+
+class MadeToken(Struct, frozen=True, kw_only=True):
+    """A new token with its secret."""
+
+    secret: str
+    token: TokenEntry
+
+
 class NewTeam(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A team to be made; whoever makes it leads it."""
 

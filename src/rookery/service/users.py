@@ -1,6 +1,7 @@
 """People with an account: the value, and the port through which use cases reach them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -33,6 +34,8 @@ class User:
     created: datetime
     upload_mb: int | None = None
     """What they may keep here in nets, programs and books; None: what the site allows."""
+    repositories: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """By engine where their own branches are, for runs that do not say it."""
 
 
 class Users(Protocol):

@@ -1,6 +1,7 @@
 """Users in PostgreSQL. Any process may write them; each change is told to all."""
 
 import asyncpg
+import msgspec
 
 from rookery.service.users import UnknownUser, User, UserExists
 from rookery.storage.fence import Fence
@@ -49,7 +50,8 @@ class PostgresUsers:
 
 
 def _user(row: asyncpg.Record) -> User:
-    return User(**{**row, "groups": frozenset(row["groups"])})
+    repositories = msgspec.json.decode(row["repositories"], type=dict[str, str])
+    return User(**{**row, "groups": frozenset(row["groups"]), "repositories": repositories})
 
 
 def _columns(user: User) -> tuple[object, ...]:
@@ -63,4 +65,5 @@ def _columns(user: User) -> tuple[object, ...]:
         user.machine_limit,
         user.created,
         user.upload_mb,
+        msgspec.json.encode(dict(user.repositories)).decode(),
     )

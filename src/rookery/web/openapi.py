@@ -16,14 +16,16 @@ F = TypeVar("F", bound=Callable[..., object])
 
 _MARK = "__rookery_operation__"
 _REFERENCE = "#/components/schemas/{name}"
-_BEARER, _SESSION, _CSRF = "token", "session", "csrf"
+_BEARER, _SESSION, _CSRF, _PASSWORD = "token", "session", "csrf", "password"
 _SECURITY = {
     _BEARER: {"type": "http", "scheme": "bearer"},
     _SESSION: {"type": "apiKey", "in": "cookie", "name": COOKIE},
     _CSRF: {"type": "apiKey", "in": "header", "name": "X-CSRF-Token"},
+    _PASSWORD: {"type": "http", "scheme": "basic"},
 }
 _BY_TOKEN: Mapping[str, list[str]] = {_BEARER: []}
 _READING: Mapping[str, list[str]] = {_SESSION: []}
+_BY_PASSWORD: Mapping[str, list[str]] = {_PASSWORD: []}
 _CHANGING: Mapping[str, list[str]] = {_SESSION: [], _CSRF: []}
 _PARAMETER = re.compile(r"[{](\w+)[}]")
 
@@ -41,6 +43,8 @@ class Operation:
     """Whether it takes bytes of any kind."""
     bearer: bool = False
     """Whether it answers 401 to those who show no valid token and are not logged in."""
+    in_person: bool = False
+    """Whether it takes a session or name and password, and no token will do."""
 
 
 def described(operation: Operation) -> Callable[[F], F]:
@@ -122,6 +126,8 @@ def _entry(operation: Operation, method: str, path: str) -> dict[str, object]:
         entry["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     if operation.bearer:
         entry["security"] = [_BY_TOKEN, _READING if method == "GET" else _CHANGING]
+    if operation.in_person:
+        entry["security"] = [_BY_PASSWORD, _CHANGING]
     return entry
 
 

@@ -32,6 +32,8 @@ STATIC_PREFIX = "/static/"
 # The wheel and the scripts for machines that are to work for this server.
 HANDOUT_PREFIX = "/worker/"
 SIGN_UP_PATH = "/api/v1/users"
+# Guarded by itself: a password is exchanged for a token here.
+TOKENS_PATH = "/api/v1/tokens"
 PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX)
 
 

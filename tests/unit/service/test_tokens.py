@@ -1,9 +1,11 @@
 """Tokens: what is made, and what is kept of it."""
 
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 
+from rookery.protocol.people import TokenScope
 from rookery.service.tokens import ORDINARY, MixedScopes, Scope, digest_of, mint
 from tests.unit.service.people import counting
 
@@ -38,3 +40,7 @@ def test_a_token_ends_when_it_expires() -> None:
     token = mint("olga", ORDINARY, now=NOW, chance=counting(), expires=until).token
     assert token.is_valid(until - timedelta(seconds=1))
     assert not token.is_valid(until)
+
+
+def test_the_api_names_every_scope() -> None:
+    assert list(get_args(TokenScope)) == [scope.value for scope in Scope]

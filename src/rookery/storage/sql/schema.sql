@@ -39,7 +39,9 @@ CREATE TABLE users (
     machine_limit integer NOT NULL CHECK (machine_limit >= 0),
     created timestamptz NOT NULL,
     -- How much they may keep here in nets, programs and books; null: what the site allows.
-    upload_mb integer CHECK (upload_mb >= 0)
+    upload_mb integer CHECK (upload_mb >= 0),
+    -- Where their own branches are, by engine.
+    repositories jsonb NOT NULL DEFAULT '{}'
 );
 
 -- Keys that every process of this database must share and that outlive a restart.

@@ -21,12 +21,13 @@ from rookery.web.paths import (
     PROGRAM_PATHS,
     SIGN_UP_PATH,
     STATIC_PREFIX,
+    TOKENS_PATH,
     WORKER_PATHS,
     Audience,
 )
 from rookery.web.scope import facts_of, is_http, method_of, path_of, session_of
 
-OPEN = PROGRAM_PATHS | WORKER_PATHS | {"/login", "/logout", "/signup"}
+OPEN = PROGRAM_PATHS | WORKER_PATHS | {"/login", "/logout", "/signup", TOKENS_PATH}
 OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/binary/", "/src/")
 
 

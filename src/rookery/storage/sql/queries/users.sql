@@ -1,15 +1,15 @@
 -- name: users_by_name
 -- One user by the exact name.
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
-    upload_mb
+    upload_mb, repositories
 FROM users
 WHERE name = $1;
 
 -- name: users_add
 -- A new user; nothing when the name is taken.
 INSERT INTO users (name, email, password_hash, groups, blocked, pending, machine_limit, created,
-    upload_mb)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    upload_mb, repositories)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (name) DO NOTHING
 RETURNING name;
 
@@ -17,7 +17,7 @@ RETURNING name;
 -- Replaces everything about a user but the name.
 UPDATE users
 SET email = $2, password_hash = $3, groups = $4, blocked = $5, pending = $6, machine_limit = $7,
-    created = $8, upload_mb = $9
+    created = $8, upload_mb = $9, repositories = $10
 WHERE name = $1
 RETURNING name;
 
@@ -32,7 +32,7 @@ SELECT pg_notify('users', $1);
 -- name: users_all
 -- Everybody, by name.
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
-    upload_mb
+    upload_mb, repositories
 FROM users
 ORDER BY name;
 

@@ -9,8 +9,8 @@ import base64
 from starlette.requests import Request
 
 from rookery.core.lifecycle import Actor
-from rookery.service.bearers import Bearer, Bearers, OwnerRefused, TokenRefused
-from rookery.service.credentials import Credentials
+from rookery.service.bearers import IN_PERSON, Bearer, Bearers, OwnerRefused, TokenRefused
+from rookery.service.credentials import Credentials, Verified
 from rookery.service.login import LoginRefused, Throttled
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk
@@ -19,6 +19,7 @@ from rookery.web.scope import facts_of, header, session_of
 
 SCHEME = "bearer "
 BASIC = "basic "
+NO_TOKEN = "This takes you in person: log in, or send your name and password."  # noqa: S105
 
 
 async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
@@ -68,14 +69,29 @@ async def fetcher_of(request: Request, desk: ApiDesk) -> str | None:
     of their owner, as a bearer or in HTTP's basic form."""
     shown = header(request.scope, b"authorization")
     if shown.lower().startswith(BASIC):
-        return await _by_password(request, shown[len(BASIC) :], desk.credentials)
+        return (await _by_password(request, shown[len(BASIC) :], desk.credentials)).user.name
     bearer = await visitor_of(request, desk.bearers)
     if bearer is not None and Scope.WORKER in bearer.scopes:
         return bearer.user.name
     return await viewer_of(request, desk.bearers)
 
 
-async def _by_password(request: Request, text: str, credentials: Credentials) -> str:
+async def person_of(request: Request, desk: ApiDesk) -> Bearer:
+    """Somebody in person: logged in, or with name and password in HTTP's basic form. No token will
+    do, or whoever found one could make another that outlives it."""
+    shown = header(request.scope, b"authorization")
+    if not shown:
+        return await bearer_of(request, desk.bearers, *Scope)
+    if not shown.lower().startswith(BASIC):
+        await visitor_of(request, desk.bearers)
+        raise Forbidden(NO_TOKEN)
+    found = await _by_password(request, shown[len(BASIC) :], desk.credentials)
+    if not found.seal:
+        raise Forbidden(NO_TOKEN)
+    return Bearer(found.user, IN_PERSON)
+
+
+async def _by_password(request: Request, text: str, credentials: Credentials) -> Verified:
     try:
         name, _, password = base64.b64decode(text, validate=True).decode().partition(":")
         known = credentials.known(name, password)
@@ -84,7 +100,7 @@ async def _by_password(request: Request, text: str, credentials: Credentials) ->
         raise TooManyRequests from None
     except (LoginRefused, ValueError) as refused:
         raise Unauthorized(str(refused)) from None
-    return found.user.name
+    return found
 
 
 def _either(scopes: tuple[Scope, ...]) -> str:

@@ -8,13 +8,20 @@ from rookery.web.api.v1.engines import EngineEndpoints
 from rookery.web.api.v1.events import EventEndpoints
 from rookery.web.api.v1.evidence import EvidenceEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
+from rookery.web.api.v1.me import MeEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.nets import NetEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
 from rookery.web.api.v1.teams import TeamEndpoints
 from rookery.web.api.v1.uploads import UploadEndpoints
 from rookery.web.api.v1.users import UserEndpoints
-from rookery.web.paths import BINARIES_PATH, BOOKS_PATH, NETS_PATH, SIGN_UP_PATH
+from rookery.web.paths import (
+    BINARIES_PATH,
+    BOOKS_PATH,
+    NETS_PATH,
+    SIGN_UP_PATH,
+    TOKENS_PATH,
+)
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
@@ -68,7 +75,13 @@ def _fleet_routes(desk: ApiDesk) -> list[BaseRoute]:
 
 def _people_routes(desk: ApiDesk) -> list[BaseRoute]:
     lists, users, teams = ListEndpoints(desk), UserEndpoints(desk), TeamEndpoints(desk)
+    me = MeEndpoints(desk)
     return [
+        Route(f"{ROOT}/me", me.me, methods=["GET"]),
+        Route(f"{ROOT}/me", me.change, methods=["PATCH"]),
+        Route(TOKENS_PATH, me.tokens, methods=["GET"]),
+        Route(TOKENS_PATH, me.create_token, methods=["POST"]),
+        Route(f"{TOKENS_PATH}/{{token_id}}", me.revoke_token, methods=["DELETE"]),
         Route(SIGN_UP_PATH, lists.users, methods=["GET"]),
         Route(SIGN_UP_PATH, users.create, methods=["POST"]),
         Route(USER, users.one, methods=["GET"]),

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
 from msgspec import UNSET
+from msgspec.structs import replace as with_fields
 
+from rookery.core.engine import STOCKFISH
 from rookery.core.run import Run
 from rookery.protocol.submission import SUBMISSION, SubmittedArgs
 from rookery.service.bearers import Bearer
@@ -13,6 +15,7 @@ from rookery.service.holdings import Holdings
 from rookery.service.submission import Surroundings, created, planned, remarks_on
 from rookery.service.submission.faults import require
 from rookery.service.submission.preparation import Preparation, looks_up, rehearsed
+from rookery.service.users import User
 from rookery.web.api.desk import ApiDesk
 
 P = ParamSpec("P")
@@ -38,7 +41,7 @@ class Submissions:
     async def made(self, body: bytes, bearer: Bearer) -> MadeRun:
         """A run to be submitted; raises WireFault."""
         preparation = self._preparation(bearer)
-        made = await self._prepared(preparation, body, bearer.user.name)
+        made = await self._prepared(preparation, body, bearer.user)
         await preparation.check_binaries(made.run)
         await self._claim(made.run)
         warnings = await preparation.fetch(made.run)
@@ -46,15 +49,15 @@ class Submissions:
 
     async def previewed(self, body: bytes, bearer: Bearer) -> MadeRun:
         """A run to be looked at: programs need not be uploaded, sources are not fetched."""
-        return await self._prepared(self._preparation(bearer), body, bearer.user.name)
+        return await self._prepared(self._preparation(bearer), body, bearer.user)
 
     def _preparation(self, bearer: Bearer) -> Preparation:
         desk = self._desk
         return Preparation(desk.sources, desk.privacy.catalogue(bearer.user.name))
 
-    async def _prepared(self, preparation: Preparation, body: bytes, owner: str) -> MadeRun:
-        desk, large = self._desk, len(body) > LARGE_SUBMISSION
-        args = await self._aside(large, SUBMISSION.read, body)
+    async def _prepared(self, preparation: Preparation, body: bytes, user: User) -> MadeRun:
+        desk, owner, large = self._desk, user.name, len(body) > LARGE_SUBMISSION
+        args = _from_own_repository(await self._aside(large, SUBMISSION.read, body), user)
         _check_seen(args, owner, desk.holdings)
         book = await preparation.book(args.book)
         around = replace(
@@ -101,6 +104,17 @@ class Submissions:
         if large:
             return await self._desk.threads.cpu(work, *args, **kwargs)
         return work(*args, **kwargs)
+
+
+def _from_own_repository(args: SubmittedArgs, user: User) -> SubmittedArgs:
+    """A branch that comes from nowhere in particular is looked for where its author keeps theirs;
+    what it plays against stays where the engine's record says. A tune is one program."""
+    own = user.repositories.get(args.new_engine or STOCKFISH.name)
+    if not own or args.tests_repo or args.new_repo or args.new_binary:
+        return args
+    if args.spsa is UNSET:
+        return with_fields(args, new_repo=own)
+    return with_fields(args, new_repo=own, base_repo=args.base_repo or own)
 
 
 def _check_seen(args: SubmittedArgs, owner: str, holdings: Holdings) -> None:
