@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="one of the engine's; `quick` is for all: 1+0.01, bounds 0,20",
+        help="one of the engine's; `quick` is for all: 1+0.01, bounds 0,30",
     )
     for flag, field, metavar, purpose in TEXTS:
         parser.add_argument(flag, dest=field, metavar=metavar, help=purpose)

@@ -17,8 +17,8 @@ ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
 ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": DEMO}
 """What two programs play by when nothing is said."""
 ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
-QUICK: Mapping[str, object] = {"tc": "1+0.01", "sprt": {"elo0": 0.0, "elo1": 20.0}}
-"""For a first look: large differences show within an hour on one machine."""
+QUICK: Mapping[str, object] = {"tc": "1+0.01", "sprt": {"elo0": 0.0, "elo1": 30.0}}
+"""For a first look: large differences show within half an hour on two cores."""
 KINDS = frozenset({"sprt", "spsa", "num_games"})
 UCIOK_SECONDS = 20.0
 

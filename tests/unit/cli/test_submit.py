@@ -122,7 +122,7 @@ def test_the_quick_preset_is_for_everything(tmp_path: Path) -> None:
     program.write_text("#!x")
     for words in (("Mini", "idea"), (f"--new={program}", "--base=master")):
         found = fields(*words, "--preset=quick")
-        assert (found["tc"], found["sprt"]) == ("1+0.01", {"elo0": 0.0, "elo1": 20.0})
+        assert (found["tc"], found["sprt"]) == ("1+0.01", {"elo0": 0.0, "elo1": 30.0})
         assert fields(*words, "--preset=quick", "--tc=5+0.05")["tc"] == "5+0.05"
 
 
