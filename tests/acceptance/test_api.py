@@ -102,13 +102,13 @@ def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
 
 def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) -> None:
     token, program = token_of("boris", data), tmp_path / "engine"
-    program.write_bytes(bytes(range(256)) * 20_000)
+    program.write_bytes(b"#!" + bytes(range(256)) * 20_000)
     with served(data) as server:
         given = Client.at(server.address, token).upload(program)
         assert Client.at(server.address).has_program(given.sha256)
         assert not Client.at(server.address).has_program("0" * 64)
         assert given == v1.Uploaded(
-            sha256=hashlib.sha256(program.read_bytes()).hexdigest(), size=5_120_000
+            sha256=hashlib.sha256(program.read_bytes()).hexdigest(), size=5_120_002
         )
         server.kill()
     with served(data) as server:
