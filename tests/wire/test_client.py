@@ -1,22 +1,26 @@
 """Our client and its commands, against a real server process on twins."""
 
+import argparse
 import hashlib
 import json
 import os
 import pty
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from rookery.books import demo_path
 from rookery.cli import main as frame
+from rookery.cli.calling import client_of
 from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
 from rookery.core.run import DisplayState
 from rookery.protocol import v1
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
+from tests.wire.houses import PASSWORD
 from tests.wire.processes import Server
 
 
@@ -106,6 +110,54 @@ def test_the_commands_submit_show_and_stop(
     assert "0/4000" in line
     assert frame.main(["runs", "stop", run_id[:22], "--message=enough"]) == 0
     assert capsys.readouterr().out == f"Run {run_id} is finished.\n"
+
+
+@pytest.fixture
+def empty_home(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Somebody who has never logged in, and names the server in the environment alone."""
+    monkeypatch.delenv("ROOKERY_TOKEN", raising=False)
+    monkeypatch.setenv("ROOKERY_SERVER", server.address)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return tmp_path
+
+
+def log_in(password: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("sys.stdin", StringIO(f"{password}\n"))
+    return frame.main(["login", "--user", "ada", "--password-stdin"])
+
+
+def test_a_login_is_kept_for_later_commands_until_the_logout(
+    empty_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert log_in(PASSWORD, monkeypatch) == 0
+    file = empty_home / "rookery" / "logins.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    server = os.environ["ROOKERY_SERVER"]
+    monkeypatch.delenv("ROOKERY_SERVER")
+    assert client_of(argparse.Namespace(server=None, token_file=None)).users().users
+    kept = json.loads(file.read_bytes())["tokens"][server]["secret"]
+    assert frame.main(["logout"]) == 0
+    assert capsys.readouterr().out.endswith(f"Logged out from {server}.\n")
+    with pytest.raises(ApiRefused, match="401"):
+        Client.at(server, kept).users()
+    assert frame.main(["logout", "--server", server]) == 2
+
+
+def test_a_token_is_shown_to_its_own_server_alone(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert log_in(PASSWORD, monkeypatch) == 0
+    same = os.environ["ROOKERY_SERVER"].replace("127.0.0.1", "localhost")
+    with pytest.raises(ApiRefused, match="401"):
+        client_of(argparse.Namespace(server=same, token_file=None)).users()
+
+
+def test_a_wrong_password_keeps_nothing(
+    empty_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert log_in("wrong", monkeypatch) == 3
+    assert "refuses (401)" in capsys.readouterr().err
+    assert not (empty_home / "rookery").exists()
 
 
 @pytest.mark.usefixtures("surroundings")

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import msgspec
 
+from rookery.cli.login import SERVER, THIS_MACHINE, read_logins, server_of
 from rookery.cli.subcommands import Subcommands
 from rookery.client import Client
 from rookery.client.transport import SECONDS, HttpTransport
 from rookery.core.complaint import Complaint
 
-SERVER = "ROOKERY_SERVER"
 TOKEN = "ROOKERY_TOKEN"  # noqa: S105 - the name of a variable
 Work = Callable[[Client, argparse.Namespace], int | None]
-THIS_MACHINE = "http://127.0.0.1:8000"
 
 
 class NoToken(Complaint):
@@ -27,11 +26,16 @@ class NoToken(Complaint):
 def add_server(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("server")
     group.add_argument(
-        "--server", metavar="URL", help=f"where it is (default: {THIS_MACHINE}) [{SERVER}]"
+        "--server",
+        metavar="URL",
+        help=f"where it is (default: where you logged in last, or {THIS_MACHINE}) [{SERVER}]",
     )
     # Not the token itself: everybody on a machine can read the words of a command.
     group.add_argument(
-        "--token-file", type=Path, metavar="FILE", help=f"file with an access token [{TOKEN}]"
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"file with an access token (default: that of `rookery login`) [{TOKEN}]",
     )
     parser.add_argument("--json", action="store_true", help="answer in JSON, for scripts")
 
@@ -62,13 +66,14 @@ def client_of(parsed: argparse.Namespace) -> Client:
 
 
 def transport_of(parsed: argparse.Namespace, *, seconds: float = SECONDS) -> HttpTransport:
-    server = parsed.server or os.environ.get(SERVER) or THIS_MACHINE
-    return HttpTransport(server, _token(parsed.token_file), seconds)
+    server = server_of(parsed)
+    return HttpTransport(server, _token(parsed.token_file, server), seconds)
 
 
-def _token(file: Path | None) -> str:
+def _token(file: Path | None, server: str) -> str:
     if file is None:
-        return os.environ.get(TOKEN, "").strip()
+        kept = read_logins().tokens.get(server)
+        return os.environ.get(TOKEN, "").strip() or (kept.secret if kept else "")
     try:
         return file.read_text(encoding="utf-8").strip().splitlines()[-1]
     except (OSError, UnicodeDecodeError, IndexError):

@@ -14,8 +14,9 @@ import platformdirs
 from rich.console import Console
 
 from rookery.boundary.offload import Threads
-from rookery.cli.calling import SERVER, add_server, client_of
+from rookery.cli.calling import add_server, client_of
 from rookery.cli.engine_nets import NetSources
+from rookery.cli.login import SERVER
 from rookery.core.complaint import Complaint
 from rookery.protocol.encoding import encode
 from rookery.protocol.engine_record import EngineRecord

@@ -18,11 +18,13 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command's name, the module that holds it and its line in the overview."""
+    """A command's name, the module that holds it, its line in the overview, and the function of the
+    module that fills its parser."""
 
     name: str
     module: str
     purpose: str
+    arguments: str = "add_arguments"
 
 
 COMMANDS = (
@@ -39,6 +41,13 @@ COMMANDS = (
     Command("engine", "rookery.cli.engine", "add, import, list, show or write engine records"),
     Command("team", "rookery.cli.team", "make teams, list them, take members in or out"),
     Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
+    Command(
+        "login",
+        "rookery.cli.login",
+        "have a server make a token for your commands, and keep it",
+        "add_login_arguments",
+    ),
+    Command("logout", "rookery.cli.login", "end what login began", "add_logout_arguments"),
     Command("submit", "rookery.cli.submit", "create a run on a server"),
     Command("runs", "rookery.cli.runs", "list, show, approve or stop runs on a server"),
     Command("watch", "rookery.cli.watch", "follow a run on a server until it is over"),
@@ -86,7 +95,7 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
     for command in COMMANDS:
         below = add_parser(commands, command.name, command.purpose)
         if command.name == chosen:
-            _module(command).add_arguments(below)
+            _filler(command)(below)
     return parser
 
 
@@ -94,20 +103,15 @@ class NotInstalled(Complaint):
     """A command needs packages that this installation does not have."""
 
 
-def _module(command: Command) -> "CommandModule":
+def _filler(command: Command) -> Callable[[argparse.ArgumentParser], None]:
     try:
-        return cast("CommandModule", importlib.import_module(command.module))
+        module = importlib.import_module(command.module)
+        return cast("Callable[[argparse.ArgumentParser], None]", getattr(module, command.arguments))
     except ModuleNotFoundError as missing:
         raise NotInstalled(
             f"`rookery {command.name}` needs the server part, which is not installed here"
             f" ({missing.name} is missing); install it with: pip install 'rookery[server]'"
         ) from missing
-
-
-class CommandModule:
-    """What a command's module has: a function that fills its parser, with `run` as a default."""
-
-    add_arguments: Callable[[argparse.ArgumentParser], None]
 
 
 if __name__ == "__main__":

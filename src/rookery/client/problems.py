@@ -3,7 +3,7 @@
 from rookery.core.complaint import Complaint
 
 UNAUTHORIZED = 401
-WHERE_FROM = " Commands take a token from --token-file or ROOKERY_TOKEN."
+WHERE_FROM = " Commands take a token from `rookery login`, --token-file or ROOKERY_TOKEN."
 
 
 class ApiRefused(Complaint):

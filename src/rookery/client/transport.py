@@ -1,5 +1,6 @@
 """One HTTP call: a method, a path and bytes in, bytes out, or a problem that names the server."""
 
+import base64
 import http.client
 import urllib.error
 import urllib.request
@@ -40,11 +41,22 @@ class ErrorAnswer(msgspec.Struct):
 
 
 class HttpTransport:
-    """Over HTTP or HTTPS, with the token of whoever calls."""
+    """Over HTTP or HTTPS, with the token of whoever calls, or with name and password for the few
+    calls that take somebody in person."""
 
-    def __init__(self, server: str, token: str = "", seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        server: str,
+        token: str = "",
+        seconds: float = SECONDS,
+        *,
+        login: tuple[str, str] | None = None,
+    ) -> None:
         self.server = server.rstrip("/")
-        self._token = token
+        self._authorization = f"Bearer {token}" if token else ""
+        if login:
+            shown = base64.b64encode(":".join(login).encode()).decode()
+            self._authorization = f"Basic {shown}"
         self._seconds = seconds
         self._opener = urllib.request.build_opener(NoRedirects)
 
@@ -108,8 +120,8 @@ class HttpTransport:
         headers = {"User-Agent": f"rookery/{__version__}", "Accept": "*/*"}
         if kind:
             headers["Content-Type"] = kind
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
+        if self._authorization:
+            headers["Authorization"] = self._authorization
         return urllib.request.Request(  # noqa: S310 - the scheme was looked at above
             self.server + path, data=body, headers=headers, method=method
         )
