@@ -7,6 +7,7 @@ from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
 from rookery.core.answers import Word
+from rookery.core.scheduling.policy import Policy
 from rookery.logs import Log
 from rookery.service.credentials import Credentials, WorkerTokens
 from rookery.service.engines import Engines
@@ -33,6 +34,7 @@ from rookery.web.steps import Step
 from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"
+SIMULATED = Policy(simulated=True)
 
 
 @dataclass(slots=True)
@@ -87,9 +89,11 @@ def make_back(
     clock: Clock | None = None,
     log: Log | None = None,
     store: MemoryStore | None = None,
+    policy: Policy = SIMULATED,
 ) -> Back:
+    """Workers of tests make their results up, unless the policy says that they play."""
     clock, threads, store = clock or SystemClock(), threads or Threads(), store or MemoryStore()
-    fleet = Fleet(store, clock, log or RecordedLog())
+    fleet = Fleet(store, clock, log or RecordedLog(), policy=policy)
     pgns, blobs, standing = MemoryPgns(), MemoryBlobs(), Standing()
     credentials = Credentials(
         users or MemoryUsers(),

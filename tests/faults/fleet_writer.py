@@ -15,6 +15,7 @@ from rookery.core.answers import TaskCall
 from rookery.core.changes import Changes
 from rookery.core.kinds import Report
 from rookery.core.reception import Reception
+from rookery.core.scheduling.policy import Policy
 from rookery.core.workingset import WorkingSet
 from rookery.service.fleet.ports import Batch, Commits, StateLost
 from rookery.storage import faultpoints, migrations
@@ -39,7 +40,7 @@ class Scene:
     def __init__(self, commits: Commits) -> None:
         self.commits = commits
         self.working = WorkingSet()
-        self.reception = Reception(self.working)
+        self.reception = Reception(self.working, Policy(simulated=True))
 
     async def update(self, call: TaskCall, report: Report) -> None:
         """Returns when the report is acknowledged."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from rookery.core.events import Event
-from rookery.core.purge import Purging
+from rookery.core.purge import BadTask, Purging
 from rookery.core.run import Run
 from rookery.core.task import Task
 
@@ -35,6 +35,8 @@ class Changes:
     events: tuple[Event, ...] = ()
     purges: tuple[Purging, ...] = ()
     """Of runs that ended and are to be purged next."""
+    apart: tuple[BadTask, ...] = ()
+    """What tasks reported that is kept apart; what is left of them is among the tasks."""
 
     def __add__(self, other: "Changes") -> "Changes":
         return Changes(
@@ -43,6 +45,7 @@ class Changes:
             self.closings + other.closings,
             self.events + other.events,
             self.purges + other.purges,
+            self.apart + other.apart,
         )
 
     def __bool__(self) -> bool:

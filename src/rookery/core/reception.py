@@ -1,5 +1,6 @@
 """Taking in what workers say about their tasks."""
 
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -7,11 +8,13 @@ from rookery.core import faults, folding, lifecycle
 from rookery.core.answers import DONE, GO_ON, OVER, Alive, StopAnswer, TaskCall, Word
 from rookery.core.changes import NO_CHANGES, Changes, Outcome
 from rookery.core.endings import bury_task, end_task, fail_task, finish_decided, settle
-from rookery.core.events import Action, Event, about_task
+from rookery.core.events import Action, about_task
 from rookery.core.folding import Weight
 from rookery.core.kinds.kind import Report
+from rookery.core.purge import BadTask
 from rookery.core.run import Run
 from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
+from rookery.core.stats.residuals import EXCESS_RESIDUAL, Colour
 from rookery.core.task import Task
 from rookery.core.troubles import Trouble
 from rookery.core.workingset import WorkingSet
@@ -20,6 +23,8 @@ MOST_AT_ONCE = 500
 """Dead tasks buried in one go, so that a mass death doesn't hold up the living."""
 MOST_LOOKED_AT = 2_000
 """Silent tasks looked at in one go: those of a run that ended are still among them."""
+
+TOO_FAST = "these games can't have been played in so short a time: they are kept apart"
 
 
 class Reception:
@@ -49,6 +54,8 @@ class Reception:
         if judgement.weight is not Weight.NEWS:
             self._working.hearing.hear((call.run, call.task), now)
             return Outcome(GO_ON)
+        if not self._policy.simulated and self._is_too_fast(run, task, call, report, now):
+            return self._set_apart(run, task, report, now)
         return self._fold(run, task, call, report, now)
 
     def issue(self, call: TaskCall, ticket: object, now: datetime) -> Outcome[Alive]:
@@ -139,23 +146,43 @@ class Reception:
         if call.machine is not task.machine and call.machine != task.machine:
             after = after.described(call.machine)
         run = run.with_play(folded.kind, tally, now)
-        events: tuple[Event, ...] = ()
-        if not task.too_fast and folding.is_too_fast(run, after, now):
-            after = after.flagged()
-            events = (about_task(Action.TOO_FAST, run, after, now, _haste(after, now)),)
         self._working.report(run, after, now)
-        return self._after_fold(run, after, events, now)
-
-    def _after_fold(
-        self, run: Run, task: Task, events: tuple[Event, ...], now: datetime
-    ) -> Outcome[Alive]:
         if run.decided:
             # This row must not wait for those of the other tasks: the run's sums include it.
-            changes = Changes(tasks=(task.closed(),), events=events)
+            changes = Changes(tasks=(after.closed(),))
             return Outcome(DONE, changes + finish_decided(self._working, run, now))
-        if task.results.games >= task.games:
-            return Outcome(DONE, end_task(self._working, task, now, *events))
-        return Outcome(GO_ON, Changes(runs=(run,), tasks=(task,), events=events))
+        if after.results.games >= after.games:
+            return Outcome(DONE, end_task(self._working, after, now))
+        return Outcome(GO_ON, Changes(runs=(run,), tasks=(after,)))
+
+    def _is_too_fast(
+        self, run: Run, task: Task, call: TaskCall, report: Report, now: datetime
+    ) -> bool:
+        pace = self._working.paces.of(run.id, call.machine)
+        least = folding.least_game_seconds(run, call.machine, pace)
+        games, slots = report.results.games, run.demands.slots(task.machine.cores)
+        if not folding.is_hasty(task, games, least, slots, now):
+            return False
+        if games >= folding.LEAST_GAMES:
+            return True
+        new, roster = games - task.results.games, self._working.roster
+        return roster.hurry(task.machine.user, new, now) >= folding.LEAST_GAMES
+
+    def _set_apart(self, run: Run, task: Task, report: Report, now: datetime) -> Outcome[Alive]:
+        """End a task whose games can't have been played. What it reported is kept and shown, and
+        counts nowhere; only the values of a tune have moved by its former reports for good."""
+        seconds = (now - task.created).total_seconds()
+        message = f"{report.results.games} games in {seconds:.1f} seconds, kept apart"
+        event = about_task(Action.TOO_FAST, run, task, now, message)
+        struck = run.kind.may_purge
+        claimed = report.results if struck else report.results - task.results
+        apart = BadTask(replace(task.flagged(), results=claimed), EXCESS_RESIDUAL, Colour.RED)
+        self._working.roster.blame(task, now)
+        run, row = self._working.set_apart(task.flagged(), strike=struck)
+        changes = Changes(runs=(run,), tasks=(row,), events=(event,), apart=(apart,))
+        if run.decided:
+            changes += finish_decided(self._working, run, now)
+        return Outcome(Alive(False, info=TOO_FAST), changes)
 
     def _measure(self, run: Run, task: Task, report: Report, now: datetime) -> None:
         # The time before the first report went into building, too, and says little about games.
@@ -166,8 +193,3 @@ class Reception:
             self._working.paces.measure(
                 run.id, task.machine, games=games, seconds=seconds, slots=slots
             )
-
-
-def _haste(task: Task, now: datetime) -> str:
-    seconds = (now - task.created).total_seconds()
-    return f"{task.results.games} games in {seconds:.0f} seconds"

@@ -9,11 +9,13 @@ A task is active exactly while it is in the set. Ended tasks are known to the da
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from rookery.core.changes import Closing
 from rookery.core.hearing import Hearing
 from rookery.core.machine import Machine
+from rookery.core.results import NOTHING
 from rookery.core.run import Run
 from rookery.core.scheduling.index import RunIndex
 from rookery.core.scheduling.pace import Paces
@@ -114,6 +116,16 @@ class WorkingSet:
         self._excessive.get(task.run, set()).discard(task.id)
         self.roster.rise(task)
         return self._keep(run.with_tally(run.tally.closed(task))), task.closed()
+
+    def set_apart(self, task: Task, *, strike: bool) -> tuple[Run, Task]:
+        """End an active task and, if asked, take what it reported out of its run's sums."""
+        run, closed = self.close(task)
+        if not strike:
+            return run, closed
+        if closed.results.games:
+            tally = run.tally.without((closed,))
+            run = self._keep(run.with_play(run.kind.rejudged(tally.results), tally, run.updated))
+        return run, replace(closed, bad=True, results=NOTHING)
 
     def settle(self, run: Run, now: datetime) -> tuple[Closing, ...]:
         """Bring the set in line with a run after a move of its life cycle."""

@@ -10,6 +10,7 @@ from rookery.core.answers import Grant
 from rookery.core.events import Action
 from rookery.core.purge import Purging
 from rookery.core.run import Run
+from rookery.core.scheduling.policy import Policy
 from rookery.core.tally import recounted
 from rookery.core.timecontrol import parse
 from rookery.service.fleet import purges
@@ -73,7 +74,7 @@ class _Dying:
 async def fleet_on(store: Store) -> AsyncIterator[Fleet]:
     clock = HandClock()
     clock.move(seconds=(NOW - clock.now()).total_seconds())
-    fleet = Fleet(store, clock, RecordedLog())
+    fleet = Fleet(store, clock, RecordedLog(), policy=Policy(simulated=True))
     await fleet.open()
     try:
         yield fleet

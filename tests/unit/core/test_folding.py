@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.folding import Judgement, Weight, is_too_fast, judge
+from rookery.core.folding import Judgement, Weight, is_hasty, judge, least_game_seconds
 from rookery.core.kinds import Report
 from rookery.core.results import Results
+from rookery.core.run import Run
+from rookery.core.scheduling.pace import UNMEASURED
 from rookery.core.task import Task
-from tests.unit.core.makers import NOW, later, make_machine, make_run, pairs, sprt
+from rookery.core.timecontrol import parse
+from tests.unit.core.makers import NOW, later, make_machine, make_plan, make_run, pairs, sprt
 
 RUN = make_run(kind=sprt(batch=2))
 TASK = Task(RUN.id, 0, 0, 16, make_machine(nps=628_000.0), NOW, NOW, pairs(ld=1, even=2, wd=1))
@@ -62,10 +65,29 @@ def test_crashes_may_be_counted_later_than_their_games() -> None:
     assert weight(TASK.results + Results(crashes=1)) is Weight.NEWS
 
 
-def test_games_faster_than_possible_are_noticed() -> None:
-    full = replace(TASK, results=pairs(even=8))
-    assert is_too_fast(RUN, full, later(5))
-    assert not is_too_fast(RUN, full, later(60))
-    assert not is_too_fast(RUN, replace(TASK, results=pairs(even=3)), later(0))
-    slow = replace(full, machine=replace(full.machine, nps=62_800.0))
-    assert is_too_fast(RUN, slow, later(60))
+def too_fast(games: int, seconds: float, run: Run = RUN, task: Task = TASK) -> bool:
+    least = least_game_seconds(run, task.machine, UNMEASURED)
+    return is_hasty(task, games, least, run.demands.slots(task.machine.cores), later(seconds))
+
+
+def test_games_on_the_clock_take_a_tenth_of_their_expected_length_at_least() -> None:
+    assert too_fast(16, 5)
+    assert not too_fast(16, 60)
+
+
+def test_a_machine_is_not_believed_to_be_any_number_of_times_as_fast() -> None:
+    boastful = replace(TASK, machine=replace(TASK.machine, nps=1e15))
+    assert too_fast(3712, 0.03, task=boastful)
+    assert not too_fast(16, 60, task=boastful)
+
+
+@pytest.mark.parametrize("tc", ["N=25000", "N=1", "D=1", "D=30"])
+def test_thousands_of_games_in_a_moment_are_too_fast_at_any_time_control(tc: str) -> None:
+    run = make_run(plan=make_plan(tc=parse(tc)))
+    assert too_fast(3712, 0.03, run)
+    assert not too_fast(3712, 600, run)
+
+
+def test_games_at_fixed_depth_are_held_against_what_was_measured() -> None:
+    run, pace = make_run(plan=make_plan(tc=parse("D=12"))), UNMEASURED.after(100, 500, 4)
+    assert least_game_seconds(run, TASK.machine, pace) == pytest.approx(0.02 * 20)

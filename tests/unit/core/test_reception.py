@@ -9,12 +9,13 @@ from rookery.core.answers import Alive, StopAnswer, Word
 from rookery.core.changes import NO_CHANGES, Outcome
 from rookery.core.endings import end_task, settle
 from rookery.core.events import Action
-from rookery.core.kinds import Report, SpsaTuning
+from rookery.core.kinds import Report, SprtTest, SpsaTuning
 from rookery.core.kinds.spsa import ticket_of
 from rookery.core.purge import Purging
 from rookery.core.reception import Reception
 from rookery.core.results import Results
 from rookery.core.run import Run
+from rookery.core.scheduling.policy import Policy
 from rookery.core.spsa import Batch
 from rookery.core.task import Task
 from rookery.core.workingset import WorkingSet
@@ -139,14 +140,61 @@ def test_crashes_are_told_when_the_task_ends() -> None:
     ]
 
 
-def test_games_faster_than_possible_are_told_once_and_counted() -> None:
-    scene = Scene(make_run())
-    report = Report(pairs(even=10))
-    first = scene.reception.update(scene.call, report, later(1)).changes
-    assert [event.action for event in first.events] == [Action.TOO_FAST]
-    assert scene.run.tally.results.games == 20
-    second = scene.reception.update(scene.call, Report(pairs(even=12)), later(2)).changes
-    assert not second.events
+def test_results_faster_than_games_can_be_played_are_kept_apart_and_not_counted() -> None:
+    scene = Scene(make_run(kind=sprt()))
+    outcome = scene.reception.update(scene.call, Report(pairs(ww=20)), later(1))
+    assert outcome.answer == Alive(False, info=reception.TOO_FAST)
+    assert scene.run.tally.results.games == scene.run.tally.committed == 0
+    (event,), (row,), (apart,) = (
+        outcome.changes.events,
+        outcome.changes.tasks,
+        outcome.changes.apart,
+    )
+    assert event.action is Action.TOO_FAST
+    assert (row.bad, row.too_fast, row.results.games) == (True, True, 0)
+    assert apart.task.results == pairs(ww=20)
+    assert scene.working.would_play(scene.task.machine, later(2)) is None
+
+
+def test_what_was_counted_before_is_taken_out_again_with_what_came_too_fast() -> None:
+    scene = Scene(make_run(kind=sprt()))
+    before = scene.run.kind
+    assert scene.report(pairs(ww=3), seconds=20).alive
+    assert not scene.report(pairs(ww=100), seconds=21).alive
+    assert scene.run.tally.results.games == scene.run.tally.committed == 0
+    assert isinstance(before, SprtTest)
+    after = scene.run.kind
+    assert isinstance(after, SprtTest)
+    assert after.state.llr == pytest.approx(before.state.llr, abs=1e-3)
+
+
+def test_a_simulated_fleet_reports_as_fast_as_it_likes() -> None:
+    scene = Scene(make_run(kind=sprt()))
+    scene.reception = Reception(scene.working, Policy(simulated=True))
+    assert scene.report(pairs(even=20), seconds=0.01).alive
+    assert scene.run.tally.results.games == 40
+
+
+def test_a_few_games_too_fast_count_once_in_an_hour_and_not_from_task_to_task() -> None:
+    scene = Scene(make_run(plan=make_plan(games=10_000)))
+    counted = []
+    for number in range(6):
+        task = grant(scene.working, make_machine(f"m{number}"))
+        outcome = scene.reception.update(call_of(task), Report(pairs(ww=1)), later(1))
+        counted.append(not outcome.changes.apart)
+    assert counted == [True, True, True, False, False, False]
+    assert scene.run.tally.results.games == 6
+
+
+def test_the_former_batches_of_a_tune_stay_when_a_later_one_comes_too_fast() -> None:
+    scene = Scene(make_run(plan=make_plan(games=1000), kind=spsa()))
+    assert scene.report(pairs(even=4), seconds=20).alive
+    outcome = scene.reception.update(scene.call, Report(pairs(even=100)), later(21))
+    (row,), (apart,) = outcome.changes.tasks, outcome.changes.apart
+    assert (row.bad, row.too_fast, row.results) == (False, True, pairs(even=4))
+    assert apart.task.results == pairs(even=96)
+    assert scene.run.tally.results == pairs(even=4)
+    assert scene.run.tally.committed == 8
 
 
 def test_a_beat_keeps_a_task_alive_and_changes_nothing_else() -> None:

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.unit.core.rehearsal import OFTEN, Rehearsal, rehearse
 
-DIGEST = "e683038b458386d35d93719e881d9f29ac0a149331ff30e23f125bf6a2c95bc0"
+DIGEST = "a4f7a058d775ec73404d0a4b11143118ee75e9d27db209590ff789f62a6833d4"
 
 
 def test_ten_thousand_operations_always_end_in_the_same_state() -> None:

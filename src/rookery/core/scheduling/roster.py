@@ -7,6 +7,7 @@ of its run: whoever asks checks whether the task is still active.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from rookery.core.machine import Machine
 from rookery.core.scheduling.crowd import Crowd, Sitting
@@ -43,6 +44,13 @@ class Seat:
         self.machine, self.asked = machine, now
 
 
+class Hurry(NamedTuple):
+    """Games of a user that came too fast, too few of them in each task to prove anything."""
+
+    since: datetime
+    games: int
+
+
 class Roster:
     """All machines that have asked for a task, and counts of their active tasks."""
 
@@ -52,6 +60,7 @@ class Roster:
         self._sittings: dict[str, Sitting] = {}
         self._users = Crowd()
         self._addresses = Crowd()
+        self._hurries: dict[str, Hurry] = {}
         self.blocks: dict[str, str] = {}
         """Blocked machines by short name, with the message they are given."""
 
@@ -108,6 +117,14 @@ class Roster:
         seat = self._seats.get(task.machine.short_name)
         if seat and seat.machine.key == task.machine.key:
             seat.failed[task.run] = now
+
+    def hurry(self, user: str, games: int, now: datetime) -> int:
+        """Note a few games that came too fast; returns how many did within the hour."""
+        before = self._hurries.get(user)
+        if before is None or now - before.since > FORGIVEN_AFTER:
+            before = Hurry(now, 0)
+        after = self._hurries[user] = Hurry(before.since, before.games + games)
+        return after.games
 
     def active_of_user(self, user: str) -> int:
         return self._users.of(user)

@@ -10,7 +10,8 @@ from rookery.protocol.v1.pages import PageOf
 
 
 class TaskEntry(Struct, frozen=True, kw_only=True):
-    """A task as lists show it."""
+    """A task as lists show it. `kept_apart` is what it reported faster than games can be played,
+    which counts nowhere."""
 
     run: RunId
     id: int
@@ -18,11 +19,13 @@ class TaskEntry(Struct, frozen=True, kw_only=True):
     user: str
     active: bool
     bad: bool
+    too_fast: bool
     start: int
     num_games: int
     created: datetime
     reported: datetime
     results: Stats
+    kept_apart: Stats | UnsetType = UNSET
 
 
 class TaskList(PageOf, frozen=True, kw_only=True):

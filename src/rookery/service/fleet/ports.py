@@ -250,6 +250,10 @@ class FleetReads(Protocol):
         """Tasks as they were before their results were struck out, in the order of the purges."""
         ...
 
+    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+        """Tasks with what they reported faster than games can be played, the latest first."""
+        ...
+
     async def last_seen(self, run_id: str) -> dict[int, datetime]:
         """When the tasks of a run gave a sign of life, by their numbers, as far as is known."""
         ...

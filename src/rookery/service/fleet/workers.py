@@ -179,10 +179,10 @@ def _updated(
         return _done(outcome)
     origins: tuple[Provenance, ...] = ()
     played = report.results.games - before.results.games
-    if provenance and played > 0 and not outcome.answer.error:
+    if provenance and played > 0 and not outcome.answer.error and not changes.apart:
         origins = (replace(provenance, at=now, games=played),)
     samples = tenure.sampling.taken(changes.runs[-1], now)
-    return Done(outcome.answer, Batch(changes, samples, origins))
+    return Done(outcome.answer, Batch(changes, samples, origins, bad=changes.apart))
 
 
 def _words_of(machine: Machine, message: str, now: datetime) -> Event:

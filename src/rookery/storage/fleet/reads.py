@@ -93,6 +93,9 @@ class PostgresReads:
         rows = await self._fetch("tasks_page", run_id, first, first + count)
         return await _decoded(rows, task_of)
 
+    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+        return await _decoded(await self._fetch("tasks_apart", run_id, limit), bad_task_of)
+
     async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
         return await _decoded(await self._fetch("bad_tasks_of_run", run_id), bad_task_of)
 

@@ -13,6 +13,7 @@ from rookery.core.machine import Machine
 from rookery.core.plan import Plan
 from rookery.core.results import Results
 from rookery.core.run import Run, create
+from rookery.core.scheduling.policy import Policy
 from rookery.core.task import Task
 from rookery.service.fleet.fleet import Fleet
 from rookery.storage.fleet.memory.store import MemoryStore
@@ -83,7 +84,7 @@ def started(work: Awaitable[T]) -> "asyncio.Task[T]":
 @asynccontextmanager
 async def on_stage(store: MemoryStore | None = None) -> AsyncIterator[Stage]:
     store, clock, log = store or MemoryStore(), HandClock(), RecordedLog()
-    fleet = Fleet(store, clock, log, chance=CountedChance())
+    fleet = Fleet(store, clock, log, policy=Policy(simulated=True), chance=CountedChance())
     await fleet.open()
     try:
         yield Stage(fleet, store, clock, log)

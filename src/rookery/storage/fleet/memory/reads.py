@@ -84,6 +84,10 @@ class MemoryReads:
         wanted = range(first, first + count)
         return tuple(task for task in self._rows.of_run(run_id) if task.id in wanted)
 
+    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+        found = [each for each in await self.bad_tasks(run_id) if each.task.too_fast]
+        return tuple(reversed(found))[:limit]
+
     async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
         return tuple(each for key, each in self._rows.bad.items() if key[0] == run_id)
 

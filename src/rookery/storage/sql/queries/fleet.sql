@@ -378,6 +378,17 @@ FROM bad_tasks AS b JOIN present_tasks AS t ON t.run = b.run AND t.id = b.task
 WHERE b.run = $1
 ORDER BY b.position;
 
+-- name: tasks_apart
+-- What tasks of a run reported faster than games can be played, the latest first.
+SELECT
+    t.run, t.id, t.start, t.games, t.machine, t.created, t.reported, t.ticket, t.active,
+    t.bad, t.too_fast, b.wins, b.losses, b.draws, b.crashes, b.time_losses,
+    b.p0, b.p1, b.p2, b.p3, b.p4, b.residual, b.colour
+FROM bad_tasks AS b JOIN present_tasks AS t ON t.run = b.run AND t.id = b.task
+WHERE b.run = $1 AND t.too_fast
+ORDER BY b.position DESC
+LIMIT $2;
+
 -- name: samples_of_run
 -- The points of a run's charts.
 SELECT * FROM samples WHERE run = $1 ORDER BY place;

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.core.results import Results
 from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.protocol import people, v1
@@ -20,6 +21,9 @@ from rookery.web.api.v1.runs import PAGING
 from rookery.web.api.v1.views import action_of, contributor_of, task_of, user_of, workers_of
 from rookery.web.bodies import json_answer
 from rookery.web.openapi import Operation, described
+
+MOST_APART = 1_000
+"""Tasks of a run whose results were kept apart, as far back as lists look."""
 
 
 class ListEndpoints:
@@ -48,7 +52,16 @@ class ListEndpoints:
             else:
                 at_play = await seen_tasks_at_play(desk, viewer)
                 found, count = at_play[first:end], len(at_play)
-        return await desk.threads.cpu(_tasks_answer, found, page, more=count > end)
+        apart = await self._kept_apart(found)
+        return await desk.threads.cpu(_tasks_answer, found, apart, page, more=count > end)
+
+    async def _kept_apart(self, tasks: tuple[Task, ...]) -> dict[int, Results]:
+        """What these tasks of one run reported faster than games can be played, by task."""
+        fast = {task.id for task in tasks if task.too_fast}
+        if not fast:
+            return {}
+        found = await self._desk.reads.tasks_apart(tasks[0].run, MOST_APART)
+        return {each.task.id: each.task.results for each in found if each.task.id in fast}
 
     async def _tasks_of(self, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
         """A page of a run's tasks and how many it has."""
@@ -117,8 +130,11 @@ class ListEndpoints:
         return json_answer(people.UserList(users=tuple(shown)))
 
 
-def _tasks_answer(found: tuple[Task, ...], page: int, *, more: bool) -> Response:
-    return json_answer(v1.TaskList(tasks=tuple(map(task_of, found)), page=page, more=more))
+def _tasks_answer(
+    found: tuple[Task, ...], apart: Mapping[int, Results], page: int, *, more: bool
+) -> Response:
+    tasks = tuple(task_of(task, apart) for task in found)
+    return json_answer(v1.TaskList(tasks=tasks, page=page, more=more))
 
 
 def _wanted(query: Mapping[str, str]) -> Expression:

@@ -13,6 +13,7 @@ from rookery.core.events import run_name
 from rookery.core.kinds import SprtTest, SpsaTuning
 from rookery.core.lifecycle import Actor
 from rookery.core.purge import Purged
+from rookery.core.results import Results
 from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.protocol import people, v1
@@ -94,7 +95,7 @@ def purge_of(purged: Purged) -> v1.PurgeAnswer:
     )
 
 
-def task_of(task: Task) -> v1.TaskEntry:
+def task_of(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
     return v1.TaskEntry(
         run=task.run,
         id=task.id,
@@ -102,11 +103,13 @@ def task_of(task: Task) -> v1.TaskEntry:
         user=task.machine.user,
         active=task.active,
         bad=task.bad,
+        too_fast=task.too_fast,
         start=task.start,
         num_games=task.games,
         created=task.created,
         reported=task.reported,
         results=stats_of(task.results),
+        kept_apart=stats_of(apart[task.id]) if task.id in apart else UNSET,
     )
 
 

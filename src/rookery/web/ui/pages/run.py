@@ -76,12 +76,13 @@ async def _names(kit: Kit, viewer: Actor | None) -> dict[str, str]:
 
 
 async def _with_history(kit: Kit, material: RunMaterial) -> RunMaterial:
-    """What only the whole page shows: three queries."""
+    """What only the whole page shows: four queries."""
     reads, run_id = kit.house.api.reads, material.run.id
     first = max(0, material.run.tally.tasks - MOST_TASKS)
     return replace(
         material,
         contributions=await _contributions(kit, run_id),
+        apart=await reads.tasks_apart(run_id, MOST_TASKS),
         tasks=tuple(reversed(await reads.task_page(run_id, first, MOST_TASKS))),
         actions=await reads.actions(Compare("run_id", Order.EQUAL, run_id), limit=MOST_ACTIONS),
     )

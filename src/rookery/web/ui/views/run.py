@@ -6,6 +6,7 @@ from datetime import datetime
 
 from rookery.core.kinds import SprtTest, SpsaTuning
 from rookery.core.lifecycle import Actor
+from rookery.core.purge import BadTask
 from rookery.core.run import Run
 from rookery.core.scheduling.diagnosis import Diagnosis, Finding
 from rookery.core.task import Task
@@ -54,6 +55,7 @@ class RunMaterial:
     names: Mapping[str, str] = field(default_factory=dict)
     """Of other runs that this person may know of, by their ids."""
     contributions: tuple[Contribution, ...] = ()
+    apart: tuple[BadTask, ...] = ()
     tasks: tuple[Task, ...] = ()
     actions: tuple[ActionDocument, ...] = ()
 
@@ -79,6 +81,7 @@ class RunView:
     parameters: tuple[ParameterRow, ...]
     groups: tuple[Group, ...]
     groups_note: str
+    apart: tuple[TaskRow, ...]
     tasks: tuple[TaskRow, ...]
     happenings: tuple[Happening, ...]
     terms: tuple[Term, ...]
@@ -113,6 +116,7 @@ def run_view(material: RunMaterial) -> RunView:
         parameters=parameters_of(run),
         groups=groups_of(run.kind, material.contributions),
         groups_note=EARLY_STOP if isinstance(run.kind, SprtTest) else "",
+        apart=tuple(task_row(each.task, now) for each in material.apart),
         tasks=tuple(task_row(task, now) for task in material.tasks),
         happenings=tuple(happenings_of(material.actions, now)),
         terms=terms.terms_of(run),

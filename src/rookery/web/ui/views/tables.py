@@ -95,11 +95,17 @@ def task_row(task: Task, now: datetime) -> TaskRow:
     return TaskRow(
         number=str(task.id),
         machine=task.machine.long_name,
-        state="struck out" if task.bad else "playing" if task.active else "ended",
+        state=_state(task),
         games=f"{words.count(results.games)} of {words.count(task.games)}",
         score=f"+{results.wins} -{results.losses} ={results.draws}",
         heard=words.ago(task.reported, now),
     )
+
+
+def _state(task: Task) -> str:
+    if task.too_fast:
+        return "kept apart"
+    return "struck out" if task.bad else "playing" if task.active else "ended"
 
 
 HAPPENED: Mapping[str, str] = {

@@ -1,0 +1,59 @@
+"""What workers may be believed: the attacks that were tried, over the wire."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from rookery.core.events import Action
+from rookery.core.scheduling.policy import STANDARD_POLICY
+from rookery.storage.memory import MemoryUsers
+from tests.desks import make_back
+from tests.unit.core.makers import make_plan, pairs, sprt
+from tests.unit.web.fakes import HandClock
+from tests.wire.houses import make_house, make_user, open_site
+from tests.wire.worker.office import Office
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def strict() -> AsyncIterator[Office]:
+    """An office that believes no more than a farm of strangers should."""
+    users, clock = MemoryUsers(), HandClock()
+    back = make_back(users=users, clock=clock, policy=STANDARD_POLICY)
+    house = make_house(users=users, back=back, clock=clock)
+    await users.save(replace(await make_user(house, "wanda"), machine_limit=16))
+    async with open_site(house) as site:
+        yield Office(site, back, clock)
+
+
+async def test_thousands_of_wins_in_a_moment_make_no_test_green(strict: Office) -> None:
+    await strict.submit(kind=sprt(batch=16), plan=make_plan(games=800_000))
+    worker = strict.worker(concurrency=64, max_memory=10**6)
+    assert "run" in await worker.request_task()
+    strict.clock.move(seconds=0.03)
+    answer = await worker.update(pairs(ww=1856))
+    assert answer["task_alive"] is False
+    run = strict.stored()
+    assert not run.status.finished
+    assert (run.tally.results.games, run.tally.committed) == (0, 0)
+    assert strict.back.store.rows.events[-1].action is Action.TOO_FAST
+    listed = (await strict.site.browser.get(f"/api/v1/tasks?run={run.id}")).json()["tasks"]
+    assert (listed[0]["too_fast"], listed[0]["results"]["wins"]) == (True, 0)
+    assert listed[0]["kept_apart"]["wins"] == 3712
+    page = (await strict.site.browser.get(f"/runs/{run.id}")).text
+    assert "Kept apart" in page
+    assert "+3712" in page
+
+
+async def test_wins_in_many_small_tasks_of_invented_machines_make_no_test_green(
+    strict: Office,
+) -> None:
+    await strict.submit(kind=sprt(batch=1))
+    for number in range(40):
+        worker = strict.worker(key=f"{number:08x}")
+        await worker.request_task()
+        await worker.update(pairs(ww=3))
+        await worker.call("failed_task", message="enough")
+    assert strict.stored().tally.results.games < 8
