@@ -15,6 +15,7 @@ from rookery.service.nets import Downloads
 from rookery.service.passwords import Passwords
 from rookery.service.privacy import Privacy
 from rookery.service.sign_up import SignUp
+from rookery.service.sources.repositories import Repositories
 from rookery.service.sources.sources import Shelf, Sources
 from rookery.service.tokens import Tokens
 from rookery.service.users import Users
@@ -25,6 +26,7 @@ from rookery.storage.books import MemoryBooks
 from rookery.storage.holdings import MemoryHoldings
 from rookery.storage.memory import MemoryTokens
 from rookery.storage.nets import MemoryNets
+from rookery.storage.repositories import MemoryRepositories
 from rookery.storage.statistics import MemoryStatistics
 from rookery.web.api.desk import ApiDesk
 from rookery.web.house import Basis
@@ -63,6 +65,7 @@ def make_api_desk(
         teams=back.teams,
         privacy=privacy,
         holdings=Holdings(MemoryHoldings(back.store.rows.holdings), back.engines, privacy),
+        repositories=Repositories(MemoryRepositories(), back.teams, clock, audit),
         credentials=back.desk.credentials,
         pgns=back.pgns,
         games=_folder(files, "games", clock),

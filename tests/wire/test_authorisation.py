@@ -127,6 +127,9 @@ POST   /api/v1/teams                                  401  403  ok   ok   ok   o
 GET    /api/v1/teams/{team}                           401  403  404  404  ok   ok   ok   ok   403  404  403  403  403  ok   ok   ok
 PUT    /api/v1/teams/{team}/members/{guest}           401  403  404  404  403  ok   ok   ok   403  403  404  ok   403  401  ok   ok
 DELETE /api/v1/teams/{team}/members/mia               401  403  404  404  ok   ok   ok   ok   403  403  404  ok   403  401  ok   ok
+GET    /api/v1/repositories                           401  403  ok   ok   ok   ok   ok   ok   403  ok   403  403  403  ok   ok   ok
+POST   /api/v1/repositories                           401  403  403  403  403  403  ok   ok   403  403  403  ok   403  401  ok   403
+DELETE /api/v1/repositories?repository={granted}      401  403  403  403  403  403  ok   ok   403  403  403  ok   403  401  ok   403
 
 GET    /api/v1/engines                                ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
 GET    /api/v1/engines/{open}                         ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
@@ -167,7 +170,7 @@ GET    /api/nn/{secret_net}                           404  403  404  ok   ok   o
 GET    /api/book/{book}                               ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
 GET    /api/book/{secret_book}                        404  403  404  ok   ok   ok   404  404  ok   404  404  404  404  404  404  ok
 GET    /src/{mirror}/zipball/{sha_of_approved}        ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
-GET    /src/{mirror}/zipball/{sha_of_pending}         ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /src/{mirror}/zipball/{sha_of_pending}         404  403  404  ok   404  404  ok   ok   ok   404  404  404  404  ok   ok   404
 GET    /src/{mirror}/zipball/{sha_of_private}         404  403  404  ok   ok   ok   404  404  ok   404  404  404  404  404  404  ok
 GET    /api/binary/{program}                          ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
 GET    /api/binary/{secret_program}                   404  403  404  ok   ok   ok   404  404  ok   404  404  404  404  404  404  ok
@@ -211,6 +214,7 @@ BODIES: dict[str, object] = {
     },
     "PATCH /api/v1/users/{guest}": {"machine_limit": 3},
     "POST /api/v1/teams": {"name": "{new}"},
+    "POST /api/v1/repositories": {"repository": "https://example.org/{new}"},
     "PUT /api/v1/engines/{new}": {"name": "{new}", "team": "owls"},
     "PUT /api/v1/engines/{open}": {"name": "{open}", "team": "owls"},
     "PUT /api/v1/engines/{secret}": {"name": "{secret}", "team": "owls", "private": True},
@@ -270,6 +274,9 @@ class Scene:
         elif name in ("open", "secret"):
             record = EngineRecord(name=word, team="owls", private=name == "secret")
             await desk.engines.put(record, LEAD)
+        elif name == "granted":
+            word = f"https://example.org/{word}"
+            await desk.repositories.grant(word, "", Actor("boris", approver=True))
         elif name in ("guest", "waiting"):
             await desk.users.add(replace(SVEN, name=word, pending=name == "waiting"))
         elif name == "token":
@@ -338,7 +345,7 @@ class Scene:
 
 FRESH = frozenset(
     {"new", "team", "open", "secret", "guest", "waiting", "book", "secret_book"}
-    | {"public", "private", "stopped", "deleted", "token"}
+    | {"public", "private", "stopped", "deleted", "token", "granted"}
 )
 """Names of what calls change."""
 
@@ -380,12 +387,13 @@ async def _things(api: Api) -> dict[str, str]:
     strix = EngineRecord(name="Strix", team="owls", private=True)
     await desk.engines.put(strix, LEAD)
     words = {"mirror": mirror_name(REPOSITORY)}
-    words |= {"sha_of_pending": "a" * 40, "sha_of_private": "c" * 40, "sha_of_approved": "d" * 40}
+    words |= {"sha_of_pending": "e" * 40, "sha_of_private": "c" * 40, "sha_of_approved": "d" * 40}
     sides: Json = {"new_engine": "Strix", "base_engine": "Strix"}
     words["first_public"] = await api.submitted(OLGA, mirrored=True)
     words["first_private"] = await api.submitted(
         OLGA, **sides, mirrored=True, resolved_new="c" * 40
     )
+    await api.submitted(OLGA, mirrored=True, resolved_new="e" * 40)
     words["approved"] = await api.submitted(BORIS, mirrored=True, resolved_new="d" * 40)
     words["task"] = str((await api.granted()).id)
     for number, run in enumerate(("public", "private"), 1):

@@ -25,6 +25,7 @@ from rookery.service.pgns import Pgns, PgnStore
 from rookery.service.privacy import Privacy
 from rookery.service.quotas import MB
 from rookery.service.sign_up import SignUp
+from rookery.service.sources.repositories import GrantRows, Repositories
 from rookery.service.sources.sources import Shelf
 from rookery.service.speeds import SpeedKeeping, SpeedRows, Speeds
 from rookery.service.statistics import LateGames, Statistics
@@ -55,6 +56,7 @@ class Keeping:
     statistics: Statistics
     teams: TeamRows
     holdings: HoldingRows
+    repositories: GrantRows
     audit: Audit
     games: Blobs
     net_files: Blobs
@@ -85,6 +87,7 @@ class Rooms:
     engines: Engines
     privacy: Privacy
     holdings: Holdings
+    repositories: Repositories
     bearers: Bearers
     credentials: Credentials
     accounts: Accounts
@@ -103,7 +106,9 @@ def make_desks(
     """Desks whose fleet is not opened yet."""
     rooms = make_rooms(settings, basis, store, kept, key)
     forget_by_tidings(basis.tidings, rooms.credentials, rooms.bearers)
-    refresh_by_tidings(basis, rooms.engines, rooms.teams, rooms.holdings)
+    refresh_by_tidings(
+        basis, rooms.teams.load, rooms.engines.load, rooms.holdings.load, rooms.repositories.load
+    )
     workers = worker_desk(settings, basis, kept, rooms, is_primary)
     told = bus or Bus(store.reads, basis.log)
     api = api_desk(settings, basis, store, kept, rooms, workers.speeds, told)
@@ -128,6 +133,7 @@ def make_rooms(settings: Settings, basis: Basis, store: Store, kept: Keeping, ke
         engines,
         privacy,
         Holdings(kept.holdings, engines, privacy),
+        Repositories(kept.repositories, teams, clock, kept.audit),
         bearers,
         credentials,
         Accounts(kept.users, kept.tokens, passwords, clock, secrets.token_bytes, kept.audit),
@@ -194,6 +200,7 @@ def api_desk(
         is_outage=is_outage,
         privacy=rooms.privacy,
         holdings=rooms.holdings,
+        repositories=rooms.repositories,
         credentials=rooms.credentials,
         pgns=kept.pgns,
         games=kept.games,

@@ -40,6 +40,7 @@ from rookery.storage.pool import Pool, open_pool
 from rookery.storage.primacy import primacy
 from rookery.storage.problems import Problem
 from rookery.storage.queries import Queries
+from rookery.storage.repositories import PostgresRepositories
 from rookery.storage.speeds import PostgresSpeeds
 from rookery.storage.statistics import PostgresStatistics
 from rookery.storage.target import Target
@@ -174,6 +175,7 @@ def _kept(settings: Settings, ground: Ground, basis: Basis) -> Keeping:
         PostgresStatistics(pool, queries),
         PostgresTeams(pool, queries),
         PostgresHoldings(pool, queries),
+        PostgresRepositories(pool, queries),
         PostgresAudit(pool, queries),
         games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
         net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
@@ -248,6 +250,7 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
         await desks.api.engines.load()
         await desks.api.teams.load()
         await desks.api.holdings.load()
+        await desks.api.repositories.load()
         await desks.speeds.load()
         await desks.fleet.open()
         opened.append(desks.fleet)

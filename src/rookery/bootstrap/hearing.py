@@ -1,11 +1,10 @@
 """What is kept in memory of accounts, engines and teams follows what any process changes."""
 
+from collections.abc import Awaitable, Callable
+
 from rookery.service.bearers import Bearers
 from rookery.service.credentials import Credentials
-from rookery.service.engines import Engines
-from rookery.service.holdings import Holdings
 from rookery.service.refresh import Refresh
-from rookery.service.teams import Teams
 from rookery.service.tidings import Channel, Tidings
 from rookery.web.house import Basis
 
@@ -29,13 +28,12 @@ def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Beare
     tidings.on(Channel.TOKENS, token, everything)
 
 
-def refresh_by_tidings(basis: Basis, engines: Engines, teams: Teams, holdings: Holdings) -> None:
-    """They are told of together: who may see what depends on all three."""
+def refresh_by_tidings(basis: Basis, *loads: Callable[[], Awaitable[None]]) -> None:
+    """Engines, teams and files are told of together: who may see what depends on all of them."""
 
     async def load() -> None:
-        await engines.load()
-        await teams.load()
-        await holdings.load()
+        for each in loads:
+            await each()
 
     refresh = Refresh(load, basis.log)
     basis.tidings.on(Channel.ENGINES, refresh.soon, refresh.soon)

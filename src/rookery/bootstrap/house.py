@@ -31,6 +31,7 @@ from rookery.storage.memory import MemoryTokens, MemoryUsers
 from rookery.storage.nets import MemoryNets
 from rookery.storage.pgns import MemoryPgns
 from rookery.storage.pool import Pool, answers
+from rookery.storage.repositories import MemoryRepositories
 from rookery.storage.speeds import MemorySpeeds
 from rookery.storage.statistics import MemoryStatistics
 from rookery.storage.teams import MemoryTeams
@@ -170,6 +171,7 @@ def _twins(basis: Basis) -> Keeping:
         MemoryStatistics(),
         MemoryTeams(),
         MemoryHoldings(),
+        MemoryRepositories(),
         NoAudit(),
         games=MemoryBlobs(),
         net_files=MemoryBlobs(),

@@ -40,6 +40,7 @@ COMMANDS = (
     Command("net", "rookery.cli.net", "add or list nets"),
     Command("engine", "rookery.cli.engine", "add, import, list, show or write engine records"),
     Command("team", "rookery.cli.team", "make teams, list them, take members in or out"),
+    Command("repo", "rookery.cli.repo", "say which repositories the server's credentials open"),
     Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
     Command(
         "login",

@@ -1,5 +1,7 @@
 """Users and teams."""
 
+from urllib.parse import urlencode
+
 from rookery.client.caller import Caller, place
 from rookery.protocol import people
 
@@ -30,3 +32,14 @@ class PeopleCalls(Caller):
 
     def leave_team(self, team: str, user: str) -> people.TeamEntry:
         return self._delete(place("teams", team, "members", user), people.TeamEntry)
+
+    def repositories(self) -> people.GrantedList:
+        return self._get(place("repositories"), people.GrantedList)
+
+    def grant_repository(self, repository: str, team: str = "") -> people.GrantedRepository:
+        body = people.NewGrant(repository=repository, team=team)
+        return self._post(place("repositories"), body, people.GrantedRepository)
+
+    def revoke_repository(self, repository: str, team: str = "") -> people.NewGrant:
+        query = urlencode({"repository": repository, "team": team})
+        return self._delete(f"{place('repositories')}?{query}", people.NewGrant)

@@ -2,10 +2,35 @@
 
 import enum
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 Version = tuple[int, ...]
+_SHORT = re.compile(r"((?:[\w.-]+@)?[A-Za-z0-9][A-Za-z0-9.-]+):/*([^/\\].*)", re.ASCII)
+_USUAL_PORTS = {"http": ":80", "https": ":443", "ssh": ":22", "git": ":9418"}
+
+
+def source_address(text: str) -> str:
+    """The one form of a repository's address, so that two which mean the same are the same.
+
+    Capitals in the host, a port that goes without saying, `.git` and slashes at the end make no
+    difference, nor does git's short form `account@host:path`. What is no address stays as it is.
+    """
+    text = text.strip()
+    if "://" not in text and (short := _SHORT.fullmatch(text)):
+        text = f"ssh://{short[1]}/{short[2]}"
+    scheme, mark, rest = text.partition("://")
+    if not mark:
+        return text
+    host, _, path = rest.partition("/")
+    scheme = scheme.lower()
+    host = host.lower().removesuffix(_USUAL_PORTS.get(scheme, "-"))
+    path = re.sub("/{2,}", "/", path).strip("/")
+    while path.endswith(".git"):
+        path = path.removesuffix(".git").rstrip("/")
+    host = "github.com" if host == "www.github.com" else host
+    return f"{scheme}://{host}/{path}" if path else f"{scheme}://{host}"
 
 
 class NetUse(enum.StrEnum):

@@ -51,6 +51,8 @@ class Action(enum.StrEnum):
     MODIFY_ENGINE = "modify_engine"
     GIVE_ENGINE = "give_engine"
     REMOVE_ENGINE = "remove_engine"
+    GRANT_REPOSITORY = "grant_repository"
+    REVOKE_REPOSITORY = "revoke_repository"
     SYSTEM_EVENT = "system_event"
 
 

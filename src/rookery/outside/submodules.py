@@ -16,6 +16,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from rookery.clock import Clock
+from rookery.core.engine import source_address
 from rookery.outside.git import Git
 from rookery.service.sources.commits import CannotAsk
 
@@ -71,7 +72,7 @@ def _urls(git: Git, mirror: Path, commit: str) -> dict[str, str]:
 def address_of(url: str, parent: str) -> str:
     """Where a submodule lies, in the one form of addresses; `../x` is beside its parent's own."""
     if not url.startswith(("./", "../")):
-        return url.rstrip("/").removesuffix(".git")
+        return source_address(url)
     base = parent.rstrip("/")
     while url.startswith(("./", "../")):
         step, _, url = url.partition("/")
@@ -79,7 +80,7 @@ def address_of(url: str, parent: str) -> str:
     parts = urlsplit(base)
     if not parts.scheme or not (parts.netloc or parts.scheme == "file"):
         raise CannotAsk("its address leads nowhere")
-    return f"{base}/{url}".rstrip("/").removesuffix(".git")
+    return source_address(f"{base}/{url}")
 
 
 @dataclass(slots=True)

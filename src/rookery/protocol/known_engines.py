@@ -43,7 +43,7 @@ def engine_of(record: EngineRecord) -> core.Engine:
     """What of a record decides who may play."""
     return core.Engine(
         name=record.name,
-        source=record.source,
+        source=core.source_address(record.source),
         recipe=record.recipe.kind,
         tools=tuple(core.Tool(tool.name, version(tool.version)) for tool in record.tools),
         cpu_flags=frozenset(record.cpu_flags),

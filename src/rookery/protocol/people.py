@@ -136,6 +136,29 @@ class TeamEntry(Struct, frozen=True, kw_only=True):
     created: datetime
 
 
+class GrantedRepository(Struct, frozen=True, kw_only=True):
+    """A repository that the server opens with its own credentials for a team, or for everybody
+    where none is named."""
+
+    repository: str
+    team: str
+    granted_by: str
+    granted: datetime
+
+
+class GrantedList(Struct, frozen=True, kw_only=True):
+    """Those that the reader may know of, by address."""
+
+    repositories: tuple[GrantedRepository, ...]
+
+
+class NewGrant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be granted; without a team it is for everybody who may submit runs."""
+
+    repository: Annotated[str, Meta(min_length=1, max_length=500)]
+    team: Annotated[str, Meta(max_length=50)] = ""
+
+
 class TeamList(Struct, frozen=True, kw_only=True):
     """The teams that the reader may know of, by name."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.core.engine import STANDARD, STOCKFISH, Engine, time_factor
+from rookery.core.engine import STANDARD, STOCKFISH, Engine, source_address, time_factor
 
 
 def test_stockfishs_record_holds_the_protocols_numbers() -> None:
@@ -27,3 +27,31 @@ def test_an_unknown_engine_gets_a_modest_record() -> None:
 def test_a_slow_machine_thinks_longer() -> None:
     assert time_factor(628_000, 314_000) == 2
     assert time_factor(628_000, 0) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://git.example.org/owls/Strix",
+        " https://git.example.org/owls/Strix.git ",
+        "https://git.example.org/owls/Strix/",
+        "https://git.example.org/owls/Strix.git/",
+        "https://git.example.org/owls/Strix/.git",
+        "HTTPS://Git.Example.ORG:443//owls/Strix",
+    ],
+)
+def test_an_address_has_one_form(text: str) -> None:
+    assert source_address(text) == "https://git.example.org/owls/Strix"
+
+
+@pytest.mark.parametrize(
+    "text", ["git@Example.org:owls/Strix.git", "ssh://git@example.org:22/owls/Strix"]
+)
+def test_gits_short_form_is_one_of_ssh(text: str) -> None:
+    assert source_address(text) == "ssh://git@example.org/owls/Strix"
+
+
+def test_what_differs_stays_different() -> None:
+    texts = ("https://a.org/x", "http://a.org/x", "https://a.org:8443/x", "https://a.org/X", "x")
+    assert len({source_address(text) for text in texts}) == len(texts)
+    assert source_address("file:///srv/x.git") == "file:///srv/x"

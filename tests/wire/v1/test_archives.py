@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 REPOSITORY = str(PLAIN["tests_repo"])
 NAME = mirror_name(REPOSITORY)
 PLACE = f"/src/{NAME}/zipball/{'a' * 40}"
-STRIX: Json = {"name": "Strix", "team": "owls", "private": True, "source": REPOSITORY}
+STRIX: Json = {"name": "Strix", "team": "owls", "private": True, "source": f"{REPOSITORY}.git"}
 OF_STRIX = {"new_engine": "Strix", "base_engine": "Strix"}
 
 
@@ -130,7 +130,66 @@ async def test_a_private_engines_source_is_for_its_team_alone(api: Api, packed: 
     assert await as_machine(api, SVEN) == 404
     assert await as_machine(api, OLGA) == 200
     assert (await api.get(PLACE, OLGA)).status_code == 200
+
+
+async def test_a_record_opens_nothing_with_the_servers_credentials(
+    api: Api, packed: Packed
+) -> None:
+    await make_strix(api)
+    await api.submitted(OLGA, **OF_STRIX, mirrored=True)
+    assert {known for _, _, known in packed.asked} == {False}
+
+
+async def test_what_is_granted_to_a_team_is_opened_for_its_members_alone(
+    api: Api, packed: Packed
+) -> None:
+    await make_strix(api)
+    wish: Json = {"repository": f"{REPOSITORY}.git/", "team": "owls"}
+    refused = await api.post("/api/v1/repositories", OLGA, wish)
+    assert (refused.status_code, packed.asked) == (403, [])
+    assert (await api.post("/api/v1/repositories", BORIS, wish)).status_code == 201
+    await api.submitted(OLGA, **OF_STRIX, tests_repo=None, mirrored=True)
     assert packed.asked[0] == (REPOSITORY, "a" * 40, True)
+    packed.asked.clear()
+    await api.submitted(SVEN, mirrored=True)
+    assert packed.asked[0] == (REPOSITORY, "a" * 40, False)
+    packed.asked.clear()
+    headers = dict(await api.headers(BORIS))
+    query = {"repository": REPOSITORY, "team": "owls"}
+    gone = await api.visitor.delete("/api/v1/repositories", params=query, headers=headers)
+    assert gone.status_code == 200
+    await api.submitted(OLGA, **OF_STRIX, mirrored=True)
+    assert packed.asked[0] == (REPOSITORY, "a" * 40, False)
+
+
+async def test_the_source_of_a_run_that_waits_is_for_its_people_alone(api: Api) -> None:
+    run_id = await api.submitted(OLGA, mirrored=True)
+    assert (await api.get(PLACE)).status_code == 404
+    assert (await api.get(PLACE, SVEN)).status_code == 404
+    assert await as_machine(api, SVEN) == 404
+    assert (await api.get(PLACE, OLGA)).status_code == 200
+    assert (await api.get(PLACE, BORIS)).status_code == 200
+    await api.post(f"/api/v1/runs/{run_id}/approve", BORIS)
+    assert (await api.get(PLACE)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "place", ["/api/v1/runs/{}", "/api/get_run/{}", "/api/active_runs", "/runs/{}"]
+)
+async def test_commits_of_a_run_that_waits_are_told_to_its_people_alone(
+    api: Api, place: str
+) -> None:
+    words = {"msg_new": "Prune what only we know\n\nBench: 1234567", "info": ""}
+    run_id = await api.submitted(OLGA, **words)
+    shown = (await api.get(place.format(run_id), SVEN)).text
+    assert "what only we know" not in shown
+    assert "a" * 10 not in shown
+    if place.startswith("/api"):
+        told = (await api.get(place.format(run_id), OLGA)).text
+        assert "what only we know" in told
+        assert "a" * 40 in told
+    await api.post(f"/api/v1/runs/{run_id}/approve", BORIS)
+    assert "what only we know" in (await api.get(place.format(run_id))).text
 
 
 async def test_a_worker_token_fetches_what_its_owner_may(api: Api) -> None:

@@ -86,10 +86,14 @@ async def test_a_message_without_a_bench_is_told(api: Api, told: Told) -> None:
     assert "new_signature: give the bench" in answer.text
 
 
-async def test_the_server_shows_itself_to_sources_of_engines_alone(api: Api, told: Told) -> None:
+async def test_the_server_shows_itself_to_repositories_that_are_granted_alone(
+    api: Api, told: Told
+) -> None:
     await api.submitted(BORIS, **{**UNKNOWN, "tests_repo": STOCKFISH.source + ".git/"})
     await api.submitted(BORIS, **{**UNKNOWN, "tests_repo": "https://github.com/sven/Other"})
-    assert [known for _, _, known in told.asked] == [True, True, False, False]
+    await api.post("/api/v1/repositories", BORIS, {"repository": "https://github.com/sven/Other/"})
+    await api.submitted(BORIS, **{**UNKNOWN, "tests_repo": "https://GitHub.com/sven/Other.git"})
+    assert [known for _, _, known in told.asked] == [True, True, False, False, True, True]
 
 
 async def test_a_tune_of_one_branch_asks_once(api: Api, told: Told) -> None:

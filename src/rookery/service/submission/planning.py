@@ -5,7 +5,7 @@ from dataclasses import replace
 from msgspec import UNSET, UnsetType
 
 from rookery.core.archfilter import BadArchFilter, check, matches
-from rookery.core.engine import STOCKFISH
+from rookery.core.engine import STOCKFISH, source_address
 from rookery.core.kinds import Kind
 from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
 from rookery.core.scheduling.throughput import length_ratio
@@ -80,7 +80,7 @@ def _check_schemes(args: SubmittedArgs, around: Surroundings) -> None:
     given = {"tests_repo": args.tests_repo, "new_repo": args.new_repo, "base_repo": args.base_repo}
     for field, repository in given.items():
         if repository:
-            scheme = _scheme(repository.strip())
+            scheme = _scheme(source_address(repository))
             good = scheme in FETCHED_BY_WORKERS | around.schemes
             require(good, field, f"this server takes no sources by {scheme}")
 

@@ -17,6 +17,8 @@ from rookery.service.submission.sides import base_repository, new_repository
 from rookery.service.submission.surroundings import KnownBook
 
 NO_COMMIT, NO_BENCH = "0" * 40, "1"
+CLOSED = ("username", "password", "authentication", "permission", "access rights", "not found")
+"""Words of git where an account is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Preparation:
     sources: Sources
     catalogue: Catalogue
     """The engines that the submitter may know of."""
+    granted: frozenset[str]
+    """The repositories to which the server may show who it is for the submitter."""
 
     async def prepared(self, args: SubmittedArgs) -> SubmittedArgs:
         """The submission with nothing left to look up; raises WireFault."""
@@ -42,15 +46,15 @@ class Preparation:
     async def fetch(self, run: Run) -> tuple[str, ...]:
         """The sources that workers are to get from here: who can't have them shall know at once,
         not when a machine waits for them. Gives what there is to say of them; raises WireFault."""
-        known, told = known_sources(self.catalogue), dict[str, None]()
+        told = dict[str, None]()
         for side in run.plan.sides:
             if run.plan.wishes.mirrored and not side.binary and side.repository:
                 try:
                     found = await self.sources.archives.get(
-                        side.repository, side.commit, known=known
+                        side.repository, side.commit, known=self.granted
                     )
                 except CannotAsk as why:
-                    refuse("tests_repo", str(why))
+                    refuse("tests_repo", self._why(why, side.repository))
                 told |= dict.fromkeys(f"submodules: without {each}" for each in found.missing)
         return tuple(told)[:MOST_REMARKS]
 
@@ -80,11 +84,17 @@ class Preparation:
         return replace(args, resolved_base=found.sha, msg_base=args.msg_base or found.message)
 
     async def _found(self, field: str, revision: str, repository: str) -> Commit:
-        known = is_known(self.catalogue, repository)
+        known = repository in self.granted
         try:
             return await self.sources.commits.find(repository, revision.strip(), known=known)
         except CannotAsk as why:
-            refuse(field, str(why))
+            refuse(field, self._why(why, repository))
+
+    def _why(self, why: CannotAsk, repository: str) -> str:
+        """A repository that is closed to strangers answers in many ways."""
+        if repository in self.granted or not any(word in str(why).lower() for word in CLOSED):
+            return str(why)
+        return f"{why} (asked as a stranger: nobody has granted this server's own access to it)"
 
 
 def looks_up(args: SubmittedArgs) -> bool:
@@ -101,18 +111,4 @@ def rehearsed(args: SubmittedArgs) -> SubmittedArgs:
         resolved_base=args.resolved_base or NO_COMMIT,
         new_signature=args.new_signature or NO_BENCH,
         base_signature=args.base_signature or NO_BENCH,
-    )
-
-
-def is_known(catalogue: Catalogue, repository: str) -> bool:
-    """Whether it is the source of an engine: then the server may show who it is."""
-    return repository in known_sources(catalogue)
-
-
-def known_sources(catalogue: Catalogue) -> frozenset[str]:
-    """The repositories to which the server may show who it is."""
-    return frozenset(
-        engine.source.rstrip("/").removesuffix(".git")
-        for engine in catalogue.engines.values()
-        if engine.source
     )

@@ -6,6 +6,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import UNSET, UnsetType
 
+from rookery.core.engine import source_address
 from rookery.core.timecontrol import BadTimeControl, TimeControl, parse
 from rookery.service.sources.books import NAME as BOOK
 from rookery.service.submission.faults import NoSignature, Unresolved, refuse, require
@@ -108,18 +109,17 @@ def book_sri(field: str, found: str | UnsetType) -> str:
 
 def repository(field: str, text: str) -> str:
     """The one form of a repository's address that workers can add `/zipball/...` to."""
-    parts = _split(field, text.strip())
-    path = parts.path.rstrip("/").removesuffix(".git").rstrip("/")
-    host, scheme = parts.netloc.lower(), parts.scheme.lower()
+    parts = _split(field, source_address(text))
+    path, host, scheme = parts.path, parts.netloc, parts.scheme
     plain = scheme in _HOSTS and not (parts.query or parts.fragment)
     good = plain and _HOSTS[scheme].fullmatch(host) is not None
     require(good, field, "expected an address such as https://host/path")
-    if host in ("github.com", "www.github.com"):
+    if host == "github.com":
         good = _OWNER_AND_NAME.fullmatch(path) is not None
         require(good, field, "expected https://github.com/OWNER/NAME")
         return f"https://github.com{path}"
     require(_PATH.fullmatch(path) is not None, field, "expected the address of a repository")
-    return f"{parts.scheme.lower()}://{host}{path}"
+    return f"{scheme}://{host}{path}"
 
 
 def _split(field: str, text: str) -> SplitResult:

@@ -8,6 +8,7 @@ from rookery.boundary.gate import Gate
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.core.faults import BadGames, FixedGames, NotApprover, NotYours, OwnRun, RunFault
+from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.protocol.faults import WireFault
@@ -29,6 +30,7 @@ from rookery.service.privacy import Privacy
 from rookery.service.quotas import QuotaExceeded
 from rookery.service.sign_up import SignUp
 from rookery.service.sources.books import UnknownBook
+from rookery.service.sources.repositories import NotGranted, Repositories
 from rookery.service.sources.sources import Sources
 from rookery.service.speeds import Speeds
 from rookery.service.statistics import Statistics
@@ -41,7 +43,7 @@ from rookery.web.faults import BadRequest, BodyTooLarge, Conflict, Forbidden, No
 from rookery.web.streams import Streams
 
 NOT_ALLOWED = (NotYours, NotApprover, OwnRun, NotOfTeam, NotLeading)
-NOT_THERE = (UnknownRun, UnknownTask, UnknownBook, UnknownEngine, UnknownTeam)
+NOT_THERE = (UnknownRun, UnknownTask, UnknownBook, UnknownEngine, UnknownTeam, NotGranted)
 NOT_SENSIBLE = (BadGames, FixedGames)
 
 
@@ -71,6 +73,7 @@ class ApiDesk:
     teams: Teams
     privacy: Privacy
     holdings: Holdings
+    repositories: Repositories
     credentials: Credentials
     pgns: Pgns
     games: Blobs
@@ -126,6 +129,12 @@ async def seen_run(desk: ApiDesk, run_id: str, viewer: str | None) -> Run:
         if not desk.privacy.sees(viewer, run):
             raise UnknownRun(run=run_id)
     return run
+
+
+async def shown_run(desk: ApiDesk, run_id: str, reader: Actor | None) -> Run:
+    """As `seen_run`, with as much of it as the reader may see."""
+    run = await seen_run(desk, run_id, None if reader is None else reader.name)
+    return desk.privacy.shown(reader, run)
 
 
 async def seen_tasks_at_play(desk: ApiDesk, viewer: str | None) -> tuple[Task, ...]:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from rookery.core.lifecycle import Actor
 from rookery.core.run import Run
 from rookery.service.groups import is_approver
-from rookery.web.api.desk import seen_run
+from rookery.web.api.desk import shown_run
 from rookery.web.kit import kit_of
 from rookery.web.scope import session_of
 
@@ -17,10 +17,6 @@ async def viewer_of(request: Request) -> Actor | None:
     name = session_of(request.scope).user
     user = await kit_of(request).house.users.by_name(name) if name else None
     return None if user is None else Actor(user.name, approver=is_approver(user))
-
-
-def name_of(viewer: Actor | None) -> str | None:
-    return None if viewer is None else viewer.name
 
 
 def plays(run: Run, engines: Collection[str]) -> bool:
@@ -33,4 +29,4 @@ async def run_seen_by(viewer: Actor | None, request: Request) -> Run:
     Deleted runs are hidden from lists, not from those who know their id.
     """
     run_id = str(request.path_params["run_id"])
-    return await seen_run(kit_of(request).house.api, run_id, name_of(viewer))
+    return await shown_run(kit_of(request).house.api, run_id, viewer)

@@ -19,10 +19,11 @@ from rookery.protocol.user.names import task_name
 from rookery.protocol.user.runs import RunDocument, listed, single
 from rookery.service.fleet import ports
 from rookery.service.fleet.views import STILL, Pulse
+from rookery.service.privacy import name_of
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.documents import run_document, task_document
 from rookery.web.api.elo import elo_of_query, live_elo_of
-from rookery.web.api.v1.callers import reader_of, viewer_of
+from rookery.web.api.v1.callers import reader_of
 from rookery.web.bodies import read_body
 from rookery.web.faults import NotFound
 
@@ -45,18 +46,20 @@ class DocumentEndpoints:
 
     @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
     async def active_runs(self, request: Request) -> Response:
-        desk, viewer = self._desk, await viewer_of(request, self._desk.bearers)
-        active = await desk.fleet.active()
-        found = [run for run in active if desk.privacy.sees(viewer, run)]
+        desk, reader = self._desk, await reader_of(request, self._desk)
+        seen = [run for run in await desk.fleet.active() if desk.privacy.sees(name_of(reader), run)]
+        found = [desk.privacy.shown(reader, run) for run in seen]
         pulses = [desk.fleet.pulse(run.id) for run in found]
         return await desk.threads.cpu(_listed_answer, found, pulses)
 
     @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
     async def finished_runs(self, request: Request) -> Response:
-        desk, hidden = self._desk, await self._hidden(request)
+        desk, reader = self._desk, await reader_of(request, self._desk)
+        hidden = desk.privacy.hidden(name_of(reader))
         with refusals():
             query = finished_query(request.query_params)
-        found = await desk.reads.finished(replace(_rows(query), hidden=hidden))
+        rows = await desk.reads.finished(replace(_rows(query), hidden=hidden))
+        found = [desk.privacy.shown(reader, run) for run in rows]
         return await desk.threads.cpu(_listed_answer, found, [STILL] * len(found))
 
     @runs(Domain.LOOP, "awaits one query; a filter is small")
@@ -96,14 +99,11 @@ class DocumentEndpoints:
         return await self._desk.threads.cpu(lambda: _answer(elo_of_query(query)))
 
     async def _run(self, request: Request) -> tuple[Run, Pulse]:
-        viewer = await viewer_of(request, self._desk.bearers)
+        reader = await reader_of(request, self._desk)
         run = await self._desk.fleet.run(request.path_params["run_id"])
-        if run is None or not self._desk.privacy.sees(viewer, run):
+        if run is None or not self._desk.privacy.sees(name_of(reader), run):
             raise NotFound("There is no such run.")
-        return run, self._desk.fleet.pulse(run.id)
-
-    async def _hidden(self, request: Request) -> frozenset[str]:
-        return self._desk.privacy.hidden(await viewer_of(request, self._desk.bearers))
+        return self._desk.privacy.shown(reader, run), self._desk.fleet.pulse(run.id)
 
     async def _task(self, run_id: str, number: int, *, bad: bool) -> tuple[Task, BadTask | None]:
         """A task by its number, or the n-th of those that were thrown out."""

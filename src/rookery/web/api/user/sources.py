@@ -12,10 +12,9 @@ from rookery.boundary.domains import Domain, runs
 from rookery.service.blobs import UnknownBlob
 from rookery.service.sources.archives import Archive, mirrored_side
 from rookery.service.sources.commits import CannotAsk
-from rookery.service.submission.preparation import known_sources
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.user.pieces import Piece, sent
-from rookery.web.api.v1.callers import fetcher_of
+from rookery.web.api.v1.callers import fetcher_of, fetching_actor
 from rookery.web.faults import NotFound, Unavailable
 from rookery.web.scope import header
 
@@ -70,7 +69,7 @@ class SourceEndpoints:
         found = await self._wanted(request, str(request.path_params["name"]), sha)
         if found is None:
             raise NotFound("No run that is not finished needs this source.")
-        known = known_sources(desk.privacy.catalogue(found.owner))
+        known = desk.repositories.open_to(found.owner)
         try:
             archive = await desk.sources.archives.get(found.repository, sha, known=known)
         except CannotAsk as why:
@@ -80,13 +79,14 @@ class SourceEndpoints:
         return sent([Piece(archive.file, 0, size)], desk, "application/zip", headers)
 
     async def _wanted(self, request: Request, name: str, sha: str) -> "_Wanted | None":
-        """What is given is what runs are played with, to those who may know of the run."""
-        desk, fetcher = self._desk, await fetcher_of(request, self._desk)
+        """What is given is what runs are played with: to everybody once the run is approved, to
+        the run's people before that and where it is private."""
+        desk, fetcher = self._desk, await fetching_actor(request, self._desk)
         with refusals():
             active = await desk.fleet.active()
         for run in active:
             side = mirrored_side(run.plan, name, sha)
-            if side is not None and desk.privacy.sees(fetcher, run):
+            if side is not None and desk.privacy.opens(fetcher, run):
                 return _Wanted(side.repository, run.plan.owner)
         return None
 

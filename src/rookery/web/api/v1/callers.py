@@ -91,6 +91,14 @@ async def person_of(request: Request, desk: ApiDesk) -> Bearer:
     return Bearer(found.user, IN_PERSON)
 
 
+async def fetching_actor(request: Request, desk: ApiDesk) -> Actor | None:
+    """As `fetcher_of`, with whether they are an approver; a machine never is."""
+    name = await fetcher_of(request, desk)
+    if name is None or header(request.scope, b"authorization").lower().startswith(BASIC):
+        return None if name is None else Actor(name)
+    return await reader_of(request, desk) or Actor(name)
+
+
 async def _by_password(request: Request, text: str, credentials: Credentials) -> Verified:
     try:
         name, _, password = base64.b64decode(text, validate=True).decode().partition(":")

@@ -13,6 +13,7 @@ from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.views import Pulse
 from rookery.service.joined import Joined
+from rookery.service.privacy import without_sources
 from rookery.web.api.v1.views import details_of
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -79,7 +80,9 @@ def in_full(threads: Threads) -> Encode:
     """All about a run, which costs some statistics."""
 
     async def encode(run: Run, pulse: Pulse) -> bytes:
-        return await threads.cpu(lambda: _event(details_of(run, pulse)))
+        # One text for all: of a run that nobody has approved, what a stranger may read.
+        shown = run if run.status.approved or run.tally.tasks else without_sources(run)
+        return await threads.cpu(lambda: _event(details_of(shown, pulse)))
 
     return encode
 

@@ -12,7 +12,7 @@ from rookery.web.api.v1.me import MeEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.nets import NetEndpoints
 from rookery.web.api.v1.runs import RunEndpoints
-from rookery.web.api.v1.teams import TeamEndpoints
+from rookery.web.api.v1.teams import RepositoryEndpoints, TeamEndpoints
 from rookery.web.api.v1.uploads import UploadEndpoints
 from rookery.web.api.v1.users import UserEndpoints
 from rookery.web.paths import (
@@ -76,6 +76,7 @@ def _fleet_routes(desk: ApiDesk) -> list[BaseRoute]:
 def _people_routes(desk: ApiDesk) -> list[BaseRoute]:
     lists, users, teams = ListEndpoints(desk), UserEndpoints(desk), TeamEndpoints(desk)
     me = MeEndpoints(desk)
+    repositories = RepositoryEndpoints(desk)
     return [
         Route(f"{ROOT}/me", me.me, methods=["GET"]),
         Route(f"{ROOT}/me", me.change, methods=["PATCH"]),
@@ -92,6 +93,9 @@ def _people_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(TEAM, teams.one, methods=["GET"]),
         Route(MEMBER, teams.join, methods=["PUT"]),
         Route(MEMBER, teams.leave, methods=["DELETE"]),
+        Route(f"{ROOT}/repositories", repositories.listing, methods=["GET"]),
+        Route(f"{ROOT}/repositories", repositories.grant, methods=["POST"]),
+        Route(f"{ROOT}/repositories", repositories.revoke, methods=["DELETE"]),
     ]
 
 

@@ -13,11 +13,12 @@ from rookery.protocol.submission import SubmittedArgs
 from rookery.service.bearers import Bearer
 from rookery.service.fleet.chores import find_waiting_machines
 from rookery.service.fleet.ports import FinishedQuery
+from rookery.service.privacy import name_of
 from rookery.service.summaries import summary
 from rookery.service.tokens import Scope
-from rookery.web.api.desk import ApiDesk, refusals, seen_run, seen_tasks_at_play
+from rookery.web.api.desk import ApiDesk, refusals, seen_tasks_at_play, shown_run
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import bearer_of, viewer_of
+from rookery.web.api.v1.callers import bearer_of, reader_of
 from rookery.web.api.v1.previews import preview_of
 from rookery.web.api.v1.submissions import Submissions
 from rookery.web.api.v1.views import details_of, summary_of
@@ -77,7 +78,8 @@ class RunEndpoints:
     @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
     async def listing(self, request: Request) -> Response:
         desk, query = self._desk, request.query_params
-        viewer = await viewer_of(request, desk.bearers)
+        reader = await reader_of(request, desk)
+        viewer = name_of(reader)
         hidden = desk.privacy.hidden(viewer)
         with refusals():
             state = queries.choice(query, "state", v1.ListedState)
@@ -96,7 +98,8 @@ class RunEndpoints:
                 listed = _listed(seen, state, owner)
                 first = (page - 1) * size
                 found, more = tuple(listed[first : first + size]), len(listed) > first + size
-        return await desk.threads.cpu(_list_answer, found, page, more=more)
+        shown = tuple(desk.privacy.shown(reader, run) for run in found)
+        return await desk.threads.cpu(_list_answer, shown, page, more=more)
 
     async def _begun_by(
         self, prefix: str, viewer: str | None, owner: str, size: int
@@ -138,8 +141,8 @@ class RunEndpoints:
 
     async def _run(self, request: Request) -> Run:
         """Deleted runs are hidden from lists, not from those who know their id."""
-        viewer = await viewer_of(request, self._desk.bearers)
-        return await seen_run(self._desk, str(request.path_params["run_id"]), viewer)
+        reader = await reader_of(request, self._desk)
+        return await shown_run(self._desk, str(request.path_params["run_id"]), reader)
 
 
 def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:

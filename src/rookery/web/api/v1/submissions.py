@@ -53,7 +53,9 @@ class Submissions:
 
     def _preparation(self, bearer: Bearer) -> Preparation:
         desk = self._desk
-        return Preparation(desk.sources, desk.privacy.catalogue(bearer.user.name))
+        name = bearer.user.name
+        granted = desk.repositories.open_to(name)
+        return Preparation(desk.sources, desk.privacy.catalogue(name), granted)
 
     async def _prepared(self, preparation: Preparation, body: bytes, user: User) -> MadeRun:
         desk, owner, large = self._desk, user.name, len(body) > LARGE_SUBMISSION

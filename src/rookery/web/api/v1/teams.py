@@ -7,6 +7,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.core.lifecycle import Actor
 from rookery.protocol import people, v1
 from rookery.protocol.decoding import Reader
+from rookery.service.sources.repositories import GrantedRepository
 from rookery.service.teams import Team
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
@@ -16,6 +17,7 @@ from rookery.web.openapi import Operation, described
 
 NEW = Reader(people.NewTeam)
 MEMBER = Reader(people.MemberBody)
+GRANT = Reader(people.NewGrant)
 BY_NAME = {"team": v1.Name}
 OF_TEAM = {"team": v1.Name, "user": v1.Name}
 CHANGED: dict[int, type | str] = {200: people.TeamEntry}
@@ -73,6 +75,72 @@ class TeamEndpoints:
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
         return (await bearer_of(request, self._desk.bearers, *scopes)).actor
+
+
+class RepositoryEndpoints:
+    """What the server may open with credentials of its own: approvers say so, never a record."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation(
+            "Repositories that this server opens with its own credentials",
+            {200: people.GrantedList},
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "they are in memory")
+    async def listing(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.READ)
+        found = self._desk.repositories.seen_by(actor)
+        return json_answer(people.GrantedList(repositories=tuple(map(granted_of, found))))
+
+    @described(
+        Operation(
+            "Have the server open a repository with its own credentials",
+            {201: people.GrantedRepository},
+            body=people.NewGrant,
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def grant(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.APPROVE)
+        body = await read_body(request.receive)
+        with refusals():
+            wish = GRANT.read(body)
+            granted = await self._desk.repositories.grant(wish.repository, wish.team, actor)
+        return json_answer(granted_of(granted), 201)
+
+    @described(
+        Operation(
+            "Open a repository as a stranger again",
+            {200: people.NewGrant},
+            query={"repository": str, "team": v1.Name},
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def revoke(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.APPROVE)
+        query = request.query_params
+        repository, team = query.get("repository", ""), query.get("team", "")
+        with refusals():
+            await self._desk.repositories.revoke(repository, team, actor)
+        return json_answer(people.NewGrant(repository=repository, team=team))
+
+    async def _actor(self, request: Request, *scopes: Scope) -> Actor:
+        return (await bearer_of(request, self._desk.bearers, *scopes)).actor
+
+
+def granted_of(granted: GrantedRepository) -> people.GrantedRepository:
+    return people.GrantedRepository(
+        repository=granted.repository,
+        team=granted.team,
+        granted_by=granted.granted_by,
+        granted=granted.at,
+    )
 
 
 def entry_of(team: Team) -> people.TeamEntry:

@@ -14,9 +14,10 @@ from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FinishedQuery, StateLost
+from rookery.service.privacy import name_of
 from rookery.web.kit import Kit, kit_of
 from rookery.web.ui.page import address_of, made_fragment, made_page
-from rookery.web.ui.viewer import name_of, plays, viewer_of
+from rookery.web.ui.viewer import plays, viewer_of
 from rookery.web.ui.views import figures
 from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
 
@@ -65,13 +66,16 @@ async def _filled(
     kit: Kit, viewer: Actor | None, filters: Filters, bare: HomeMaterial
 ) -> HomeMaterial:
     fleet, reads, now = kit.house.fleet, kit.house.api.reads, bare.now
-    hidden = kit.house.api.privacy.hidden(name_of(viewer))
-    unfinished = tuple(run for run in await fleet.active() if not plays(run, hidden))
+    privacy = kit.house.api.privacy
+    hidden = privacy.hidden(name_of(viewer))
+    seen = [run for run in await fleet.active() if not plays(run, hidden)]
+    unfinished = tuple(privacy.shown(viewer, run) for run in seen)
+    finished = await reads.finished(_query(filters, hidden))
     return HomeMaterial(
         now=now,
         viewer=viewer,
         unfinished=unfinished,
-        finished=await reads.finished(_query(filters, hidden)),
+        finished=tuple(privacy.shown(viewer, run) for run in finished),
         finished_today=await reads.finished_since(_midnight(now), hidden),
         then=await reads.samples_at(
             [run.id for run in unfinished if run.tally.workers], now - figures.WINDOW

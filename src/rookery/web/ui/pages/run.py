@@ -11,9 +11,10 @@ from rookery.core.run import Run
 from rookery.protocol.user.action_filter import Compare, Order
 from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.fleet.ports import Contribution
+from rookery.service.privacy import name_of
 from rookery.web.kit import Kit, kit_of
 from rookery.web.ui.page import go_to, made_fragment, made_page
-from rookery.web.ui.viewer import name_of, plays, run_seen_by, viewer_of
+from rookery.web.ui.viewer import plays, run_seen_by, viewer_of
 from rookery.web.ui.views.run import RunMaterial, run_view
 
 MOST_TASKS = 20

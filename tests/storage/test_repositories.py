@@ -1,0 +1,52 @@
+"""Granted repositories: one contract for PostgreSQL and its twin, and the operator's command."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rookery.service.sources.repositories import GrantedRepository, GrantRows
+from rookery.storage.queries import Queries
+from rookery.storage.repositories import MemoryRepositories, PostgresRepositories
+from rookery.storage.target import Target
+from tests.commands import said
+from tests.database import pool_on
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+OWLS = GrantedRepository("https://example.org/strix", "owls", "boris", NOW)
+ALL = GrantedRepository("https://example.org/felis", "", "boris", NOW)
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def rows(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[GrantRows]:
+    if request.param == "memory":
+        yield MemoryRepositories()
+        return
+    async with pool_on(database) as pool:
+        yield PostgresRepositories(pool, queries)
+
+
+@pytest.mark.anyio
+async def test_what_is_granted_stays_until_it_is_revoked(rows: GrantRows) -> None:
+    for granted in (OWLS, ALL, OWLS):
+        await rows.add(granted)
+    assert await rows.everything() == (ALL, OWLS)
+    assert not await rows.remove(OWLS.repository, "")
+    assert await rows.remove(OWLS.repository, "owls")
+    assert await rows.everything() == (ALL,)
+
+
+def test_the_operator_grants_lists_and_revokes(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    granted = said("repo", "grant", "git@example.org:owls/strix.git", data=data)
+    assert "ssh://git@example.org/owls/strix is opened" in granted.stdout
+    listed = said("repo", "list", data=data).stdout
+    assert "ssh://git@example.org/owls/strix" in listed
+    assert "everybody" in listed
+    unknown = said("repo", "grant", "https://example.org/x", "--team", "owls", data=data)
+    assert (unknown.returncode, unknown.stderr) == (2, "rookery: There is no team owls.\n")
+    assert said("repo", "revoke", "ssh://git@example.org/owls/strix/", data=data).returncode == 0
+    assert "strix" not in said("repo", "list", data=data).stdout
