@@ -10,7 +10,7 @@ from rookery.service.sources.repositories import GrantedRepository, GrantRows
 from rookery.storage.queries import Queries
 from rookery.storage.repositories import MemoryRepositories, PostgresRepositories
 from rookery.storage.target import Target
-from tests.commands import said
+from tests.commands import add_user, said
 from tests.database import pool_on
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,6 +41,7 @@ async def test_what_is_granted_stays_until_it_is_revoked(rows: GrantRows) -> Non
 
 def test_the_operator_grants_lists_and_revokes(tmp_path: Path) -> None:
     data = tmp_path / "data"
+    assert add_user("olga", data).returncode == 0
     granted = said("repo", "grant", "git@example.org:owls/strix.git", data=data)
     assert "ssh://git@example.org/owls/strix is opened" in granted.stdout
     listed = said("repo", "list", data=data).stdout
