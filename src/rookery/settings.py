@@ -135,6 +135,7 @@ class Settings:
     complaint_cpu_hours: int = 1
     complaint_days: int = 7
     limit_per_address: bool = False
+    cores_per_user: int = 4096
     simulated_fleet: bool = False
     mind_github_quota: bool = True
     nets_url: str | None = None
@@ -201,6 +202,9 @@ SETTINGS: Mapping[str, Setting] = {
         _whole(0, 3650), "days after which a new account's complaints about runs count"
     ),
     "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
+    "cores_per_user": Setting(
+        _whole(1, 10**9 - 1), "cores of one user that may play at once; with many machines, more"
+    ),
     # ROOKERY_SIMULATED_FLEET, for checks and proofs.
     "simulated_fleet": Setting(
         _switch, "1: results count though no games can be played so fast; for simulated fleets"

@@ -117,7 +117,11 @@ def make_desks(
 
 def make_rooms(settings: Settings, basis: Basis, store: Store, kept: Keeping, key: bytes) -> Rooms:
     clock, threads = basis.clock, basis.threads
-    policy = Policy(limit_by_address=settings.limit_per_address, simulated=settings.simulated_fleet)
+    policy = Policy(
+        limit_by_address=settings.limit_per_address,
+        cores_per_user=settings.cores_per_user,
+        simulated=settings.simulated_fleet,
+    )
     fleet = Fleet(store, clock, basis.log, policy=policy, aside=threads.cpu)
     passwords = Passwords(threads, clock, secrets.token_bytes(32))
     teams = Teams(kept.teams, kept.users, clock, kept.audit)

@@ -21,6 +21,7 @@ SETTINGS = (
     "complaint_cpu_hours",
     "complaint_days",
     "limit_per_address",
+    "cores_per_user",
     "mind_github_quota",
     "nets_url",
     "log_format",

@@ -27,6 +27,11 @@ class Hearing:
         """The server was deaf until now: silence so far counts against nobody."""
         self._since = now
 
+    @property
+    def deaf_until(self) -> datetime | None:
+        """When the server could hear again after it could not, if ever."""
+        return self._since
+
     def last(self, key: TaskKey) -> datetime | None:
         return self._heard.get(key)
 

@@ -1,5 +1,6 @@
 """Taking in what workers say about their tasks."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -14,6 +15,8 @@ from rookery.core.kinds.kind import Report
 from rookery.core.purge import BadTask
 from rookery.core.run import Run
 from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
+from rookery.core.scheduling.roster import BELIEVED_CORES
+from rookery.core.scheduling.sizing import LEAST_PATIENCE_SECONDS, patience_seconds
 from rookery.core.stats.residuals import EXCESS_RESIDUAL, Colour
 from rookery.core.task import Task
 from rookery.core.troubles import Trouble
@@ -116,6 +119,27 @@ class Reception:
                 break
         return changes
 
+    def is_stalled(self, task: Task, now: datetime) -> bool:
+        """Whether the results of an active task stay away for far too long. Signs of life do not
+        count here, and neither does the time in which the server could not hear."""
+        deaf_until = self._working.hearing.deaf_until
+        since = max(task.reported, deaf_until) if deaf_until else task.reported
+        waited = (now - since).total_seconds()
+        if waited <= LEAST_PATIENCE_SECONDS:
+            return False
+        run, pace = self._working.runs()[task.run], self._working.paces.of(task.run, task.machine)
+        return waited > patience_seconds(run, task, pace)
+
+    def take_back(self, tasks: Iterable[Task], now: datetime) -> Changes:
+        """End those of the tasks whose results stay away; their games are to be had again."""
+        changes = NO_CHANGES
+        for task in tasks:
+            if self._working.task((task.run, task.id)) is task and self.is_stalled(task, now):
+                minutes = (now - task.reported).total_seconds() / 60
+                self._working.roster.blame(task, now)
+                changes += self._failed(task, f"stalled: no results for {minutes:.0f} minutes", now)
+        return changes
+
     def has_silent(self, now: datetime) -> bool:
         """Whether there may be more to bury."""
         return self._working.hearing.is_silent(now, self._policy.dead_after)
@@ -193,3 +217,6 @@ class Reception:
             self._working.paces.measure(
                 run.id, task.machine, games=games, seconds=seconds, slots=slots
             )
+            if task.machine.cores > BELIEVED_CORES:
+                boards = games * run.game_seconds / seconds
+                self._working.roster.deliver(task.machine, boards * run.demands.threads)

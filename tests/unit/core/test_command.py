@@ -92,7 +92,7 @@ class Cheated:
         self.run: Run = run
         honest, cheat = pairs(10, 20, 40, 20, 10), pairs(0, 0, 10, 20, 70)
         while self.working.runs():
-            machine = make_machine(f"m{len(self.rows)}", cores=7)
+            machine = make_machine(f"m{len(self.rows)}", cores=21)
             task = grant(self.working, machine)
             results = cheat if len(self.rows) == 3 else honest
             changes = self.reception.update(call_of(task), Report(results), later(3000)).changes

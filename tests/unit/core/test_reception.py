@@ -18,6 +18,7 @@ from rookery.core.run import Run
 from rookery.core.scheduling.policy import Policy
 from rookery.core.spsa import Batch
 from rookery.core.task import Task
+from rookery.core.timecontrol import parse
 from rookery.core.workingset import WorkingSet
 from tests.unit.core.makers import (
     BOSS,
@@ -128,6 +129,42 @@ def test_a_run_that_wants_a_purge_is_not_called_finished_before_it() -> None:
     changes = scene.reception.update(scene.call, Report(pairs(even=50)), later(999)).changes
     assert changes.purges == (Purging(scene.task.run),)
     assert not changes.events
+
+
+def stalled(scene: Scene, seconds: float) -> bool:
+    """Whether the task is taken back, though its machine gave signs of life all the time."""
+    assert scene.reception.beat(scene.call, later(seconds)).alive
+    return bool(scene.reception.take_back((scene.task,), later(seconds)))
+
+
+def test_signs_of_life_alone_hold_no_task_for_ever() -> None:
+    scene = Scene(make_run())
+    assert not stalled(scene, 3600)
+    (event,) = scene.reception.take_back((scene.task,), later(3601)).events
+    assert event.action is Action.FAILED_TASK
+    assert event.message == "stalled: no results for 60 minutes"
+    assert scene.run.tally.committed == 0, "its games go to others"
+    assert scene.working.would_play(scene.task.machine, later(3602)) is None
+
+
+def test_results_that_stay_away_after_the_first_ones_end_a_task_sooner() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(even=2), seconds=600)
+    (scene.task,) = scene.working.tasks(scene.run.id)
+    assert not stalled(scene, 600 + 900)
+    assert stalled(scene, 600 + 901)
+
+
+def test_no_results_are_missed_while_the_server_could_not_hear() -> None:
+    scene = Scene(make_run())
+    scene.working.hearing.recover(later(10_000))
+    assert not stalled(scene, 10_000 + 3600)
+    assert stalled(scene, 10_000 + 3601)
+
+
+def test_a_task_with_very_long_games_is_left_in_peace() -> None:
+    scene = Scene(make_run(plan=make_plan(tc=parse("3600+60"))))
+    assert not stalled(scene, 24 * 3600)
 
 
 def test_crashes_are_told_when_the_task_ends() -> None:

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.unit.core.rehearsal import OFTEN, Rehearsal, rehearse
 
-DIGEST = "a4f7a058d775ec73404d0a4b11143118ee75e9d27db209590ff789f62a6833d4"
+DIGEST = "9efefcf49c8fded1dde978c446e2e5038f82dd1e0f75405397db345495c5c954"
 
 
 def test_ten_thousand_operations_always_end_in_the_same_state() -> None:

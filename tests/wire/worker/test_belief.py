@@ -7,6 +7,7 @@ import pytest
 
 from rookery.core.events import Action
 from rookery.core.scheduling.policy import STANDARD_POLICY
+from rookery.service.fleet.chores import Chores
 from rookery.storage.memory import MemoryUsers
 from tests.desks import make_back
 from tests.unit.core.makers import make_plan, pairs, sprt
@@ -57,3 +58,30 @@ async def test_wins_in_many_small_tasks_of_invented_machines_make_no_test_green(
         await worker.update(pairs(ww=3))
         await worker.call("failed_task", message="enough")
     assert strict.stored().tally.results.games < 8
+
+
+async def test_no_machine_gets_all_games_by_claiming_very_many_cores(strict: Office) -> None:
+    await strict.submit(kind=sprt(batch=16), plan=make_plan(games=800_000))
+    giant = strict.worker(concurrency=65_536, max_memory=2_000_000_000)
+    assert "4096 may play" in str(await giant.request_task())
+    large = strict.worker(concurrency=4_000, max_memory=2_000_000_000)
+    answer = await large.request_task()
+    assert answer["run"]["my_task"]["num_games"] < 10_000
+    another = strict.worker(key="ffffffff", concurrency=128)
+    assert "4096 may play" in str(await another.request_task())
+
+
+async def test_a_task_without_results_is_taken_back_though_its_machine_lives(
+    strict: Office,
+) -> None:
+    await strict.submit(kind=sprt(batch=16))
+    worker = strict.worker()
+    await worker.request_task()
+    chores = Chores(strict.back.desk.fleet)
+    for _ in range(61):
+        assert (await worker.beat())["task_alive"]
+        strict.clock.move(minutes=1)
+        await chores.take_back_the_stalled()
+    assert not (await worker.beat())["task_alive"]
+    assert strict.stored().tally.committed == 0
+    assert "run" in await strict.worker(key="ffffffff").request_task()

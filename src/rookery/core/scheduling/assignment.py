@@ -69,7 +69,18 @@ class Assignment:
             active = roster.active_of_user(machine.user)
         if active - (seated is not None) >= limit:
             return Refusal(RefusalKind.LIMIT, f"{active} machines are playing, {limit} may")
-        return None
+        return self._too_many_cores(machine, seated, limit)
+
+    def _too_many_cores(self, machine: Machine, seated: Task | None, limit: int) -> Refusal | None:
+        if self._policy.simulated:
+            return None
+        most = self._policy.cores_per_user * max(limit, MACHINE_LIMIT) // MACHINE_LIMIT
+        playing = self._working.roster.cores_of_user(machine.user)
+        others = playing - (seated.machine.cores if seated else 0)
+        if others + machine.cores <= most:
+            return None
+        why = f"{others} cores are playing, this machine has {machine.cores}, {most} may play"
+        return Refusal(RefusalKind.LIMIT, why)
 
     def _is_duplicate(self, seated: Task, machine: Machine, now: datetime) -> bool:
         if seated.machine.key == machine.key:
@@ -84,7 +95,10 @@ class Assignment:
 
     def _grant(self, run: Run, machine: Machine, now: datetime) -> Grant:
         pace = self._working.paces.of(run.id, machine)
-        games = task_games(run, machine.cores, expected_game_seconds(run, pace))
+        roster, simulated = self._working.roster, self._policy.simulated
+        cores = machine.cores if simulated else roster.believed_cores(machine)
+        shared = not roster.is_alone()
+        games = task_games(run, cores, expected_game_seconds(run, pace), shared=shared)
         tally = run.tally
         task = Task(run.id, tally.tasks, tally.total, games, machine, now, now)
         return Grant(self._working.open(task, now), task)

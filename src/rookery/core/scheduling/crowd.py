@@ -1,4 +1,4 @@
-"""How many active tasks each user or address has, counted so that a run's end is a single step.
+"""What each user or address has at play, in tasks or cores, so that a run's end is a single step.
 
 Theory of operation. A run may end with a hundred thousand tasks, and counting them off one by one
 would hold up everybody else. So tasks are counted by sitting: the time from a run's first task to
@@ -20,7 +20,7 @@ class Sitting:
 
 @dataclass(slots=True)
 class _Count:
-    """The active tasks of one, as they were when so many runs had ended."""
+    """What one has at play, as it was when so many runs had ended."""
 
     ends: int
     total: int = 0
@@ -47,15 +47,15 @@ class Crowd:
         self._counts: dict[str, _Count] = {}
         self._ends = 0
 
-    def enter(self, name: str, sitting: Sitting) -> None:
+    def enter(self, name: str, sitting: Sitting, by: int = 1) -> None:
         count = self._counts.get(name)
         if count is None:
             count = self._counts[name] = _Count(self._ends)
-        count.change(sitting, 1)
+        count.change(sitting, by)
 
-    def leave(self, name: str, sitting: Sitting) -> None:
+    def leave(self, name: str, sitting: Sitting, by: int = 1) -> None:
         count = self._counts[name]
-        count.change(sitting, -1)
+        count.change(sitting, -by)
         if not count.total:
             del self._counts[name]
 

@@ -16,6 +16,8 @@ from rookery.core.task import Task, TaskKey
 
 MOST_SEEN = 64
 """Runs remembered per machine before those that are over are forgotten."""
+BELIEVED_CORES = 128
+"""A machine that says it has more shows it first: its tasks grow with what it delivers."""
 FORGIVEN_AFTER = timedelta(hours=1)
 """A run that failed on a machine may be tried there again: the cause may have been the network."""
 
@@ -30,6 +32,8 @@ class Seat:
     last: str = ""
     seen: set[str] = field(default_factory=set)
     failed: dict[str, datetime] = field(default_factory=dict)
+    delivered: float = 0.0
+    """Cores that results at their expected pace took, at the most so far."""
 
     def past(self, machine: Machine, now: datetime) -> Past:
         """A new process has a clean slate of failures, and old ones are forgiven."""
@@ -59,6 +63,7 @@ class Roster:
         self._recalled: dict[str, tuple[set[str], str]] = {}
         self._sittings: dict[str, Sitting] = {}
         self._users = Crowd()
+        self._cores = Crowd()
         self._addresses = Crowd()
         self._hurries: dict[str, Hurry] = {}
         self.blocks: dict[str, str] = {}
@@ -97,12 +102,14 @@ class Roster:
         if sitting is None:
             sitting = self._sittings[task.run] = Sitting()
         self._users.enter(task.machine.user, sitting)
+        self._cores.enter(task.machine.user, sitting, task.machine.cores)
         self._addresses.enter(task.machine.address, sitting)
 
     def rise(self, task: Task) -> None:
         """Count a task off that ended; the address is the one stored when it was given out."""
         sitting = self._sittings[task.run]
         self._users.leave(task.machine.user, sitting)
+        self._cores.leave(task.machine.user, sitting, task.machine.cores)
         self._addresses.leave(task.machine.address, sitting)
 
     def rise_all(self, run_id: str) -> None:
@@ -110,6 +117,7 @@ class Roster:
         if sitting := self._sittings.pop(run_id, None):
             sitting.over = True
             self._users.end()
+            self._cores.end()
             self._addresses.end()
 
     def blame(self, task: Task, now: datetime) -> None:
@@ -128,6 +136,27 @@ class Roster:
 
     def active_of_user(self, user: str) -> int:
         return self._users.of(user)
+
+    def cores_of_user(self, user: str) -> int:
+        """Of the user's active tasks."""
+        return self._cores.of(user)
+
+    def deliver(self, machine: Machine, cores: float) -> None:
+        """Note results that so many cores can have brought."""
+        if (seat := self._seats.get(machine.short_name)) and cores > seat.delivered:
+            seat.delivered = cores
+
+    def believed_cores(self, machine: Machine) -> int:
+        """The cores it claims, or a few more than its results have shown where it claims many."""
+        if machine.cores <= BELIEVED_CORES:
+            return machine.cores
+        seat = self._seats.get(machine.short_name)
+        shown = int(2 * seat.delivered) if seat else 0
+        return min(machine.cores, max(BELIEVED_CORES, shown))
+
+    def is_alone(self) -> bool:
+        """Whether no more than one machine has asked for a task."""
+        return len(self._seats) <= 1
 
     def active_at_address(self, address: str) -> int:
         return self._addresses.of(address)

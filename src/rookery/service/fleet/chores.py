@@ -74,6 +74,16 @@ class Chores:
             await fleet.settle(tenure)
             await asyncio.sleep(0)
 
+    async def take_back_the_stalled(self) -> None:
+        fleet = self._fleet
+        tenure = fleet.enter()
+        async for _, tasks in portions(tenure.working):
+            fleet.check_room()
+            changes = tenure.reception.take_back(tasks, fleet.clock.now())
+            if changes:
+                fleet.put(tenure, Batch(changes))
+                await fleet.settle(tenure)
+
     async def refresh_shares(self) -> None:
         working = self._fleet.enter().working
         busy: Counter[str] = Counter()

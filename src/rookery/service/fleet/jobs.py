@@ -40,6 +40,7 @@ def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[Job, ...]:
     return (
         Job("listening", TICK_SECONDS, Listening(fleet, could_hear)),
         Job("dead tasks", 60, chores.bury_the_dead),
+        Job("stalled tasks", 60, chores.take_back_the_stalled),
         Job("shares", 60, chores.refresh_shares),
         Job("speeds", 60, chores.measure_speeds),
         Job("waiting machines", 30, chores.count_waiting),

@@ -5,8 +5,12 @@ from itertools import pairwise
 
 import pytest
 
+from rookery.core import lifecycle
 from rookery.core.answers import Grant, Refusal, RefusalKind, Waiting
+from rookery.core.endings import settle
 from rookery.core.events import Action
+from rookery.core.kinds import Report
+from rookery.core.lifecycle import Moved
 from rookery.core.machine import Machine
 from rookery.core.reception import Reception
 from rookery.core.scheduling.assignment import Assignment
@@ -20,6 +24,7 @@ from tests.unit.core.makers import (
     make_machine,
     make_plan,
     make_run,
+    pairs,
     restarted,
     sprt,
     working_with,
@@ -100,6 +105,43 @@ def test_the_limit_may_count_addresses_instead() -> None:
     near = make_machine("m2", user="walter", address="10.0.0.1")
     assert refusal(assignment, near, limit=1) is RefusalKind.LIMIT
     assert refusal(assignment, replace(near, address="10.0.0.2"), limit=1) is None
+
+
+def test_a_users_machines_have_a_limited_number_of_cores_together() -> None:
+    working = working_with(make_run(), make_run("b"))
+    assignment = Assignment(working, Policy(cores_per_user=100))
+    assert refusal(assignment, roomy("m1", 65_536)) is RefusalKind.LIMIT
+    assert refusal(assignment, roomy("m1", 64)) is None
+    assert refusal(assignment, roomy("m2", 37)) is RefusalKind.LIMIT
+    assert refusal(assignment, replace(roomy("m3", 64), user="walter")) is None
+    assert refusal(assignment, roomy("m1", 64)) is None, "its own cores do not count"
+    for run in tuple(working.runs().values()):
+        settle(working, Moved(lifecycle.stopped(run)), NOW)
+    assert refusal(assignment, roomy("m2", 100)) is None
+
+
+def test_users_with_a_larger_limit_of_machines_may_have_more_cores_in_proportion() -> None:
+    assignment = Assignment(working_with(make_run()), Policy(cores_per_user=100))
+    assert refusal(assignment, roomy("m1", 200), limit=31) is RefusalKind.LIMIT
+    assert refusal(assignment, roomy("m1", 200), limit=32) is None
+    assert refusal(assignment, replace(roomy("m2", 100), user="walter"), limit=1) is None
+
+
+def test_a_machine_that_claims_many_cores_shows_them_before_its_tasks_grow() -> None:
+    working = working_with(make_run(plan=make_plan(games=800_000)))
+    first = grant(working, roomy("m1", 512))
+    assert first.games == grant(working, roomy("m2", 128)).games
+    reception, seconds = Reception(working), working.runs()[first.run].game_seconds
+    for turn in (1, 2):
+        report = Report(pairs(even=256 * turn))
+        reception.update(call_of(first), report, later(turn * seconds))
+    grown = grant(working, roomy("m1", 512))
+    assert grown.games == pytest.approx(4 * first.games, rel=0.01)
+
+
+def roomy(name: str, cores: int) -> Machine:
+    """A machine with memory for all its cores."""
+    return make_machine(name, cores, memory=10**9)
 
 
 def test_the_place_of_an_ended_task_is_free_again() -> None:

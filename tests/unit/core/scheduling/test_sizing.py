@@ -14,10 +14,12 @@ from rookery.core.scheduling.sizing import (
     batch_pairs,
     batch_pairs_by_time,
     expected_game_seconds,
+    patience_seconds,
     task_games,
 )
+from rookery.core.task import Task
 from rookery.core.timecontrol import parse
-from tests.unit.core.makers import QUICK, make_plan, make_run, sprt
+from tests.unit.core.makers import NOW, QUICK, make_machine, make_plan, make_run, pairs, sprt
 
 
 def size(run: Run, cores: int, pace: Pace | None = None) -> int:
@@ -63,6 +65,38 @@ def test_nothing_but_measuring_tells_the_length_of_games_at_fixed_depth() -> Non
     run = make_run(plan=make_plan(tc=parse("D=5")))
     assert size(run, 1) == 30
     assert size(run, 1, Pace(games=100, seconds=1)) == 1800
+
+
+def test_a_task_is_bounded_in_games_however_short_they_are() -> None:
+    run = make_run(plan=make_plan(games=800_000, tc=parse("D=1")))
+    assert size(run, 512, Pace(games=100, seconds=0.01)) == 50_000
+
+
+def test_where_others_are_about_a_task_is_a_part_of_what_is_left() -> None:
+    run = make_run(plan=make_plan(games=1000))
+    seconds = expected_game_seconds(run, Pace())
+    assert task_games(run, 64, seconds) == 1000
+    assert task_games(run, 64, seconds, shared=True) == 622, "five minutes' work"
+    assert task_games(run, 16, seconds, shared=True) == 250
+    few = with_committed(run, 996)
+    assert task_games(few, 1, seconds, shared=True) == 4
+
+
+def test_results_are_waited_for_by_the_expected_time_of_a_report() -> None:
+    def minutes(tc: str, cores: int = 8, games: int = 2, nps: float = 0.0, batch: int = 8) -> float:
+        run = make_run(plan=make_plan(tc=parse(tc)), kind=sprt(batch=batch))
+        machine = make_machine(cores=cores, nps=nps)
+        task = Task(run.id, 0, 0, 1000, machine, NOW, NOW, pairs(even=games // 2))
+        return patience_seconds(run, task, Pace()) / 60
+
+    assert minutes("10+0.1") == 15, "never less"
+    assert minutes("10+0.1", games=0) == 60, "builds come first"
+    assert minutes("60+0.6") == pytest.approx(4 * 4 * 3.09, rel=0.01)
+    assert minutes("60+0.6", cores=1) == pytest.approx(4 * 16 * 3.09, rel=0.01), "a whole batch"
+    assert minutes("60+0.6", nps=314_000) == pytest.approx(8 * 4 * 3.09, rel=0.01), "slower"
+    assert minutes("60+0.6", nps=1e-9) == pytest.approx(64 * 4 * 3.09, rel=0.01), "within reason"
+    assert minutes("3600+60") > 16 * 60 * 2
+    assert minutes("D=40") == 6 * 60
 
 
 def test_batches_are_the_contracts_or_a_minute_of_a_median_machine() -> None:
