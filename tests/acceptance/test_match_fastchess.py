@@ -1,6 +1,7 @@
 """A match by fastchess: how it ends, and what is said when it gives up. Scripts stand in for it."""
 
 import asyncio
+import shlex
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from rookery.core.timecontrol import parse
 from rookery.worker.fastchess import Invocation, Side
 from rookery.worker.match.events import Event, PairEnded
 from rookery.worker.match.fastchess import FastchessFailed, FastchessMatch
+from tests.running import remaining
 
 SIDES = (
     Side("New", Path("/engines/new"), parse("10+0.1")),
@@ -55,6 +57,32 @@ def test_the_reason_is_told_with_the_complaint(tmp_path: Path) -> None:
 def test_an_end_without_a_word_is_told_by_the_last_line(tmp_path: Path) -> None:
     with pytest.raises(FastchessFailed, match="exit code 7, so it goes"):
         asyncio.run(heard(script(tmp_path, "echo so it goes\necho\nexit 7\n")))
+
+
+def test_a_signal_that_kills_it_is_told_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(FastchessFailed, match="it was killed by signal SIGABRT, so it goes"):
+        asyncio.run(heard(script(tmp_path, "echo so it goes\nkill -ABRT $$\n")))
+
+
+def test_writing_to_an_engine_that_is_gone_does_not_kill_it(tmp_path: Path) -> None:
+    """A pipe without a reader, as that of an engine that has just crashed."""
+    text = (
+        "{ while [ ! -e gone ]; do sleep 0.01; done; echo isready; echo alive > note; }"
+        " | { exec 0<&-; : > gone; }\n"
+    )
+    asyncio.run(heard(script(tmp_path, f"cd {shlex.quote(str(tmp_path))}\n{text}")))
+    assert (tmp_path / "note").read_text() == "alive\n"
+
+
+def test_an_engine_that_left_the_group_ends_with_the_match(tmp_path: Path) -> None:
+    mark = tmp_path / "engine"
+    mark.write_text("#!/bin/sh\necho x > started\nwhile :; do sleep 0.05; done\n")
+    text = (
+        f"cd {shlex.quote(str(tmp_path))}\nsetsid sh {mark} &\n"
+        f"while [ ! -e started ]; do sleep 0.01; done\n{GAMES}"
+    )
+    asyncio.run(heard(script(tmp_path, text)))
+    assert remaining(mark) == {}
 
 
 def test_silence_without_end_is_given_up(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import chess
 FOREVER = 3600.0
 OPTIONS = (
     "UCI_Chess960 type check default false",
-    "Infos type spin default 1",
+    "Infos type spin default 1 min 0 max 10000",
     "Sleep type string default 0.5",
     "Share type string default 0",
 )
@@ -142,6 +142,9 @@ class Mover:
         for depth in range(1, 1 + int(self.options.get("Infos", "1"))):
             say(f"info depth {depth} seldepth 2 score cp {score} nodes 42 nps 1000 time 1 pv {pv}")
         say(f"bestmove {move}")
+        if self.is_tempted("depart"):
+            # Whoever asks for its readiness now writes into a pipe without a reader.
+            leave()
 
     def obey(self, line: str) -> bool:
         words = line.split()

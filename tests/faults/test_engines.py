@@ -177,6 +177,6 @@ def test_a_killed_runner_process_ends_the_match_with_a_word(tmp_path: Path) -> N
     kill(runner)
     _, said = match.communicate()
     assert match.returncode == 3
-    assert "A runner process ended in the middle of its games" in said
+    assert "A runner process was killed by signal SIGKILL in the middle of its games" in said
     assert "rookery match --resume" in said
     wait_until_gone(tmp_path)

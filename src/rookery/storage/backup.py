@@ -11,6 +11,7 @@ from pathlib import Path
 import asyncpg
 
 from rookery.boundary.offload import Threads
+from rookery.core.complaint import describe_exit
 from rookery.storage.durable import sync
 from rookery.storage.problems import Problem
 from rookery.storage.target import Target
@@ -60,9 +61,9 @@ class Programs:
             process.kill()
             await process.wait()
             raise
-        if process.returncode == 0:
+        if not (code := process.returncode):
             return ""
-        return _complaint(words.decode(errors="replace")) or f"exit code {process.returncode}"
+        return _complaint(words.decode(errors="replace")) or f"it {describe_exit(code)}"
 
 
 async def backup(target: Target, file: Path, programs: Programs) -> int:

@@ -17,11 +17,12 @@ from functools import partial
 from statistics import fmean
 from time import perf_counter
 
+from rookery.core.complaint import describe_exit
 from rookery.protocol.engine_record import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured
 from rookery.worker.engines.output import Output
 from rookery.worker.engines.patterns import BadPattern, last_match
-from rookery.worker.engines.programs import Program, TooLong, ending, run
+from rookery.worker.engines.programs import Program, TooLong, run
 from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
 
 PATIENCE_SECONDS = 600.0
@@ -162,5 +163,5 @@ async def _said(program: Program, record: EngineRecord) -> str:
         sentence = f"The bench of {record.name} did not end within {program.seconds:.0f} s."
         raise BenchFailed(sentence, output.text) from None
     if code:
-        raise BenchFailed(f"The bench of {record.name} ended with {ending(code)}.", output.text)
+        raise BenchFailed(f"The bench of {record.name} {describe_exit(code)}.", output.text)
     return output.text

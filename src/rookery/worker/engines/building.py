@@ -9,13 +9,14 @@ from pathlib import Path
 from time import monotonic
 
 from rookery.boundary.offload import Threads
+from rookery.core.complaint import describe_exit
 from rookery.worker.engines import sessions
 from rookery.worker.engines.cache import MOST_SCRATCH, excess_of
 from rookery.worker.engines.confinement import is_plain_file, is_within
 from rookery.worker.engines.guard import Excess, guarded
 from rookery.worker.engines.order import BuildFailed, Whose
 from rookery.worker.engines.output import Output, tells_of_full_disk
-from rookery.worker.engines.programs import Program, TooLong, ending, run
+from rookery.worker.engines.programs import Program, TooLong, run
 from rookery.worker.engines.recipes import Plan, Step
 from rookery.worker.engines.sandbox.sandbox import Sandbox
 
@@ -125,7 +126,7 @@ def _reason(step: Step, code: int, log: str) -> tuple[str, Whose]:
     last = log.rstrip().rpartition("\n")[2]
     if last.startswith(_ENDED):
         return last.removeprefix(_ENDED)[:200], "run"
-    return f"{step.command[0]} ended with {ending(code)}", "run"
+    return f"{step.command[0]} {describe_exit(code)}", "run"
 
 
 def _found(plan: Plan, tree: Path) -> Path | None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rookery.core.complaint import describe_exit
 from rookery.worker.engines.order import BuildFailed, Whose
 from rookery.worker.engines.output import Output, tells_of_full_disk
-from rookery.worker.engines.programs import Program, TooLong, ending, run
+from rookery.worker.engines.programs import Program, TooLong, run
 
 SECONDS = 900.0
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?", re.ASCII)
@@ -79,7 +80,7 @@ class Git:
     async def _must(self, *words: str) -> None:
         if code := await self._git(*words):
             log = self._output.text
-            why = trouble(log) or f"git {words[0]} ended with {ending(code)}"
+            why = trouble(log) or f"git {words[0]} {describe_exit(code)}"
             raise BuildFailed(f"The source could not be fetched: {why}.", log, _whose(log))
 
     async def _git(self, *words: str) -> int:

@@ -103,11 +103,3 @@ async def _end(process: Process) -> None:
         else:
             process.kill()
     await process.wait()
-
-
-def ending(code: int) -> str:
-    """How a program ended, for people."""
-    if code >= 0:
-        return f"exit code {code}"
-    known = {int(each): each.name for each in signal.Signals}
-    return f"signal {known.get(-code, str(-code))}"

@@ -2,19 +2,18 @@
 
 import asyncio
 import contextlib
-import os
 import shutil
-import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Self
 
 from rookery.boundary.offload import Threads
+from rookery.core.complaint import describe_exit
 from rookery.worker.fastchess import Draw as FastchessDraw
-from rookery.worker.fastchess import Invocation, Openings, Side, command_line, read
+from rookery.worker.fastchess import Invocation, Openings, Side, command_line, guard, read
 from rookery.worker.fastchess import Pgn as FastchessPgn
 from rookery.worker.fastchess import Resign as FastchessResign
 from rookery.worker.fastchess.events import Ending, Failed, GameFinished, Outcome
@@ -28,9 +27,8 @@ from rookery.worker.match.spec import EngineSpec
 
 LONGEST_LINE = 2**20
 ENDLESS_PAIRS = 500_000
-FAREWELL_SECONDS = 15.0
-"""How long it may take to end its engines once it was interrupted; the official worker's."""
-LOOK_SECONDS = 0.02
+GUARD_SECONDS = 5.0
+"""What the guard may take to end the rest, once its own patience is over."""
 MOST_COMPLAINTS = 3
 TERMINATIONS = {
     Ending.ADJUDICATION: Termination.ADJUDICATION,
@@ -126,11 +124,11 @@ class FastchessMatch:
         while line := await self._line():
             for event in self._events(line):
                 yield event
-        code = await self._threads.io(_exit_code, self._process.pid)
+        code = await self._threads.io(self._process.wait)
         if self._complaints:
             raise FastchessFailed(" ".join(self._complaints[:MOST_COMPLAINTS]))
         if code:
-            raise FastchessFailed(f"exit code {code}, {self._last_line}")
+            raise FastchessFailed(f"it {describe_exit(code)}, {self._last_line}")
 
     async def _line(self) -> str:
         """What it says next; nothing at its end."""
@@ -186,27 +184,23 @@ def _result(said: GameFinished) -> GameResult:
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """Interrupted it ends its engines itself; what is left of them after a while is killed."""
-    deadline = monotonic() + FAREWELL_SECONDS
-    if _exit_code(process.pid, os.WNOHANG) is None:
-        os.kill(process.pid, signal.SIGINT)
-    while _exit_code(process.pid, os.WNOHANG) is None and monotonic() < deadline:
-        sleep(LOOK_SECONDS)
-    # Its group before the wait: once reaped, its number could belong to somebody else.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _exit_code(pid: int, how: int = 0) -> int | None:
-    """How a process ended, or the signal that ended it, without reaping it; None while it runs."""
-    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | how)
-    return None if ended is None else ended.si_status
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(b"i")
+    try:
+        process.wait(guard.FAREWELL_SECONDS + GUARD_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    finally:
+        process.stdin.close()
 
 
 def _start(command: list[str]) -> "subprocess.Popen[bytes]":
+    """Behind a guard, so that no engine outlives this process, however it ends."""
     return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-I", "-S", guard.__file__, *command],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         bufsize=0,

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
 from rookery.boundary.offload import Threads
+from rookery.core.complaint import describe_exit
 from rookery.worker.match.events import Event, LatencyMeasured, PairEnded
 from rookery.worker.match.faults import MatchFault
 from rookery.worker.match.feed import FedMatch
@@ -25,6 +26,7 @@ from rookery.worker.match.wire import (
 
 COMMAND = (sys.executable, "-m", "rookery.worker.match")
 FAREWELL_SECONDS = 10.0
+EXIT_LOOKS = 100
 Give = Callable[[PairJob | None], None]
 
 
@@ -32,7 +34,8 @@ class ShardLost(MatchFault):
     """A runner process ended in the middle of its games."""
 
     def __init__(self, code: int | None) -> None:
-        super().__init__(f"A runner process ended in the middle of its games (exit code {code}).")
+        how = "closed its output" if code is None else describe_exit(code)
+        super().__init__(f"A runner process {how} in the middle of its games.")
 
 
 class _Runner:
@@ -74,7 +77,15 @@ class _Runner:
             ended = isinstance(event, LatencyMeasured) and event.last
             yield event
         if not ended:
-            raise ShardLost(self._process.poll())
+            raise ShardLost(await self._exit_code())
+
+    async def _exit_code(self) -> int | None:
+        """Its output ends a moment before the process does."""
+        for _ in range(EXIT_LOOKS):
+            if (code := self._process.poll()) is not None:
+                return code
+            await asyncio.sleep(0.01)
+        return None
 
     async def end(self, threads: Threads) -> None:
         """It leaves when its input ends, and takes its engines with it."""

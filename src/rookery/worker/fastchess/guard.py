@@ -1,0 +1,138 @@
+"""Runs fastchess for its owner and lets neither it nor an engine of it outlive the owner.
+
+Started as `python -I -S guard.py COMMAND...` with the owner's pipe as standard input; fastchess
+writes to standard output. A byte in the pipe asks for an orderly end, for which fastchess has
+FAREWELL_SECONDS; the end of the pipe means that the owner is gone, by kill -9 too, and ends
+everything at once. This process ends as fastchess did, by the same signal where it was one.
+
+Engines are found even where they left fastchess's process group: on Linux whatever loses its parent
+below this process becomes its child. Standard library only, and one thread: the kernel ties the
+death signal of a child to the thread that forked it.
+"""
+
+import contextlib
+import ctypes
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+FAREWELL_SECONDS = 15.0
+"""How long fastchess may take to end its engines once it was interrupted; the official worker's."""
+LOOK_SECONDS = 0.05
+DEATH_SECONDS = 5.0
+"""After SIGKILL; what the kernel holds for longer is left to it."""
+TO_THE_OWNER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def main(command: Sequence[str]) -> int:
+    # The owner's terminal and service manager talk to the owner.
+    for number in TO_THE_OWNER:
+        signal.signal(number, signal.SIG_IGN)
+    _process_control(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        child = start(command)
+    except OSError as error:
+        os.write(1, f"Error: {command[0]}: {error.strerror}\n".encode())
+        return 1
+    accompany(child)
+    end_all(child)
+    return child.returncode
+
+
+def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """fastchess, with SIGPIPE ignored: it writes to engines that may have crashed.
+
+    Python ignores it itself and would give a child the default back, by which the whole match ends
+    with the first engine that crashes at the wrong moment.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        restore_signals=False,
+        start_new_session=True,
+        preexec_fn=_before_exec(),  # noqa: PLW1509 - one thread
+    )
+
+
+def accompany(child: "subprocess.Popen[bytes]") -> None:
+    """Until fastchess has ended, its time for that is over, or the owner is gone."""
+    deadline = float("inf")
+    while not _has_ended(child.pid) and time.monotonic() < deadline:
+        listening = [0] if deadline == float("inf") else []
+        if select.select(listening, [], [], LOOK_SECONDS)[0]:
+            if not os.read(0, 1):
+                return
+            child.send_signal(signal.SIGINT)
+            deadline = time.monotonic() + FAREWELL_SECONDS
+
+
+def end_all(child: "subprocess.Popen[bytes]") -> None:
+    """Kill fastchess, its group and whatever became ours, until nothing is left.
+
+    The group before the wait: once reaped, its number could belong to somebody else.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    deadline = time.monotonic() + DEATH_SECONDS
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < deadline:
+            for pid in _children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(LOOK_SECONDS / 10)
+
+
+def end_like(code: int) -> int:
+    """The exit code for our own end; does not return where fastchess was killed by a signal."""
+    if code >= 0:
+        return code
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if -code != signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+    return 1
+
+
+def _has_ended(pid: int) -> bool:
+    """Without reaping it."""
+    how = os.WEXITED | os.WNOWAIT | os.WNOHANG
+    return os.waitid(os.P_PID, pid, how) is not None
+
+
+def _children() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:  # noqa: PTH123 - a light start
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def _before_exec() -> Callable[[], None]:
+    parent = os.getpid()
+
+    def dying_with_parent() -> None:
+        _process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
+        for number in TO_THE_OWNER:
+            signal.signal(number, signal.SIG_DFL)
+        if os.getppid() != parent:  # it died before the line above
+            os._exit(1)
+
+    return dying_with_parent
+
+
+def _process_control(what: int, value: int) -> None:
+    """Where there is no such call, process groups alone must do."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(what, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(end_like(main(sys.argv[1:])))
