@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -145,14 +146,20 @@ async def test_many_games_with_all_misdeeds_are_scored_rightly() -> None:
             assert not any("misdeed" in line for line in game.lines)
 
 
-def started(folder: Path, *misdeeds: str) -> "subprocess.Popen[str]":
-    """A long match of its own, with its runner process and its engines up."""
+def started(folder: Path, *misdeeds: str, kind: str = "match") -> "subprocess.Popen[str]":
+    """A long match or tune of its own, with its runner process and its engines up."""
     bad = shlex.join((sys.executable, str(MOVER), "--misdeed", *misdeeds))
-    words = ("match", "--new", bad, "--base", bad, "--tc", "N=1", "--games", "100000")
+    (folder / "lines.txt").write_text("Infos,5,0,100,4,0.02\n")
+    sides = {
+        "match": ("--new", bad, "--base", bad),
+        "tune": ("--engine", bad, "--parameters", "lines.txt"),
+    }
+    words = (kind, *sides[kind], "--tc", "N=1", "--games", "100000", "--concurrency", "1")
     match = subprocess.Popen(
-        [sys.executable, "-m", "rookery.cli.main", *words, "--concurrency", "1"],
+        [sys.executable, "-m", "rookery.cli.main", *words],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -179,4 +186,52 @@ def test_a_killed_runner_process_ends_the_match_with_a_word(tmp_path: Path) -> N
     assert match.returncode == 3
     assert "A runner process was killed by signal SIGKILL in the middle of its games" in said
     assert "rookery match --resume" in said
+    wait_until_gone(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds"),
+    [("match", 0.001), ("match", 0.005), ("match", 0.015), ("match", 0.03), ("tune", 0.01)],
+)
+def test_a_match_that_is_told_to_end_twice_ends(tmp_path: Path, kind: str, seconds: float) -> None:
+    playing = started(tmp_path, kind=kind)
+    playing.send_signal(signal.SIGTERM)
+    time.sleep(seconds)
+    playing.send_signal(signal.SIGTERM)
+    try:
+        said, _ = playing.communicate(timeout=30)
+    finally:
+        playing.kill()
+    assert playing.returncode == 130
+    assert f"rookery {kind} --resume" in said
+    wait_until_gone(tmp_path)
+
+
+def test_an_engine_of_fastchess_ends_with_a_killed_match(tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    hung = folder / "hung"
+    hung.write_text("#!/bin/sh\ntrap '' INT TERM HUP\n: > started\nwhile :; do sleep 0.05; done\n")
+    program = folder / "fastchess"
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in *version*) echo fastchess 1.8.1; exit;; esac\n'
+        f"setsid sh {hung} < /dev/null & wait\n"
+    )
+    program.chmod(0o755)
+    engine = shlex.join((sys.executable, str(MOVER)))
+    words = ("match", "--runner", "fastchess", "--new", engine, "--base", engine, "--tc", "N=1")
+    match = subprocess.Popen(
+        [sys.executable, "-m", "rookery.cli.main", *words, "--games", "2"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "PATH": f"{folder}:{os.environ['PATH']}",
+        },
+    )
+    while not (tmp_path / "started").exists():
+        assert match.poll() is None
+        time.sleep(0.02)
+    match.kill()
+    match.wait()
     wait_until_gone(tmp_path)

@@ -9,7 +9,6 @@ interrupted, with a resume file.
 """
 
 import argparse
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from rookery.cli.match_arguments import (
 )
 from rookery.cli.match_fastchess import fastchess_match
 from rookery.cli.match_files import Games
-from rookery.cli.match_resume import Sitting, add_session, resumable
+from rookery.cli.match_resume import INTERRUPTS, Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
 from rookery.cli.match_verdict import ACCEPTED, REJECTED, UNDECIDED
 from rookery.cli.usage import BadArgument
@@ -131,13 +130,13 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     with sitting.journal() as writer:
         session = Session(names, sprt, files, writer, games_wanted=wanted, quiet=args.json)
         session.recall(kept)
-        outcome = asyncio.run(session.follow(match))
+        outcome = INTERRUPTS.run(session.follow(match))
     return _tell(outcome, files, as_json=args.json)
 
 
 def warn_of_unknown_options(engines: Sequence[EngineSpec]) -> None:
     """A misspelt option changes nothing, and nobody would notice."""
-    for engine, offered in zip(engines, asyncio.run(offered_options(engines)), strict=True):
+    for engine, offered in zip(engines, INTERRUPTS.run(offered_options(engines)), strict=True):
         for name in unknown_options(engine, offered):
             warn(f"the engine {engine.name} has no option {name}")
 

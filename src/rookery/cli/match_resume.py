@@ -1,22 +1,99 @@
 """Sittings of a match or a tune: the resume file, an interruption, and how it goes on after one."""
 
 import argparse
+import asyncio
 import contextlib
+import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
+from typing import TypeVar
 
 from rookery.worker.match.faults import MatchFault
 from rookery.worker.match.journal import Head, Journal, JournalWriter, read_journal
 
+T = TypeVar("T")
 INTERRUPTED = 130
+SAME_SECONDS = 1.0
 FAILURES = "match-failures.txt"
 OF_ONE_SITTING = frozenset({"run", "json", "resume", "resume_file"})
 NUMBERS = frozenset({"sprt", "resign", "draw"})
 """Options that take several numbers at once."""
+
+
+class Interrupts:
+    """What SIGINT and SIGTERM do to this process: the first ends it in order, whenever it comes.
+
+    Those that follow within SAME_SECONDS mean the same end: `timeout`, service managers and
+    impatient people send more than one. A later one is from somebody who does not want to wait:
+    the process ends at once, and the runner processes end with it, as their input does.
+
+    asyncio's own way is not used because it raises a second signal in the middle of the loop, whose
+    tasks are then never ended, and neither are the threads that wait for them.
+    """
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._running = False
+
+    def take_over(self) -> None:
+        """From now on, for the rest of the process; the main thread's to call."""
+        self._first = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._hear)
+
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """Like asyncio.run; interrupted, it ends all tasks and raises KeyboardInterrupt."""
+        self._running = True
+        try:
+            result = asyncio.run(self._follow(work))
+        except asyncio.CancelledError:
+            if self._first is None:
+                raise
+            raise KeyboardInterrupt from None
+        finally:
+            self._running = False
+        if self._first is not None:
+            raise KeyboardInterrupt
+        return result
+
+    async def _follow(self, work: Coroutine[object, object, T]) -> T:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        if self._first is not None:
+            work.close()
+            raise asyncio.CancelledError
+        try:
+            return await work
+        finally:
+            self._task = None
+
+    def _hear(self, *_: object) -> None:
+        now = monotonic()
+        if self._first is not None:
+            if now - self._first > SAME_SECONDS:
+                os._exit(INTERRUPTED)
+            return
+        self._first = now
+        if not self._running:
+            raise KeyboardInterrupt
+        if self._task is not None and self._loop is not None:
+            self._task.cancel()
+            # It may be asleep, waiting for something to happen.
+            self._loop.call_soon_threadsafe(_nothing)
+
+
+def _nothing() -> None:
+    """Wakes a loop."""
+
+
+INTERRUPTS = Interrupts()
+"""A process has one set of signals, so there is one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +154,7 @@ def resumable(
     else:
         sitting = Sitting(args.resume, read_journal(args.resume, kind), keep=True)
         args = _asked_before(args, sitting.kept, add_arguments)
-    # An ordinary end of the process is to leave a resume file as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    INTERRUPTS.take_over()
     try:
         return play(args, sitting)
     except KeyboardInterrupt:

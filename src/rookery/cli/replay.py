@@ -7,12 +7,12 @@ game could not be played.
 """
 
 import argparse
-import asyncio
 import json
 from dataclasses import asdict
 from pathlib import Path
 
 from rookery.cli.match_arguments import command_of, options_of, time_control
+from rookery.cli.match_resume import INTERRUPTS
 from rookery.cli.usage import BadArgument
 from rookery.core.timecontrol import Depth, Nodes
 from rookery.worker.match.replay import Difference, Recorded, read_recorded, replay
@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
         raise BadArgument("Games are counted from 1.")
     game = _recorded(args.file, args.game)
     white, black = _side(args, game, "white"), _side(args, game, "black")
-    difference = asyncio.run(replay(game, white, black))
+    INTERRUPTS.take_over()
+    difference = INTERRUPTS.run(replay(game, white, black))
     if args.json:
         found = None if difference is None else asdict(difference)
         print(json.dumps({"plies": len(game.moves), "book": game.book, "difference": found}))

@@ -10,7 +10,6 @@ with a resume file.
 """
 
 import argparse
-import asyncio
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +31,7 @@ from rookery.cli.match_arguments import (
 from rookery.cli.match_display import display
 from rookery.cli.match_figures import Row, duration
 from rookery.cli.match_files import Games
-from rookery.cli.match_resume import Sitting, add_session, resumable
+from rookery.cli.match_resume import INTERRUPTS, Sitting, add_session, resumable
 from rookery.cli.spsa_arguments import add_schedule
 from rookery.cli.usage import BadArgument, text_of
 from rookery.core.spsa import (
@@ -91,14 +90,14 @@ def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
     _look_over(tune, engine)
     warn_of_openings(book, args.games // 2)
     with sitting.journal() as writer:
-        asyncio.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
+        INTERRUPTS.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
     _tell(tuner.tune, as_json=args.json)
     return 0
 
 
 def _look_over(tune: Tune, engine: EngineSpec) -> None:
     """Say what is odd about the parameters; one that the engine does not have is no use to tune."""
-    (offered,) = asyncio.run(offered_options([engine]))
+    (offered,) = INTERRUPTS.run(offered_options([engine]))
     for remark in remarks(tune, offered):
         if remark.concern is Concern.UNKNOWN_OPTION:
             raise BadArgument(f"{remark.text}.")
