@@ -174,7 +174,7 @@ def test_failures_are_kept_with_their_last_lines(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert "2 games were lost by failing engines" in ran.stdout
     kept = (tmp_path / "failures.txt").read_text()
-    assert kept.count("new: ") == 2
+    assert kept.count("mover (new): ") == 2
     assert "< info string misdeed leave" in kept
     assert "! assertion failed: everything" in kept
 
@@ -257,24 +257,74 @@ def mover_against_itself(folder: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.usefixtures("fake_fastchess")
-def test_fastchess_plays_where_it_is_installed(tmp_path: Path) -> None:
-    sides = mover_against_itself(tmp_path)
+def test_fastchess_plays_where_it_is_asked_for(tmp_path: Path) -> None:
+    sides = (*mover_against_itself(tmp_path), "--runner", "fastchess")
     ran = rookery(tmp_path, "match", *sides, "--option", "Hush=1", "--games", 6, "--json")
     assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout)["pentanomial"] == [0, 0, 0, 3, 0]
+    said = json.loads(ran.stdout)
+    assert said["pentanomial"] == [0, 0, 0, 3, 0]
+    assert said["runner"] == "fastchess alpha 1.4.0"
     assert "warning: the engine new has no option Hush" in ran.stderr
 
 
 @pytest.mark.usefixtures("fake_fastchess")
 def test_a_verdict_ends_fastchess_too(tmp_path: Path) -> None:
-    sides = mover_against_itself(tmp_path)
+    sides = (*mover_against_itself(tmp_path), "--runner", "fastchess")
     ran = rookery(tmp_path, "match", *sides, "--sprt", 0, 50, "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["sprt"]["verdict"] == "accepted"
 
 
-def test_fastchess_must_be_there_when_it_is_asked_for(tmp_path: Path) -> None:
-    words = ("--new", "x", "--base", "y", "--runner", "fastchess", "--book-depth", "-1")
-    ran = rookery(tmp_path, "match", *words)
+@pytest.mark.usefixtures("fake_fastchess")
+def test_a_fastchess_that_nobody_asked_for_does_not_play(tmp_path: Path) -> None:
+    ran = rookery(
+        tmp_path, "match", *mover_against_itself(tmp_path), "--tc", "N=1", "--games", 2,
+        "--max-moves", 5, "--pgn", "games.pgn",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "mover (new) against mover (base), played by the built-in runner" in ran.stdout
+    assert "[WhiteCommand" in (tmp_path / "games.pgn").read_text()
+
+
+@pytest.mark.usefixtures("fake_fastchess")
+def test_a_match_that_goes_on_is_played_by_the_built_in_runner(tmp_path: Path) -> None:
+    """What fastchess began, as it can't begin in the middle."""
+    sides = (*mover_against_itself(tmp_path), "--runner", "fastchess", "--tc", "N=1")
+    kept = tmp_path / "kept.resume"
+    first = rookery(
+        tmp_path, "match", *sides, "--games", 6, "--max-moves", 5, "--resume-file", kept
+    )
+    assert first.returncode == 0, first.stderr
+    assert "played by fastchess alpha 1.4.0" in first.stdout
+    lines = kept.read_text().splitlines()
+    kept.write_text("\n".join(lines[:2]) + "\n")
+    second = rookery(tmp_path, "match", "--resume", kept, "--json")
+    assert second.returncode == 0, second.stderr
+    said = json.loads(second.stdout)
+    assert (said["games"], said["runner"]) == (6, "the built-in runner")
+    assert "the built-in runner plays the rest" in second.stderr
+
+
+def test_fastchess_must_be_there_when_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = rookery(tmp_path, "match", "--new", "x", "--base", "y", "--runner", "fastchess")
     assert ran.returncode == 2
-    assert "fastchess cannot play" in ran.stderr
+    assert "there is no fastchess on the PATH" in ran.stderr
+
+
+def test_an_engine_that_says_nothing_is_named_while_it_is_waited_for(tmp_path: Path) -> None:
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexec sleep 600\n")
+    silent.chmod(0o755)
+    match = subprocess.Popen(
+        command("match", "--new", silent, "--base", silent),
+        cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert match.stderr is not None
+    said = match.stderr.readline()
+    match.send_signal(signal.SIGINT)
+    match.communicate(timeout=60)
+    assert said == f"waiting for uciok of {silent}\n"
+    assert match.returncode == 130

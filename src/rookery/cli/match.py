@@ -21,10 +21,11 @@ from rookery.cli.match_arguments import (
     engine_of,
     openings_from,
     setup_of,
+    waiting,
     warn,
     warn_of_openings,
 )
-from rookery.cli.match_fastchess import fastchess_match
+from rookery.cli.match_fastchess import fastchess_match, find_fastchess, name_for_fastchess
 from rookery.cli.match_files import Games
 from rookery.cli.match_resume import INTERRUPTS, Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
@@ -32,7 +33,9 @@ from rookery.cli.match_verdict import ACCEPTED, REJECTED, UNDECIDED
 from rookery.cli.usage import BadArgument
 from rookery.core.stats.faults import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, Verdict
-from rookery.worker.match.inspection import offered_options, unknown_options
+from rookery.worker.fastchess.detection import Fastchess
+from rookery.worker.match.inspection import Inspected, inspect, unknown_options
+from rookery.worker.match.journal import Journal
 from rookery.worker.match.match import Match
 from rookery.worker.match.schedule import gauntlet, jobs, round_robin
 from rookery.worker.match.sharded import ShardedMatch
@@ -61,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_length(parser)
     parser.add_argument(
         "--runner",
-        choices=("auto", "builtin", "fastchess"),
-        default="auto",
-        help="auto is fastchess where it is installed and can play such a match",
+        choices=("builtin", "fastchess"),
+        default="builtin",
+        help="who referees: the built-in runner (default), or the fastchess on the PATH",
     )
     add_playing(parser)
     add_session(parser)
@@ -114,36 +117,64 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     rounds = rounds_of(args, sprt)
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     concurrency = concurrency_of(args, field.threads)
-    match: Match | None = None
-    if args.runner != "builtin":
-        match = fastchess_match(args, field.engines, setup, rounds, concurrency, bool(kept.entries))
-    event = " vs ".join(engine.name for engine in field.engines)
-    own_pgn = args.pgn if match is None else None
-    files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
-    warn_of_unknown_options(field.engines)
+    fastchess = fastchess_of(args, kept)
+    found = INTERRUPTS.run(inspect(field.engines, waiting(quiet=args.json)))
+    warn_of_unknown_options(field.engines, found)
+    field = named(args, field, [one.name for one in found], for_fastchess=fastchess is not None)
+    look_over_names(field, kept)
     warn_of_openings(book, rounds)
-    if match is None:
+    match: Match
+    if fastchess is None:
         todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
         match = ShardedMatch(todo, setup, concurrency=concurrency)
+    else:
+        match = fastchess_match(fastchess, args, field.engines, setup, rounds, concurrency)
     names = tuple(engine.name for engine in field.engines)
+    # fastchess writes its games itself.
+    own_pgn = args.pgn if fastchess is None else None
+    event = " vs ".join(names)
+    files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
     wanted = None if rounds is None else 2 * rounds * len(field.pairings)
+    runner = "the built-in runner" if fastchess is None else fastchess.line
+    if not args.json:
+        print(f"{' against '.join(names)}, played by {runner}, {concurrency} at a time", flush=True)
     with sitting.journal() as writer:
         session = Session(names, sprt, files, writer, games_wanted=wanted, quiet=args.json)
         session.recall(kept)
         outcome = INTERRUPTS.run(session.follow(match))
-    return _tell(outcome, files, as_json=args.json)
+    return _tell(outcome, files, runner, as_json=args.json)
 
 
-def warn_of_unknown_options(engines: Sequence[EngineSpec]) -> None:
+def fastchess_of(args: argparse.Namespace, kept: Journal) -> Fastchess | None:
+    """fastchess if it is to play, which it does only from the beginning; raises BadArgument."""
+    if args.runner != "fastchess":
+        return None
+    if kept.entries:
+        warn("fastchess can't go on in the middle: the built-in runner plays the rest")
+        return None
+    return find_fastchess()
+
+
+def look_over_names(field: Field, kept: Journal) -> None:
+    """A table can't add up engines that go by other names than before; raises BadArgument."""
+    before = {name for entry in kept.entries for name in (entry.pair.first, entry.pair.second)}
+    if others := before - {engine.name for engine in field.engines}:
+        said = f"the games so far were played by {' and '.join(sorted(others))}"
+        if len(field.engines) > 2:
+            raise BadArgument(f"The engines have changed: {said}.")
+        warn(said)
+
+
+def warn_of_unknown_options(engines: Sequence[EngineSpec], found: Sequence[Inspected]) -> None:
     """A misspelt option changes nothing, and nobody would notice."""
-    for engine, offered in zip(engines, INTERRUPTS.run(offered_options(engines)), strict=True):
-        for name in unknown_options(engine, offered):
+    for engine, said in zip(engines, found, strict=True):
+        for name in unknown_options(engine, said.options):
             warn(f"the engine {engine.name} has no option {name}")
 
 
-def _tell(outcome: Outcome, files: Games, *, as_json: bool) -> int:
+def _tell(outcome: Outcome, files: Games, runner: str, *, as_json: bool) -> int:
     if as_json:
-        print(json.dumps(outcome.data))
+        print(json.dumps({"runner": runner, **outcome.data}))
     else:
         width = max(len(label) for label, _ in outcome.rows)
         print("\n".join(f"{label:{width}}  {text}" for label, text in outcome.rows))
@@ -161,7 +192,30 @@ def field_of(args: argparse.Namespace) -> Field:
     engines = _described(args) if args.engine else (_side(args, "new"), _side(args, "base"))
     if len(engines) < 2:
         raise BadArgument("A match needs two engines.")
+    return _paired(args, engines)
+
+
+def _paired(args: argparse.Namespace, engines: tuple[EngineSpec, ...]) -> Field:
     return Field(engines, tuple(gauntlet(engines) if args.gauntlet else round_robin(engines)))
+
+
+def named(
+    args: argparse.Namespace, field: Field, own: Sequence[str], *, for_fastchess: bool = False
+) -> Field:
+    """The same engines by the names they give themselves, unless the command line named them."""
+    given = [any(word.startswith("name=") for word in words) for words in args.engine]
+    wished = [
+        engine.name if kept or not name else name
+        for engine, name, kept in zip(field.engines, own, given or [False, False], strict=True)
+    ]
+    if not args.engine and wished[0] == wished[1]:
+        wished = [f"{wished[0]} (new)", f"{wished[1]} (base)"]
+    names: list[str] = []
+    for name in map(name_for_fastchess, wished) if for_fastchess else wished:
+        same = sum(one.partition("#")[0] == name for one in names)
+        names.append(f"{name}#{same + 1}" if same else name)
+    engines = zip(field.engines, names, strict=True)
+    return _paired(args, tuple(replace(engine, name=name) for engine, name in engines))
 
 
 def _side(args: argparse.Namespace, side: str) -> EngineSpec:

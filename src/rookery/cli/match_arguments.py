@@ -3,9 +3,10 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from rookery.books import DEMO, demo_path
 from rookery.cli.usage import BadArgument
 from rookery.core.plan import Draw, Resign
 from rookery.core.timecontrol import BadTimeControl, TimeControl, parse
@@ -19,6 +20,7 @@ from rookery.worker.openings import Book, BookFault, Order
 from rookery.worker.openings.order import CROWDED
 
 FIRST_SEED = 1
+NO_BOOK = "none"
 
 
 def add_playing(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +50,9 @@ def add_playing(parser: argparse.ArgumentParser) -> None:
 
 def _add_openings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("openings")
-    group.add_argument("--book", type=Path, metavar="FILE", help="EPD or PGN, plain or packed")
+    group.add_argument("--book", type=Path, metavar="FILE",
+                       help=f"EPD or PGN, plain or packed; {DEMO} comes along and is the usual"
+                       " one, none is the starting position")  # fmt: skip
     group.add_argument("--book-depth", type=int, metavar="MOVES", help="full moves of PGN openings")
     group.add_argument(
         "--order",
@@ -112,15 +116,30 @@ def _adjudication(args: argparse.Namespace) -> Adjudication:
     return Adjudication(resign, draw, args.syzygy_men, args.max_moves)
 
 
+def book_path(args: argparse.Namespace) -> Path | None:
+    """Where the openings come from: a file, or the book that comes along by its name or unasked.
+
+    That one is no book for Fischer random.
+    """
+    if args.book is None:
+        return None if args.chess960 else demo_path()
+    if args.book.exists():
+        return Path(args.book)
+    if str(args.book) in (DEMO, DEMO.partition(".")[0]):
+        return demo_path()
+    return None if str(args.book) == NO_BOOK else Path(args.book)
+
+
 def book_of(args: argparse.Namespace) -> Book | None:
     """The book, read; raises BadArgument."""
-    if args.book is None:
+    path = book_path(args)
+    if path is None:
         return None
     if args.book_depth is not None and args.book_depth < 0:
         raise BadArgument("--book-depth is not negative.")
     plies = None if args.book_depth is None else 2 * args.book_depth
     try:
-        return Book.load(args.book, plies=plies)
+        return Book.load(path, plies=plies)
     except BookFault as fault:
         text = str(fault)
         raise BadArgument(f"{text[:1].upper()}{text[1:]}.") from None
@@ -129,7 +148,7 @@ def book_of(args: argparse.Namespace) -> Book | None:
 def warn_of_openings(book: Book | None, pairs: int | None) -> None:
     """Games that repeat one another tell less than they seem to."""
     if book is None:
-        warn("without --book every pair is played from the starting position")
+        warn("without a book every pair is played from the starting position")
     elif pairs and pairs > len(book):
         warn(f"the book has {len(book)} openings for {pairs} pairs, so they come again")
     elif pairs and pairs > CROWDED * len(book):
@@ -139,6 +158,16 @@ def warn_of_openings(book: Book | None, pairs: int | None) -> None:
 def warn(text: str) -> None:
     """On the way that leaves the results alone."""
     print(f"warning: {text}", file=sys.stderr)
+
+
+def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
+    """Says at once which engine is waited for: a silent one gives no other sign."""
+
+    def tell(engine: EngineSpec) -> None:
+        if not quiet:
+            print(f"waiting for uciok of {shlex.join(engine.command)}", file=sys.stderr, flush=True)
+
+    return tell
 
 
 def openings_from(args: argparse.Namespace, book: Book | None) -> Openings:

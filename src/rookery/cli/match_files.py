@@ -39,6 +39,7 @@ class Games:
     def _tags(self, ended: GameEnded) -> list[Tag]:
         tags = [
             ("Event", self._event),
+            ("Site", "?"),
             ("Date", f"{datetime.now(UTC):%Y.%m.%d}"),
             ("Round", f"{ended.pair + 1}.{ended.game + 1}"),
         ]

@@ -48,6 +48,11 @@ class Interrupts:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._hear)
 
+    def ignore(self) -> None:
+        """Once all is ended: what is left is the interpreter's own end, with an exit code."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+
     def run(self, work: Coroutine[object, object, T]) -> T:
         """Like asyncio.run; interrupted, it ends all tasks and raises KeyboardInterrupt."""
         self._running = True
@@ -159,6 +164,7 @@ def resumable(
         return play(args, sitting)
     except KeyboardInterrupt:
         # Whoever reads the results as data is not to find this among them.
+        INTERRUPTS.ignore()
         print(f"\nInterrupted.{sitting.way_on(kind)}", file=sys.stderr if args.json else sys.stdout)
         return INTERRUPTED
     except MatchFault:

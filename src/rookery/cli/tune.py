@@ -25,6 +25,7 @@ from rookery.cli.match_arguments import (
     openings_from,
     program_of,
     setup_of,
+    waiting,
     warn,
     warn_of_openings,
 )
@@ -45,7 +46,7 @@ from rookery.core.spsa import (
     set_up,
 )
 from rookery.worker.match.events import GameEnded, PairEnded
-from rookery.worker.match.inspection import offered_options
+from rookery.worker.match.inspection import inspect
 from rookery.worker.match.journal import JournalWriter
 from rookery.worker.match.match import Match
 from rookery.worker.match.sharded import ShardedMatch
@@ -87,7 +88,7 @@ def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(args, engine.threads))
     files = Games({}, args.pgn, args.failures, "tune")
-    _look_over(tune, engine)
+    _look_over(tune, engine, quiet=args.json)
     warn_of_openings(book, args.games // 2)
     with sitting.journal() as writer:
         INTERRUPTS.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
@@ -95,10 +96,10 @@ def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
     return 0
 
 
-def _look_over(tune: Tune, engine: EngineSpec) -> None:
+def _look_over(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
     """Say what is odd about the parameters; one that the engine does not have is no use to tune."""
-    (offered,) = INTERRUPTS.run(offered_options([engine]))
-    for remark in remarks(tune, offered):
+    (found,) = INTERRUPTS.run(inspect([engine], waiting(quiet=quiet)))
+    for remark in remarks(tune, found.options):
         if remark.concern is Concern.UNKNOWN_OPTION:
             raise BadArgument(f"{remark.text}.")
         warn(remark.text)

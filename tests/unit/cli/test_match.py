@@ -1,11 +1,21 @@
 """What `rookery match` makes of its command line, and how it shows a match."""
 
 import argparse
+from dataclasses import replace
 
 import pytest
 
-from rookery.cli.match import add_arguments, field_of, rounds_of, sprt_of
-from rookery.cli.match_arguments import setup_of, warn_of_openings
+from rookery.books import demo_path
+from rookery.cli.match import (
+    Field,
+    add_arguments,
+    field_of,
+    look_over_names,
+    named,
+    rounds_of,
+    sprt_of,
+)
+from rookery.cli.match_arguments import book_of, book_path, setup_of, warn_of_openings
 from rookery.cli.match_display import Plain, display
 from rookery.cli.match_figures import Progress, data, duration, rows
 from rookery.cli.match_resume import words_of
@@ -13,6 +23,7 @@ from rookery.cli.usage import BadArgument
 from rookery.core.plan import Draw, Resign
 from rookery.core.stats.sprt import Sprt
 from rookery.core.timecontrol import Clock, Nodes
+from rookery.worker.match.journal import Entry, Head, Journal
 from rookery.worker.match.latency import Latency
 from rookery.worker.match.standing import Standing, score_of
 from rookery.worker.openings import Book
@@ -87,6 +98,66 @@ def test_openings_that_come_again_are_told_before(
     said = capsys.readouterr().err
     assert warning in said
     assert bool(said) == bool(warning)
+
+
+def test_the_bundled_book_is_the_usual_one() -> None:
+    assert book_path(parsed(*SIDES)) == demo_path()
+    book = book_of(parsed(*SIDES))
+    assert book is not None
+    assert len(book) > 50
+
+
+@pytest.mark.parametrize("name", ["rookery-demo", "rookery-demo.epd"])
+def test_the_bundled_book_is_known_by_its_name(name: str) -> None:
+    assert book_path(parsed(*SIDES, "--book", name)) == demo_path()
+
+
+def test_no_book_can_be_asked_for_and_fischer_random_has_none() -> None:
+    assert book_path(parsed(*SIDES, "--book", "none")) is None
+    assert book_path(parsed(*SIDES, "--chess960")) is None
+
+
+def names(field: Field) -> list[str]:
+    return [engine.name for engine in field.engines]
+
+
+def test_engines_go_by_their_own_names() -> None:
+    args = parsed(*SIDES)
+    assert names(named(args, field_of(args), ["Ada 1", "Bob 2"])) == ["Ada 1", "Bob 2"]
+    assert names(named(args, field_of(args), ["", "Bob 2"])) == ["new", "Bob 2"]
+
+
+def test_two_of_the_same_name_are_told_apart_by_their_sides() -> None:
+    args = parsed(*SIDES)
+    assert names(named(args, field_of(args), ["Ada", "Ada"])) == ["Ada (new)", "Ada (base)"]
+
+
+def test_a_name_on_the_command_line_goes_before_the_engine_s_own() -> None:
+    args = parsed("--engine", "cmd=a", "name=A", "--engine", "cmd=b", "--engine", "cmd=c")
+    assert names(named(args, field_of(args), ["Ada", "Bob", "Bob"])) == ["A", "Bob", "Bob#2"]
+
+
+def test_pairings_are_between_the_names_that_are_shown() -> None:
+    args = parsed(*SIDES)
+    (pairing,) = named(args, field_of(args), ["Ada", "Bob"]).pairings
+    assert [engine.name for engine in pairing] == ["Ada", "Bob"]
+
+
+def test_names_for_fastchess_have_no_sign_that_its_output_uses() -> None:
+    args = parsed(*SIDES)
+    field = named(args, field_of(args), ["Ada (dev)", "Bob vs {all}"], for_fastchess=True)
+    assert names(field) == ["Ada [dev]", "Bob v [all]"]
+
+
+def test_a_table_of_other_engines_is_not_gone_on_with(capsys: pytest.CaptureFixture[str]) -> None:
+    score = replace(score_of(pair("1-0", "1-0")), first="Old", second="Bob")
+    kept = Journal(Head("match", ()), (Entry(score),))
+    two = parsed(*SIDES)
+    look_over_names(named(two, field_of(two), ["Ada", "Bob"]), kept)
+    assert "played by Old" in capsys.readouterr().err
+    three = parsed("--engine", "cmd=a", "--engine", "cmd=b", "--engine", "cmd=c")
+    with pytest.raises(BadArgument, match="played by Old"):
+        look_over_names(named(three, field_of(three), ["Ada", "Bob", "Cid"]), kept)
 
 
 def test_rules_below_zero_are_refused() -> None:

@@ -1,25 +1,47 @@
-"""Starts engines once before a match, to learn what options they have."""
+"""Starts engines once before a match, to learn what they are called and what options they have."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rookery.boundary.offload import Threads
 from rookery.worker.match.spec import EngineSpec, Patience
 from rookery.worker.match.uci import UciEngine
 
-
-async def offered_options(specs: Sequence[EngineSpec]) -> tuple[frozenset[str], ...]:
-    """The names each engine lists, in the order of the engines; raises EngineUnusable."""
-    threads = Threads()
-    return tuple([await _offered(spec, threads) for spec in specs])
+LONGEST_NAME = 60
 
 
-async def _offered(spec: EngineSpec, threads: Threads) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What an engine said of itself; the name is empty where it gave none."""
+
+    name: str
+    options: frozenset[str]
+
+
+async def inspect(
+    specs: Sequence[EngineSpec], waiting_for: Callable[[EngineSpec], object]
+) -> tuple[Inspected, ...]:
+    """In the order of the engines, each told before it is started; raises EngineUnusable."""
+    threads, found = Threads(), list[Inspected]()
+    for spec in specs:
+        waiting_for(spec)
+        found.append(await _inspected(spec, threads))
+    return tuple(found)
+
+
+async def _inspected(spec: EngineSpec, threads: Threads) -> Inspected:
     engine = UciEngine(spec, Patience(), threads)
     try:
         await engine.prepare(spec, chess960=False)
-        return engine.offered
+        return Inspected(_presentable(engine.own_name), engine.offered)
     finally:
         await engine.quit()
+
+
+def _presentable(name: str) -> str:
+    """One line of printable text, and not a long one."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(plain.split())[:LONGEST_NAME].rstrip()
 
 
 def unknown_options(spec: EngineSpec, offered: frozenset[str]) -> list[str]:

@@ -8,13 +8,22 @@ from rookery.worker.match.record import GameResult, Played, Termination
 
 WIDTH = 80
 Tag = tuple[str, str]
+ROSTER = {
+    "Event": "?",
+    "Site": "?",
+    "Date": "????.??.??",
+    "Round": "?",
+    "White": "?",
+    "Black": "?",
+    "Result": "*",
+}
+"""The tags that every game begins with, in this order, and what they say of the unknown."""
 
 
 def pgn(game: GameResult, tags: Sequence[Tag] = ()) -> str:
-    """The whole game; `tags` come before those that the game has itself (Event, Round, Date)."""
-    given = {name for name, _ in tags}
-    own = [tag for tag in _tags(game) if tag[0] not in given]
-    head = "\n".join(f'[{name} "{_quoted(value)}"]' for name, value in (*tags, *own))
+    """The whole game; `tags` say what the game itself does not know (Event, Round, Date)."""
+    found = ROSTER | dict(_tags(game)) | dict(tags)
+    head = "\n".join(f'[{name} "{_quoted(value)}"]' for name, value in found.items())
     return f"{head}\n\n{_wrapped(_words(game))}\n\n"
 
 

@@ -36,6 +36,7 @@ class UciEngine:
         self._threads = threads
         self._process: EngineProcess | None = None
         self._offered: dict[str, str] = {}
+        self.own_name = ""
         self._set: dict[str, str] = {}
         self._asked_at = 0.0
         self._offset = 0.0
@@ -130,10 +131,12 @@ class UciEngine:
             raise EngineUnusable(spec.name, f"{spec.command[0]}: {error.strerror}") from None
         self._offered, self._set = {}, {}
         self._process.write(b"uci")
-        await self._process.expect(b"uciok", self._patience.start, self._note_option)
+        await self._process.expect(b"uciok", self._patience.start, self._note_identity)
 
-    def _note_option(self, line: bytes) -> None:
+    def _note_identity(self, line: bytes) -> None:
         words = line.decode("utf-8", "replace").split()
+        if words[:2] == ["id", "name"]:
+            self.own_name = " ".join(words[2:])
         if words[:2] == ["option", "name"] and "type" in words:
             name = " ".join(words[2 : words.index("type")])
             self._offered[name.lower()] = name

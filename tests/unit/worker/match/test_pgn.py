@@ -34,6 +34,13 @@ def test_another_program_reads_the_same_moves() -> None:
     assert found.headers["Termination"] == "time forfeit"
 
 
+def test_the_seven_tags_come_first_and_in_their_order() -> None:
+    text = pgn(opened(), [("WhiteCommand", "./a"), ("Round", "1.1"), ("Event", "a vs b")])
+    found = [line[1:].partition(" ")[0] for line in text.splitlines() if line.startswith("[")]
+    assert found[:7] == ["Event", "Site", "Date", "Round", "White", "Black", "Result"]
+    assert "WhiteCommand" in found[7:]
+
+
 def test_comments_say_score_depth_time_and_nodes() -> None:
     comments = [node.comment for node in read(pgn(opened())).mainline()]
     assert comments[:3] == ["book", "book", "+0.25/8 0.012s, n=4711"]
