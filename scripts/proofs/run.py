@@ -27,6 +27,7 @@ MINUTES: Mapping[str, int] = {
     "asgi_fuzz": 11,
     "asgi_layout": 1,
     "asgi_soak": 11,
+    "fastchess": 4,
     "fleet": 5,
     "fleet_kills": 10,
     "fuzz": 7,

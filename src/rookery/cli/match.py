@@ -120,7 +120,9 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     fastchess = fastchess_of(args, kept)
     found = INTERRUPTS.run(inspect(field.engines, waiting(quiet=args.json)))
     warn_of_unknown_options(field.engines, found)
-    field = named(args, field, [one.name for one in found], for_fastchess=fastchess is not None)
+    field = named(
+        args, field, [one.name for one in found], for_fastchess=args.runner == "fastchess"
+    )
     look_over_names(field, kept)
     warn_of_openings(book, rounds)
     match: Match
