@@ -171,13 +171,13 @@ def same_games(bench: Bench) -> bool:
 
 
 def played_in(file: Path) -> dict[str, tuple[tuple[str, ...], str]]:
-    """Moves and result of each game, by its position and White."""
+    """Moves, result and kind of end of each game, by its position and White."""
     found, text = {}, io.StringIO(file.read_text())
     while game := chess.pgn.read_game(text):
         moves = tuple(move.uci() for move in game.mainline_moves())
         name = f"{game.headers.get('FEN', '')} {game.headers['White']}"
         name = name.replace("[", "(").replace("]", ")")
-        found[name] = moves, game.headers["Result"]
+        found[name] = moves, f"{game.headers['Result']} {game.headers['Termination']}"
     return found
 
 

@@ -303,6 +303,7 @@ def test_a_match_that_goes_on_is_played_by_the_built_in_runner(tmp_path: Path) -
     said = json.loads(second.stdout)
     assert (said["games"], said["runner"]) == (6, "the built-in runner")
     assert "the built-in runner plays the rest" in second.stderr
+    assert "the games so far" not in second.stderr
 
 
 def test_fastchess_must_be_there_when_it_is_asked_for(
