@@ -53,3 +53,12 @@ async def test_downloads_add_up(nets: Nets) -> None:
     await nets.note_downloads({NET.name: 3, "nn-ffffffffffff.nnue": 1})
     await nets.note_downloads({NET.name: 2})
     assert await nets.by_name(NET.name) == replace(NET, downloads=5)
+
+
+async def test_a_removed_net_is_gone_and_its_blob_is_nobodys(nets: Nets) -> None:
+    await nets.add(NET)
+    await nets.add(OLDER)
+    await nets.remove(NET.name)
+    assert await nets.by_name(NET.name) is None
+    assert await nets.known(["a blob", "b", "c"]) == {"b"}
+    await nets.remove(NET.name)

@@ -1,8 +1,11 @@
 """What the process does by itself: the event bus and the jobs, as steps of the upper floor."""
 
+from functools import partial
+
 from rookery.bootstrap.desks import Desks
 from rookery.service.events import Bus
 from rookery.service.fleet.jobs import Job, jobs_of, working_off
+from rookery.service.orphans import swept
 from rookery.service.statistics import Accounting
 from rookery.settings import Settings
 from rookery.web.house import Basis
@@ -27,6 +30,7 @@ def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
     # Who may look only with an account uses it by looking, which leaves no trace.
     idle_days = 0 if settings.login_to_view else settings.idle_account_days
     counting = Accounting(api.statistics, api.reads, api.clock, idle_days=idle_days)
+    sweep_nets = partial(swept, api.net_files, api.nets, api.threads)
     return (
         *jobs_of(desks.fleet, workers.is_primary),
         Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
@@ -35,6 +39,7 @@ def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
         Job("speeds of engines", SPEED_SECONDS, desks.speeds),
         Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
         Job("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
+        Job("nets without a row", CLEAN_UP_SECONDS, sweep_nets),
         Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
     )
 

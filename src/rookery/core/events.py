@@ -38,6 +38,7 @@ class Action(enum.StrEnum):
     BLOCK_USER = "block_user"
     MODIFY_USER = "modify_user"
     UPLOAD_NN = "upload_nn"
+    REMOVE_NN = "remove_nn"
     REMOVE_USER = "remove_user"
     CHANGE_PASSWORD = "change_password"  # noqa: S105 - the name of an action
     CHANGE_EMAIL = "change_email"
@@ -121,8 +122,10 @@ def about_engine(
     return Event(action, now, actor, "", "", message, engine=engine, team=team)
 
 
-def about_net(nn: str, actor: str, now: datetime, engine: str = "") -> Event:
-    return Event(Action.UPLOAD_NN, now, actor, "", "", nn=nn, engine=engine)
+def about_net(
+    nn: str, actor: str, now: datetime, engine: str = "", action: Action = Action.UPLOAD_NN
+) -> Event:
+    return Event(action, now, actor, "", "", nn=nn, engine=engine)
 
 
 def about_system(message: str, now: datetime) -> Event:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from rookery.core.engine import Tool, Version
 
 ROOKERY_RECIPES = frozenset({"stockfish", "make", "cargo", "cmake", "commands", "installed"})
+SHORT_NAME = re.compile(r"[A-Za-z0-9]{2,50}-[0-9]{1,5}cores-[0-9a-zA-Z]{2,8}", re.ASCII)
+"""User, cores and the first part of the key: the name of a machine over restarts of its worker."""
 ROOKERY_VARIANTS = frozenset({"standard", "chess960"})
 
 
@@ -101,6 +103,10 @@ class Machine:
     abilities: Abilities = OFFICIAL
     only: frozenset[str] = frozenset()
     focus: frozenset[str] = frozenset()
+    cpu: str = field(default="", compare=False)
+    """The processor's name; official workers do not tell it."""
+    uname: str = field(default="", compare=False)
+    """The operating system and its release."""
     details: str = field(default="", compare=False)
     """The worker's own words about itself, kept for display and never read here."""
     seal: str = field(default="", compare=False, repr=False)

@@ -43,6 +43,10 @@ class Holdings:
         engine = self._engine_of.get(file)
         return engine is None or self._privacy.sees_engine(viewer, engine)
 
+    def engine_of(self, file: str) -> str:
+        """Which engine a file was given for; empty for none."""
+        return self._engine_of.get(file, "")
+
     def is_private(self, file: str) -> bool:
         """Whether it must not be kept where others find it, such as in a proxy."""
         return self._engine_of.get(file) in self._engines.private

@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from rookery.core.complaint import Complaint
+from rookery.core.faults import RunFault
+from rookery.core.run import Run
 
 LARGEST_NET = 200_000_000
 NAME = re.compile(r"nn-([0-9a-f]{12})\.nnue", re.ASCII)
@@ -27,6 +29,18 @@ class NetExists(Complaint):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is already a net {name}.")
+
+
+class UnknownNet(RunFault):
+    """there is no net {name}"""
+
+
+class NetInUse(RunFault):
+    """net {name} is needed by a run that is not finished"""
+
+
+class NotYourNet(RunFault):
+    """only who gave the net or an approver may do this"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,12 @@ class Nets(Protocol):
         """Raises NetExists, or QuotaExceeded where its giver has more than so many bytes then."""
         ...
 
+    async def remove(self, name: str) -> None: ...
+
+    async def known(self, keys: Collection[str]) -> frozenset[str]:
+        """Those of the blobs that a row names."""
+        ...
+
     async def everything(self) -> tuple[Net, ...]:
         """All nets, newest first."""
         ...
@@ -57,6 +77,15 @@ class Nets(Protocol):
     async def note_downloads(self, counts: Mapping[str, int]) -> None:
         """Adds to the counts, in bulk."""
         ...
+
+
+def is_needed(name: str, run: Run) -> bool:
+    """Whether a run plays with this net: as one of its nets, or as the value of an option."""
+    for side in run.plan.sides:
+        values = {token.partition("=")[2] for token in side.options.split()}
+        if name in side.nets or name in values or name in dict(side.uci).values():
+            return True
+    return False
 
 
 class Downloads:

@@ -1,6 +1,6 @@
 """Nets in PostgreSQL, and their twin in memory. Any process may write them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from rookery.service.nets import Net, NetExists
@@ -37,6 +37,14 @@ class PostgresNets:
         async with self._fence.write() as connection:
             await connection.execute(query, list(counts), list(counts.values()))
 
+    async def remove(self, name: str) -> None:
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["nets_remove"], name)
+
+    async def known(self, keys: Collection[str]) -> frozenset[str]:
+        rows = await self._pool.fetch(self._queries["nets_known"], list(keys))
+        return frozenset(row["blob"] for row in rows)
+
 
 class MemoryNets:
     def __init__(self) -> None:
@@ -60,3 +68,9 @@ class MemoryNets:
         for name in counts.keys() & self._nets.keys():
             net = self._nets[name]
             self._nets[name] = replace(net, downloads=net.downloads + counts[name])
+
+    async def remove(self, name: str) -> None:
+        self._nets.pop(name, None)
+
+    async def known(self, keys: Collection[str]) -> frozenset[str]:
+        return frozenset(net.blob for net in self._nets.values() if net.blob in keys)

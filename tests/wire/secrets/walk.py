@@ -147,6 +147,7 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "/api/book/{name}": [BOOK],
         "/api/v1/books/{name}": [BOOK],
         "/api/v1/engines/{name}": [ENGINE],
+        "/api/v1/nets/{name}": [NET_NAME],
         "/src/{name}/zipball/{sha}": [mirror_name(REPOSITORY)],
         "/static/{digest}/{name}": ["x"],
         "/worker/{name}": ["x"],

@@ -7,9 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import body
-from tests.wire.apis import Api, open_api
+from tests.wire.apis import Api, Json, open_api
 
 pytestmark = pytest.mark.anyio
 
@@ -77,3 +78,49 @@ async def test_a_run_whose_net_is_not_here_is_warned_about(api: Api) -> None:
     await give(api)
     made = await api.post("/api/v1/runs", BORIS, body(new_nets=[NAME]))
     assert warning not in made.json()["warnings"]
+
+
+async def remove(api: Api, user: User = OLGA, name: str = NAME) -> httpx.Response:
+    return await api.visitor.delete(f"/api/v1/nets/{name}", headers=dict(await api.headers(user)))
+
+
+async def test_a_net_is_removed_by_who_gave_it_with_its_file(api: Api, tmp_path: Path) -> None:
+    await give(api)
+    assert (await remove(api, SVEN)).status_code == 403
+    assert (await remove(api)).status_code == 200
+    assert (await api.get(f"/api/nn/{NAME}")).status_code == 404
+    files = await api.desk.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
+    assert files == []
+    (line,) = (await api.get("/api/v1/actions?action=remove_nn")).json()["actions"]
+    assert (line["actor"], line["net"]) == ("olga", NAME)
+    assert (await remove(api)).status_code == 404
+
+
+async def test_a_net_is_removed_by_an_approver(api: Api) -> None:
+    await give(api)
+    assert (await remove(api, BORIS)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "needs", [{"new_nets": [NAME]}, {"base_options": f"Hash=16 EvalFile={NAME}"}]
+)
+async def test_a_net_that_an_unfinished_run_needs_stays(api: Api, needs: Json) -> None:
+    await give(api)
+    run_id = await api.submitted(BORIS, **needs)
+    refused = await remove(api)
+    assert (refused.status_code, run_id in refused.text) == (409, False)
+    await api.post(f"/api/v1/runs/{run_id}/stop", BORIS)
+    assert (await remove(api)).status_code == 200
+
+
+async def test_a_net_of_a_private_engine_is_removed_by_its_team_alone(api: Api) -> None:
+    await api.post("/api/v1/teams", OLGA, {"name": "owls"})
+    strix = {"name": "Strix", "team": "owls", "private": True}
+    headers = dict(await api.headers(OLGA))
+    await api.visitor.put("/api/v1/engines/Strix", json=strix, headers=headers)
+    await give(api, f"{NAME}&engine=Strix")
+    assert (await remove(api, BORIS)).status_code == 404
+    assert (await remove(api)).status_code == 200
+    for user, seen in ((None, 0), (SVEN, 0), (OLGA, 1)):
+        told = (await api.get("/api/v1/actions?action=remove_nn", user)).json()["actions"]
+        assert len(told) == seen

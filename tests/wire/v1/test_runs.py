@@ -209,3 +209,27 @@ async def test_the_summary_comes_in_both_house_styles(api: Api) -> None:
     openbench = await api.get(f"/api/v1/runs/{run_id}/summary.txt?style=openbench")
     assert openbench.text.startswith("SPRT  | 10.0+0.10s Threads=1 Hash=16MB\nLLR   | 0.00 ")
     assert (await api.get(f"/api/v1/runs/{run_id}/summary.txt?style=x")).status_code == 400
+
+
+async def test_an_approval_is_taken_back_by_an_approver_alone(api: Api) -> None:
+    run_id = await api.submitted(BORIS)
+    assert (await api.post(f"/api/v1/runs/{run_id}/withdraw", OLGA)).status_code == 403
+    taken = await api.post(f"/api/v1/runs/{run_id}/withdraw", BORIS)
+    assert (taken.status_code, taken.json()["state"]) == (200, "pending")
+    again = await api.post(f"/api/v1/runs/{run_id}/withdraw", BORIS)
+    assert again.status_code == 200
+
+
+async def test_a_stopped_run_is_reopened_by_its_owner(api: Api) -> None:
+    run_id = await api.submitted(OLGA)
+    await api.post(f"/api/v1/runs/{run_id}/stop", OLGA)
+    assert (await api.post(f"/api/v1/runs/{run_id}/reopen", SVEN)).status_code == 403
+    opened = await api.post(f"/api/v1/runs/{run_id}/reopen", OLGA)
+    assert (opened.status_code, opened.json()["state"]) == (200, "pending")
+    assert run_id in await listed(api)
+
+
+async def test_a_run_that_is_over_has_no_approval_to_take_back(api: Api) -> None:
+    run_id = await api.submitted(BORIS)
+    await api.post(f"/api/v1/runs/{run_id}/stop", BORIS)
+    assert (await api.post(f"/api/v1/runs/{run_id}/withdraw", BORIS)).status_code == 409

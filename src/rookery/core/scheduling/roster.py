@@ -89,6 +89,10 @@ class Roster:
     def seat(self, short_name: str) -> Seat | None:
         return self._seats.get(short_name)
 
+    def knows(self, short_name: str) -> bool:
+        """Whether a machine has ever asked for a task, as far as is remembered."""
+        return short_name in self._seats or short_name in self._recalled
+
     def sit(self, task: Task, unfinished: Mapping[str, object]) -> None:
         """Give a machine a task."""
         seat = self._seats.get(task.machine.short_name)

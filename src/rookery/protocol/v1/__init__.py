@@ -10,6 +10,7 @@ from rookery.protocol.v1.fields import (
     BookName,
     HouseStyle,
     ListedState,
+    MachineName,
     Name,
     Number,
     Page,
@@ -27,10 +28,12 @@ from rookery.protocol.v1.files import (
 from rookery.protocol.v1.fleet import (
     ActionEntry,
     ActionList,
+    BlockBody,
     ContributorEntry,
     ContributorList,
     TaskEntry,
     TaskList,
+    WorkerDetails,
     WorkerEntry,
     WorkerList,
 )
@@ -51,6 +54,7 @@ from rookery.protocol.v1.runs import (
 __all__ = [
     "ActionEntry",
     "ActionList",
+    "BlockBody",
     "BookEntry",
     "BookList",
     "BookName",
@@ -65,6 +69,7 @@ __all__ = [
     "ListedState",
     "LogEntry",
     "LogList",
+    "MachineName",
     "Made",
     "ModifyBody",
     "Name",
@@ -84,6 +89,7 @@ __all__ = [
     "TaskEntry",
     "TaskList",
     "Uploaded",
+    "WorkerDetails",
     "WorkerEntry",
     "WorkerList",
 ]

@@ -1,8 +1,9 @@
 """Who plays what in the JSON API: tasks, machines, contributors, and the log of actions."""
 
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rookery.protocol.fields import RunId
 from rookery.protocol.stats import Stats
@@ -35,7 +36,8 @@ class TaskList(PageOf, frozen=True, kw_only=True):
 
 
 class WorkerEntry(Struct, frozen=True, kw_only=True):
-    """A machine at play, without its address and its key; or one that is blocked."""
+    """A machine at play, without its address and its key; or one that is blocked. The processor's
+    name is known of Rookery's own workers alone."""
 
     name: str
     user: str
@@ -45,12 +47,28 @@ class WorkerEntry(Struct, frozen=True, kw_only=True):
     memory: int = 0
     arch: str = ""
     compiler: str = ""
+    cpu: str = ""
+    system: str = ""
     nps: float = 0.0
     country: str = "?"
     modified: bool = False
     run: str | UnsetType = UNSET
     task: int | UnsetType = UNSET
     reported: datetime | UnsetType = UNSET
+
+
+class WorkerDetails(WorkerEntry, frozen=True, kw_only=True):
+    """A machine with its last words: what the log has of it, newest first. `asked` is when it last
+    asked for a task."""
+
+    words: tuple["ActionEntry", ...]
+    asked: datetime | UnsetType = UNSET
+
+
+class BlockBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a machine is blocked; the machine, its owner and approvers are told."""
+
+    message: Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class WorkerList(Struct, frozen=True, kw_only=True):

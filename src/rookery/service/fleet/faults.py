@@ -11,6 +11,10 @@ class UnknownTask(RunFault):
     """run {run} has no task {task}"""
 
 
+class UnknownMachine(RunFault):
+    """there is no machine {machine}"""
+
+
 class NoTune(RunFault):
     """the run tunes no parameters"""
 

@@ -15,6 +15,7 @@ from rookery.core.faults import NotApprover
 from rookery.core.lifecycle import Actor, Moved
 from rookery.core.modification import Modification
 from rookery.core.run import Run, Status
+from rookery.service.fleet.faults import UnknownMachine
 from rookery.service.fleet.ports import Batch, Block
 from rookery.service.fleet.tenure import Done, Tenure
 from rookery.service.fleet.turns import Turns
@@ -82,13 +83,21 @@ class Commands(Views):
         return await self._carry_out(run_id, again)
 
     async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
-        """Give a machine no more tasks, for its owner's or an approver's reasons; None ends it."""
+        """Give a machine no more tasks, for its owner's or an approver's reasons; None ends it.
+
+        Owners block machines that have been here, so that nobody fills the list with names;
+        approvers any. What is so already changes nothing and is not told.
+        """
         if not actor.approver and not short_name.startswith(f"{actor.name}-"):
             raise NotApprover
 
         def blocked(tenure: Tenure, now: datetime) -> Done[None]:
             text = None if message is None else message[:LONGEST_BLOCK_MESSAGE]
-            blocks = tenure.working.roster.blocks
+            roster, blocks = tenure.working.roster, tenure.working.roster.blocks
+            if not (actor.approver or short_name in blocks or roster.knows(short_name)):
+                raise UnknownMachine(machine=short_name)
+            if blocks.get(short_name) == text:
+                return Done(None)
             if text is None:
                 blocks.pop(short_name, None)
             else:

@@ -1,9 +1,11 @@
 """Looking at the fleet: memory first, then rows; nothing is shown before it is committed."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from rookery.core.answers import TaskCall
 from rookery.core.faults import ForeignTask
+from rookery.core.machine import Machine
 from rookery.core.run import Run
 from rookery.core.scheduling.diagnosis import Diagnosis, diagnose
 from rookery.core.scheduling.fleet import Fleet as FleetView
@@ -21,6 +23,16 @@ class Pulse:
 
 
 STILL = Pulse()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMachine:
+    """A machine as it described itself last, when it last asked for a task, and the run it plays
+    now; empty for none."""
+
+    machine: Machine
+    asked: datetime
+    run: str
 
 
 class Views(Primary):
@@ -79,6 +91,14 @@ class Views(Primary):
         """Why a run is not moving, or that it is."""
         run, now = await self.known_run(run_id), self.clock.now()
         return diagnose(run, FleetView(self.enter().working, now), now)
+
+    def machine(self, short_name: str) -> KnownMachine | None:
+        """A machine that asked for a task not long ago."""
+        working = self.enter().working
+        seat, task = working.roster.seat(short_name), working.task_at(short_name)
+        if seat is None:
+            return None
+        return KnownMachine(seat.machine, seat.asked, task.run if task else "")
 
     async def blocks(self) -> dict[str, str]:
         """Blocked machines by short name, with the message each is given."""

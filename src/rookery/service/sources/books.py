@@ -34,7 +34,7 @@ class BookTaken(RunFault):
 
 
 class BookInUse(RunFault):
-    """book {name} is used by run {run}, which is not finished"""
+    """book {name} is used by a run that is not finished"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class BookStore:
             raise NotYours
         for run in await self._active():
             if run.plan.book.name == name:
-                raise BookInUse(name=name, run=run.id)
+                raise BookInUse(name=name)
         await self._rows.remove(name)
         await self._threads.io(self.blobs.remove, book.blob)
         return book

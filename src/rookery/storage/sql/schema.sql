@@ -213,6 +213,9 @@ CREATE INDEX actions_at ON actions (at DESC, id DESC);
 CREATE INDEX actions_by_action ON actions (action, at DESC, id DESC);
 CREATE INDEX actions_by_username ON actions (username, at DESC, id DESC);
 CREATE INDEX actions_by_worker ON actions (worker, at DESC, id DESC) WHERE worker IS NOT NULL;
+-- By code points, so that a machine's lines are found by the beginning of its name.
+CREATE INDEX actions_by_machine ON actions (worker COLLATE "C", at DESC, id DESC)
+    WHERE worker IS NOT NULL;
 CREATE INDEX actions_by_run ON actions (run_id, at DESC, id DESC) WHERE run_id IS NOT NULL;
 CREATE INDEX actions_by_name ON actions (run, at DESC, id DESC) WHERE run IS NOT NULL;
 CREATE INDEX actions_by_subject ON actions (subject, at DESC, id DESC) WHERE subject IS NOT NULL;

@@ -20,11 +20,11 @@ from rookery.service.credentials import Credentials
 from rookery.service.engines import Engines, NotOfTeam, UnknownEngine
 from rookery.service.events import Bus
 from rookery.service.fleet.at_play import tasks_at_play
-from rookery.service.fleet.faults import UnknownRun, UnknownTask
+from rookery.service.fleet.faults import UnknownMachine, UnknownRun, UnknownTask
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.ports import FleetReads
 from rookery.service.holdings import Holdings
-from rookery.service.nets import Downloads, Nets
+from rookery.service.nets import Downloads, Nets, NotYourNet, UnknownNet
 from rookery.service.pgns import Pgns
 from rookery.service.privacy import Privacy
 from rookery.service.quotas import QuotaExceeded
@@ -42,8 +42,17 @@ from rookery.service.worker_logs import LogStore
 from rookery.web.faults import BadRequest, BodyTooLarge, Conflict, Forbidden, NotFound
 from rookery.web.streams import Streams
 
-NOT_ALLOWED = (NotYours, NotApprover, OwnRun, NotOfTeam, NotLeading)
-NOT_THERE = (UnknownRun, UnknownTask, UnknownBook, UnknownEngine, UnknownTeam, NotGranted)
+NOT_ALLOWED = (NotYours, NotYourNet, NotApprover, OwnRun, NotOfTeam, NotLeading)
+NOT_THERE = (
+    UnknownRun,
+    UnknownTask,
+    UnknownMachine,
+    UnknownBook,
+    UnknownNet,
+    UnknownEngine,
+    UnknownTeam,
+    NotGranted,
+)
 NOT_SENSIBLE = (BadGames, FixedGames)
 
 

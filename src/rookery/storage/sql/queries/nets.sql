@@ -20,3 +20,11 @@ RETURNING name;
 UPDATE nets SET downloads = downloads + noted.count
 FROM unnest($1::text[], $2::bigint[]) AS noted (name, count)
 WHERE nets.name = noted.name;
+
+-- name: nets_remove
+-- Lets a net go.
+DELETE FROM nets WHERE name = $1;
+
+-- name: nets_known
+-- Those of the blobs that a net lies in.
+SELECT blob FROM nets WHERE blob = ANY ($1::text[]);

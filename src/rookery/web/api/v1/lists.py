@@ -1,4 +1,4 @@
-"""Tasks, workers, the log of actions and the users."""
+"""Tasks, the log of actions and the users."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from rookery.web.api.desk import ApiDesk, refusals, seen_run, seen_tasks_at_play
 from rookery.web.api.v1 import queries
 from rookery.web.api.v1.callers import bearer_of, reader_of, viewer_of, visitor_of
 from rookery.web.api.v1.runs import PAGING
-from rookery.web.api.v1.views import action_of, contributor_of, task_of, user_of, workers_of
+from rookery.web.api.v1.views import action_of, contributor_of, task_of, user_of
 from rookery.web.bodies import json_answer
 from rookery.web.openapi import Operation, described
 
@@ -69,19 +69,6 @@ class ListEndpoints:
         if first >= count:
             return (), count
         return await self._desk.fleet.task_page(run.id, first, min(end, count) - first), count
-
-    @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
-    @runs(Domain.THREAD, "the list is made in a thread")
-    async def workers(self, request: Request) -> Response:
-        desk = self._desk
-        bearer = await visitor_of(request, desk.bearers)
-        viewer = await viewer_of(request, desk.bearers)
-        with refusals():
-            tasks, blocks = await seen_tasks_at_play(desk, viewer), await desk.fleet.blocks()
-        reader = bearer.actor if bearer else None
-        return await desk.threads.cpu(
-            lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
-        )
 
     @described(
         Operation(

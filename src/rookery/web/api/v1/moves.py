@@ -1,4 +1,4 @@
-"""What people do to a run: approve, stop, modify, purge, delete, restore."""
+"""What people do to a run: approve, withdraw, stop, reopen, modify, purge, delete, restore."""
 
 from typing import TypeVar
 
@@ -85,6 +85,20 @@ class MoveEndpoints:
         actor = await self._actor(request, *OWNERS)
         with refusals():
             return _changed(await self._desk.fleet.restore(_id(request), actor))
+
+    @described(Operation("Take a run's approval back", CHANGED, path=BY_ID, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def withdraw(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.APPROVE)
+        with refusals():
+            return _changed(await self._desk.fleet.withdraw(_id(request), actor))
+
+    @described(Operation("Let a stopped run play on", CHANGED, path=BY_ID, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def reopen(self, request: Request) -> Response:
+        actor = await self._actor(request, *OWNERS)
+        with refusals():
+            return _changed(await self._desk.fleet.reopen(_id(request), actor))
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
         """Raises NotFound for those who may not know of the run, whatever they may do to others."""

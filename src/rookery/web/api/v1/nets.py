@@ -1,20 +1,23 @@
-"""Nets: listed, and given by programs."""
+"""Nets: listed, given by programs, and removed."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.core.events import about_net
+from rookery.core.events import Action, about_net
 from rookery.protocol import v1
-from rookery.service.nets import Net, NetRefused
+from rookery.service.nets import Net, NetRefused, UnknownNet
 from rookery.service.sources.net_intake import NetIntake
+from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.callers import viewer_of
+from rookery.web.api.v1.callers import bearer_of, viewer_of
 from rookery.web.api.v1.givers import giver_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import BadRequest
 from rookery.web.openapi import Operation, described
+
+BY_NAME = {"name": v1.Name}
 
 
 class NetEndpoints:
@@ -59,10 +62,26 @@ class NetEndpoints:
             await self._tell(net, giver.user, giver.engine)
         return json_answer(_entry(net), 201)
 
-    async def _tell(self, net: Net, user: str, engine: str) -> None:
+    @described(Operation("Remove a net", {200: v1.NetEntry}, path=BY_NAME, bearer=True))
+    @runs(Domain.THREAD, "its file is removed in a thread")
+    async def remove(self, request: Request) -> Response:
+        desk, name = self._desk, str(request.path_params["name"])
+        actor = (await bearer_of(request, desk.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
+        with refusals():
+            if not desk.holdings.sees(actor.name, name):
+                raise UnknownNet(name=name)
+            removed = await self._intake.remove(name, actor, await desk.fleet.active())
+        engine = desk.holdings.engine_of(name)
+        await desk.holdings.forget(name)
+        await self._tell(removed, actor.name, engine, Action.REMOVE_NN)
+        return json_answer(_entry(removed))
+
+    async def _tell(
+        self, net: Net, user: str, engine: str, action: Action = Action.UPLOAD_NN
+    ) -> None:
         """The line of a private engine's net is for its team."""
         now, audit = self._desk.clock.now(), self._desk.accounts.audit
-        await audit.write(about_net(net.name, user, now, engine))
+        await audit.write(about_net(net.name, user, now, engine, action))
 
 
 def _entry(net: Net) -> v1.NetEntry:

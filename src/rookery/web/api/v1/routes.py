@@ -8,6 +8,7 @@ from rookery.web.api.v1.engines import EngineEndpoints
 from rookery.web.api.v1.events import EventEndpoints
 from rookery.web.api.v1.evidence import EvidenceEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
+from rookery.web.api.v1.machines import MachineEndpoints
 from rookery.web.api.v1.me import MeEndpoints
 from rookery.web.api.v1.moves import MoveEndpoints
 from rookery.web.api.v1.nets import NetEndpoints
@@ -28,6 +29,7 @@ ONE = f"{ROOT}/runs/{{run_id}}"
 BOOK = f"{BOOKS_PATH}/{{name}}"
 ENGINE = f"{ROOT}/engines/{{name}}"
 USER = f"{SIGN_UP_PATH}/{{user}}"
+MACHINE = f"{ROOT}/workers/{{worker}}"
 TEAM = f"{ROOT}/teams/{{team}}"
 MEMBER = f"{TEAM}/members/{{user}}"
 
@@ -51,6 +53,8 @@ def _run_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(ONE, runs.one, methods=["GET"]),
         Route(f"{ONE}/summary.txt", runs.summary, methods=["GET"]),
         Route(f"{ONE}/approve", moves.approve, methods=["POST"]),
+        Route(f"{ONE}/withdraw", moves.withdraw, methods=["POST"]),
+        Route(f"{ONE}/reopen", moves.reopen, methods=["POST"]),
         Route(f"{ONE}/stop", moves.stop, methods=["POST"]),
         Route(f"{ONE}/modify", moves.modify, methods=["POST"]),
         Route(f"{ONE}/purge", moves.purge, methods=["POST"]),
@@ -61,10 +65,14 @@ def _run_routes(desk: ApiDesk) -> list[BaseRoute]:
 
 def _fleet_routes(desk: ApiDesk) -> list[BaseRoute]:
     events, lists, evidence = EventEndpoints(desk), ListEndpoints(desk), EvidenceEndpoints(desk)
+    machines = MachineEndpoints(desk)
     return [
         Route(f"{ROOT}/events", events.events, methods=["GET"]),
         Route(f"{ROOT}/tasks", lists.tasks, methods=["GET"]),
-        Route(f"{ROOT}/workers", lists.workers, methods=["GET"]),
+        Route(f"{ROOT}/workers", machines.listing, methods=["GET"]),
+        Route(MACHINE, machines.one, methods=["GET"]),
+        Route(f"{MACHINE}/block", machines.block, methods=["POST"]),
+        Route(f"{MACHINE}/unblock", machines.unblock, methods=["POST"]),
         Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
         Route(f"{ROOT}/contributors", lists.contributors, methods=["GET"]),
         Route(f"{ROOT}/games", evidence.games, methods=["GET"]),
@@ -119,5 +127,6 @@ def _file_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(BOOK, books.remove, methods=["DELETE"]),
         Route(NETS_PATH, nets.listing, methods=["GET"]),
         Route(NETS_PATH, nets.give, methods=["POST"]),
+        Route(f"{NETS_PATH}/{{name}}", nets.remove, methods=["DELETE"]),
         Route(BINARIES_PATH, uploads.binary, methods=["POST"]),
     ]

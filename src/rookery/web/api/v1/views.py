@@ -3,15 +3,14 @@
 None of it holds an e-mail address, a network address or a worker's key.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from rookery.core.events import run_name
 from rookery.core.kinds import SprtTest, SpsaTuning
-from rookery.core.lifecycle import Actor
 from rookery.core.purge import Purged
 from rookery.core.results import Results
 from rookery.core.run import Run
@@ -110,41 +109,6 @@ def task_of(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
         reported=task.reported,
         results=stats_of(task.results),
         kept_apart=stats_of(apart[task.id]) if task.id in apart else UNSET,
-    )
-
-
-def workers_of(
-    tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
-) -> Iterator[v1.WorkerEntry]:
-    """Machines at play and machines that are blocked; why, only their owner and approvers read."""
-    at_play = {task.machine.short_name: task for task in tasks}
-    for name in sorted({*at_play, *blocks}):
-        entry = _at_play(at_play[name]) if name in at_play else _away(name)
-        if name in blocks:
-            told = reader is not None and (reader.approver or reader.name == entry.user)
-            entry = replace(entry, blocked=True, message=blocks[name] if told else "")
-        yield entry
-
-
-def _away(name: str) -> v1.WorkerEntry:
-    return v1.WorkerEntry(name=name, user=name.partition("-")[0])
-
-
-def _at_play(task: Task) -> v1.WorkerEntry:
-    machine = task.machine
-    return v1.WorkerEntry(
-        name=machine.short_name,
-        user=machine.user,
-        cores=machine.cores,
-        memory=machine.memory,
-        arch=machine.arch,
-        compiler=machine.compiler,
-        nps=finite(machine.nps),
-        country=machine.country,
-        modified=machine.modified,
-        run=task.run,
-        task=task.id,
-        reported=task.reported,
     )
 
 

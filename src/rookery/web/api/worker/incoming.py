@@ -59,6 +59,7 @@ def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True
         modified=info.modified,
         address=caller.address,
         country=caller.country,
+        uname=info.uname,
         details=encode(info).decode(),
         seal=caller.seal,
     )
@@ -112,6 +113,7 @@ def _extended(machine: Machine, extra: wire.Abilities, teams: frozenset[str]) ->
     )
     return replace(
         machine,
+        cpu=extra.cpu,
         host=extra.host,
         noisy=extra.noisy,
         abilities=abilities,
