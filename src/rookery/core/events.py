@@ -57,6 +57,13 @@ class Action(enum.StrEnum):
     SYSTEM_EVENT = "system_event"
 
 
+BY_WORKERS = frozenset(
+    {Action.FAILED_TASK, Action.DEAD_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.WORKER_LOG}
+)
+"""What workers alone cause, as often as they like."""
+NOT_AUTHORIZED = "(not authorized)"
+"""The end of a complaint that stopped nothing, which is one of those, too."""
+
 PERSONAL = frozenset(
     {
         Action.REMOVE_USER,
@@ -143,3 +150,9 @@ def about_task(action: Action, run: Run, task: Task, now: datetime, message: str
         task.id,
         task.machine.long_name,
     )
+
+
+def is_by_worker(event: Event) -> bool:
+    """Whether it is a worker's to cause it."""
+    complaint = event.action is Action.STOP_RUN and event.message.endswith(NOT_AUTHORIZED)
+    return complaint or event.action in BY_WORKERS

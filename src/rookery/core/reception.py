@@ -9,7 +9,7 @@ from rookery.core import faults, folding, lifecycle
 from rookery.core.answers import DONE, GO_ON, OVER, Alive, StopAnswer, TaskCall, Word
 from rookery.core.changes import NO_CHANGES, Changes, Outcome
 from rookery.core.endings import bury_task, end_task, fail_task, finish_decided, settle
-from rookery.core.events import Action, about_task
+from rookery.core.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
 from rookery.core.folding import Weight
 from rookery.core.kinds.kind import Report
 from rookery.core.purge import BadTask
@@ -99,7 +99,8 @@ class Reception:
             return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))
         self._working.roster.blame(task, now)
         self._note(task, message, now)
-        event = about_task(Action.STOP_RUN, run, task, now, f"{message} (not authorized)")
+        words = f"{message[: MOST_CHARACTERS - len(NOT_AUTHORIZED) - 1]} {NOT_AUTHORIZED}"
+        event = about_task(Action.STOP_RUN, run, task, now, words)
         return Outcome(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
 
     def _agreed(self, task: Task, word: Word, complaint: str) -> bool:

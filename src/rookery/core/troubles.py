@@ -8,10 +8,16 @@ are counted.
 Part of the working set, with the same single writer.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from rookery.core.events import Event, is_by_worker
+from rookery.core.scheduling.crowd import HourlyCounts
+
 MOST_KEPT = 5
+MOST_LINES = 500
+"""What the machines of one user may write into the log within an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +56,27 @@ class Troubles:
         """The run ended."""
         self.clear(run_id)
         self._complaints.pop(run_id, None)
+
+
+class LogBound:
+    """Keeps workers from flooding the log of actions: what is too much is left out and counted, and
+    the user's next line that is written says how many were."""
+
+    def __init__(self) -> None:
+        self._lines = HourlyCounts()
+        self._left_out: dict[str, int] = {}
+
+    def kept(self, events: Iterable[Event]) -> tuple[Event, ...]:
+        """Those of the events that are written."""
+        return tuple(filter(None, map(self._kept, events)))
+
+    def _kept(self, event: Event) -> Event | None:
+        if not is_by_worker(event):
+            return event
+        if self._lines.add(event.actor, 1, event.at) > MOST_LINES:
+            self._left_out[event.actor] = self._left_out.get(event.actor, 0) + 1
+            return None
+        left_out = self._left_out.pop(event.actor, 0)
+        if not left_out:
+            return event
+        return replace(event, message=f"{event.message} ({left_out} lines were left out)".strip())

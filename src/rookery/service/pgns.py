@@ -8,12 +8,21 @@ from typing import Protocol
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.core.answers import TaskCall
+from rookery.core.faults import RunFault
 from rookery.protocol.games import Game, scanned
 from rookery.service.blobs import Blobs
 from rookery.service.fleet.views import Views
 from rookery.service.orphans import remove, swept
 
 AT_A_TIME = 200
+MOST_UPLOADS = 50
+"""Of one task, which is also how far its games are listed."""
+LARGEST, LARGEST_GAME = 10_000_000, 20_000
+"""Compressed bytes of all uploads of a task: in any case, and for each of its games."""
+
+
+class TooManyGames(RunFault):
+    """more games were uploaded than the task can have"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +83,16 @@ class PgnStore:
 
     async def upload(self, call: TaskCall, data: bytes) -> None:
         """Games of a task of the caller's own, which has usually ended by now."""
-        await self._fleet.own_task(call)
+        task = await self._fleet.own_task(call)
+        before = await self._rows.of_task(call.run, call.task)
+        size = sum(each.size for each in before) + len(data)
+        if len(before) >= MOST_UPLOADS or size > LARGEST + task.games * LARGEST_GAME:
+            raise TooManyGames
         games = await self._threads.cpu(scanned, data)
         key = await self._threads.io(self._blobs.write, data)
-        await self._rows.add(Pgn(call.run, call.task, key, len(data), self._clock.now()), games)
+        await self._rows.add(
+            Pgn(call.run, call.task, key, len(data), self._clock.now()), games[: task.games]
+        )
 
     async def clean_up(self) -> None:
         """Lets go what was kept long enough, and blobs that no row ever came to name."""

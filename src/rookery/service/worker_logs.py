@@ -9,6 +9,7 @@ from typing import Protocol
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.core.answers import TaskCall
+from rookery.core.scheduling.crowd import HourlyCounts
 from rookery.service.blobs import Blobs
 from rookery.service.orphans import remove, swept
 
@@ -16,6 +17,8 @@ AT_A_TIME = 200
 KEPT = timedelta(days=50)
 MOST_OF_A_TASK = 8
 """A machine that fails for ever does not fill the disk."""
+MOST_OF_A_USER = 100
+"""Within an hour, of all tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,16 @@ class LogStore:
         self._blobs = blobs
         self._threads = threads
         self._clock = clock
+        self._kept = HourlyCounts()
 
     async def keep(self, call: TaskCall, endpoint: str, text: str) -> None:
         """A text about a task that is the caller's own."""
-        if not text or await self.rows.count(call.run, call.task) >= MOST_OF_A_TASK:
+        user, now = call.machine.user, self._clock.now()
+        if not text or self._kept.of(user, now) >= MOST_OF_A_USER:
             return
+        if await self.rows.count(call.run, call.task) >= MOST_OF_A_TASK:
+            return
+        self._kept.add(user, 1, now)
         data = text.encode("utf-8", "replace")
         blob = await self._threads.io(self._written, data)
         await self.rows.add(

@@ -6,14 +6,11 @@ from datetime import datetime
 import asyncpg
 
 from rookery.protocol.games import Game
-from rookery.service.pgns import Pgn
+from rookery.service.pgns import MOST_UPLOADS, Pgn
 from rookery.storage.fence import Fence
 from rookery.storage.game_index import packed, unpacked
 from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
-
-MOST_UPLOADS = 50
-"""Of one task, as far as its games are listed."""
 
 
 class PostgresPgns:

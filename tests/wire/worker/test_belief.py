@@ -6,14 +6,18 @@ from dataclasses import replace
 import pytest
 
 from rookery.core.events import Action
+from rookery.core.scheduling.assignment import MOST_WASTED
 from rookery.core.scheduling.policy import STANDARD_POLICY
+from rookery.core.troubles import MOST_LINES
 from rookery.service.fleet.chores import Chores
+from rookery.service.pgns import MOST_UPLOADS
+from rookery.service.worker_logs import MOST_OF_A_USER
 from rookery.storage.memory import MemoryUsers
 from tests.desks import make_back
 from tests.unit.core.makers import make_plan, pairs, sprt
 from tests.unit.web.fakes import HandClock
 from tests.wire.houses import make_house, make_user, open_site
-from tests.wire.worker.office import Office
+from tests.wire.worker.office import GAMES, Office
 
 pytestmark = pytest.mark.anyio
 
@@ -85,3 +89,65 @@ async def test_a_task_without_results_is_taken_back_though_its_machine_lives(
     assert not (await worker.beat())["task_alive"]
     assert strict.stored().tally.committed == 0
     assert "run" in await strict.worker(key="ffffffff").request_task()
+
+
+async def test_the_log_is_not_flooded_by_a_workers_words(strict: Office) -> None:
+    await strict.submit()
+    worker = strict.worker()
+    await worker.request_task()
+    rows = strict.back.store.rows
+    before = len(rows.events)
+    for number in range(MOST_LINES + 50):
+        await worker.call("worker_log", message=f"line {number}")
+    assert len(rows.events) - before == MOST_LINES
+    strict.clock.move(hours=1, seconds=1)
+    await worker.call("worker_log", message="again")
+    assert rows.events[-1].message == "again (50 lines were left out)"
+
+
+async def test_the_logs_of_failures_do_not_fill_the_disk(strict: Office) -> None:
+    await strict.submit()
+    for number in range(MOST_OF_A_USER + 10):
+        worker = strict.worker(key=f"{number:08x}")
+        await worker.request_task()
+        await worker.call("failed_task", message="no", rookery={"log": "long words"})
+    kept = await strict.back.desk.logs.rows.of_run(strict.stored().id, 0, 1000)
+    assert len(kept) == MOST_OF_A_USER
+
+
+async def test_tasks_that_nobody_plays_are_given_out_so_many_times_an_hour(
+    strict: Office,
+) -> None:
+    await strict.submit()
+    worker = strict.worker()
+    for _ in range(MOST_WASTED + 1):
+        assert "run" in await worker.request_task()
+    for key in ("1a2b3c4d", "ffffffff"):
+        answer = await strict.worker(key=key).request_task()
+        assert "ended without a game" in str(answer)
+    assert strict.stored().tally.tasks == MOST_WASTED + 1
+    assert len(strict.back.store.rows.events) <= MOST_LINES
+    strict.clock.move(hours=1, seconds=1)
+    assert "run" in await worker.request_task()
+
+
+async def test_a_tasks_games_are_not_uploaded_for_ever(strict: Office) -> None:
+    await strict.submit()
+    worker = strict.worker()
+    await worker.request_task()
+    for _ in range(MOST_UPLOADS):
+        assert "error" not in await worker.call("upload_pgn", message="", pgn=GAMES)
+    answer = await worker.call("upload_pgn", message="", pgn=GAMES)
+    assert "more games were uploaded than the task can have" in answer["error"]
+    assert len(strict.back.pgns.rows) == MOST_UPLOADS
+
+
+async def test_more_games_than_a_task_has_are_refused(strict: Office) -> None:
+    await strict.submit(plan=make_plan(games=200))
+    worker = strict.worker()
+    answer = await worker.request_task()
+    games = answer["run"]["my_task"]["num_games"]
+    strict.clock.move(hours=10)
+    refused = await worker.update(pairs(even=games // 2 + 1))
+    assert "more games than the task has" in refused["error"]
+    assert strict.stored().tally.results.games == 0

@@ -14,6 +14,8 @@ from rookery.core.task import Task
 from rookery.core.workingset import WorkingSet
 
 MACHINE_LIMIT = 16
+MOST_WASTED = 400
+"""Tasks of a user with the ordinary machine limit that may end without a game within an hour."""
 
 
 class Assignment:
@@ -69,11 +71,18 @@ class Assignment:
             active = roster.active_of_user(machine.user)
         if active - (seated is not None) >= limit:
             return Refusal(RefusalKind.LIMIT, f"{active} machines are playing, {limit} may")
-        return self._too_many_cores(machine, seated, limit)
+        return self._too_much(machine, seated, limit, now)
 
-    def _too_many_cores(self, machine: Machine, seated: Task | None, limit: int) -> Refusal | None:
+    def _too_much(
+        self, machine: Machine, seated: Task | None, limit: int, now: datetime
+    ) -> Refusal | None:
+        """More cores than a user may have, or more tasks than are worth their rows."""
         if self._policy.simulated:
             return None
+        wasted = self._working.roster.wasted(machine.user, now)
+        if wasted >= MOST_WASTED * max(limit, MACHINE_LIMIT) // MACHINE_LIMIT:
+            why = f"{wasted} tasks ended without a game within the hour; try again later"
+            return Refusal(RefusalKind.LIMIT, why)
         most = self._policy.cores_per_user * max(limit, MACHINE_LIMIT) // MACHINE_LIMIT
         playing = self._working.roster.cores_of_user(machine.user)
         others = playing - (seated.machine.cores if seated else 0)

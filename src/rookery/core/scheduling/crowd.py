@@ -9,6 +9,9 @@ A part of the roster, with the same single writer.
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+HOUR = timedelta(hours=1)
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +41,25 @@ class _Count:
         for sitting in [sitting for sitting in self.by_sitting if sitting.over]:
             self.total -= self.by_sitting.pop(sitting)
         self.ends = ends
+
+
+class HourlyCounts:
+    """Counts by name, each of which begins anew an hour after its first."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[datetime, int]] = {}
+
+    def add(self, name: str, by: int, now: datetime) -> int:
+        """Returns the count with what was added."""
+        since, before = self._counts.get(name, (now, 0))
+        if now - since > HOUR:
+            since, before = now, 0
+        self._counts[name] = (since, before + by)
+        return before + by
+
+    def of(self, name: str, now: datetime) -> int:
+        since, count = self._counts.get(name, (now, 0))
+        return count if now - since <= HOUR else 0
 
 
 class Crowd:

@@ -7,10 +7,9 @@ of its run: whoever asks checks whether the task is still active.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from rookery.core.machine import Machine
-from rookery.core.scheduling.crowd import Crowd, Sitting
+from rookery.core.scheduling.crowd import Crowd, HourlyCounts, Sitting
 from rookery.core.scheduling.eligibility import NO_PAST, Past
 from rookery.core.task import Task, TaskKey
 
@@ -48,13 +47,6 @@ class Seat:
         self.machine, self.asked = machine, now
 
 
-class Hurry(NamedTuple):
-    """Games of a user that came too fast, too few of them in each task to prove anything."""
-
-    since: datetime
-    games: int
-
-
 class Roster:
     """All machines that have asked for a task, and counts of their active tasks."""
 
@@ -65,7 +57,8 @@ class Roster:
         self._users = Crowd()
         self._cores = Crowd()
         self._addresses = Crowd()
-        self._hurries: dict[str, Hurry] = {}
+        self._hurries = HourlyCounts()
+        self._wasted = HourlyCounts()
         self.blocks: dict[str, str] = {}
         """Blocked machines by short name, with the message they are given."""
 
@@ -111,6 +104,8 @@ class Roster:
 
     def rise(self, task: Task) -> None:
         """Count a task off that ended; the address is the one stored when it was given out."""
+        if not task.results.games:
+            self._wasted.add(task.machine.user, 1, task.created)
         sitting = self._sittings[task.run]
         self._users.leave(task.machine.user, sitting)
         self._cores.leave(task.machine.user, sitting, task.machine.cores)
@@ -132,11 +127,11 @@ class Roster:
 
     def hurry(self, user: str, games: int, now: datetime) -> int:
         """Note a few games that came too fast; returns how many did within the hour."""
-        before = self._hurries.get(user)
-        if before is None or now - before.since > FORGIVEN_AFTER:
-            before = Hurry(now, 0)
-        after = self._hurries[user] = Hurry(before.since, before.games + games)
-        return after.games
+        return self._hurries.add(user, games, now)
+
+    def wasted(self, user: str, now: datetime) -> int:
+        """How many tasks of the user ended without a game within the hour."""
+        return self._wasted.of(user, now)
 
     def active_of_user(self, user: str) -> int:
         return self._users.of(user)

@@ -11,6 +11,7 @@ again, memory is thrown away, the fence is taken anew, and what the rows say is 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from rookery.clock import Clock
@@ -19,6 +20,7 @@ from rookery.core.faults import RunFault
 from rookery.core.purge import Purging
 from rookery.core.run import Run
 from rookery.core.scheduling.policy import STANDARD_POLICY, Policy
+from rookery.core.troubles import LogBound
 from rookery.core.workingset import WorkingSet
 from rookery.logs import Log
 from rookery.service.fleet.faults import Rebuilding
@@ -73,6 +75,7 @@ class Primary:
         """Gives a run that is taken up again the demands that its engines have by then."""
         self.engine_shares: dict[str, float] = {}
         """How much of the fleet engines are entitled to; looked at anew for each machine."""
+        self._log_bound = LogBound()
         self._tenure: Tenure | None = None
         self._on_open: list[Opened] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -139,6 +142,9 @@ class Primary:
         """Into the next commit."""
         if batch is NOTHING or not (batch.changes or batch.seen or batch.purging or batch.purged):
             return
+        if batch.changes.events and not self._policy.simulated:
+            kept = self._log_bound.kept(batch.changes.events)
+            batch = replace(batch, changes=replace(batch.changes, events=kept))
         try:
             tenure.put(batch)
         except (StateLost, QueueFull):
