@@ -144,7 +144,10 @@ def ratio_text(sprt: Sprt, llr: float, bounds: tuple[float, float]) -> str:
     lower, upper = bounds
     filled = round(BAR * min(1.0, max(0.0, (llr - lower) / (upper - lower))))
     bar = "█" * filled + "░" * (BAR - filled)
-    return f"{llr:+.3f} in ({lower:.2f}, {upper:.2f}) {bar} [{sprt.elo0:g}, {sprt.elo1:g}]"
+    place = f"in ({lower:.2f}, {upper:.2f})"
+    if not lower <= llr <= upper:
+        place = f"beyond {upper:.2f}" if llr > upper else f"below {lower:.2f}"
+    return f"{llr:+.3f} {place} {bar} [{sprt.elo0:g}, {sprt.elo1:g}]"
 
 
 def _ends(standing: Standing) -> str:

@@ -44,6 +44,11 @@ def test_a_sequential_test_shows_its_ratio_and_how_long_it_may_take() -> None:
     assert "passes with" in found["Left"] or found["Left"] == "too early to say"
 
 
+def test_a_ratio_beyond_a_bound_says_so() -> None:
+    run = played(replace(sprt(), state=SprtState(25.66)))
+    assert dict(rows(Glance(shown(run))))["LLR"].startswith("+25.660 beyond 2.94 █")
+
+
 def test_a_run_of_fixed_length_shows_what_is_left_at_the_speed_that_was_seen() -> None:
     run = played(make_run("a").kind)
     left = run.plan.games - RESULTS.games

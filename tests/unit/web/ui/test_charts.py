@@ -1,8 +1,10 @@
 """Charts as drawings."""
 
+from dataclasses import replace
+
 from rookery.core.kinds import SprtTest
 from rookery.service.fleet.ports import Sample
-from rookery.web.ui.views.charts import MOST_POINTS, charts_of
+from rookery.web.ui.views.charts import HIGH, MOST_POINTS, charts_of
 from tests.unit.core.makers import later, make_run, sprt, spsa
 
 
@@ -27,6 +29,15 @@ def test_a_sequential_test_shows_its_ratio_between_its_bounds_and_its_elo() -> N
     assert llr.last == "0.50"
     assert llr.line.startswith("M44.0 ")
     assert elo.band.endswith("Z")
+
+
+def test_a_ratio_far_beyond_its_bounds_leaves_them_apart() -> None:
+    run = make_run(kind=sprt())
+    far = replace(points(1)[0], games=400, llr=25.66)
+    chart = charts_of(run, [*points(5), far])[0]
+    top, bottom = (float(rule.y) for rule in chart.rules)
+    assert bottom - top > HIGH / 2
+    assert chart.last == "25.66"
 
 
 def test_other_runs_show_their_elo_alone() -> None:

@@ -38,6 +38,8 @@ def test_elo_has_its_error_and_no_more_digits_than_that_deserves(
 def test_a_likelihood_ratio_stands_beside_its_bounds() -> None:
     assert words.llr(1.87, -2.944, 2.944) == "LLR 1.87 [-2.94, 2.94]"
     assert words.llr(-0.001, -2.944, 2.944) == "LLR 0.00 [-2.94, 2.94]"
+    assert words.llr(25.66, -2.944, 2.944) == "LLR 25.66 (beyond 2.94)"
+    assert words.llr(-4.1, -2.944, 2.944) == "LLR -4.10 (below -2.94)"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 26.0
 MOST_POINTS = 160
 """More than this no eye tells apart."""
 MARKS = 4
+MOST_BEYOND = 0.25
+"""So far beyond its bounds a ratio is drawn, in widths between them."""
 
 Point = tuple[float, float]
 
@@ -90,7 +92,11 @@ def charts_of(run: Run, samples: Sequence[Sample]) -> tuple[Chart, ...]:
 
 def _llr_chart(kind: SprtTest, samples: Sequence[Sample]) -> Chart:
     spec = kind.spec
-    line: list[Point] = [(0.0, 0.0), *((float(one.games), one.llr) for one in samples)]
+    # One large step may go far beyond a bound; what lies between them must stay to be seen.
+    beyond = (spec.upper - spec.lower) * MOST_BEYOND
+    low, high = spec.lower - beyond, spec.upper + beyond
+    ratios = ((float(one.games), min(max(one.llr, low), high)) for one in samples)
+    line: list[Point] = [(0.0, 0.0), *ratios]
     values = [y for _, y in line]
     field = _field(line[-1][0], min(spec.lower, *values), max(spec.upper, *values))
     top, bottom = field.y(spec.upper), field.y(spec.lower)
@@ -98,7 +104,8 @@ def _llr_chart(kind: SprtTest, samples: Sequence[Sample]) -> Chart:
         Rule(_n(top), f"pass {words.fixed(spec.upper)}", _n(top + 14)),
         Rule(_n(bottom), f"fail {words.fixed(spec.lower)}", _n(bottom - 6)),
     )
-    return _chart("llr", "LLR over games", field, line, rules=rules, last=words.fixed(values[-1]))
+    last = words.fixed(samples[-1].llr if samples else 0.0)
+    return _chart("llr", "LLR over games", field, line, rules=rules, last=last)
 
 
 def _elo_chart(samples: Sequence[Sample]) -> Chart:

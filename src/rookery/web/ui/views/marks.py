@@ -20,6 +20,7 @@ class LlrBar:
 
     text: str
     value: str
+    place: str
     lower: str
     upper: str
     zero: str
@@ -38,6 +39,7 @@ def llr_bar(value: float, lower: float, upper: float, before: float | None = Non
     return LlrBar(
         text=words.llr(value, lower, upper),
         value=words.fixed(value),
+        place=words.llr_place(value, lower, upper),
         lower=words.fixed(lower),
         upper=words.fixed(upper),
         zero=_number(zero),

@@ -60,8 +60,15 @@ def elo(middle: float, half_width: float) -> str:
 
 
 def llr(value: float, lower: float, upper: float) -> str:
-    """LLR 1.87 [-2.94, 2.94]."""
-    return f"LLR {fixed(value)} [{fixed(lower)}, {fixed(upper)}]"
+    """LLR 1.87 [-2.94, 2.94]; LLR 25.66 (beyond 2.94) where a bound was passed."""
+    return f"LLR {fixed(value)} {llr_place(value, lower, upper)}"
+
+
+def llr_place(value: float, lower: float, upper: float) -> str:
+    """Where a ratio stands: between its bounds, or past one of them."""
+    if value > upper:
+        return f"(beyond {fixed(upper)})"
+    return f"(below {fixed(lower)})" if value < lower else f"[{fixed(lower)}, {fixed(upper)}]"
 
 
 def fixed(value: float) -> str:
