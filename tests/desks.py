@@ -12,6 +12,7 @@ from rookery.logs import Log
 from rookery.service.credentials import Credentials, WorkerTokens
 from rookery.service.engines import Engines
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.waiting import WaitingLine
 from rookery.service.passwords import Passwords
 from rookery.service.pgns import PgnStore
 from rookery.service.statistics import LateGames
@@ -31,6 +32,7 @@ from rookery.web.api.worker.desk import Desk
 from rookery.web.api.worker.incoming import Machines
 from rookery.web.api.worker.outgoing import Payloads
 from rookery.web.steps import Step
+from rookery.web.streams import Streams
 from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"
@@ -120,6 +122,8 @@ def make_back(
         trusts=standing.trusts,
         machines=Machines(mind_quota=True),
         late=LateGames(statistics, fleet, clock),
+        line=WaitingLine(fleet),
+        streams=Streams(),
         payloads=Payloads(engines.told),
         teams_of=teams.of,
     )

@@ -10,6 +10,7 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import chess
+import httpx
 import pytest
 
 from rookery.core.run import DisplayState
@@ -211,3 +212,25 @@ def test_a_run_that_is_stopped_keeps_its_games(season: Season) -> None:
 
 def test_workers_that_are_asked_to_leave_do_so(season: Season) -> None:
     assert season.codes == (0, 0)
+
+
+def test_a_short_test_begins_at_once_and_counts_for_both_of_two_waiting_workers(
+    tmp_path: Path,
+) -> None:
+    with (
+        farm(tmp_path) as a_farm,
+        working(a_farm.server.address, tmp_path / "one", "--key=one") as one,
+        working(a_farm.server.address, tmp_path / "two", "--key=two") as two,
+    ):
+        until(lambda: all("waiting for work" in worker.said() for worker in (one, two)), one)
+        sprt = {"elo0": 0.0, "elo1": 40.0}
+        run_id = a_farm.submit(sprt=sprt, tc="N=100", draw=None, num_games=800_000)
+
+        def players() -> set[str]:
+            tasks = httpx.get(f"{a_farm.server.address}/api/v1/tasks?run={run_id}").json()["tasks"]
+            return {task["worker"] for task in tasks if any(task["results"]["pentanomial"])}
+
+        until(lambda: len(players()) == 2, one)
+        assert a_farm.run(run_id).state is DisplayState.ACTIVE
+        two.interrupt()
+        assert two.ended() == 0, two.said()

@@ -3,17 +3,21 @@
 import base64
 import gzip
 import json
+import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from rookery import __version__
 from rookery.protocol.worker.requests import REQUEST_TASK, UPDATE_TASK
 from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.session.faults import CredentialsRefused, ForeignServer
+from rookery.worker.session.faults import CredentialsRefused, ForeignServer, Unreachable
 from rookery.worker.session.kit import Outcome
 from rookery.worker.session.stopping import Stop
+from rookery.worker.session.transport import HeldCall, HttpTransport
 from rookery.worker.session.watching import Status
 from tests.workers.lives import live
 from tests.workers.processes import until, working
@@ -231,7 +235,44 @@ def test_the_doctor_says_what_is_here(tmp_path: Path) -> None:
     assert "Fledgling  yes" in worker.said()
 
 
+def test_the_doctor_looks_at_the_fastchess_that_was_named(tmp_path: Path) -> None:
+    program = tmp_path / "my-runner"
+    program.write_text("#!/bin/sh\necho fastchess 1.8.1-alpha\n")
+    program.chmod(0o700)
+    with stand_in(StandIn()) as server:
+        words = ("doctor", f"--fastchess={program}")
+        with working(server.address, tmp_path / "here", *words) as worker:
+            worker.ended()
+        with working(server.address, tmp_path / "gone", "doctor", "--fastchess=/none") as other:
+            other.ended()
+    assert f"fastchess 1.8.1-alpha, {program}" in worker.said()
+    assert "/none is not there" in other.said()
+
+
+def test_a_worker_says_at_its_start_who_it_is_and_for_whom_it_plays(tmp_path: Path) -> None:
+    words = ("--once", "--key=mine")
+    with stand_in(StandIn()) as server, working(server.address, tmp_path, *words) as worker:
+        worker.ended()
+    line = f"olga-1cores-mine, Rookery {__version__}, plays for {server.address} on 1 core"
+    assert line in worker.said().splitlines()[0]
+
+
 def test_a_fleet_leaves_when_there_is_no_work(tmp_path: Path) -> None:
     server = StandIn(tasks=[task(2)], games=2)
     assert live(server, tmp_path, once=False, fleet=True).outcome is Outcome.IDLE
     assert server.names().count("request_task") == 2
+
+
+def test_a_call_that_is_held_can_be_left_and_the_server_sees_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
+        transport = HttpTransport(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        held = HeldCall(seconds=600.0)
+        answer = pool.submit(transport.post, "/api/request_task", b"{}", held)
+        connection, _ = listening.accept()
+        with connection:
+            assert b"request_task" in connection.recv(65536)
+            held.leave()
+            while connection.recv(65536):
+                pass
+        with pytest.raises(Unreachable):
+            answer.result()

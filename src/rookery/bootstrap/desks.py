@@ -18,6 +18,7 @@ from rookery.service.engines import EngineRows, Engines
 from rookery.service.events import Bus
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.primary import Store
+from rookery.service.fleet.waiting import WaitingLine
 from rookery.service.holdings import HoldingRows, Holdings
 from rookery.service.nets import Downloads, Nets
 from rookery.service.passwords import Passwords
@@ -164,6 +165,8 @@ def worker_desk(
         trusts=Trust(kept.statistics, clock, standards_of(settings)),
         machines=Machines(mind_quota=settings.mind_github_quota),
         late=LateGames(kept.statistics, rooms.fleet, clock),
+        line=WaitingLine(rooms.fleet),
+        streams=basis.streams,
         payloads=Payloads(rooms.engines.told),
         teams_of=rooms.teams.of,
     )

@@ -1,19 +1,28 @@
-"""`rookery worker configure`: asks what a worker needs to know, and writes it down."""
+"""`rookery worker configure`: asks what a worker needs to know, checks each answer, and writes it
+down."""
 
 import getpass
 import json
 import os
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.cli.worker_settings import BadWorkerSetting, from_file
+from rookery.over_http import is_web_address, reason_of
 from rookery.worker.session.conversation import Account, Conversation
 from rookery.worker.session.faults import Refused, Unreachable
 from rookery.worker.session.transport import HttpTransport
+from rookery.worker.system import System, ThisSystem
+from rookery.worker.system.allotment import BadAllotment, cores, memory_mib
 
 TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
 SECRET_MODE = 0o600
+SECONDS = 10.0
+ATTEMPTS = 3
+"""At a name and a secret that the server refuses; an account may still await its approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +34,43 @@ class Person:
     tell: Callable[[str], object] = print
 
 
-def configure(file: Path, person: Person) -> int:
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """An account as it was given last, and whether the server took it."""
+
+    account: Account
+    sound: bool
+
+
+def configure(file: Path, person: Person, system: System | None = None) -> int:
     """The dialogue; what was answered before is offered again. Gives the exit code."""
     known = from_file(file) if file.exists() else {}
+    machine = system or ThisSystem()
+    server = _server(person, str(known.get("server", "")))
+    tried = _account(person, server, str(known.get("username", "")))
     answers = {
-        "server": _asked(person, "Address of the server", known.get("server", "")).rstrip("/"),
-        "username": _asked(person, "Your user name there", known.get("username", "")),
+        "server": server,
+        "username": tried.account.username,
+        "concurrency": _amount(
+            person,
+            "Cores to play on (auto, 4, PHYS-1, MAX/2)",
+            known.get("concurrency", "auto"),
+            lambda text: f"{cores(text, machine)} of {machine.physical_cores()} cores",
+        ),
+        "memory": _amount(
+            person,
+            "Memory to use in MiB (auto, 8000, MAX/2)",
+            known.get("memory", "auto"),
+            lambda text: f"{memory_mib(text, machine)} of {machine.memory_mib()} MiB",
+        ),
     }
-    secret = person.ask_secretly("Password, or a worker token (it is not shown): ").strip()
-    answers["concurrency"] = _asked(
-        person, "Cores to play on (auto, 4, PHYS-1, MAX/2)", known.get("concurrency", "auto")
-    )
-    answers["memory"] = _asked(
-        person, "Memory to use in MiB (auto, 8000, MAX/2)", known.get("memory", "auto")
-    )
     kept = {key: value for key, value in known.items() if not key.endswith("_file")}
-    place = _keep_secret(file, secret)
+    place = _keep_secret(file, tried.account.password)
     _write(file, {**kept, **answers, place[0]: place[1]})
     person.tell(f"Written to {file}; the secret is in {place[1]}, for your eyes alone.")
-    return _tried(answers["server"], Account(answers["username"], secret), person)
+    if tried.sound:
+        person.tell("Start with: rookery worker")
+    return 0 if tried.sound else 5
 
 
 def _asked(person: Person, question: str, known: object) -> str:
@@ -52,6 +79,70 @@ def _asked(person: Person, question: str, known: object) -> str:
     while True:
         answer = person.ask(f"{question}{offered}: ").strip() or str(known)
         if answer:
+            return answer
+
+
+def _server(person: Person, known: str) -> str:
+    """An address that answers, or that the person insists on."""
+    while True:
+        server = _asked(person, "Address of the server", known).rstrip("/")
+        if not is_web_address(server):
+            person.tell("An address begins with http:// or https://.")
+            continue
+        why = _unreachable(server)
+        if not why:
+            return server
+        person.tell(f"{server} gives no answer: {why}.")
+        # Offered again: Enter keeps it, for a server that is not up yet.
+        if known == server:
+            return server
+        known = server
+
+
+def _unreachable(server: str) -> str:
+    """Why nothing answers there; empty where something does, whatever it says."""
+    try:
+        with urllib.request.urlopen(server, timeout=SECONDS):  # noqa: S310 - looked at above
+            return ""
+    except urllib.error.HTTPError as answer:
+        answer.close()
+        return ""
+    except (OSError, ValueError) as error:
+        return reason_of(error)
+
+
+def _account(person: Person, server: str, known: str) -> _Tried:
+    """A name and a secret that the server takes, as far as it can be asked."""
+    for _ in range(ATTEMPTS):
+        name = _asked(person, "Your user name there", known)
+        secret = ""
+        while not secret:
+            secret = person.ask_secretly("Password, or a worker token (it is not shown): ").strip()
+        account = Account(name, secret)
+        try:
+            answer = Conversation(HttpTransport(server, SECONDS), account).version()
+        except Refused as refused:
+            person.tell(f"The server refuses: {refused}")
+            known = name
+        except Unreachable as error:
+            person.tell(f"It could not be tried: {error}")
+            break
+        else:
+            ours, others = "a Rookery server", "another project's: give --foreign-server"
+            person.tell(f"The server knows {name}; it is {ours if answer.rookery else others}.")
+            return _Tried(account, sound=True)
+    return _Tried(account, sound=False)
+
+
+def _amount(person: Person, question: str, known: object, said: Callable[[str], str]) -> str:
+    """A number, or an expression of what the machine has, which is told."""
+    while True:
+        answer = _asked(person, question, known)
+        try:
+            person.tell(f"That is {said(answer)}.")
+        except BadAllotment as bad:
+            person.tell(str(bad))
+        else:
             return answer
 
 
@@ -74,17 +165,3 @@ def _write(file: Path, values: dict[str, object]) -> None:
     # Strings, numbers, booleans and lists of strings look the same in TOML and in JSON.
     lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
     file.write_text("\n".join([*lines, ""]), encoding="utf-8")
-
-
-def _tried(server: str, account: Account, person: Person) -> int:
-    try:
-        answer = Conversation(HttpTransport(server), account).version()
-    except Refused as refused:
-        person.tell(f"The server refuses: {refused}")
-        return 5
-    except Unreachable as error:
-        person.tell(f"It could not be tried: {error}")
-        return 5
-    kind = "a Rookery server" if answer.rookery else "another project's: give --foreign-server"
-    person.tell(f"The server knows {account.username}; it is {kind}. Start with: rookery worker")
-    return 0

@@ -64,7 +64,7 @@ def _examined(
         (one.engine, one.why_not or (ours if one.engine in broken else "yes"))
         for one in fitness(records, identity)
     )
-    rows = (*_machine(identity, sandbox), ("cache", cache), ("server", server))
+    rows = (*_machine(identity, sandbox, settings), ("cache", cache), ("server", server))
     playable = any(said == "yes" for _, said in engines)
     return Findings(rows, engines, answers and writable and playable)
 
@@ -73,7 +73,7 @@ def _is_ours(record: EngineRecord) -> bool:
     return record.recipe.kind == "installed" and record.recipe.output.split()[:1] == [OURS]
 
 
-def _machine(identity: Identity, sandbox: Sandbox) -> Iterator[Row]:
+def _machine(identity: Identity, sandbox: Sandbox, settings: WorkerSettings) -> Iterator[Row]:
     facts, offer = identity.facts, identity.offer
     yield "configuration", str(config_file())
     yield "machine", f"{facts.host}, {facts.uname}, {facts.cpu or 'unknown processor'}"
@@ -84,8 +84,15 @@ def _machine(identity: Identity, sandbox: Sandbox) -> Iterator[Row]:
     tools = ", ".join(f"{name} {version}".strip() for name, version in sorted(facts.tools.items()))
     yield "tools", tools or "none: only engines that need no building can be played"
     yield "sandbox", "yes" if sandbox.available else f"no. {sandbox.why}"
-    runner = find()
-    yield "fastchess", runner.line if runner else "none; it is for other projects' servers only"
+    yield "fastchess", _fastchess(settings.fastchess)
+
+
+def _fastchess(program: str) -> str:
+    if found := find(program):
+        return f"{found.line}, {found.path}"
+    if program != WorkerSettings().fastchess:
+        return f"{program} is not there, or does not say that it is fastchess"
+    return "none; it is for other projects' servers only"
 
 
 def _cache(settings: WorkerSettings) -> tuple[str, bool]:

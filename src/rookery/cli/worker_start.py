@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rookery import __version__
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, credentials
 from rookery.worker.engines.bench import bench
@@ -59,6 +60,7 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
         system.be_modest()
     try:
         kit = await put_together(settings, system, stop, threads, watch)
+        watch.say(introduction(kit))
         kit.identity.sandbox = (await kit.workshop.sandbox()).available
         preparation = Preparation(kit.workshop, bench)
         renewal = await threads.io(renewal_of, settings, kit, words)
@@ -107,6 +109,16 @@ async def put_together(
         fastchess=await threads.io(_fastchess, settings),
         patience=_patience(settings),
     )
+
+
+def introduction(kit: Kit) -> str:
+    """Who plays, for whom and with what, for the first line."""
+    offer, head = kit.identity.offer, kit.identity.key.partition("-")[0]
+    name = f"{offer.username}-{offer.concurrency}cores-{head}"
+    much = "1 core" if offer.concurrency == 1 else f"{offer.concurrency} cores"
+    server = kit.talk.transport.server
+    place = f"plays for {server} on {much} and {offer.memory_mib} MiB"
+    return f"{name}, Rookery {__version__}, {place}"
 
 
 def renewal_of(settings: WorkerSettings, kit: Kit, words: Sequence[str]) -> Renewal | None:

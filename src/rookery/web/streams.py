@@ -70,7 +70,7 @@ class StreamedAnswer(Response):
             {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         )
         with self._streams.join() as until_told:
-            leaving = asyncio.ensure_future(_cancel_on_leave(receive, until_told))
+            leaving = asyncio.ensure_future(cancel_on_leave(receive, until_told))
             try:
                 await self._send_all(send)
             finally:
@@ -85,7 +85,8 @@ class StreamedAnswer(Response):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
-async def _cancel_on_leave(receive: Receive, stream: anyio.CancelScope) -> None:
+async def cancel_on_leave(receive: Receive, stream: anyio.CancelScope) -> None:
+    """Nobody reads the answer any more."""
     while (await receive())["type"] != "http.disconnect":
         pass
     stream.cancel()

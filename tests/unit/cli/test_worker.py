@@ -19,6 +19,7 @@ from rookery.cli.worker_settings import (
 from rookery.cli.worker_unit import quoted, unit
 from rookery.core.results import Results
 from rookery.worker.session.watching import Status
+from tests.workers.fake_system import FakeSystem
 from tests.workers.stand_in import StandIn, stand_in
 
 
@@ -129,10 +130,40 @@ def test_the_dialogue_writes_a_file_and_hides_the_secret(tmp_path: Path) -> None
 def test_the_dialogue_says_when_the_server_refuses(tmp_path: Path) -> None:
     told = list[str]()
     with stand_in(StandIn(greeting={"error": "unknown user"})) as server:
-        answers = iter([server.address, "olga", "2", "auto"])
+        answers = iter([server.address, "olga", "", "boris", "2", "auto"])
         person = Person(lambda _: next(answers), lambda _: "wrong", told.append)
         assert configure(tmp_path / "worker.toml", person) == 5
-    assert told[-1] == "The server refuses: unknown user"
+        tried = [body["worker_info"]["username"] for body in server.of("request_version")]
+    assert tried == ["olga", "olga", "boris"]
+    assert told.count("The server refuses: unknown user") == 3
+
+
+def test_the_dialogue_asks_again_for_what_can_not_be(tmp_path: Path) -> None:
+    told, place = list[str](), tmp_path / "worker.toml"
+    with stand_in(StandIn()) as server:
+        answers = iter(
+            ["farm.example.org", server.address, "olga", "many", "99/0*", "2", "x", "MAX"]
+        )
+        person = Person(lambda _: next(answers), lambda _: "secret", told.append)
+        assert configure(place, person, FakeSystem()) == 0
+    assert told[0] == "An address begins with http:// or https://."
+    assert [line for line in told if "no such number" in line] == [
+        "'many' is no such number: write auto, 4, MAX, PHYS-1 or MAX/2.",
+        "'99/0*' is no such number: write auto, 4, MAX, PHYS-1 or MAX/2.",
+        "'x' is no such number: write auto, 8000, MAX-2000 or MAX/2.",
+    ]
+    assert "That is 2 of 8 cores." in told
+    written = from_file(place)
+    assert (written["concurrency"], written["memory"]) == ("2", "MAX")
+
+
+def test_an_address_that_does_not_answer_is_kept_when_it_is_given_twice(tmp_path: Path) -> None:
+    told, nowhere = list[str](), "http://127.0.0.1:1"
+    answers = iter([nowhere, "", "olga", "2", "auto"])
+    person = Person(lambda _: next(answers), lambda _: "secret", told.append)
+    assert configure(tmp_path / "worker.toml", person, FakeSystem()) == 5
+    assert told[0] == f"{nowhere} gives no answer: Connection refused."
+    assert from_file(tmp_path / "worker.toml")["server"] == nowhere
 
 
 def test_lines_come_when_what_is_done_changes() -> None:

@@ -50,6 +50,8 @@ class RunIndex:
         self._shelves: dict[tuple[int, str, Demands], Shelf] = {}
         self._views: dict[Profile, _View] = {}
         self._cores: dict[str, int] = {}
+        self.opened = 0
+        """How often a run became open for machines."""
         self._loads = EngineLoads(self._cores, {} if engine_shares is None else engine_shares)
 
     def put(self, run: Run) -> None:
@@ -115,6 +117,7 @@ class RunIndex:
         shelf = entry.shelf
         if entry.closed is None:
             shelf.open[entry.id] = entry
+            self.opened += 1
             shelf.touch(entry.id)
         else:
             shelf.closed.setdefault(entry.closed, set()).add(entry.id)

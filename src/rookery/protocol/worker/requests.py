@@ -45,10 +45,22 @@ class Credentials(Struct, frozen=True, gc=False):
 
 
 class TaskRequest(Struct, frozen=True, gc=False, kw_only=True):
-    """request_task."""
+    """What every call but request_version begins with."""
 
     password: Secret
     worker_info: WorkerInfo
+
+
+class TaskWish(Struct, frozen=True, gc=False):
+    """How many seconds a worker of ours would wait for a task."""
+
+    wait: Speed = 0.0
+
+
+class RequestTask(TaskRequest, frozen=True, gc=False, kw_only=True):
+    """request_task of a worker of ours."""
+
+    rookery: TaskWish | UnsetType = UNSET
 
 
 class TaskCall(TaskRequest, frozen=True, gc=False, kw_only=True):
@@ -170,7 +182,7 @@ _WITH_PGN = LARGEST_PGN * 4 // 3 + LONGEST_LOG
 
 CREDENTIALS = Reader(Credentials, most_bytes=_WITH_PGN)
 REQUEST_VERSION = Reader(Credentials)
-REQUEST_TASK = Reader(TaskRequest)
+REQUEST_TASK = Reader(RequestTask)
 BEAT = Reader(TaskCall)
 UPDATE_TASK = Reader(UpdateTask)
 REQUEST_SPSA = Reader(RequestSpsa)

@@ -13,7 +13,7 @@ from rookery.protocol.worker import answers, requests
 from rookery.protocol.worker.answers import Answer
 from rookery.protocol.worker.machine import WorkerInfo
 from rookery.worker.session.faults import Refused, Unreachable
-from rookery.worker.session.transport import Transport
+from rookery.worker.session.transport import HeldCall, Transport
 
 A = TypeVar("A", bound=Answer)
 
@@ -73,9 +73,14 @@ class Conversation:
         body = requests.Credentials(self.account.password, requests.Caller(self.account.username))
         return self._said("/api/request_version", body, answers.VERSION)
 
-    def task(self, info: WorkerInfo) -> answers.TaskAnswer:
-        body = requests.TaskRequest(password=self.account.password, worker_info=info)
-        return self._said("/api/request_task", body, answers.TASK)
+    def task(self, info: WorkerInfo, held: HeldCall | None = None) -> answers.TaskAnswer:
+        """A task; where the call is held, the server may wait that long until it has one."""
+        body = requests.RequestTask(
+            password=self.account.password,
+            worker_info=info,
+            rookery=requests.TaskWish(held.seconds) if held else UNSET,
+        )
+        return self._said("/api/request_task", body, answers.TASK, held)
 
     def beat(self, info: WorkerInfo, name: TaskName) -> answers.AliveAnswer:
         body = requests.TaskCall(
@@ -153,9 +158,9 @@ class Conversation:
             rookery=more,
         )
 
-    def _said(self, path: str, body: object, reader: Reader[A]) -> A:
+    def _said(self, path: str, body: object, reader: Reader[A], held: HeldCall | None = None) -> A:
         """The answer; raises Refused, or Unreachable where it is none that can be read."""
-        received = self.transport.post(path, encode(body))
+        received = self.transport.post(path, encode(body), held)
         try:
             plain = answers.PLAIN.read(received)
             if plain.error is not UNSET:

@@ -1,11 +1,13 @@
 """The worker's life: asks for a task, plays it, and asks again until it is told to stop."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from time import monotonic
 
 from msgspec import UNSET
 
-from rookery.protocol.worker.answers import House, TaskAnswer, VersionAnswer
+from rookery.protocol.worker.answers import WAITING, House, TaskAnswer, VersionAnswer
 from rookery.worker.session.assignment import Assignment, assignment_of
 from rookery.worker.session.backoff import (
     FIRST_SECONDS,
@@ -25,8 +27,14 @@ from rookery.worker.session.faults import (
 )
 from rookery.worker.session.kit import Kit, Outcome
 from rookery.worker.session.preparing import Preparation
+from rookery.worker.session.stopping import first_of
+from rookery.worker.session.transport import HeldCall
 from rookery.worker.session.watching import Status
 from rookery.worker.session.work import Work
+
+WAIT_SECONDS = 45.0
+"""How long a server of ours may take to answer the request for a task."""
+SHOWN_AFTER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,8 @@ class Life:
         self._renew = renew
         self.renewed = False
         """Whether it ended because a newer worker is to take its place."""
+        self._waited = False
+        """Whether the server has just held a request for as long as it may."""
         first = manner.first_seconds
         self._failures = Backoff(first, LONGEST_SECONDS, kit.chance)
         idle = min(first, IDLE_FIRST_SECONDS)
@@ -70,7 +80,8 @@ class Life:
         while True:
             outcome = await self._round()
             if self._is_last(outcome) or stop.asked.is_set():
-                return outcome
+                idle = outcome is Outcome.IDLE and stop.asked.is_set()
+                return Outcome.STOPPED if idle else outcome
             if await stop.rest(self._wait(outcome)):
                 return Outcome.STOPPED
 
@@ -87,6 +98,9 @@ class Life:
             return 0.0
         # Another project's server wants idle workers to hold back as much as failing ones.
         idle = outcome is Outcome.IDLE and self._kit.house
+        if idle and self._waited:
+            # The server kept us waiting, and we may ask again; just not all in one moment.
+            return self._kit.chance()
         seconds = (self._idle if idle else self._failures).seconds()
         self._kit.watch.show(Status(f"{outcome.value}; asking again in {seconds:.0f} s"))
         return seconds
@@ -113,7 +127,8 @@ class Life:
     async def _greet(self) -> None:
         """Learn whose server it is, and whether it has a newer worker for us."""
         kit = self._kit
-        kit.watch.show(Status("asking for work"))
+        if not self._waited:
+            kit.watch.show(Status("asking for work"))
         try:
             answer: VersionAnswer = await kit.threads.io(kit.talk.version)
         except Refused as refused:
@@ -132,7 +147,9 @@ class Life:
 
     async def _asked(self) -> Assignment | None:
         kit = self._kit
-        answer = await kit.threads.io(kit.talk.task, kit.identity.info)
+        answer = await self._answer()
+        if answer is None:
+            return None
         if answer.info is not UNSET and answer.task_waiting is not UNSET:
             kit.watch.show(Status(answer.info))
         try:
@@ -140,6 +157,30 @@ class Life:
         except TaskFailed as failed:
             await self._returned(answer, failed)
             raise
+
+    async def _answer(self) -> TaskAnswer | None:
+        """To the request for a task; None where the owner wants to leave while it waits. A server
+        of ours answers when it has one, or after a while."""
+        kit, began = self._kit, monotonic()
+        stays = not (self._manner.once or self._manner.fleet)
+        held = HeldCall(WAIT_SECONDS) if stays and WAITING in kit.identity.features else None
+        asking = asyncio.create_task(kit.threads.io(kit.talk.task, kit.identity.info, held))
+        if held is not None:
+            await first_of(asking, kit.stop.asked, seconds=SHOWN_AFTER_SECONDS)
+            if not (asking.done() or kit.stop.asked.is_set()):
+                kit.watch.show(Status("waiting for work"))
+            await first_of(asking, kit.stop.asked)
+            if not asking.done():
+                await kit.threads.io(held.leave)
+        try:
+            answer = await asking
+        except Unreachable:
+            if held is not None and held.left:
+                return None
+            raise
+        nothing = held is not None and answer.task_waiting is not UNSET
+        self._waited = nothing and monotonic() - began > WAIT_SECONDS / 2
+        return answer
 
     async def _returned(self, answer: TaskAnswer, failed: TaskFailed) -> None:
         """A task that makes no sense goes back at once."""

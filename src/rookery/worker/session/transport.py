@@ -5,13 +5,17 @@ followed, because they carry the password; redirected downloads are, without it.
 """
 
 import base64
+import contextlib
 import http.client
 import shutil
+import socket
+import ssl
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rookery import __version__
 from rookery.over_http import NoRedirects, is_web_address, reason_of
@@ -28,13 +32,68 @@ class Transport(Protocol):
 
     server: str
 
-    def post(self, path: str, body: bytes) -> bytes:
+    def post(self, path: str, body: bytes, held: "HeldCall | None" = None) -> bytes:
         """The answer's body; raises Unreachable."""
         ...
 
     def fetch(self, address: str, into: Path, *, credentials: tuple[str, str] | None) -> None:
         """A file, from the server or from elsewhere; raises Unreachable or Refused."""
         ...
+
+
+class HeldCall:
+    """A call whose answer takes its time. Another thread may leave it: the connection is closed, by
+    which the server knows that nobody waits any more."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.left = False
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPConnection | None = None
+
+    def leave(self) -> None:
+        with self._lock:
+            self.left = True
+            taken = self._connection.sock if self._connection else None
+        if taken is not None:
+            with contextlib.suppress(OSError):
+                taken.shutdown(socket.SHUT_RDWR)
+
+    def opener(self) -> urllib.request.OpenerDirector:
+        """Makes connections that can be left."""
+        return urllib.request.build_opener(NoRedirects, _Plain(self), _Secure(self))
+
+    def watch(self, connection: http.client.HTTPConnection) -> http.client.HTTPConnection:
+        with self._lock:
+            if self.left:
+                raise OSError("nobody waits any more")
+            self._connection = connection
+        return connection
+
+
+class _Plain(urllib.request.HTTPHandler):
+    def __init__(self, held: HeldCall) -> None:
+        super().__init__()
+        self._held = held
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._made, req)
+
+    def _made(self, host: str, /, **more: Any) -> http.client.HTTPConnection:
+        return self._held.watch(http.client.HTTPConnection(host, **more))
+
+
+class _Secure(urllib.request.HTTPSHandler):
+    def __init__(self, held: HeldCall) -> None:
+        super().__init__()
+        self._held = held
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._made, req)
+
+    def _made(self, host: str, /, **more: Any) -> http.client.HTTPConnection:
+        context = ssl.create_default_context()
+        return self._held.watch(http.client.HTTPSConnection(host, context=context, **more))
 
 
 class HttpTransport:
@@ -46,12 +105,14 @@ class HttpTransport:
         self._strict = urllib.request.build_opener(NoRedirects)
         self._lenient = urllib.request.build_opener()
 
-    def post(self, path: str, body: bytes) -> bytes:
+    def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
         request = _request(self.server + path)
         request.add_header("Content-Type", "application/json")
         request.data = body
+        opener = held.opener() if held else self._strict
+        seconds = self._seconds + (held.seconds if held else 0.0)
         try:
-            with self._strict.open(request, timeout=self._seconds) as answer:
+            with opener.open(request, timeout=seconds) as answer:
                 received: bytes = answer.read(LARGEST_ANSWER)
                 return received
         except urllib.error.HTTPError as answer:

@@ -12,6 +12,7 @@ from rookery.worker.session.conversation import Account, Conversation
 from rookery.worker.session.downloads import ServerDownloads
 from rookery.worker.session.faults import Refused, Unreachable
 from rookery.worker.session.reporting import Patience
+from rookery.worker.session.transport import HeldCall
 from rookery.worker.session.watching import Nobody
 
 AT_ONCE = Patience(seconds=0.0)
@@ -26,7 +27,7 @@ class Server:
         self.asked: list[tuple[str, tuple[str, str] | None]] = []
         self._act = act
 
-    def post(self, path: str, body: bytes) -> bytes:
+    def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
         raise AssertionError(path, body)
 
     def fetch(self, address: str, into: Path, *, credentials: tuple[str, str] | None) -> None:

@@ -95,6 +95,10 @@ class WorkerCall(Generic[R]):
 
     async def heard(self, scope: Scope, receive: Receive) -> Answer:
         """The whole call."""
+        return await self.act(*await self.received(scope, receive))
+
+    async def received(self, scope: Scope, receive: Receive) -> tuple[R, Caller]:
+        """What is said, and who says it."""
         if method_of(scope) != "POST":
             raise WrongMethod
         if self.writes:
@@ -104,7 +108,7 @@ class WorkerCall(Generic[R]):
         verified = await self._verified(request, facts_of(scope).client)
         if isinstance(request, _Unreadable):
             raise request.fault
-        return await self.act(request, caller_in(scope, verified, self.desk.teams_of))
+        return request, caller_in(scope, verified, self.desk.teams_of)
 
     async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, Answer]:
         try:

@@ -1,5 +1,6 @@
 """The nine calls."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -10,11 +11,12 @@ from starlette.types import Receive, Scope
 from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.gate import GateFull
-from rookery.core.answers import DONE, OVER, StopAnswer, TaskCall
+from rookery.core.answers import DONE, OVER, Grant, Refusal, StopAnswer, TaskCall, Waiting
 from rookery.protocol.worker import requests
 from rookery.protocol.worker.answers import (
     OFFICIAL_VERSION,
     PARTS,
+    WAITING,
     Answer,
     EndAnswer,
     House,
@@ -32,8 +34,9 @@ from rookery.web.api.worker.callers import Caller
 from rookery.web.api.worker.complaints import complaint_in
 from rookery.web.api.worker.desk import Desk
 from rookery.web.handout.wheel import Wheel
+from rookery.web.streams import cancel_on_leave
 
-FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs", PARTS)
+FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs", PARTS, WAITING)
 BUSY = waiting("the server is busy; try again later")
 _NOT_STOPPED = {
     StopAnswer.FINISHED: "the run is finished already",
@@ -66,15 +69,19 @@ class RequestVersion(WorkerCall[requests.Credentials]):
 
 
 @runs(Domain.LOOP, "chooses from an index in memory; waits for the commit")
-class RequestTask(WorkerCall[requests.TaskRequest]):
-    """Whoever must wait for a thread or for the database passes a small gate first."""
+class RequestTask(WorkerCall[requests.RequestTask]):
+    """Whoever must wait for a thread or for the database passes a small gate first. A worker of
+    ours that finds nothing to play may be kept waiting for it."""
 
     path: ClassVar[str] = "/api/request_task"
     reader = requests.REQUEST_TASK
 
     async def heard(self, scope: Scope, receive: Receive) -> Answer:
         try:
-            return await super().heard(scope, receive)
+            request, caller = await self.received(scope, receive)
+            if request.rookery is UNSET or not request.rookery.wait:
+                return await self.act(request, caller)
+            return await self._held(request, caller, request.rookery.wait, receive)
         except (QueueFull, GateFull):
             return BUSY
 
@@ -82,10 +89,26 @@ class RequestTask(WorkerCall[requests.TaskRequest]):
         with self.desk.gate.enter():
             return await super().check(name, password, client)
 
-    async def act(self, request: requests.TaskRequest, caller: Caller) -> Answer:
+    async def act(self, request: requests.RequestTask, caller: Caller) -> Answer:
         machine = self.desk.machines.machine(request.worker_info, caller)
         limit = caller.machine_limit
         answer = await self.desk.fleet.request_task(machine, limit=limit)
+        return outgoing.task_answer(answer, self.desk.payloads, caller.server)
+
+    async def _held(
+        self, request: requests.RequestTask, caller: Caller, seconds: float, receive: Receive
+    ) -> Answer:
+        """Until there is a task, the time is up, the worker leaves or the process stops."""
+        machine = self.desk.machines.machine(request.worker_info, caller)
+        answer: Grant | Waiting | Refusal = Waiting()
+        with self.desk.streams.join() as held:
+            leaving = asyncio.ensure_future(cancel_on_leave(receive, held))
+            try:
+                answer = await self.desk.line.task_for(
+                    machine, limit=caller.machine_limit, seconds=seconds
+                )
+            finally:
+                leaving.cancel()
         return outgoing.task_answer(answer, self.desk.payloads, caller.server)
 
     def refused(self, error: Exception, why: str) -> Answer:

@@ -9,6 +9,7 @@ from rookery.clock import Clock
 from rookery.core.answers import Word
 from rookery.service.credentials import Credentials
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.fleet.waiting import WaitingLine
 from rookery.service.pgns import PgnStore
 from rookery.service.speeds import Speeds
 from rookery.service.statistics import LateGames
@@ -17,6 +18,7 @@ from rookery.service.worker_logs import LogStore
 from rookery.web.api.worker.callers import TeamsOf
 from rookery.web.api.worker.incoming import Machines
 from rookery.web.api.worker.outgoing import Payloads
+from rookery.web.streams import Streams
 
 
 def in_no_team(_user: str) -> frozenset[str]:
@@ -39,6 +41,8 @@ class Desk:
     trusts: Callable[[User], Awaitable[Word]]  # what their word about a run is worth
     machines: Machines
     late: LateGames
+    line: WaitingLine
+    streams: Streams
     speeds: Speeds = field(default_factory=Speeds)
     teams_of: TeamsOf = in_no_team
     payloads: Payloads = field(default_factory=Payloads)

@@ -1,0 +1,82 @@
+"""A worker of ours that finds nothing to play is kept waiting, and hears of new work at once."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.eventually import eventually
+from tests.unit.core.makers import make_plan
+from tests.wire.worker.office import Answer, Office, Worker
+
+pytestmark = pytest.mark.anyio
+
+OURS: dict[str, Any] = {"rookery": {"version": "1"}}
+
+
+def asking(worker: Worker, seconds: float = 600.0) -> "asyncio.Task[Answer]":
+    return asyncio.ensure_future(worker.call("request_task", rookery={"wait": seconds}))
+
+
+async def in_line(office: Office, number: int) -> None:
+    await eventually(lambda: len(office.back.desk.line) == number)
+
+
+async def test_a_waiting_request_is_answered_when_a_run_is_approved(office: Office) -> None:
+    waiting = asking(office.worker(**OURS))
+    await in_line(office, 1)
+    run = await office.submit()
+    answer = await asyncio.wait_for(waiting, 60)
+    assert answer["run"]["_id"] == run.id
+    assert len(office.back.desk.line) == 0
+
+
+async def test_an_official_worker_is_answered_at_once(office: Office) -> None:
+    assert (await office.worker().request_task())["task_waiting"] is False
+
+
+async def test_a_wait_ends_with_the_answer_that_there_is_nothing(office: Office) -> None:
+    answer = await asking(office.worker(**OURS), seconds=0.05)
+    assert answer["task_waiting"] is False
+    assert "error" not in answer
+
+
+async def test_many_wait_and_only_as_many_are_called_as_there_are_tasks(office: Office) -> None:
+    await office.worker().version()
+    asked = [asking(office.worker(key=f"{number:08x}", **OURS)) for number in range(50)]
+    await in_line(office, 50)
+    await office.submit(plan=make_plan(games=2))
+    done, still = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+    assert ["run" in task.result() for task in done] == [True]
+    await in_line(office, 49)
+    # Each of the first twenty saw the one task there was; nobody asked in vain more than once.
+    assert office.stored().tally.tasks == 1
+    for task in still:
+        task.cancel()
+    await asyncio.gather(*still, return_exceptions=True)
+
+
+async def test_who_left_is_given_nothing(office: Office) -> None:
+    waiting = asking(office.worker(**OURS))
+    await in_line(office, 1)
+    waiting.cancel()
+    await in_line(office, 0)
+    await office.submit()
+    assert office.stored().tally.tasks == 0
+
+
+async def test_a_second_request_of_a_machine_ends_the_first(office: Office) -> None:
+    worker = office.worker(**OURS)
+    first = asking(worker)
+    await in_line(office, 1)
+    second = asking(worker)
+    assert (await asyncio.wait_for(first, 60))["task_waiting"] is False
+    await office.submit()
+    assert "run" in await asyncio.wait_for(second, 60)
+
+
+async def test_nobody_waits_while_the_server_stops(office: Office) -> None:
+    waiting = asking(office.worker(**OURS))
+    await in_line(office, 1)
+    office.back.desk.streams.end_all()
+    assert (await asyncio.wait_for(waiting, 60))["task_waiting"] is False
