@@ -1,8 +1,11 @@
 """`rookery up` with its worker and its first test: one command, one end."""
 
 import json
+import os
+import pty
 import signal
 import stat
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.running import processes_of, remaining
-from tests.served import LIMIT_SECONDS, Served, served
+from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, Served, environment, served
+
+SIGN = b"Ctrl-C stops everything."
 
 
 @pytest.fixture
@@ -56,3 +61,94 @@ def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) ->
         until(lambda: worker_of(data))
         server.kill()
         assert remaining(data) == {}
+
+
+def worker_pids(data: Path) -> set[int]:
+    found = processes_of(data).items()
+    return {pid for pid, line in found if "cli.main worker" in line and "cli.tether" not in line}
+
+
+def tether_pids(data: Path) -> set[int]:
+    return {pid for pid, line in processes_of(data).items() if "cli.tether" in line}
+
+
+def test_a_worker_that_dies_is_started_again_and_that_is_said(data: Path) -> None:
+    with served(data, "up", "--no-demo") as server:
+        until(lambda: worker_pids(data))
+        (first,) = worker_pids(data)
+        os.kill(first, signal.SIGKILL)
+        until(lambda: worker_pids(data) - {first})
+        (tether,) = tether_pids(data)
+        os.kill(tether, signal.SIGKILL)
+        until(lambda: tether_pids(data) - {tether} and worker_pids(data))
+        assert server.stop(signal.SIGINT) == 0
+        assert remaining(data) == {}
+        said = server.said()
+    assert "The worker ended by signal 9; it is started again in" in said
+    assert "The worker's keeper ended by signal 9; it is started again in" in said
+    assert said.endswith("Stopped.\n")
+
+
+def at_a_terminal(data: Path, *words: str) -> tuple[int, str]:
+    """The exit code and all that a person sees of a start and, at its sign of readiness, a stop."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "up", "--port=0", f"--data={data}", *words],
+        cwd=PROJECT,
+        env=environment() | {"TERM": "xterm", "COLUMNS": "200"},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while piece := _read(ours):
+            stops = SIGN not in seen and SIGN in seen + piece
+            seen += piece
+            if stops:
+                process.send_signal(signal.SIGINT)
+        return process.wait(LIMIT_SECONDS), seen.decode()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def _read(terminal: int) -> bytes:
+    """Nothing once nobody holds the other end."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""
+
+
+def test_a_terminal_shows_progress_a_box_and_no_log(data: Path) -> None:
+    code, seen = at_a_terminal(data, "--no-worker", "--no-demo")
+    assert code == 0, seen
+    assert "Making a database" in seen
+    box = seen[seen.index("╭") : seen.index("╯")]
+    for sentence in (
+        "Rookery is ready at http://127.0.0.1:",
+        "Log in as admin with the password",
+        f"The data is in {data}",
+        f"The log is {data / 'rookery.log'}",
+        "Ctrl-C stops everything.",
+    ):
+        assert sentence in box
+    assert "Stopped." in seen[seen.index("╯") :]
+    log = (data / "rookery.log").read_text()
+    assert "ready" in log
+    assert not any(line and line in seen for line in log.splitlines())
+    assert "Traceback" not in seen
+
+
+def test_the_same_sentences_come_without_a_terminal(data: Path) -> None:
+    with served(data, "up", "--no-worker", "--no-demo") as server:
+        server.until("ready")
+        assert server.stop(signal.SIGINT) == 0
+        said = server.said().splitlines()
+        assert f"The log is {data / 'rookery.log'}" in said
+        assert f"The data is in {data}" in said
+        assert said[-1] == "Stopped."
+        assert '"event": "ready"' in (data / "rookery.log").read_text()

@@ -45,6 +45,7 @@ from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
 
 Prepare = Callable[[House], Awaitable[None]]
+WORTH_A_STACK_SECONDS = 0.7
 
 
 async def prepare_nothing(_house: House) -> None:
@@ -106,7 +107,13 @@ def upper_steps(
 
 
 def _tell_blockage(log: Log, blockage: Blockage) -> None:
-    log.warning("loop_blocked", seconds=round(blockage.seconds, 3), stack=blockage.stack)
+    """A hiccup is told with its place; only what lasts is worth a whole stack."""
+    seconds = round(blockage.seconds, 3)
+    if blockage.seconds >= WORTH_A_STACK_SECONDS:
+        log.warning("loop_blocked", seconds=seconds, stack=blockage.stack)
+        return
+    places = [line.strip() for line in blockage.stack.splitlines() if "File " in line]
+    log.warning("loop_late", seconds=seconds, at=places[-1] if places else "")
 
 
 def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step, ...]) -> House:

@@ -4,9 +4,13 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rookery.cli.tether import FIRST_DELAY, LONG_LIFE, LONGEST_DELAY, how
 from rookery.service.groups import is_approver
 from rookery.service.tokens import Scope
 from rookery.web.house import House
@@ -58,11 +62,15 @@ def _write(file: Path, text: str) -> None:
 
 @dataclass(slots=True)
 class LocalWorker:
-    """A worker on a tether: it never outlives this process. Its methods block."""
+    """A worker on a tether: it never outlives this process, and it is started again when it or its
+    keeper dies, which `tell` hears of. Its methods block."""
 
     data: Path
     concurrency: str
+    tell: Callable[[str], object] = print
     _tether: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _leaving: threading.Event = field(default_factory=threading.Event, init=False)
 
     @property
     def log(self) -> Path:
@@ -71,16 +79,14 @@ class LocalWorker:
     def start(self, address: str, token: Path) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         tether = (sys.executable, "-m", "rookery.cli.tether", str(self.log))
-        self._tether = subprocess.Popen(
-            [*tether, *self._line(address, token)],
-            stdin=subprocess.PIPE,
-            # Ctrl-C in the terminal is for the server, which then says when to leave.
-            start_new_session=True,
-        )
+        line = (*tether, *self._line(address, token))
+        threading.Thread(target=self._keep, args=(line,), name="local worker", daemon=True).start()
 
     def stop(self) -> None:
         """The worker gives its task back and ends, while the server still answers."""
-        tether, self._tether = self._tether, None
+        self._leaving.set()
+        with self._lock:
+            tether, self._tether = self._tether, None
         if tether is None or tether.stdin is None:
             return
         with contextlib.suppress(BrokenPipeError):
@@ -93,6 +99,38 @@ class LocalWorker:
             tether.wait()
         with contextlib.suppress(BrokenPipeError):
             tether.stdin.close()
+
+    def _keep(self, line: Sequence[str]) -> None:
+        """In a thread, until the end: relays what the tether says, and starts it anew."""
+        delay = FIRST_DELAY
+        while (tether := self._launched(line)) is not None:
+            began = time.monotonic()
+            assert tether.stdout is not None
+            with tether.stdout as said:
+                for sentence in said:
+                    self.tell(sentence.decode(errors="replace").strip())
+            code = tether.wait()
+            delay = FIRST_DELAY if time.monotonic() - began > LONG_LIFE else 2 * delay
+            delay = min(delay, LONGEST_DELAY)
+            if self._leaving.is_set():
+                return
+            again = f"it is started again in {delay:.0f} s"
+            self.tell(f"The worker's keeper ended {how(code)}; {again}.")
+            self._leaving.wait(delay)
+
+    def _launched(self, line: Sequence[str]) -> "subprocess.Popen[bytes] | None":
+        """None where it is time to leave."""
+        with self._lock:
+            if self._leaving.is_set():
+                return None
+            self._tether = subprocess.Popen(
+                line,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # Ctrl-C in the terminal is for the server, which then says when to leave.
+                start_new_session=True,
+            )
+            return self._tether
 
     def _line(self, address: str, token: Path) -> tuple[str, ...]:
         return (

@@ -5,6 +5,7 @@ import contextlib
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from rookery import bootstrap
 from rookery.boundary import detect
@@ -30,12 +31,13 @@ def run_site(
     ready: Callable[[str], object] = lambda _address: None,
     leave: Callable[[], object] = lambda: None,
     patience: Patience = DEFAULT_PATIENCE,
+    log_to: TextIO | None = None,
 ) -> int:
     """Serves until a signal, and gives the exit code.
 
     `ready` is told the address, `leave` is called before the server stops; both in threads.
     """
-    writer = start_logs(style=settings.log_format, level=settings.log_level)
+    writer = start_logs(log_to, style=settings.log_format, level=settings.log_level)
     log = logger()
     basis = bootstrap.basis(settings, log)
     carrier = choose(settings.http, log)

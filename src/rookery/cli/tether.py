@@ -1,8 +1,10 @@
 """A process that keeps one command running for its owner, and never lets it outlive the owner.
 
 Started as `python -m rookery.cli.tether LOG COMMAND...`, with standard input as the owner's pipe. A
-byte on it asks for an orderly end; its end of file means that the owner is gone. Standard library
-only, one thread: the kernel ties the death signal of a child to the thread that forked it.
+byte on it asks for an orderly end; its end of file means that the owner is gone. A command that
+ends by itself is started again, after a while that grows, and the owner is told so on standard
+output. Standard library only, one thread: the kernel ties the death signal of a child to the thread
+that forked it.
 """
 
 import contextlib
@@ -43,11 +45,24 @@ def main() -> int:
         while True:
             began = time.monotonic()
             with opened(Path(log)) as out:
-                _accompany(command, out)
+                code = _accompany(command, out)
             delay = FIRST_DELAY if time.monotonic() - began > LONG_LIFE else delay * 2
-            _listen(min(delay, LONGEST_DELAY))
+            delay = min(delay, LONGEST_DELAY)
+            _tell(f"The worker ended {how(code)}; it is started again in {delay:.0f} s.")
+            _listen(delay)
     except Released:
         return 0
+
+
+def how(code: int) -> str:
+    """What ended a process, by what it left."""
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def _tell(sentence: str) -> None:
+    """To the owner, if it still listens."""
+    with contextlib.suppress(OSError, ValueError):
+        print(sentence, flush=True)
 
 
 def opened(log: Path) -> BinaryIO:
@@ -56,8 +71,8 @@ def opened(log: Path) -> BinaryIO:
     return log.open("wb" if long else "ab")
 
 
-def _accompany(command: Sequence[str], out: BinaryIO) -> None:
-    """Returns when the command has ended by itself; raises Released."""
+def _accompany(command: Sequence[str], out: BinaryIO) -> int:
+    """How the command ended, once it has by itself; raises Released."""
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -67,8 +82,9 @@ def _accompany(command: Sequence[str], out: BinaryIO) -> None:
         preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - one thread
     )
     try:
-        while child.poll() is None:
+        while (code := child.poll()) is None:
             _listen(LOOK_SECONDS)
+        return code
     except Released as released:
         _end(child, released.seconds)
         raise

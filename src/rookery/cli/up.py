@@ -1,24 +1,43 @@
 """`rookery up`: server, database and a worker on this machine, and a first test to look at."""
 
 import argparse
+import contextlib
 import secrets
-from dataclasses import dataclass, field, replace
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO, cast
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from rookery.cli.demo import begin_demo
 from rookery.cli.local_worker import LEAVE_SECONDS, LocalWorker, provide_token
 from rookery.cli.options import add_settings, settings_of
 from rookery.cli.process import run_site
 from rookery.cli.serve import SETTINGS
+from rookery.cli.tether import MOST_LOG_BYTES
+from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
+from rookery.core.complaint import Complaint
 from rookery.core.events import SYSTEM, Action, about_user
+from rookery.core.run import DisplayState
+from rookery.core.stats.flags import Flag
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
+from rookery.settings import Settings
+from rookery.storage.embedded.folder import make
 from rookery.web.house import House
 from rookery.web.server import DEFAULT_PATIENCE
 
 ADMINISTRATOR = "admin"
 APPROVERS = "group:approvers"
 MACHINE_LIMIT = 1000
+LOG = "rookery.log"
+LOOK_SECONDS = 2.0
 # Read aloud and typed by people: no letters that look alike.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
@@ -61,32 +80,164 @@ class Start:
 
     token: Path | None = None
     demo: str = ""
-    lines: list[str] = field(default_factory=list)
+    password: str = ""
+
+
+class NoLog(Complaint):
+    """There is no place for the log."""
+
+
+class Screen:
+    """Where a person looks: on a terminal with a progress line while it starts and a box for what
+    is worth keeping, elsewhere the same sentences alone."""
+
+    def __init__(self, console: Console | None) -> None:
+        self._console = console
+        self._progress: Progress | None = None
+
+    @contextlib.contextmanager
+    def starting(self, what: str) -> Iterator[None]:
+        """Shows how long it has taken so far, until the box is there or the start has failed."""
+        if self._console is not None:
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+            self._progress = Progress(*columns, console=self._console, transient=True)
+            self._progress.start()
+        self.step(what)
+        try:
+            yield
+        finally:
+            self._end_progress()
+
+    def step(self, what: str) -> None:
+        if self._progress is not None:
+            for known in self._progress.task_ids:
+                self._progress.remove_task(known)
+            self._progress.add_task(f"{what} ...", total=None)
+
+    def box(self, sentences: Sequence[str]) -> None:
+        self._end_progress()
+        if self._console is None:
+            print("", *sentences, "", sep="\n", flush=True)
+            return
+        text = Text("\n".join(sentences), overflow="fold")
+        self._console.print(Panel.fit(text, title="Rookery", padding=(1, 2)))
+
+    def say(self, sentence: str) -> None:
+        if self._console is None:
+            print(sentence, flush=True)
+        else:
+            self._console.print(Text(sentence))
+
+    def _end_progress(self) -> None:
+        progress, self._progress = self._progress, None
+        if progress is not None:
+            progress.stop()
 
 
 def run(parsed: argparse.Namespace) -> int:
     settings, start = settings_of(parsed), Start()
-    worker = LocalWorker(settings.data, parsed.concurrency)
+    screen = Screen(Console() if sys.stdout.isatty() else None)
+    worker = LocalWorker(settings.data, parsed.concurrency, screen.say)
+    leaving = threading.Event()
 
     async def prepare(house: House) -> None:
+        screen.step("Preparing accounts and the first test")
         first = await house.users.count() == 0
-        if password := await provide_administrator(house, reset=parsed.reset_password):
-            start.lines.append(
-                f"Log in as {ADMINISTRATOR} with the password {password} (shown once)."
-            )
+        start.password = await provide_administrator(house, reset=parsed.reset_password) or ""
         if first and not parsed.no_demo:
             start.demo = await _demo(house)
         if not parsed.no_worker:
             start.token = await provide_token(house, settings.data)
 
     def ready(address: str) -> None:
-        near = reachable(address)
-        _tell(settings.base_url or near, start, worker)
+        near, known_as = reachable(address), settings.base_url or reachable(address)
+        screen.box(sentences_of(known_as, start, settings.data, worker))
         if start.token is not None:
             worker.start(near, start.token)
+        if start.demo:
+            follow = (Client.at(near), start.demo, screen.say, leaving)
+            threading.Thread(
+                target=follow_demo, args=follow, name="first test", daemon=True
+            ).start()
+
+    def leave() -> None:
+        leaving.set()
+        screen.say("Stopping: the worker gives its games back, then server and database end.")
+        worker.stop()
 
     patience = replace(DEFAULT_PATIENCE, whole=DEFAULT_PATIENCE.whole + LEAVE_SECONDS)
-    return run_site(settings, prepare, ready, worker.stop, patience)
+    what = "Starting the database" if settings.data.exists() else "Making a database"
+    with screen.starting(what), logged(settings) as (log_to, settings):
+        code = run_site(settings, prepare, ready, leave, patience, log_to)
+    failed = f"Stopped; the log says what failed: {log_of(settings)}"
+    screen.say(failed if code else "Stopped.")
+    return code
+
+
+@contextlib.contextmanager
+def logged(settings: Settings) -> Iterator[tuple[TextIO, Settings]]:
+    """A file for the log, and settings by which it can be read there. Where no person looks at
+    standard error, whoever collects it gets the same lines."""
+    make(settings.data)
+    with log_file(log_of(settings)) as opened:
+        if not sys.stderr.isatty():
+            yield cast("TextIO", Both(sys.stderr, opened)), settings
+            return
+        style = "console" if settings.log_format == "auto" else settings.log_format
+        yield opened, replace(settings, log_format=style)
+
+
+def log_of(settings: Settings) -> Path:
+    return settings.data / LOG
+
+
+def log_file(file: Path) -> TextIO:
+    """To be added to; one that has become long is put aside. Raises a complaint."""
+    try:
+        if file.exists() and file.stat().st_size > MOST_LOG_BYTES:
+            file.replace(file.with_suffix(".old"))
+        return file.open("a", encoding="utf-8")
+    except OSError as error:
+        raise NoLog(f"The log {file} can't be written: {error.strerror}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """What the log writer needs of a file, done to two; one that is closed or full is no reason to
+    leave the other out."""
+
+    first: TextIO
+    second: TextIO
+
+    def isatty(self) -> bool:
+        return False
+
+    def write(self, text: str) -> None:
+        self._each(lambda out: out.write(text))
+
+    def flush(self) -> None:
+        self._each(lambda out: out.flush())
+
+    def _each(self, act: Callable[[TextIO], object]) -> None:
+        for out in (self.first, self.second):
+            with contextlib.suppress(OSError, ValueError):
+                act(out)
+
+
+def follow_demo(
+    client: Client, run_id: str, say: Callable[[str], object], leaving: threading.Event
+) -> None:
+    """Until the first test is over, which is told, or this process leaves; blocks so long."""
+    while not leaving.wait(LOOK_SECONDS):
+        try:
+            run = client.run(run_id)
+        except (ApiRefused, ApiUnreachable, BadAnswer):
+            continue
+        if run.state in (DisplayState.FINISHED, DisplayState.FAILED):
+            games = run.results.results().games
+            passed = "passed" if run.flag is Flag.GREEN else "ended without passing"
+            say(f"The first test has {passed}, after {games} games.")
+            return
 
 
 def reachable(address: str) -> str:
@@ -94,13 +245,17 @@ def reachable(address: str) -> str:
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
-def _tell(address: str, start: Start, worker: LocalWorker) -> None:
-    lines = [f"\nRookery is ready at {address}", *start.lines]
+def sentences_of(address: str, start: Start, data: Path, worker: LocalWorker) -> list[str]:
+    """What somebody who has just started it wants to know."""
+    lines = [f"Rookery is ready at {address}"]
+    if start.password:
+        lines.append(f"Log in as {ADMINISTRATOR} with the password {start.password} (shown once).")
+    lines += [f"The data is in {data}", f"The log is {data / LOG}"]
     if start.demo:
         lines.append(f"A first test is being played: {address}/runs/{start.demo}")
     if start.token is not None:
         lines.append(f"A worker plays on this machine; its log is {worker.log}")
-    print(*lines, "Ctrl-C stops everything.\n", sep="\n", flush=True)
+    return [*lines, "Ctrl-C stops everything."]
 
 
 async def _demo(house: House) -> str:
