@@ -1,7 +1,9 @@
 """Uploaded games, looked over: how each ended, how long it was and from where it began.
 
-The text comes from machines that nobody trusts. It is read piece by piece, never grows beyond a
-game's worth of memory, and whatever can't be made out is left open instead of being an error.
+The text comes from machines that nobody trusts. It is read piece by piece, in a time that grows
+with its length and no faster, and never grows beyond a game's worth of memory. Whatever can't be
+made out is left open instead of being an error. A stream that is not whole is one: the uploads of a
+run are sent one behind the other, and a reader would not get past it.
 """
 
 import enum
@@ -10,11 +12,18 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+
+from rookery.core.faults import RunFault
 
 PIECE = 256 * 1024
+PACKED_PIECE = 64 * 1024
 MOST_TEXT = 512 * 2**20
+MOST_SCANNED = 128 * 2**20
+"""What follows is kept and not looked at: a small stream unpacks to much work."""
 MOST_GAME = 2**20
 """A longer game is no game; what follows it in its upload is not looked at."""
+MOST_HEAD = 64 * 1024
 MOST_GAMES = 20_000
 MOST_PLIES = 2**16 - 1
 OPENING_MOVES = 8
@@ -22,9 +31,17 @@ OPENING_MOVES = 8
 
 _START = b"[Event "
 _TAG = re.compile(rb'^\[(\w{1,32}) "([^"\n]{0,200})"\]', re.MULTILINE)
-_COMMENT = re.compile(rb"\{[^}]*\}")
-_MOVE = re.compile(rb"(?<![\w+#=-])(?:[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?|O-O(?:-O)?)")
+# A comment without an end reaches to the end of the text, so that it is read once and not again
+# from each of its braces.
+_WORD = re.compile(
+    rb"\{[^}]*\}?"
+    rb"|(?<![\w+#=-])(?P<move>[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?|O-O(?:-O)?)"
+)
 _NEW = b"New-"
+
+
+class BrokenGames(RunFault):
+    """the games are not one whole gzip stream: {why}"""
 
 
 class Outcome(enum.IntEnum):
@@ -74,26 +91,38 @@ class Game:
 
 
 def scanned(packed: bytes) -> tuple[Game, ...]:
-    """The games of a gzip stream, up to where it stops making sense. Takes a while: in a thread."""
-    found: list[Game] = []
-    try:
-        for offset, text in _texts(_unpacked(packed)):
-            found.append(_game(text, offset))
-            if len(found) == MOST_GAMES:
-                break
-    except zlib.error:
-        pass
+    """The games of a gzip stream; raises BrokenGames. Takes a while: in a thread."""
+    pieces = _unpacked(packed)
+    found = [_game(text, offset) for offset, text in islice(_texts(pieces), MOST_GAMES)]
+    for _ in pieces:
+        pass  # whether it is whole is known at its end
     return tuple(found)
 
 
 def _unpacked(packed: bytes) -> Iterator[bytes]:
-    stream, rest, total = zlib.decompressobj(wbits=31), packed, 0
-    while rest and not stream.eof and total < MOST_TEXT:
-        piece = stream.decompress(rest, PIECE)
-        rest = stream.unconsumed_tail
-        total += len(piece)
+    stream, total = zlib.decompressobj(wbits=31), 0
+    try:
+        for piece in _inflated(stream, packed):
+            total += len(piece)
+            if total > MOST_TEXT:
+                raise BrokenGames(why=f"it unpacks to more than {MOST_TEXT} bytes")
+            yield piece
+    except zlib.error:
+        raise BrokenGames(why="it is damaged") from None
+    if not stream.eof:
+        raise BrokenGames(why="it breaks off")
+
+
+def _inflated(stream: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
+    for place in range(0, len(packed), PACKED_PIECE):
+        rest = packed[place : place + PACKED_PIECE]
+        while rest and not stream.eof:
+            yield stream.decompress(rest, PIECE)
+            rest = stream.unconsumed_tail
+        if stream.unused_data or (stream.eof and place + PACKED_PIECE < len(packed)):
+            raise BrokenGames(why="something follows it")
+    while not stream.eof and (piece := stream.decompress(b"", PIECE)):
         yield piece
-    yield stream.flush(PIECE)[:PIECE]
 
 
 def _texts(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -106,7 +135,7 @@ def _texts(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
             yield place + begin, waiting[begin : end + 1]
             begin = end + 1
         place, waiting = place + begin, waiting[begin:]
-        if len(waiting) > MOST_GAME:
+        if len(waiting) > MOST_GAME or place > MOST_SCANNED:
             return
     if waiting.startswith(_START):
         yield place, waiting
@@ -122,9 +151,9 @@ def _first(text: bytes) -> int:
 
 def _game(text: bytes, offset: int) -> Game:
     head, _, moves = text.replace(b"\r\n", b"\n").partition(b"\n\n")
-    tags = dict(_TAG.findall(head))
+    tags = dict(_TAG.findall(head[:MOST_HEAD]))
     said = tags.get(b"PlyCount", b"")
-    plies = int(said) if said.isdigit() and len(said) <= 5 else len(_moves(moves))
+    plies = int(said) if said.isdigit() and len(said) <= 5 else _count(moves)
     return Game(
         outcome=_OUTCOMES.get(tags.get(b"Result", b""), Outcome.OPEN),
         ending=_ENDINGS.get(tags.get(b"Termination", b"").lower(), Ending.UNSAID),
@@ -137,9 +166,14 @@ def _game(text: bytes, offset: int) -> Game:
 
 def _opening(fen: bytes, moves: bytes) -> bytes:
     # The counters at the end of a position say nothing about the opening.
-    words = fen.split()[:4] or _moves(moves[:4096])[:OPENING_MOVES]
+    words = fen.split()[:4] or islice(_moves(moves), OPENING_MOVES)
     return hashlib.blake2b(b" ".join(words), digest_size=8).digest()
 
 
-def _moves(text: bytes) -> list[bytes]:
-    return _MOVE.findall(_COMMENT.sub(b" ", text))
+def _moves(text: bytes) -> Iterator[bytes]:
+    """One at a time: a search for all of them at once would hold every other thread up."""
+    return (found["move"] for found in _WORD.finditer(text) if found["move"])
+
+
+def _count(moves: bytes) -> int:
+    return sum(1 for _ in islice(_moves(moves), MOST_PLIES))

@@ -1,13 +1,15 @@
 """Uploaded games are looked over without being trusted."""
 
+import contextlib
 import gzip
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.protocol import games
-from rookery.protocol.games import Ending, Outcome, scanned
+from rookery.protocol.games import BrokenGames, Ending, Outcome, scanned
 
 FEN = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
 
@@ -52,9 +54,39 @@ def test_equal_openings_have_equal_digests() -> None:
     assert late.opening == other.opening
 
 
-def test_a_stream_that_breaks_off_gives_what_came_before() -> None:
+def test_a_comment_without_an_end_hides_the_moves_behind_it() -> None:
+    (game,) = scanned(pack(text("*", moves="1. e4 {why not d4 { e5 2. Nf3")))
+    assert game.plies == 1
+
+
+@pytest.mark.parametrize("missing", [1, 8, 9, 100])
+def test_a_stream_that_breaks_off_is_refused(missing: int) -> None:
     packed = pack(*[text(Event=str(number)) for number in range(500)])
-    assert 0 < len(scanned(packed[: len(packed) // 2])) < 500
+    with pytest.raises(BrokenGames, match="breaks off"):
+        scanned(packed[:-missing])
+
+
+def test_a_stream_with_something_behind_it_is_refused() -> None:
+    for size in (10, games.PACKED_PIECE, 2 * games.PACKED_PIECE):
+        noise = random.Random(size).randbytes(size // 2).hex()
+        packed = pack(text(White=noise))
+        with pytest.raises(BrokenGames, match="follows"):
+            scanned(packed + packed)
+
+
+def test_what_follows_is_seen_also_where_the_stream_ends_with_a_piece() -> None:
+    packed = pack(text())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(games, "PACKED_PIECE", len(packed))
+        with pytest.raises(BrokenGames, match="follows"):
+            scanned(packed + b"\0")
+
+
+def test_a_damaged_stream_is_refused() -> None:
+    packed = bytearray(pack(text()))
+    packed[-6] ^= 1
+    with pytest.raises(BrokenGames, match="damaged"):
+        scanned(bytes(packed))
 
 
 def test_a_game_without_an_end_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +97,8 @@ def test_a_game_without_an_end_takes_no_memory(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_bomb_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(games, "MOST_TEXT", 2**20)
-    assert scanned(gzip.compress(b"\0" * 2**24)) == ()
+    with pytest.raises(BrokenGames, match="more than"):
+        scanned(gzip.compress(b"\0" * 2**24))
 
 
 def test_windows_ends_of_lines_do_no_harm() -> None:
@@ -75,4 +108,5 @@ def test_windows_ends_of_lines_do_no_harm() -> None:
 
 @given(st.binary(max_size=300), st.booleans())
 def test_no_bytes_break_it(data: bytes, packed: bool) -> None:
-    scanned(gzip.compress(b"[Event " + data, 1) if packed else b"\x1f\x8b" + data)
+    with contextlib.suppress(BrokenGames):
+        scanned(gzip.compress(b"[Event " + data, 1) if packed else b"\x1f\x8b" + data)

@@ -1,5 +1,8 @@
 """What each call answers, with the keys an official worker looks at."""
 
+import gzip
+from base64 import b64decode, b64encode
+
 import pytest
 
 from rookery.core.events import Action
@@ -169,13 +172,29 @@ async def test_games_that_are_no_gzip_stream_are_refused(office: Office) -> None
     assert "error" in await worker.call("upload_pgn", message="", pgn="AAAA")
 
 
+async def test_an_upload_that_breaks_off_does_not_make_a_runs_games_unreadable(
+    office: Office,
+) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    for pgn in (GAMES, b64encode(b64decode(GAMES)[:-9]).decode(), GAMES):
+        answer = await worker.call("upload_pgn", message="", pgn=pgn)
+        assert ("error" in answer) is (pgn != GAMES)
+    # A run's games are its uploads, one behind the other.
+    rows = await office.back.pgns.of_run(run_id("a"))
+    games = gzip.decompress(b"".join(office.back.blobs.read(row.blob) for row in rows))
+    assert games == 2 * gzip.decompress(b64decode(GAMES))
+
+
 async def test_a_large_upload_goes_through_a_file(office: Office) -> None:
     await office.submit()
     worker = office.worker()
     await worker.request_task()
-    large = "H4sI" + "A" * 400_000
-    assert set(await worker.call("upload_pgn", message="", pgn=large)) == {"duration"}
-    assert office.back.pgns.rows[0].size == len(large) // 4 * 3
+    large = gzip.compress(b"x" * 400_000, 0)
+    said = await worker.call("upload_pgn", message="", pgn=b64encode(large).decode())
+    assert set(said) == {"duration"}
+    assert office.back.pgns.rows[0].size == len(large)
 
 
 async def test_a_body_that_is_too_large_is_refused(office: Office) -> None:
