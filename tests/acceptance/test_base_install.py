@@ -10,7 +10,7 @@ from tests.acceptance.checkout import PROJECT
 
 pytestmark = pytest.mark.timeout(300)
 
-SERVER_PACKAGES = ("asyncpg", "argon2", "fastapi", "jinja2", "numpy", "starlette", "uvicorn")
+SERVER_PACKAGES = ("asyncpg", "argon2", "fastapi", "jinja2", "numpy", "re2", "starlette", "uvicorn")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ kept: a run of it may still be looked at, and its name stays with its team.
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
@@ -16,12 +15,12 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from rookery.clock import Clock
-from rookery.core.archfilter import BadArchFilter, check
 from rookery.core.demands import demands_of
 from rookery.core.engine import Catalogue
 from rookery.core.events import Action, Event, about_engine
 from rookery.core.faults import RunFault
 from rookery.core.lifecycle import Actor
+from rookery.core.patterns import BadPattern, check, check_for_workers
 from rookery.core.run import Run
 from rookery.protocol import known_engines
 from rookery.protocol.engine_record import EngineRecord
@@ -220,14 +219,14 @@ def plays(run: Run, engine: str) -> bool:
 
 
 def _check_record(record: EngineRecord) -> None:
-    """The server itself matches names of nets, so that theirs must not run away."""
+    """No pattern that somebody wrote may run away, here or on a worker."""
     if record.private and not record.team:
         raise BadField(field="private", text="a private engine belongs to a team")
-    try:
-        check(record.nets.pattern)
-    except BadArchFilter:
-        raise BadField(field="nets.pattern", text="expected a short and simple pattern") from None
-    try:
-        re.compile(record.bench.pattern)
-    except re.error as error:
-        raise BadField(field="bench.pattern", text=str(error)) from None
+    for field, pattern, check_pattern in (
+        ("nets.pattern", record.nets.pattern, check),
+        ("bench.pattern", record.bench.pattern, check_for_workers),
+    ):
+        try:
+            check_pattern(pattern)
+        except BadPattern as fault:
+            raise BadField(field=field, text=str(fault)) from None

@@ -6,7 +6,13 @@ import msgspec
 import pytest
 
 from rookery.core.run import Run
-from rookery.protocol.engine_record import EngineRecord, NetRecord, PresetRecord, SpeedRecord
+from rookery.protocol.engine_record import (
+    BenchRecord,
+    EngineRecord,
+    NetRecord,
+    PresetRecord,
+    SpeedRecord,
+)
 from rookery.protocol.faults import BadField
 from rookery.service.engines import EngineInUse, Engines, NotOfTeam, UnknownEngine
 from rookery.service.teams import Team, Teams
@@ -103,10 +109,17 @@ async def test_workers_are_not_told_the_presets() -> None:
     assert engines.told("Ethereal") is engines.told("Ethereal")
 
 
-async def test_a_pattern_that_could_run_away_is_refused() -> None:
-    record = msgspec.structs.replace(ETHEREAL, nets=NetRecord(pattern="(a+)+b"))
-    with pytest.raises(BadField, match=r"nets\.pattern"):
-        await (await make_engines()).put(record, BOSS)
+@pytest.mark.parametrize("pattern", [r"(a)\1", "x(?=y)", "["])
+async def test_a_pattern_that_is_not_understood_is_refused(pattern: str) -> None:
+    engines, nets, bench = (
+        await make_engines(),
+        NetRecord(pattern=pattern),
+        BenchRecord(pattern=pattern),
+    )
+    with pytest.raises(BadField, match=r"nets\.pattern: the pattern can't be used"):
+        await engines.put(msgspec.structs.replace(ETHEREAL, nets=nets), BOSS)
+    with pytest.raises(BadField, match=r"bench\.pattern: the pattern can't be used"):
+        await engines.put(msgspec.structs.replace(ETHEREAL, bench=bench), BOSS)
 
 
 async def test_members_write_the_engines_of_their_team() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rookery.core import archfilter
+from rookery.core import patterns
 from rookery.core.demands import Demands
 from rookery.core.machine import Machine, Profile
 from rookery.core.needs import first_missing, missing_team
@@ -95,7 +95,7 @@ def mismatch(demands: Demands, profile: Profile) -> Reason | None:
 
 
 def _misfit(demands: Demands, profile: Profile) -> Reason | None:
-    if demands.arch_filter and not archfilter.matches(demands.arch_filter, profile.arch):
+    if demands.arch_filter and not patterns.is_found(demands.arch_filter, profile.arch):
         text = f"the run is not for the architecture {profile.arch}"
         return Reason(Filter.ARCH, text)
     if demands.compiler and demands.compiler != profile.compiler:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from msgspec import UNSET, UnsetType
 
-from rookery.core.archfilter import BadArchFilter, check, matches
 from rookery.core.engine import STOCKFISH, source_address
 from rookery.core.kinds import Kind
+from rookery.core.patterns import BadPattern, check, is_found
 from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
 from rookery.core.scheduling.throughput import length_ratio
 from rookery.protocol.run_args import DrawRule, ResignRule
@@ -139,9 +139,9 @@ def _wishes(args: SubmittedArgs) -> Wishes:
     if pattern:
         try:
             check(pattern)
-        except BadArchFilter as fault:
+        except BadPattern as fault:
             refuse("arch_filter", str(fault))
-        some = any(matches(pattern, arch) for arch in KNOWN_ARCHITECTURES)
+        some = any(is_found(pattern, arch) for arch in KNOWN_ARCHITECTURES)
         require(some, "arch_filter", "no known architecture matches it")
     return Wishes(pattern, "" if args.compiler is UNSET else args.compiler)
 

@@ -1,10 +1,9 @@
 """The two sides of a submission: new and base, each with what it plays by."""
 
-import re
-
 from msgspec import UNSET, UnsetType
 
 from rookery.core.engine import STOCKFISH, UPLOADED, Catalogue
+from rookery.core.patterns import is_whole
 from rookery.core.plan import Side
 from rookery.core.timecontrol import TimeControl
 from rookery.protocol.submission import SubmittedArgs
@@ -118,8 +117,7 @@ def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue)
     require(len(names) == len(set(names)), field, "a net is named twice")
     pattern = catalogue.record(engine).net_pattern or r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
     for name in names:
-        good = re.fullmatch(pattern, name) is not None
-        require(good, field, f"{name[:40]!r} is not the name of a net")
+        require(is_whole(pattern, name), field, f"{name[:40]!r} is not the name of a net")
     return names
 
 

@@ -5,7 +5,11 @@ import pytest
 from rookery.core.engine import STOCKFISH
 from rookery.core.plan import Draw, Resign
 from rookery.core.timecontrol import Clock, Nodes
+from rookery.protocol import known_engines
+from rookery.protocol.engine_record import EngineRecord, NetRecord
 from rookery.protocol.faults import WireFault
+from rookery.service.submission.planning import planned
+from rookery.service.submission.surroundings import Surroundings
 from tests.unit.service.submission.samples import SPRT, SRI, plan_of, submitted
 
 
@@ -34,6 +38,14 @@ def test_without_a_repository_the_engines_own_is_meant() -> None:
 
 def test_the_owner_is_who_asks_whatever_the_args_say() -> None:
     assert plan_of(username="mallory").owner == "olga"
+
+
+def test_a_pattern_that_never_ends_elsewhere_ends_here() -> None:
+    written = EngineRecord(name="Slow", nets=NetRecord(pattern=r"(a|aa|\\)*b"))
+    around = Surroundings(known_engines.catalogue_of((*known_engines.BUILT_IN, written)))
+    asked = submitted(new_engine="Slow", new_nets=["a" * 60])
+    with pytest.raises(WireFault, match="new_nets"):
+        planned(asked, "olga", around)
 
 
 @pytest.mark.parametrize("games", [2, 4, 62, 3_200_000])
