@@ -82,7 +82,7 @@ class BookReading:
         self._head += text[: max(0, GAME_HEAD - len(self._head))]
         lines = (self._rest + text).split("\n")
         self._rest = lines.pop()
-        if len(self._rest) > LONGEST_LINE:
+        if max(map(len, (self._rest, *lines))) > LONGEST_LINE:
             raise BookRefused(f"A line is longer than {LONGEST_LINE:,} characters.")
         for line in lines:
             self._count(line)
@@ -115,8 +115,19 @@ def _check_games(head: str, name: str) -> None:
 
     marks = [found.start() for found in _GAME.finditer(head)]
     whole = head if len(head) < GAME_HEAD or len(marks) < 2 else head[: marks[-1]]
-    text, number = io.StringIO(whole), 0
-    while (game := chess.pgn.read_game(text)) is not None:
-        number += 1
-        if game.errors:
-            raise BookRefused(f"Game {number} of {name} can't be played: {game.errors[0]}.")
+    text, number = io.StringIO(whole), 1
+
+    class MainLine(chess.pgn.BaseVisitor[bool]):
+        """Plays the moves and keeps nothing: a tree of variations may be as deep as a text long."""
+
+        def begin_variation(self) -> chess.pgn.SkipType:
+            return chess.pgn.SKIP
+
+        def result(self) -> bool:
+            return True
+
+    try:
+        while chess.pgn.read_game(text, Visitor=MainLine):
+            number += 1
+    except ValueError as error:
+        raise BookRefused(f"Game {number} of {name} can't be played: {str(error)[:200]}.") from None

@@ -16,7 +16,7 @@ DEEPEST_BOOK = 1000
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _SIGNATURE = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 # As engines write it at the end of a commit's message: "Bench: 1234567", "bench = 1,234,567".
-_BENCH = re.compile(r"\b[Bb]ench\s*[:=]?\s*([1-9][0-9,]{4,14})\b", re.ASCII)
+_BENCH = re.compile(r"\b[Bb]ench\s*(?:[:=]\s*)?([1-9][0-9,]{4,14})\b", re.ASCII)
 _SRI = re.compile(r"[A-Za-z0-9+/]{64}", re.ASCII)
 _TOKEN = re.compile(r"[^\s=]+=[^\s=]*", re.ASCII)
 _OWNER_AND_NAME = re.compile(r"/[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", re.ASCII)

@@ -150,7 +150,7 @@ def _counts_of(line: str) -> dict[str, int]:
 
 def _number(text: str) -> int:
     """Thousands may be parted by commas or dots."""
-    return int("".join(filter(str.isdigit, text)) or "0")
+    return int("".join(filter(str.isdecimal, text))[:18] or "0")
 
 
 async def _said(program: Program, record: EngineRecord) -> str:

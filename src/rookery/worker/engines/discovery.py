@@ -15,9 +15,9 @@ STOCKFISH_BENCH = BenchRecord(
     command="bench 16 1 13 default depth", pattern=r"Nodes searched\s*:\s*(\d+)"
 )
 STOCKFISH_NET = r"nn-[0-9a-f]{12}\.nnue"
-_EXE = re.compile(r"^\s*EXE\s*[:?]?=|\$[({]EXE[)}]", re.MULTILINE)
-_ARCH = re.compile(r"\$[({]ARCH[)}]|^\s*ARCH\s*[:?]?=", re.MULTILINE)
-_COMPILER = re.compile(r"^\s*(CXX|CC)\s*[:?]?=\s*(\S+)", re.MULTILINE)
+_EXE = re.compile(r"^[ \t]*EXE[ \t]*[:?]?=|\$[({]EXE[)}]", re.MULTILINE)
+_ARCH = re.compile(r"\$[({]ARCH[)}]|^[ \t]*ARCH[ \t]*[:?]?=", re.MULTILINE)
+_COMPILER = re.compile(r"^[ \t]*(CXX|CC)[ \t]*[:?]?=[ \t]*(\S+)", re.MULTILINE)
 _USES = re.compile(r"\$[({](CXX|CC)[)}]")
 _OTHERS = {"g++": "clang++", "clang++": "g++", "gcc": "clang", "clang": "gcc"}
 

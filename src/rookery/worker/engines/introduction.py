@@ -1,6 +1,5 @@
 """Starts an engine and lets it introduce itself: whether it speaks UCI, and what options it has."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,11 +11,8 @@ from rookery.worker.match.process import EngineProcess, start_process
 SECONDS = 60.0
 QUIT_SECONDS = 2.0
 MOST_OPTIONS = 1000
-_OPTION = re.compile(
-    r"option name (?P<name>.+?) type (?P<type>\w+)"
-    r"(?: default(?: (?P<default>.*?))?)?(?: min (?P<min>-?\d+))?(?: max (?P<max>-?\d+))?"
-    r"(?: var .*)?\s*\Z"
-)
+LONGEST_NUMBER = 18
+_KEYS = frozenset({"default", "min", "max", "var"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +91,30 @@ async def _moved(process: EngineProcess, seconds: float) -> str:
 def read_introduction(lines: Sequence[str]) -> Introduction:
     """From the lines between `uci` and `uciok`."""
     names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]
-    found = (_OPTION.match(line) for line in lines)
-    options = tuple(_option(match) for match in found if match)
-    return Introduction(names[0] if names else "", options)
+    found = (_option(line.split()) for line in lines)
+    return Introduction(names[0] if names else "", tuple(filter(None, found)))
 
 
-def _option(match: re.Match[str]) -> UciOption:
-    least, most = (int(match[name]) if match[name] else None for name in ("min", "max"))
-    return UciOption(match["name"], match["type"], match["default"] or "", least, most)
+def _option(words: Sequence[str]) -> UciOption | None:
+    """Word by word; a pattern with three texts of any length would try them all."""
+    if list(words[:2]) != ["option", "name"] or "type" not in words[3:-1]:
+        return None
+    place = words.index("type", 3)
+    name, kind, rest = " ".join(words[2:place]), words[place + 1], words[place + 2 :]
+    if kind == "string":
+        # Whatever stands in a text is its own, also `min` and `var`.
+        return UciOption(name, kind, " ".join(rest[1:]) if rest[:1] == ["default"] else "")
+    said: dict[str, list[str]] = {}
+    for word in rest:
+        if word in _KEYS:
+            key = said.setdefault(word, [])
+        elif said:
+            key.append(word)
+    least, most = (_whole(said.get(key, [])) for key in ("min", "max"))
+    return UciOption(name, kind, " ".join(said.get("default", [])), least, most)
+
+
+def _whole(words: Sequence[str]) -> int | None:
+    digits = words[0].removeprefix("-") if len(words) == 1 else ""
+    good = digits.isascii() and digits.isdecimal() and len(digits) <= LONGEST_NUMBER
+    return int(words[0]) if good else None

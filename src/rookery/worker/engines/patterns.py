@@ -15,7 +15,7 @@ import msgspec
 SECONDS = 20.0
 MOST_TEXT = 2**20
 KNOWN = frozenset({r"Nodes searched\s*:\s*(\d+)"})
-"""Patterns of our own, which need no caution."""
+"""Patterns of our own, whose time grows with the text and no faster."""
 SEARCH = """
 import json, re, sys
 pattern, text = json.load(sys.stdin)
@@ -38,10 +38,6 @@ async def last_match(pattern: str, text: str) -> Groups | None:
     if pattern in KNOWN:
         found = list(re.finditer(pattern, text))
         return found[-1].groups() if found else None
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        raise BadPattern from None
     return await _elsewhere(pattern, text)
 
 

@@ -3,6 +3,7 @@
 import shutil
 import stat
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 MOST_BYTES = 2 * 2**30
@@ -21,7 +22,7 @@ def unpack(archive: Path, into: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as opened:
             _unpack(opened, into)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError):
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
         raise BadArchive("is damaged") from None
 
 

@@ -51,17 +51,19 @@ TROUBLES = (
     ("uci move format", Trouble.ILLEGAL_MOVE),
 )
 
+MOST_LINE = 4096
+"""Characters of a line that are looked at: fastchess repeats what engines say."""
 _LOG_PREFIX = re.compile(r"\[(?P<level>\w+)\s*\] .*? --- ")
 
 
 def read(line: str) -> Event | None:
     """The event that a line tells."""
-    text = line.rstrip()
+    text = line[:MOST_LINE].rstrip()
     if prefix := _LOG_PREFIX.match(text):
         text = text[prefix.end() :]
     for pattern, event in _READERS:
-        if found := pattern.match(text):
-            return event(found)
+        if (found := pattern.match(text)) and (told := event(found)):
+            return told
     return None
 
 
@@ -76,18 +78,27 @@ def trouble(text: str) -> Trouble:
     return next((kind for words, kind in TROUBLES if words in low), Trouble.OTHER)
 
 
-def _started(found: re.Match[str]) -> Event:
-    return GameStarted(int(found[1]), int(found[2]), found[3], found[4])
+def _started(found: re.Match[str]) -> Event | None:
+    first, second = _players(found[3])
+    return GameStarted(int(found[1]), int(found[2]), first, second) if second else None
 
 
-def _finished(found: re.Match[str]) -> Event:
-    outcome, reason = Outcome(found[4]), found[5]
+def _finished(found: re.Match[str]) -> Event | None:
+    first, second = _players(found[2])
+    outcome, reason = Outcome(found[3]), found[4]
     kind = ending(reason) if outcome is not Outcome.NONE else Ending.INTERRUPTED
-    return GameFinished(int(found[1]), found[2], found[3], outcome, kind, reason)
+    return GameFinished(int(found[1]), first, second, outcome, kind, reason) if second else None
 
 
-def _report(found: re.Match[str]) -> Event:
-    return ReportBegun(found[1], found[2])
+def _report(found: re.Match[str]) -> Event | None:
+    first, second = _players(found[1])
+    return ReportBegun(first, second) if second else None
+
+
+def _players(text: str) -> tuple[str, str]:
+    """The two in `A vs B`; a pattern with two texts of any length would try them all."""
+    first, _, second = text.rpartition(" vs ")
+    return (first, second) if first else ("", "")
 
 
 def _score(found: re.Match[str]) -> Event:
@@ -108,13 +119,13 @@ def _failed(found: re.Match[str]) -> Event:
     return Failed(found[0])
 
 
-_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Event]], ...] = (
-    (re.compile(r"Started game (\d+) of (\d+) \((.+) vs (.+)\)$"), _started),
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Event | None]], ...] = (
+    (re.compile(r"Started game (\d+) of (\d+) \((.+)\)$"), _started),
     (
-        re.compile(r"Finished game (\d+) \((.+) vs (.+)\): (1-0|0-1|1/2-1/2|\*) \{(.*)\}$"),
+        re.compile(r"Finished game (\d+) \((.+)\): (1-0|0-1|1/2-1/2|\*) \{(.*)\}$"),
         _finished,
     ),
-    (re.compile(r"Results of (.+) vs (.+) \([^()]*\):$"), _report),
+    (re.compile(r"Results of (.+) \([^()]*\):$"), _report),
     (re.compile(r"Games: (\d+), Wins: (\d+), Losses: (\d+), Draws: (\d+)\b"), _score),
     (re.compile(r"Ptnml\(0-2\): \[(\d+), (\d+), (\d+), (\d+), (\d+)\]"), _pairs),
     (re.compile(r"Player: (.+)$"), lambda found: PlayerNamed(found[1])),

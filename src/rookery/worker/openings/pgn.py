@@ -9,14 +9,15 @@ import chess
 from rookery.worker.openings.opening import Opening
 
 _TAG_BLOCK = re.compile(
-    # Comments come first, so that a tag quoted in one does not start a game.
-    rb'\{[^}]*\}|;[^\n]*|^(?P<tags>(?:\[\w+[ \t]+"[^\n]*\n?\s*)+)',
+    # Comments come first, so that a tag quoted in one does not start a game. One without an end
+    # reaches to the end of the text: it is read once, and not again from each brace in it.
+    rb'\{[^}]*\}?|;[^\n]*|^(?P<tags>(?:\[\w+[ \t]+"[^\n]*\n?\s*)+)',
     re.MULTILINE,
 )
 _TAG_SECTION = re.compile(r'(?:\s*\[\w+[ \t]+"[^\n]*)*')
 _TAG = re.compile(r'^\[(\w+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _PIECE = re.compile(
-    r"\{[^}]*\}|;[^\n]*|(?P<open>\()|(?P<close>\))|\$\d+|(?P<end>1-0|0-1|1/2-1/2|\*)"
+    r"\{[^}]*\}?|;[^\n]*|(?P<open>\()|(?P<close>\))|\$\d+|(?P<end>1-0|0-1|1/2-1/2|\*)"
     r"|\d+\.+|(?P<word>[^\s(){};$]+)"
 )
 _NUMBER = re.compile(r"\d+\.+|\d+$")

@@ -1,0 +1,242 @@
+"""Texts that make a careless parser slow, for every parser that meets what strangers wrote.
+
+Each text is one thing said again and again: openers that nothing closes, digits, spaces, words of
+the parser's own language. A parser holds when four times as much costs about four times as much.
+`tests/unit/test_slow_texts.py` tries short ones, `scripts/prove fuzz` long ones and many more.
+"""
+
+import contextlib
+import gc
+import gzip
+import io
+import random
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import thread_time
+
+from rookery.core import patterns, timecontrol
+from rookery.core.complaint import Complaint
+from rookery.core.fault import Fault
+from rookery.core.spsa.lines import read_lines
+from rookery.protocol.engine_record import ENGINE_RECORD
+from rookery.protocol.games import scanned
+from rookery.protocol.user.filter_parsing import action_filter
+from rookery.protocol.worker.requests import CREDENTIALS, UPLOAD_PGN
+from rookery.service.password_rules import check_password
+from rookery.service.sources.book_reading import BookReading
+from rookery.service.submission import words
+from rookery.web.api.worker.complaints import complaint_in
+from rookery.web.cookie import cookie_in
+from rookery.web.faults import BadRequest
+from rookery.web.forms import parse_form
+from rookery.worker.engines import discovery
+from rookery.worker.engines.introduction import read_introduction
+from rookery.worker.engines.unpacking import BadArchive, unpack
+from rookery.worker.fastchess.reading import read as read_fastchess
+from rookery.worker.match.info import read_info
+from rookery.worker.match.lines import LastScore, Lines
+from rookery.worker.openings import epd, packing, pgn
+
+REFUSALS = (ValueError, Fault, Complaint, BadArchive, BadRequest)
+"""How parsers say no; anything else that they raise is a fault of theirs."""
+UNITS = (
+    *("{", "}", "{}", "{ ", "(", ")", "(a", "[", "]", '"', "\\", "\\u0000", '\\"', "%"),
+    *(" ", "\n", "\t", "\r\n", "\0", "\ufeff", "0", "1", "1.", "1,", ".", "-", "+", "=", "a=b "),
+    *(":", ";", ",", "/", "*", "$", "<", "a", "aa ", "a\n", "\u0661", "x" * 61 + "\n"),
+)
+Read = Callable[[str], object]
+GROWTH = 4
+MOST_RATIO = 2.5
+"""Of what a character costs in the long text to what it costs in the short one; squares have 4."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """What reads a text, and words of its language that might lead it astray."""
+
+    name: str
+    read: Read
+    keywords: tuple[str, ...] = ()
+
+    def cost(self, text: str) -> float:
+        """Seconds of this thread; raises what is no refusal."""
+        gc.disable()
+        try:
+            began = thread_time()
+            with contextlib.suppress(*REFUSALS):
+                self.read(text)
+            return thread_time() - began
+        finally:
+            gc.enable()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A text of any length: a head, units again and again, a tail that fits nothing."""
+
+    head: str
+    units: tuple[str, ...]
+    tail: str
+
+    def text(self, size: int) -> str:
+        room = max(0, size - len(self.head) - len(self.tail)) // len(self.units)
+        body = "".join(unit * (room // len(unit)) for unit in self.units)
+        return f"{self.head}{body}{self.tail}"
+
+
+def plain_shapes(parser: Parser) -> Iterator[Shape]:
+    """Every unit and every word of the parser, behind nothing and behind each of its words."""
+    units = (*UNITS, *parser.keywords)
+    for head in ("", *parser.keywords):
+        for unit in units:
+            yield Shape(head, (unit,), "!")
+
+
+def chance_shapes(parser: Parser, count: int, seed: int) -> Iterator[Shape]:
+    """Heads, pairs and triples of units as chance has them; the same for the same seed."""
+    chance = random.Random(f"{parser.name} {seed}")
+    units = (*UNITS, *parser.keywords)
+    for _ in range(count):
+        head = "".join(chance.choices(("", *parser.keywords, *UNITS), k=chance.randint(0, 2)))
+        joined = tuple(
+            "".join(chance.choices(units, k=chance.randint(1, 3)))
+            for _ in range(chance.randint(1, 3))
+        )
+        yield Shape(head, joined, chance.choice(("", "!", "\n", "}", '"')))
+
+
+def too_steep(parser: Parser, shape: Shape, size: int, floor: float) -> float:
+    """How much dearer a character is in a text of GROWTH times the size; 0 where that is fine.
+
+    A text below the floor of seconds is cheap enough, whatever the clock's steps make of it.
+    """
+    large = shape.text(size * GROWTH)
+    if parser.cost(large) <= floor:
+        return 0.0
+    small = shape.text(size)
+    most = min(parser.cost(large) for _ in range(3)) / len(large)
+    least = min(parser.cost(small) for _ in range(3)) / len(small)
+    return most / least if most > MOST_RATIO * least else 0.0
+
+
+def _books(name: str) -> Read:
+    def read(text: str) -> None:
+        reading = BookReading(name)
+        reading.feed(text.encode("utf-8", "replace"))
+        reading.finish()
+
+    return read
+
+
+def _pgn_book(text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    for start in pgn.starts(data)[:3]:
+        pgn.opening(data[start:].decode(), plies=8, chess960=False)
+
+
+def _epd_book(text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    for line in [data[start:].partition(b"\n")[0] for start in epd.starts(data)[:3]]:
+        epd.opening(line.decode(), chess960=False)
+
+
+def _uci_output(text: str) -> None:
+    score, lines = LastScore(), Lines()
+    score.hear(lines.feed(text.encode("utf-8", "replace") + b"\n"))
+    read_info(score.line or text.encode("utf-8", "replace"))
+
+
+def _makefile(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        tree = Path(folder)
+        (tree / "Makefile").write_text(text, "utf-8")
+        discovery.discover(tree)
+
+
+def _archive(text: str) -> None:
+    """Members named by the text. They are links, which are passed over: a test of names, not of
+    the disk."""
+    with TemporaryDirectory() as folder:
+        archive = Path(folder) / "a.zip"
+        with zipfile.ZipFile(archive, "w") as made:
+            for place in range(0, len(text), 200):
+                link = zipfile.ZipInfo(f"outer/{place}{text[place : place + 200]}")
+                link.external_attr = 0o120777 << 16
+                made.writestr(link, text[:100])
+        unpack(archive, Path(folder) / "into")
+
+
+def _broken_archive(text: str) -> None:
+    """A directory of members that says other things than the file holds."""
+    with TemporaryDirectory() as folder:
+        into = io.BytesIO()
+        with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as made:
+            made.writestr("a", text)
+        data = into.getvalue()
+        archive = Path(folder) / "a.zip"
+        archive.write_bytes(data[:40] + text.encode("utf-8", "replace") + data[40:])
+        with contextlib.suppress(OSError):
+            unpack(archive, Path(folder) / "into")
+
+
+def _packed_book(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "book.pgn.gz"
+        path.write_bytes(gzip.compress(text.encode("utf-8", "replace"), 1))
+        packing.read(path)
+
+
+def _pattern(text: str) -> None:
+    patterns.check(text[: patterns.MOST_CHARACTERS])
+    patterns.is_found(text[: patterns.MOST_CHARACTERS], "a" * 200)
+
+
+def _bytes(read: Callable[[bytes], object], before: str = "", after: str = "") -> Read:
+    return lambda text: read(f"{before}{text}{after}".encode("utf-8", "replace"))
+
+
+def _commit_message(text: str) -> None:
+    words.without_bench(text)
+    words.signature("", "", text)
+
+
+_TAGS = ('[Event "', '\n[Event "x"]\n', '[Event "x"]\n\n', '[FEN "', "e4 ", "1. e4 {", "(e5 ")
+_EMPTY = "4k3/8/8/8/8/8/8/4K3 w - - "
+_OPTION = ("option name ", "option name a type spin ", " type ", " type b default", " min 1")
+_MATCH = (
+    *("Started game 1 of 2 (", "Finished game 1 (a vs b): 1-0 {", "Results of ", " vs ", " (a):"),
+    *("): 1-0 {", " (", "[INFO ] ", " --- ", "Engine ", "Warning; ", "Ptnml(0-2): ["),
+)
+PARSERS: tuple[Parser, ...] = (
+    Parser("games of an upload", _bytes(lambda data: scanned(gzip.compress(data, 1))), _TAGS),
+    Parser("book of games, server", _books("a.pgn"), (*_TAGS, "$1", "Nf3 Nf6 Ng1 Ng8 ")),
+    Parser("book of positions, server", _books("a.epd"), ("8/", "w - - ", "hmvc 1;")),
+    Parser("book of games, worker", _pgn_book, _TAGS),
+    Parser("book of positions, worker", _epd_book, ("8/", _EMPTY, "hmvc ", "fmvn 1", "hmvc 1;")),
+    Parser("packed book", _packed_book, _TAGS),
+    Parser("UCI output", _uci_output, ("info ", "score cp ", "depth ", " pv ", "info score cp 1 ")),
+    Parser("UCI options", lambda text: read_introduction(text.split("\n")), _OPTION),
+    Parser("fastchess output", read_fastchess, _MATCH),
+    Parser("SPSA lines", read_lines, ("a,1,0,2,1,1\n", "a,", "a,int,", "1e", "a,1")),
+    Parser("options of an engine", partial(words.options, ""), ("Hash=", "Hash=1 ")),
+    Parser("message of a commit", _commit_message, ("bench", "bench ", "Bench:", "bench: 1,")),
+    Parser("address of a repository", partial(words.repository, ""), ("https://a/", "ssh://")),
+    Parser("time control", timecontrol.parse, ("1/", "1:", "1+", "N=", "st=")),
+    Parser("filter of actions", _bytes(action_filter), ('{"$or":[', '{"run":', '{"a":')),
+    Parser("text in a filter", _bytes(action_filter, '{"run":"', '"}')),
+    Parser("pattern", _pattern, ("(a|aa)*", "a{1,9}", "^(?!", "[a-z]*", "(a+)+")),
+    Parser("complaint of a worker", complaint_in, ("Wrong bench in stockfish-abcdef0", ", user")),
+    Parser("who calls", _bytes(CREDENTIALS.read, '{"password":"', '"}'), ("\\ud800", "\\udc00")),
+    Parser("body of an upload", _bytes(UPLOAD_PGN.read, '{"pgn":"', '"}'), ("H4sI", '","a":"')),
+    Parser("engine record", _bytes(ENGINE_RECORD.read), ('{"name":"', '{"nets":{')),
+    Parser("form", _bytes(parse_form), ("a=b&", "%41", "&&")),
+    Parser("cookies", cookie_in, ("a=b; ", "rookery_session", "rookery_session=")),
+    Parser("password", lambda text: check_password(text[:1024], ("ada",)), ("pass", "4bcD")),
+    Parser("Makefile", _makefile, ("EXE", "EXE = ", "\nEXE", "$(ARCH)", "profile-build", "CXX=")),
+    Parser("zip archive", _archive, ("../", "a/", "C:", "a\n")),
+    Parser("damaged zip archive", _broken_archive, ("PK\x01\x02", "PK\x05\x06")),
+)
