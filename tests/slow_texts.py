@@ -1,7 +1,7 @@
 """Texts that make a careless parser slow, for every parser that meets what strangers wrote.
 
 Each text is one thing said again and again: openers that nothing closes, digits, spaces, words of
-the parser's own language. A parser holds when four times as much costs about four times as much.
+the parser's own language. A parser holds when eight times as much costs about eight times as much.
 `tests/unit/test_slow_texts.py` tries short ones, `scripts/prove fuzz` long ones and many more.
 """
 
@@ -49,9 +49,9 @@ UNITS = (
     *(":", ";", ",", "/", "*", "$", "<", "a", "aa ", "a\n", "\u0661", "x" * 61 + "\n"),
 )
 Read = Callable[[str], object]
-GROWTH = 4
-MOST_RATIO = 2.5
-"""Of what a character costs in the long text to what it costs in the short one; squares have 4."""
+GROWTH = 8
+MOST_RATIO = 3.5
+"""Of what a character costs in the long text to what it costs in the short one; squares have 8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ def too_steep(parser: Parser, shape: Shape, size: int, floor: float) -> float:
     if parser.cost(large) <= floor:
         return 0.0
     small = shape.text(size)
-    most = min(parser.cost(large) for _ in range(3)) / len(large)
-    least = min(parser.cost(small) for _ in range(3)) / len(small)
+    most = min(parser.cost(large) for _ in range(5)) / len(large)
+    least = min(parser.cost(small) for _ in range(5)) / len(small)
     return most / least if most > MOST_RATIO * least else 0.0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.slow_texts import PARSERS, Parser, Shape, plain_shapes, too_steep
 
-SIZE = 2_000
+SIZE = 1_000
 FLOOR = 0.02
 """Seconds for eight thousand characters; a square of them takes several times as long."""
 

@@ -52,6 +52,21 @@ async def test_a_refusal_is_told_and_only_the_passwords_are_typed_again(
         assert f'value="{kept}"' in answer.text
 
 
+async def test_weak_passwords_are_charged_like_accounts() -> None:
+    async with open_api() as api:
+        weak = {"password": "password1", "password2": "password1"}
+        answers = [await sign_up(api.visitor, **weak) for _ in range(5)]
+        assert {answer.status_code for answer in answers} == {400}
+        assert "too easy to guess" in answers[-1].text
+        assert "Too many attempts" in (await sign_up(api.visitor)).text
+
+
+async def test_a_name_that_is_mistyped_is_not_charged() -> None:
+    async with open_api() as api:
+        for _ in range(10):
+            assert "letters and digits" in (await sign_up(api.visitor, username="a b")).text
+
+
 async def test_the_form_needs_its_token() -> None:
     async with open_api() as api:
         assert (await api.visitor.post("/signup", data=FORM)).status_code == 403

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 
 from rookery.core.complaint import Complaint
-from rookery.service.accounts import Accounts, NewUser
+from rookery.service.accounts import Accounts, BadUserName, NewUser
 from rookery.service.login import Throttle, origin_of
+from rookery.service.password_rules import BadLength
 from rookery.service.users import User, UserExists, Users
 
 MOST_WAITING = 500
@@ -70,10 +71,13 @@ class SignUp:
         new = NewUser(applicant.name, applicant.password, applicant.email, pending=True)
         try:
             return await self._accounts.add(new)
-        except Complaint as refused:
-            # Whoever mistypes a password may try again.
+        except (BadUserName, BadLength):
+            # Whoever mistypes may try again. A weak password is charged like an account: to judge
+            # one costs as much as to keep one.
             self._per_origin.refund(origin_of(client), now)
-            raise (NameTaken() if isinstance(refused, UserExists) else refused) from None
+            raise
+        except UserExists:
+            raise NameTaken from None
 
 
 async def _check_free(applicant: Applicant, users: Users) -> None:
