@@ -34,6 +34,7 @@ from rookery.web.cookie import cookie_in
 from rookery.web.faults import BadRequest
 from rookery.web.forms import parse_form
 from rookery.worker.engines import discovery
+from rookery.worker.engines.bench import find_last_counts
 from rookery.worker.engines.introduction import read_introduction
 from rookery.worker.engines.unpacking import BadArchive, unpack
 from rookery.worker.fastchess.reading import read as read_fastchess
@@ -207,6 +208,7 @@ def _commit_message(text: str) -> None:
 _TAGS = ('[Event "', '\n[Event "x"]\n', '[Event "x"]\n\n', '[FEN "', "e4 ", "1. e4 {", "(e5 ")
 _EMPTY = "4k3/8/8/8/8/8/8/4K3 w - - "
 _OPTION = ("option name ", "option name a type spin ", " type ", " type b default", " min 1")
+_BENCH = ("Nodes/second", "Nodes searched : ", "1 nodes ", " nps", "1 nps\n")
 _MATCH = (
     *("Started game 1 of 2 (", "Finished game 1 (a vs b): 1-0 {", "Results of ", " vs ", " (a):"),
     *("): 1-0 {", " (", "[INFO ] ", " --- ", "Engine ", "Warning; ", "Ptnml(0-2): ["),
@@ -220,6 +222,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("packed book", _packed_book, _TAGS),
     Parser("UCI output", _uci_output, ("info ", "score cp ", "depth ", " pv ", "info score cp 1 ")),
     Parser("UCI options", lambda text: read_introduction(text.split("\n")), _OPTION),
+    Parser("bench of an engine", lambda text: find_last_counts(text.splitlines()), _BENCH),
     Parser("fastchess output", read_fastchess, _MATCH),
     Parser("SPSA lines", read_lines, ("a,1,0,2,1,1\n", "a,", "a,int,", "1e", "a,1")),
     Parser("options of an engine", partial(words.options, ""), ("Hash=", "Hash=1 ")),
