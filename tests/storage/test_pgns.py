@@ -1,5 +1,6 @@
 """Rows of uploaded games, in PostgreSQL."""
 
+import gzip
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -75,14 +76,14 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
 
 async def test_games_of_a_task_of_ones_own_are_stored_and_orphans_swept(tmp_path: Path) -> None:
     clock, threads, rows = HandClock(), Threads(), MemoryPgns()
-    blobs = FolderBlobs(tmp_path, clock)
+    blobs, games = FolderBlobs(tmp_path, clock), gzip.compress(b"games")
     async with on_stage() as stage:
         await stage.submit()
         task = await stage.granted()
         store = PgnStore(stage.fleet, rows, blobs, threads, clock)
-        await store.upload(call_of(task), b"games")
+        await store.upload(call_of(task), games)
         orphan = await threads.io(blobs.write, b"orphan")
         clock.move(days=100_000)
         await store.clean_up()
-    assert [await threads.io(blobs.read, each.blob) for each in rows.rows] == [b"games"]
+    assert [await threads.io(blobs.read, each.blob) for each in rows.rows] == [games]
     assert await threads.io(lambda: list(tmp_path.rglob(orphan))) == []
