@@ -44,13 +44,15 @@ def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
     """Stop a run that has nothing left to play. Where it is to be purged, that may revive it, and
     only then is it known whether it has ended."""
     stopped = lifecycle.stopped(run)
+    stopped = replace(stopped, status=replace(stopped.status, sole=working.sole(run)))
     told = () if is_purge_due(stopped) else (finished_event(stopped, now),)
     return settle(working, Moved(stopped, told), now)
 
 
 def finished_event(run: Run, now: datetime) -> Event:
     results = run.tally.results
-    message = f"{results.games} games: {results.wins} won, {results.losses} lost"
+    sole = f", decided by one {run.status.sole}" if run.status.sole else ""
+    message = f"{results.games} games: {results.wins} won, {results.losses} lost{sole}"
     return about_run(Action.FINISHED_RUN, run, run.plan.owner, now, message)
 
 

@@ -27,7 +27,6 @@ from datetime import datetime, timedelta
 from rookery.core import faults
 from rookery.core.events import Action, Event, about_run
 from rookery.core.run import Run, Status
-from rookery.core.stats.flags import Flag
 
 OLDEST = timedelta(days=30)
 
@@ -222,7 +221,7 @@ def reopened(run: Run) -> Run:
     return move(
         run,
         Move.REOPEN,
-        lambda status: replace(status, finished=False, failed=False, deleted=False, flag=Flag.NONE),
+        lambda status: Status(approver=status.approver, failures=status.failures),
     )
 
 

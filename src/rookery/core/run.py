@@ -24,6 +24,14 @@ class DisplayState(enum.StrEnum):
     FAILED = "failed"
 
 
+class Sole(enum.StrEnum):
+    """Whose results a verdict stands on, where nearly all are from one."""
+
+    NOBODY = ""
+    MACHINE = "machine"
+    USER = "user"
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """Where a run stands; only `lifecycle` makes new ones."""
@@ -34,6 +42,7 @@ class Status:
     deleted: bool = False
     failures: int = 0
     flag: Flag = Flag.NONE
+    sole: Sole = Sole.NOBODY
 
     @property
     def approved(self) -> bool:

@@ -1,7 +1,8 @@
-"""The tally of a run: sums over its tasks, kept up to date in this one place."""
+"""The tally of a run: sums over its tasks, kept up to date in this one place, and who played."""
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rookery.core.results import NOTHING, Results, total
 from rookery.core.task import Task
@@ -76,3 +77,38 @@ def recounted(tasks: Iterable[Task]) -> Tally:
         tasks=len(tasks),
         results=total(task.results for task in tasks),
     )
+
+
+@dataclass(slots=True)
+class _Played:
+    machines: Counter[str] = field(default_factory=Counter)
+    users: Counter[str] = field(default_factory=Counter)
+
+
+class Players:
+    """Who played how many of the games that count, by unfinished run; a part of the working set."""
+
+    def __init__(self) -> None:
+        self._by_run: dict[str, _Played] = {}
+
+    def add(self, run_id: str, machine: str, user: str, games: int) -> None:
+        """Machines go by their short names; games that count no longer are negative."""
+        played = self._by_run.get(run_id)
+        if played is None:
+            played = self._by_run[run_id] = _Played()
+        played.machines[machine] += games
+        played.users[user] += games
+
+    def most_of_a_machine(self, run_id: str) -> int:
+        played = self._by_run.get(run_id)
+        return max(played.machines.values(), default=0) if played else 0
+
+    def first_user(self, run_id: str) -> tuple[str, int]:
+        """Whose machines played most, and how much."""
+        played = self._by_run.get(run_id)
+        if not played:
+            return "", 0
+        return max(played.users.items(), key=lambda each: each[1])
+
+    def forget(self, run_id: str) -> None:
+        self._by_run.pop(run_id, None)

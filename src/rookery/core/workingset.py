@@ -16,12 +16,16 @@ from rookery.core.changes import Closing
 from rookery.core.hearing import Hearing
 from rookery.core.machine import Machine
 from rookery.core.results import NOTHING
-from rookery.core.run import Run
+from rookery.core.run import Run, Sole
 from rookery.core.scheduling.index import RunIndex
 from rookery.core.scheduling.pace import Paces
 from rookery.core.scheduling.roster import Roster
+from rookery.core.tally import Players
 from rookery.core.task import Task, TaskKey
 from rookery.core.troubles import Troubles
+
+NEARLY_ALL = 0.9
+"""A verdict on so large a part of one machine's or user's results is marked."""
 
 
 def _as_it_is(run: Run) -> Run:
@@ -43,6 +47,7 @@ class WorkingSet:
         self.hearing = Hearing()
         self.paces = Paces()
         self.troubles = Troubles()
+        self.players = Players()
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, dict[int, Task]] = {}
         self._excessive: dict[str, set[int]] = {}
@@ -68,6 +73,19 @@ class WorkingSet:
         """The active task of a machine."""
         seat = self.roster.seat(short_name)
         return self.task(seat.task) if seat and seat.task else None
+
+    def sole(self, run: Run) -> Sole:
+        """Whether nearly all games that count are from one machine, or from one user though there
+        are machines of others. Games from before a run was opened again are nobody's until the
+        next start of the server."""
+        games = run.tally.results.games
+        if not games or not run.kind.may_purge:
+            return Sole.NOBODY
+        if self.players.most_of_a_machine(run.id) >= NEARLY_ALL * games:
+            return Sole.MACHINE
+        user, played = self.players.first_user(run.id)
+        alone = played >= NEARLY_ALL * games and self.roster.has_others(user)
+        return Sole.USER if alone else Sole.NOBODY
 
     def would_play(self, machine: Machine, now: datetime) -> Run | None:
         """The run a machine would be given if it asked now, its present task being over."""
@@ -100,6 +118,8 @@ class WorkingSet:
     def report(self, run: Run, task: Task, now: datetime) -> None:
         """Store a run and a task after a result; neither cores nor open games have changed."""
         self._runs[run.id] = run
+        played = task.results.games - self._tasks[task.run][task.id].results.games
+        self.players.add(run.id, task.machine.short_name, task.machine.user, played)
         self.annotate(task, now)
         self._mark(task)
         self.troubles.clear(run.id)
@@ -122,7 +142,8 @@ class WorkingSet:
         run, closed = self.close(task)
         if not strike:
             return run, closed
-        if closed.results.games:
+        if games := closed.results.games:
+            self.players.add(run.id, task.machine.short_name, task.machine.user, -games)
             tally = run.tally.without((closed,))
             run = self._keep(run.with_play(run.kind.rejudged(tally.results), tally, run.updated))
         return run, replace(closed, bad=True, results=NOTHING)
@@ -136,6 +157,7 @@ class WorkingSet:
         self.index.remove(run.id)
         self.paces.forget(run.id)
         self.troubles.forget(run.id)
+        self.players.forget(run.id)
         self._runs.pop(run.id, None)
         self._excessive.pop(run.id, None)
         tasks = tuple(self._tasks.pop(run.id, {}).values())

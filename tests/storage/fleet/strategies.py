@@ -11,7 +11,7 @@ from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.core.machine import Abilities, Machine
 from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
 from rookery.core.results import Results
-from rookery.core.run import Run, Status
+from rookery.core.run import Run, Sole, Status
 from rookery.core.spsa import Issued, Sample
 from rookery.core.stats.flags import Flag
 from rookery.core.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
@@ -97,7 +97,14 @@ def tunes(draw: st.DrawFn) -> SpsaTuning:
 kinds: st.SearchStrategy[Kind] = st.one_of(st.just(Fixed()), sprts, tunes())
 results = st.builds(Results, counts, counts, counts, counts, counts, st.tuples(*[counts] * 5))
 statuses = st.builds(
-    Status, texts, st.booleans(), st.booleans(), st.booleans(), counts, st.sampled_from(Flag)
+    Status,
+    texts,
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    counts,
+    st.sampled_from(Flag),
+    st.sampled_from(Sole),
 )
 tallies = st.builds(Tally, counts, counts, counts, counts, counts, results)
 

@@ -1,5 +1,6 @@
 """What is committed is what is read: one contract for PostgreSQL and its twin in memory."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -92,6 +93,17 @@ async def test_a_snapshot_has_unfinished_runs_with_their_active_tasks(store: Sto
     found = await store.reads.snapshot()
     assert found.runs == ((run, (TASK,)),)
     assert found.corrections == ()
+
+
+async def test_a_snapshot_tells_who_played_what_counts(store: Store) -> None:
+    over = replace(make_task(RUN, 1), active=False, results=pairs(ww=5))
+    task = replace(TASK, results=pairs(even=2), machine=over.machine)
+    run = played(RUN, task, over)
+    await kept(store, changed(run, task, over), changed(finished("b")))
+    who: Counter[tuple[str, str, str]] = Counter()
+    for each in (await store.reads.snapshot()).played:
+        who[each.run, each.machine, each.user] += each.games
+    assert who == {(RUN.id, over.machine.short_name, over.machine.user): 14}
 
 
 async def test_wrong_sums_are_put_right_and_told(store: Store) -> None:

@@ -14,7 +14,7 @@ from rookery.core.kinds.spsa import ticket_of
 from rookery.core.purge import Purging
 from rookery.core.reception import Reception
 from rookery.core.results import Results
-from rookery.core.run import Run
+from rookery.core.run import Run, Sole
 from rookery.core.scheduling.policy import Policy
 from rookery.core.spsa import Batch
 from rookery.core.task import Task
@@ -109,6 +109,38 @@ def test_the_last_game_finishes_the_run() -> None:
     (row,) = outcome.changes.closings[0].rows()
     assert outcome.changes.tasks == (row,), "its row goes with the run's, not in a later slice"
     assert (row.active, row.results.games) == (False, 100)
+
+
+def decided_by(*players: tuple[str, str, int], idle: str = "") -> Sole:
+    """Of a run to which these machines and users brought so many pairs, one after the other."""
+    scene = Scene(make_run(plan=make_plan(games=2 * sum(pairs for _, _, pairs in players))))
+    scene.reception.fail(scene.call, "", NOW)
+    if idle:
+        scene.working.roster.arrive(make_machine("idle", user=idle), NOW)
+    for name, user, count in players:
+        task = grant(scene.working, make_machine(name, cores=32, user=user))
+        outcome = scene.reception.update(call_of(task), Report(pairs(even=count)), later(9999))
+        if not outcome.changes.runs[-1].status.finished:
+            scene.reception.fail(call_of(task), "", later(9999))
+    return outcome.changes.runs[-1].status.sole
+
+
+def test_a_verdict_by_one_machine_alone_or_nearly_is_marked() -> None:
+    assert decided_by(("m1", "wanda", 50)) is Sole.MACHINE
+    assert decided_by(("m1", "wanda", 5), ("m2", "wanda", 45)) is Sole.MACHINE
+    assert decided_by(("m1", "wanda", 6), ("m2", "wanda", 44)) is Sole.NOBODY
+
+
+def test_a_verdict_by_one_user_is_marked_where_others_have_machines_too() -> None:
+    players = ("m1", "carol", 25), ("m2", "carol", 25)
+    assert decided_by(*players, idle="boris") is Sole.USER
+    assert decided_by(("m1", "carol", 25), ("m2", "boris", 25)) is Sole.NOBODY
+
+
+def test_what_was_kept_apart_makes_nobody_a_player() -> None:
+    scene = Scene(make_run(plan=make_plan(games=100)))
+    assert not scene.report(pairs(ww=40), seconds=1).alive
+    assert scene.working.players.most_of_a_machine(scene.run.id) == 0
 
 
 def test_ending_a_task_twice_ends_it_once() -> None:

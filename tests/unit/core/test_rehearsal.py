@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.unit.core.rehearsal import OFTEN, Rehearsal, rehearse
 
-DIGEST = "9efefcf49c8fded1dde978c446e2e5038f82dd1e0f75405397db345495c5c954"
+DIGEST = "96c9241ba06eabe6979c16dec828f08112ac2c43f2b257de0c28202b74717e5b"
 
 
 def test_ten_thousand_operations_always_end_in_the_same_state() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.core.events import Action
+from rookery.core.kinds import Fixed
 from rookery.core.scheduling.assignment import MOST_WASTED
 from rookery.core.scheduling.policy import STANDARD_POLICY
 from rookery.core.troubles import MOST_LINES
@@ -151,3 +152,17 @@ async def test_more_games_than_a_task_has_are_refused(strict: Office) -> None:
     refused = await worker.update(pairs(even=games // 2 + 1))
     assert "more games than the task has" in refused["error"]
     assert strict.stored().tally.results.games == 0
+
+
+async def test_a_verdict_by_one_machine_is_marked_in_the_api_and_on_pages(strict: Office) -> None:
+    run = await strict.submit(kind=Fixed(), plan=make_plan(games=200))
+    worker = strict.worker()
+    await worker.request_task()
+    strict.clock.move(hours=1)
+    await worker.update(pairs(ww=90, even=10))
+    assert strict.stored().status.finished
+    shown = (await strict.site.browser.get(f"/api/v1/runs/{run.id}")).json()
+    assert shown["decided_by"] == "machine"
+    assert "passed, by one machine" in (await strict.site.browser.get(f"/runs/{run.id}")).text
+    told = strict.back.store.rows.events[-1]
+    assert told.message.endswith("decided by one machine")

@@ -153,6 +153,10 @@ class Roster:
         shown = int(2 * seat.delivered) if seat else 0
         return min(machine.cores, max(BELIEVED_CORES, shown))
 
+    def has_others(self, user: str) -> bool:
+        """Whether machines of another user have asked for tasks, too."""
+        return any(seat.machine.user != user for seat in self._seats.values())
+
     def is_alone(self) -> bool:
         """Whether no more than one machine has asked for a task."""
         return len(self._seats) <= 1

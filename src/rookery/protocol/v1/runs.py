@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from rookery.core.run import DisplayState
+from rookery.core.run import DisplayState, Sole
 from rookery.core.stats.flags import Flag
 from rookery.protocol.fields import Count, Paragraph, RunId
 from rookery.protocol.stats import Stats
@@ -58,7 +58,8 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):
-    """A run as lists show it; `llr` is there for sequential tests."""
+    """A run as lists show it; `llr` is there for sequential tests, `decided_by` where nearly all
+    results are from one machine, or from one user though others have machines, too."""
 
     id: RunId
     name: str
@@ -81,6 +82,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     cores: int
     results: Stats
     llr: float | UnsetType = UNSET
+    decided_by: Sole | UnsetType = UNSET
     info: str = ""
 
 

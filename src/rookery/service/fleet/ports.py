@@ -141,6 +141,16 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
+class Played:
+    """How many games of a run count that a machine played, by its short name."""
+
+    run: str
+    machine: str
+    user: str
+    games: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What a new primary starts from."""
 
@@ -151,6 +161,7 @@ class Snapshot:
     corrections: tuple[Correction, ...] = ()
     purging: tuple[Purging, ...] = ()
     """Purges that were due or under way."""
+    played: tuple[Played, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,8 @@ class Primary:
             working.admit(run, tasks, now)
             tenure.sampling.start(run)
             await asyncio.sleep(0)
+        for each in found.played:
+            working.players.add(each.run, each.machine, each.user, each.games)
         working.roster.blocks.update(found.blocks)
         for past in found.recalled:
             working.roster.recall(past.short_name, past.seen, past.last)

@@ -11,7 +11,7 @@ from rookery.core.demands import Demands
 from rookery.core.machine import Machine
 from rookery.core.purge import BadTask
 from rookery.core.results import Results
-from rookery.core.run import Run, Status
+from rookery.core.run import Run, Sole, Status
 from rookery.core.stats.flags import Flag
 from rookery.core.stats.residuals import Colour
 from rookery.core.tally import Tally
@@ -78,6 +78,7 @@ def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Colu
         status.deleted,
         status.failures,
         status.flag.value,
+        status.sole.value,
         tally.workers,
         tally.cores,
         tally.committed,
@@ -124,6 +125,7 @@ def _status(row: Row) -> Status:
         deleted=row["deleted"],
         failures=row["failures"],
         flag=Flag(row["flag"]),
+        sole=Sole(row["sole"]),
     )
 
 

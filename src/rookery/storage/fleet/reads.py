@@ -22,6 +22,7 @@ from rookery.service.fleet.ports import (
     Contribution,
     Correction,
     FinishedQuery,
+    Played,
     Provenance,
     Sample,
     Sight,
@@ -71,6 +72,7 @@ class PostgresReads:
             await _decoded(recalled, recalled_of),
             corrections,
             await _decoded(await self._fetch("purges_all"), purging_of),
+            await _decoded(await self._fetch("tasks_played"), _played_of),
         )
 
     async def run(self, run_id: str) -> Run | None:
@@ -192,6 +194,10 @@ class PostgresReads:
 
     async def _fetch(self, query: str, *values: object) -> list[asyncpg.Record]:
         return await self._pool.fetch(self._queries[query], *values)
+
+
+def _played_of(row: asyncpg.Record) -> Played:
+    return Played(row["run"], row["machine"], row["player"], row["games"])
 
 
 def _tally(row: asyncpg.Record | None, active: Sequence[Task]) -> Tally:

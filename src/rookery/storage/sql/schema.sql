@@ -104,7 +104,9 @@ CREATE TABLE runs (
         CASE WHEN finished AND NOT deleted THEN updated END
     ) STORED,
     -- What listeners catch up by; those that play are few and need no index.
-    settled bigint GENERATED ALWAYS AS (CASE WHEN finished THEN sequence END) STORED
+    settled bigint GENERATED ALWAYS AS (CASE WHEN finished THEN sequence END) STORED,
+    -- Whose results a verdict stands on, where nearly all are from one.
+    sole text NOT NULL DEFAULT '' CHECK (sole IN ('', 'machine', 'user'))
 ) WITH (fillfactor = 70);
 CREATE INDEX runs_unfinished ON runs (id) WHERE NOT finished;
 CREATE INDEX runs_listed ON runs (listed DESC, id DESC) WHERE listed IS NOT NULL;

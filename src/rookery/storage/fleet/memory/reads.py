@@ -19,6 +19,7 @@ from rookery.service.fleet.ports import (
     Contribution,
     Correction,
     FinishedQuery,
+    Played,
     Provenance,
     Sample,
     Sight,
@@ -50,6 +51,12 @@ class MemoryReads:
             tuple(rows.recalled.values()),
             corrections,
             tuple(rows.purging.values()),
+            tuple(
+                Played(run.id, task.machine.short_name, task.machine.user, task.results.games)
+                for run in open_runs
+                for task in rows.of_run(run.id)
+                if task.results.games
+            ),
         )
 
     def _correct(self) -> Iterable[Correction]:

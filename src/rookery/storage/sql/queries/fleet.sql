@@ -3,11 +3,11 @@
 INSERT INTO runs (
     id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
     rescheduled_from, updated, sequence, standing, approver, finished, failed, deleted,
-    failures, flag, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
+    failures, flag, sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, closed_below
 ) VALUES (
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-    $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36
+    $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37
 )
 ON CONFLICT (id) DO UPDATE SET
     owner = excluded.owner, engines = excluded.engines, tc_base = excluded.tc_base,
@@ -16,7 +16,8 @@ ON CONFLICT (id) DO UPDATE SET
     rescheduled_from = excluded.rescheduled_from, updated = excluded.updated,
     sequence = excluded.sequence, standing = excluded.standing, approver = excluded.approver,
     finished = excluded.finished, failed = excluded.failed, deleted = excluded.deleted,
-    failures = excluded.failures, flag = excluded.flag, workers = excluded.workers,
+    failures = excluded.failures, flag = excluded.flag, sole = excluded.sole,
+    workers = excluded.workers,
     cores = excluded.cores, committed = excluded.committed, total = excluded.total,
     tasks = excluded.tasks, wins = excluded.wins, losses = excluded.losses,
     draws = excluded.draws, crashes = excluded.crashes, time_losses = excluded.time_losses,
@@ -28,21 +29,21 @@ ON CONFLICT (id) DO UPDATE SET
 UPDATE runs SET
     updated = m.updated, sequence = m.sequence, standing = m.standing::jsonb,
     approver = m.approver, finished = m.finished, failed = m.failed, deleted = m.deleted,
-    failures = m.failures, flag = m.flag, workers = m.workers, cores = m.cores,
+    failures = m.failures, flag = m.flag, sole = m.sole, workers = m.workers, cores = m.cores,
     committed = m.committed, total = m.total, tasks = m.tasks, wins = m.wins, losses = m.losses,
     draws = m.draws, crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1,
     p2 = m.p2, p3 = m.p3, p4 = m.p4, closed_below = greatest(runs.closed_below, m.closed_below)
 FROM pass, unnest(
     $1::text::text[], $2::text::timestamptz[], $3::text::bigint[], $4::text::text[],
     $5::text::text[], $6::text::boolean[], $7::text::boolean[], $8::text::boolean[],
-    $9::text::integer[], $10::text::text[], $11::text::integer[], $12::text::integer[],
-    $13::text::bigint[], $14::text::bigint[], $15::text::integer[], $16::text::bigint[],
+    $9::text::integer[], $10::text::text[], $11::text::text[], $12::text::integer[],
+    $13::text::integer[], $14::text::bigint[], $15::text::bigint[], $16::text::integer[],
     $17::text::bigint[], $18::text::bigint[], $19::text::bigint[], $20::text::bigint[],
     $21::text::bigint[], $22::text::bigint[], $23::text::bigint[], $24::text::bigint[],
-    $25::text::bigint[], $26::text::integer[]
+    $25::text::bigint[], $26::text::bigint[], $27::text::integer[]
 ) AS m (
     id, updated, sequence, standing, approver, finished, failed, deleted, failures, flag,
-    workers, cores, committed, total, tasks, wins, losses, draws, crashes, time_losses, p0, p1,
+    sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes, time_losses, p0, p1,
     p2, p3, p4, closed_below
 )
 WHERE runs.id = m.id
@@ -363,6 +364,17 @@ GROUP BY user_name, arch
 HAVING sum(wins + losses + draws) > 0
 ORDER BY sum(wins + losses + draws) DESC, user_name, arch
 LIMIT $2;
+
+-- name: tasks_played
+-- Who played how many games of the runs that are not over.
+SELECT
+    t.run, machine ->> 'user' AS player,
+    concat(machine ->> 'user', '-', machine ->> 'cores', 'cores-', split_part(machine ->> 'key', '-', 1))
+        AS machine,
+    sum(t.wins + t.losses + t.draws)::bigint AS games
+FROM tasks AS t JOIN runs AS r ON r.id = t.run
+WHERE NOT r.finished AND t.wins + t.losses + t.draws > 0
+GROUP BY 1, 2, 3;
 
 -- name: tasks_last_seen
 -- When tasks of a run gave a sign of life.

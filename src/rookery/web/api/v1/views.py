@@ -53,6 +53,7 @@ def summary_of(run: Run) -> v1.RunSummary:
         cores=tally.cores,
         results=stats_of(tally.results),
         llr=finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
+        decided_by=status.sole or UNSET,
         info=plan.info,
     )
 

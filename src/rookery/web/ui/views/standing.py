@@ -1,7 +1,7 @@
 """Where a run stands, in a word and a tone; a tone is never shown without its word."""
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rookery.core.kinds import Fixed, SprtTest
 from rookery.core.run import DisplayState, Run
@@ -61,7 +61,10 @@ def standing_of(run: Run) -> Standing:
     results = run.tally.results
     verdict, spec = _verdict(run)
     found = _VERDICTS.get(style(verdict, wins=results.wins, losses=results.losses, spec=spec))
-    return found or (FINISHED if run.decided else STOPPED)
+    if found is None:
+        return FINISHED if run.decided else STOPPED
+    sole = run.status.sole
+    return replace(found, word=f"{found.word}, by one {sole}") if sole else found
 
 
 def _verdict(run: Run) -> tuple[Verdict, Sprt | None]:
