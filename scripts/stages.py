@@ -95,6 +95,18 @@ def find_stockfish() -> str:
     )
 
 
+def find_bubblewrap() -> str:
+    """The sandbox is tried both ways: with namespaces of our own, and with bubblewrap's."""
+    if not shutil.which("bwrap") and os.geteuid() == 0 and shutil.which("apt-get"):
+        apt("update")
+        apt("install", "-y", "--no-install-recommends", "bubblewrap")
+    if found := shutil.which("bwrap"):
+        return f"bubblewrap: {found}"
+    sys.exit(
+        "The sandbox's tests need bubblewrap; ask an administrator for: apt-get install bubblewrap"
+    )
+
+
 def find_compiler() -> str:
     """The ASGI server has a core in C: from the PATH, else from the distribution."""
     header = Path(sysconfig.get_path("include")) / "Python.h"
@@ -119,6 +131,7 @@ def apt(*words: str) -> None:
 FIRST = (
     Stage("browser", 120, prepare=find_chromium),
     Stage("engine", 60, prepare=find_stockfish),
+    Stage("bubblewrap", 60, prepare=find_bubblewrap),
     Stage("compiler", 120, prepare=find_compiler),
     tool("style", 10, "ruff", "check", "."),
     tool("format", 10, "ruff", "format", "--check", "."),

@@ -1,5 +1,6 @@
 """What our calls over HTTP have in common, whoever makes them: where they go, and why they fail."""
 
+import ipaddress
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,6 +16,30 @@ class NoRedirects(urllib.request.HTTPRedirectHandler):
 def is_web_address(address: str) -> bool:
     """urllib would read files too."""
     return urllib.parse.urlsplit(address).scheme in ("http", "https")
+
+
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""IPv6 addresses that lead to the IPv4 address in their last four bytes."""
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one for everybody: not of this machine or of a network around it."""
+    # Without the interface that IPv6 may name.
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in NAT64:
+            inner = ipaddress.IPv4Address(found.packed[-4:])
+        return is_public(str(inner)) if inner else found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name can only be this machine's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def cause_of(error: Exception) -> Exception:

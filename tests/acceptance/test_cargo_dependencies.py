@@ -71,7 +71,7 @@ def has_cargo() -> bool:
 
 
 def test_locked_dependencies_are_fetched_with_a_network_and_built_without(tmp_path: Path) -> None:
-    workshop = Workshop(tmp_path / "cache", sandbox=Sandbox(True))
+    workshop = Workshop(tmp_path / "cache", sandbox=Sandbox(True), private_sources=True)
     with serving(tmp_path, tls=False) as server:
         source = engine(tmp_path, server)
         order = Order(RECORD, source.commit, source.url)

@@ -17,7 +17,8 @@ RECORD = EngineRecord(name="Tiny")
 
 def made_from(server: str, folder: Path, commit: str) -> Built:
     order = Order(RECORD, commit, f"{server}/tiny/.git")
-    return asyncio.run(Workshop(folder / "cache", sandbox=Sandbox(True)).make(order))
+    workshop = Workshop(folder / "cache", sandbox=Sandbox(True), private_sources=True)
+    return asyncio.run(workshop.make(order))
 
 
 def test_a_certificate_that_the_owner_names_is_trusted(

@@ -40,7 +40,8 @@ def tiny(tmp_path: Path) -> Repository:
 
 
 def make(cache: Path, order: Order, shelf: Shelf | None = None) -> Built:
-    return asyncio.run(Workshop(cache, shelf, sandbox=SANDBOX).make(order))
+    workshop = Workshop(cache, shelf, sandbox=SANDBOX, private_sources=True)
+    return asyncio.run(workshop.make(order))
 
 
 def order_of(
@@ -160,6 +161,21 @@ def test_the_servers_archive_serves_as_a_source(tmp_path: Path) -> None:
     assert bench_of(make(tmp_path / "cache", order_of(source), shelf)) == 4242
 
 
+def test_a_commit_is_built_once_whichever_way_it_comes(tmp_path: Path) -> None:
+    # The moment of the build is part of the program.
+    files = {"Makefile": "EXE = x\nall:\n\tcc tiny.c -DBENCH=1$$(date +%N) -o $(EXE)\n"}
+    source = repositories.repository(tmp_path / "tiny", {**files, "tiny.c": repositories.TINY})
+    (tmp_path / "tiny" / "run.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "tiny" / "run.sh").chmod(0o755)
+    commit = repositories.commit(tmp_path / "tiny")
+    packed = tmp_path / "tiny.zip"
+    repositories.git(tmp_path / "tiny", "archive", "--prefix=tiny-1/", f"--output={packed}", commit)
+    mirrored = Repository("https://rookery.example/src/tiny", commit)
+    shelf = Shelf({f"{mirrored.url}@{commit}": packed.read_bytes()})
+    by_git = make(tmp_path / "cache", order_of(Repository(source.url, commit)))
+    assert make(tmp_path / "cache", order_of(mirrored), shelf) == by_git
+
+
 def test_submodules_come_with_the_commit(tmp_path: Path, tiny: Repository) -> None:
     outer = tmp_path / "outer"
     repositories.repository(outer, {"README": "see inner"})
@@ -217,7 +233,9 @@ def test_two_workers_at_one_cache_build_once(tmp_path: Path) -> None:
     order = order_of(source, recipe("commands", commands=[stamp], output="made"))
 
     async def both() -> list[Built]:
-        shops = [Workshop(tmp_path / "cache", sandbox=SANDBOX) for _ in range(2)]
+        shops = [
+            Workshop(tmp_path / "cache", sandbox=SANDBOX, private_sources=True) for _ in range(2)
+        ]
         return await asyncio.gather(*(shop.make(order) for shop in shops))
 
     assert len(set(asyncio.run(both()))) == 1

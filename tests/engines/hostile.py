@@ -4,6 +4,7 @@ python hostile.py MISDEED [WORD...]
 """
 
 import contextlib
+import ctypes
 import mmap
 import os
 import signal
@@ -70,6 +71,39 @@ def memory() -> None:
         held.append(block)
 
 
+def memfd() -> None:
+    """Files in memory that nobody maps."""
+    held = []
+    while True:
+        file = os.memfd_create("held")
+        for _ in range(32):
+            os.write(file, CHUNK)
+        held.append(file)
+
+
+def left_behind() -> None:
+    """Shared memory that a child fills and leaves to a parent who never looks at it."""
+    held = []
+    while True:
+        block = mmap.mmap(-1, 2**24)
+        held.append(block)
+        if os.fork() == 0:
+            block.write(CHUNK * 16)
+            os._exit(0)
+        os.wait()
+
+
+def segments() -> None:
+    """Shared memory of the old kind, filled, let go of and never removed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    while True:
+        number = libc.shmget(0, ctypes.c_size_t(2**24), 0o600)
+        place = libc.shmat(number, None, 0)
+        ctypes.memset(place, 120, 2**24)
+        libc.shmdt(ctypes.c_void_p(place))
+
+
 def forks(_mark: str) -> None:
     """By the mark they are found: without end, deaf to every signal that can be."""
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
@@ -104,7 +138,10 @@ def first() -> None:
 
 MISDEEDS = {
     each.__name__: each
-    for each in (environment, files, sockets, disk, memory, forks, escape, first)
+    for each in (
+        *(environment, files, sockets, disk, memory, memfd, left_behind, segments),
+        *(forks, escape, first),
+    )
 }
 
 if __name__ == "__main__":

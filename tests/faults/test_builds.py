@@ -17,7 +17,7 @@ from tests.engines import repositories
 from tests.running import remaining
 
 SANDBOX = Sandbox(True, build_processes=30)
-PLAIN = Sandbox(False, build_processes=30)
+PLAIN = Sandbox(False, build_processes=30, permitted=True)
 BOTH = pytest.mark.parametrize("sandbox", [SANDBOX, PLAIN], ids=["sandbox", "plain"])
 SECRET = "Saquoh6eeP"
 
@@ -31,7 +31,7 @@ def failure(
     folder: Path, record: EngineRecord, sandbox: Sandbox = SANDBOX, seconds: float = 60.0
 ) -> BuildFailed:
     source = repositories.repository(folder / "tiny", {"tiny.c": repositories.TINY})
-    workshop = Workshop(folder / "cache", sandbox=sandbox, seconds=seconds)
+    workshop = Workshop(folder / "cache", sandbox=sandbox, seconds=seconds, private_sources=True)
     with pytest.raises(BuildFailed) as failed:
         asyncio.run(workshop.make(Order(record, source.commit, source.url)))
     assert not list((folder / "cache" / "scratch").iterdir())
@@ -93,7 +93,7 @@ def test_a_commit_that_is_not_there_is_the_runs_fault(tmp_path: Path) -> None:
     source = repositories.openbench(tmp_path / "tiny")
     order = Order(EngineRecord(name="Tiny"), "0" * 40, source.url)
     with pytest.raises(BuildFailed, match="could not be fetched") as failed:
-        asyncio.run(Workshop(tmp_path / "cache").make(order))
+        asyncio.run(Workshop(tmp_path / "cache", private_sources=True).make(order))
     assert failed.value.whose == "run"
 
 
@@ -111,18 +111,20 @@ from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
 try:
     order = Order(EngineRecord(name="Tiny"), sys.argv[2], sys.argv[3])
-    workshop = Workshop(Path(sys.argv[1]), sandbox=Sandbox(True))
+    workshop = Workshop(Path(sys.argv[1]), sandbox=Sandbox(True), private_sources=True)
     print(asyncio.run(workshop.make(order)).digest)
 except BuildFailed as failed:
     print(failed.whose, failed.sentence)
 """
 
 
-def made_on(mounting: str, cache: Path, source: repositories.Repository) -> str:
+def made_on(
+    mounting: str, cache: Path, source: repositories.Repository, making: str = MAKING
+) -> str:
     """Make the engine where the cache's disk is what the mount command makes it."""
     cache.mkdir(exist_ok=True)
     script = f'{mounting} && exec "$@"'
-    python = (sys.executable, "-c", MAKING, str(cache), source.commit, source.url)
+    python = (sys.executable, "-c", making, str(cache), source.commit, source.url)
     ended = subprocess.run(
         ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", *python),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -141,6 +143,20 @@ def test_a_full_disk_is_the_machines_trouble(tmp_path: Path) -> None:
     assert "full" in said
 
 
+@pytest.mark.parametrize("walls", ["Sandbox(True)", "Sandbox(False, permitted=True)"])
+def test_a_build_is_charged_for_files_that_it_deletes_and_keeps_open(
+    tmp_path: Path, walls: str
+) -> None:
+    filling = "exec 3> big; rm big; head -c 45000000 /dev/zero >&3; sleep 100"
+    files = {"Makefile": f"EXE = tiny\nall:\n\t{filling}\n"}
+    source = repositories.repository(tmp_path / "tiny", files)
+    cache = tmp_path / "cache"
+    making = MAKING.replace("Sandbox(True)", walls)
+    said = made_on(f"mount -t tmpfs -o size=64m tmpfs {cache}", cache, source, making)
+    assert said.startswith("run Tiny could not be built: it took more than")
+    assert "of disk" in said
+
+
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     source = repositories.openbench(tmp_path / "tiny")
     cache = tmp_path / "cache"
@@ -152,7 +168,7 @@ def test_a_program_is_taken_from_a_cache_that_cannot_be_written(tmp_path: Path) 
     source = repositories.openbench(tmp_path / "tiny")
     cache = tmp_path / "cache"
     order = Order(EngineRecord(name="Tiny"), source.commit, source.url)
-    built = asyncio.run(Workshop(cache, sandbox=SANDBOX).make(order))
+    built = asyncio.run(Workshop(cache, sandbox=SANDBOX, private_sources=True).make(order))
     said = made_on(
         f"mount --bind {cache} {cache} && mount -o remount,bind,ro {cache}", cache, source
     )

@@ -30,7 +30,9 @@ def failure(tmp_path: Path, record: EngineRecord, links: dict[str, Path]) -> Bui
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).symlink_to(target)
     source = repositories.repository(folder, {"README": "nothing to see"})
-    workshop = Workshop(tmp_path / "cache", Shelf({NET: DATA}), sandbox=Sandbox(True))
+    workshop = Workshop(
+        tmp_path / "cache", Shelf({NET: DATA}), sandbox=Sandbox(True), private_sources=True
+    )
     with pytest.raises(BuildFailed) as failed:
         asyncio.run(workshop.make(Order(record, source.commit, source.url, nets=(NET,))))
     return failed.value

@@ -1,6 +1,7 @@
 """A hostile program gets nothing and harms nothing."""
 
 import asyncio
+import hashlib
 import os
 import signal
 import socket
@@ -15,14 +16,18 @@ from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord, RecipeRecord
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.order import Built, Order
+from rookery.worker.engines.sandbox.enclosure import Enclosure
 from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
+from rookery.worker.engines.sandbox.watch import Taken, excess
 from rookery.worker.match.process import start_process
 from tests.engines import hostile
 from tests.running import processes_of, remaining
 
 SANDBOX = Sandbox(True)
+BUBBLEWRAP = Sandbox(True, bubblewrap="/usr/bin/bwrap")
+WALLS = pytest.mark.parametrize("walls", [SANDBOX, BUBBLEWRAP], ids=["ours", "bubblewrap"])
 SECRET = "wohq7Thai0"
-PLAIN = Sandbox(False)
+PLAIN = Sandbox(False, permitted=True)
 OURS = EngineRecord(name="Any", recipe=RecipeRecord(kind="installed", output="rookery-fledgling"))
 
 
@@ -52,7 +57,7 @@ def test_this_machine_has_a_sandbox() -> None:
     assert found.available, found.why
 
 
-@pytest.mark.parametrize("sandbox", [SANDBOX, PLAIN])
+@pytest.mark.parametrize("sandbox", [SANDBOX, BUBBLEWRAP, PLAIN])
 def test_no_secret_of_the_environment_is_seen(sandbox: Sandbox) -> None:
     ended = said("environment", sandbox=sandbox)
     assert ended.returncode == 0
@@ -60,51 +65,59 @@ def test_no_secret_of_the_environment_is_seen(sandbox: Sandbox) -> None:
     assert SECRET not in (ended.stdout if sandbox.available else own)
 
 
-def test_nobodys_files_are_there(tmp_path: Path) -> None:
+@WALLS
+def test_nobodys_files_are_there(tmp_path: Path, walls: Sandbox) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
-    ended = said("files", str(secret), "/etc/shadow", "/etc/hostname")
+    ended = said("files", str(secret), "/etc/shadow", "/etc/hostname", sandbox=walls)
     assert ended.returncode == 0
     assert SECRET not in ended.stdout
     assert "/etc/shadow" not in ended.stdout
     assert "/etc/hostname" not in ended.stdout
 
 
-def test_no_socket_of_the_machine_is_reached(tmp_path: Path) -> None:
+@WALLS
+def test_no_socket_of_the_machine_is_reached(tmp_path: Path, walls: Sandbox) -> None:
     path = str(tmp_path / "door")
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as abstract:
         abstract.bind(f"\0{path}")
         abstract.listen()
-        ended = said("sockets", str(door.getsockname()[1]), path)
+        ended = said("sockets", str(door.getsockname()[1]), path, sandbox=walls)
     assert (ended.returncode, ended.stdout) == (0, "")
 
 
-def test_the_disk_is_out_of_reach_and_its_own_places_are_small() -> None:
-    ended = said("disk")
+@WALLS
+def test_the_disk_is_out_of_reach_and_its_own_places_are_small(walls: Sandbox) -> None:
+    ended = said("disk", sandbox=walls)
     written = dict(line.split() for line in ended.stdout.splitlines())
     assert written.pop("/") == written.pop("/usr") == "0"
     assert all(0 < int(count) <= 64 for name, count in written.items() if name != "/var/tmp")
 
 
-def test_memory_is_limited_also_where_it_is_shared() -> None:
-    ended = said("memory", memory_mib=200)
+@WALLS
+@pytest.mark.parametrize("misdeed", ["memory", "memfd", "left_behind", "segments"])
+def test_memory_is_limited_wherever_it_is_kept(walls: Sandbox, misdeed: str) -> None:
+    ended = said(misdeed, sandbox=walls, memory_mib=200)
     assert ended.returncode == 125
     assert "more than 200 MiB of memory" in ended.stderr
 
 
-def test_a_bomb_of_processes_is_put_out(tmp_path: Path) -> None:
-    ended = said("forks", str(tmp_path))
+@WALLS
+def test_a_bomb_of_processes_is_put_out(tmp_path: Path, walls: Sandbox) -> None:
+    ended = said("forks", str(tmp_path), sandbox=walls)
     assert ended.returncode != 0
     assert not remaining(tmp_path)
 
 
-def test_the_one_who_watches_can_be_neither_killed_nor_read() -> None:
-    ended = said("first")
+@WALLS
+def test_the_one_who_watches_can_be_neither_killed_nor_read(walls: Sandbox) -> None:
+    ended = said("first", sandbox=walls)
     assert ended.stdout == "alive 1\n"
 
 
-def test_killing_the_launcher_ends_everything_inside(tmp_path: Path) -> None:
-    command = SANDBOX.playing(program("escape", str(tmp_path)))
+@WALLS
+def test_killing_the_launcher_ends_everything_inside(tmp_path: Path, walls: Sandbox) -> None:
+    command = walls.playing(program("escape", str(tmp_path)))
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -113,8 +126,9 @@ def test_killing_the_launcher_ends_everything_inside(tmp_path: Path) -> None:
         assert not remaining(tmp_path)
 
 
-def test_a_worker_that_dies_takes_its_engines_along(tmp_path: Path) -> None:
-    command = SANDBOX.playing(program("escape", str(tmp_path)))
+@WALLS
+def test_a_worker_that_dies_takes_its_engines_along(tmp_path: Path, walls: Sandbox) -> None:
+    command = walls.playing(program("escape", str(tmp_path)))
     worker = "import subprocess, sys; print(subprocess.run(sys.argv[1:]))"
     words = (sys.executable, "-c", worker, *command)
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
@@ -168,19 +182,98 @@ def test_an_older_kernel_keeps_a_program_in_as_well() -> None:
     assert "/proc/1/environ: Permission denied" in ended.stderr
 
 
-def test_without_namespaces_it_says_so() -> None:
+def said_without_namespaces(check: str, *words: str, path: str = "/none") -> str:
+    """What Python says in a place where the kernel gives us no namespaces."""
     script = Path(__file__).parent / "without_namespaces.py"
-    check = (
-        "import asyncio; from rookery.boundary.offload import Threads;"
-        " from rookery.worker.engines.sandbox.sandbox import detect;"
-        " print(asyncio.run(detect(Threads())))"
+    imports = (
+        "import asyncio, sys; from pathlib import Path;"
+        " from rookery.boundary.offload import Threads;"
+        " from rookery.worker.engines.sandbox.sandbox import detect; "
     )
     ended = subprocess.run(
-        (sys.executable, str(script), sys.executable, "-c", check),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        (sys.executable, str(script), sys.executable, "-c", imports + check, *words),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": path},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
-    assert "available=False" in ended.stdout
-    assert "This machine allows no namespaces" in ended.stdout
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_without_namespaces_and_bubblewrap_it_says_so() -> None:
+    found = said_without_namespaces("print(asyncio.run(detect(Threads())))")
+    assert "available=False" in found
+    assert "It allows no namespaces" in found
+    assert "bubblewrap is not installed" in found
+
+
+def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
+    check = "import subprocess; found = asyncio.run(detect(Threads()))"
+    engine = "from rookery.worker.engines.order import Built"
+    inside = "('/bin/sh', '-c', 'ls /root /etc/shadow; id -u; cat /proc/net/dev')"
+    found = said_without_namespaces(
+        f"{check}; {engine}; subprocess.run(found.playing(Built({inside}, '')))",
+        path=os.environ["PATH"],
+    )
+    assert "65534\n" in found or os.geteuid() != 0
+    assert "shadow" not in found
+    assert "lo:" in found
+    assert "eth" not in found
+
+
+ORDER = (
+    "from rookery.worker.engines.order import BuildFailed, Order;"
+    "from rookery.worker.engines.workshop import Workshop;"
+    "from rookery.protocol.known_engines import FLEDGLING, UPLOADED;"
+    "from tests.engines.shelf import Shelf;"
+)
+
+
+@pytest.mark.parametrize("permitted", [False, True])
+def test_without_a_sandbox_a_strangers_program_is_not_started_unless_allowed(
+    tmp_path: Path, permitted: bool
+) -> None:
+    traces = tmp_path / "traces"
+    script = f"#!/bin/sh\necho started > {traces}\n".encode()
+    digest = hashlib.sha256(script).hexdigest()
+    found = said_without_namespaces(
+        f"""{ORDER}
+shop = Workshop(Path(sys.argv[1]), Shelf({{"{digest}": {script!r}}}), without_sandbox={permitted})
+try:
+    asyncio.run(shop.make(Order(UPLOADED, "", "", binary="{digest}")))
+except BuildFailed as failed:
+    print(failed.sentence)
+""",
+        str(tmp_path / "cache"),
+    )
+    assert traces.exists() is permitted
+    assert ("runs no programs of strangers without a sandbox" in found) is not permitted
+    assert ("--without-sandbox" in found) is not permitted
+
+
+def test_without_a_sandbox_the_bundled_engine_plays_and_no_other_installed_program(
+    tmp_path: Path,
+) -> None:
+    found = said_without_namespaces(
+        f"""{ORDER}
+import msgspec
+shop = Workshop(Path(sys.argv[1]))
+print(asyncio.run(shop.make(Order(FLEDGLING, "", ""))).command)
+for output in ("sh -c true", "/bin/sh", "rookery-fledgling-not"):
+    recipe = msgspec.structs.replace(FLEDGLING.recipe, output=output)
+    try:
+        asyncio.run(shop.make(Order(msgspec.structs.replace(FLEDGLING, recipe=recipe), "", "")))
+    except BuildFailed as failed:
+        print(failed.sentence)
+""",
+        str(tmp_path / "cache"),
+    )
+    assert "rookery.engine" in found
+    assert found.count("runs no programs of strangers") == 3
+
+
+def test_who_can_not_be_looked_at_is_ended_where_memory_is_limited() -> None:
+    taken = Taken(processes=1, hidden=1)
+    assert excess(Enclosure("bubblewrap", memory_mib=200), taken) == "what it does not show"
+    assert excess(Enclosure("bubblewrap"), taken) == ""

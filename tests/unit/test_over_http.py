@@ -4,7 +4,7 @@ import urllib.error
 
 import pytest
 
-from rookery.over_http import cause_of, is_web_address, reason_of
+from rookery.over_http import cause_of, is_loopback, is_public, is_web_address, reason_of
 
 
 @pytest.mark.parametrize("address", ["http://farm.example.org", "https://farm.example.org/x"])
@@ -15,6 +15,29 @@ def test_the_web_may_be_called(address: str) -> None:
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://farm.example.org", "farm", ""])
 def test_nothing_else_may(address: str) -> None:
     assert not is_web_address(address)
+
+
+@pytest.mark.parametrize("address", ["140.82.121.3", "2606:50c0:8000::154"])
+def test_an_address_for_everybody_is_public(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0"),
+        *("100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fd00::1"),
+        *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1"),
+    ],
+)
+def test_an_address_of_this_machine_or_the_network_around_it_is_not(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "::1"])
+def test_a_machine_knows_itself_by_these_names(host: str) -> None:
+    assert is_loopback(host)
+    assert not is_loopback(f"{host}.example.org")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from tests.running import parent_of, pids, words_of
 from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, environment
 
 DEEPEST = 6
+PRIVATE = ("--allow-private-sources",)
+"""Tests have their sources on this machine."""
 
 
 class Working:
@@ -28,7 +30,7 @@ class Working:
         more = [f"--password-file={secret}", f"--cache={self.cache}", "--concurrency=1"]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, *more, "--retry-seconds=0.2", "--no-update", *words],
+                [*command, *more, "--retry-seconds=0.2", "--no-update", *PRIVATE, *words],
                 cwd=PROJECT,
                 env=environment() | {"XDG_CONFIG_HOME": str(folder)},
                 stdin=subprocess.DEVNULL,

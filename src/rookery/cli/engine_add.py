@@ -84,6 +84,9 @@ class _Attempt:
     async def made(self) -> Trial:
         """Raises BuildFailed, NotPlayable."""
         trials = Trials(self.workshop, self.threads, self.tell)
+        sandbox = await self.workshop.sandbox()
+        if not sandbox.available:
+            self.tell(f"Without a sandbox it can do here whatever you can. {sandbox.why}")
         if await self.threads.io(self.path.is_file):
             self.tell(f"Starting {self.path} ...")
             return await trials.program(self.name or name_of(self.path.name), self.path)
@@ -112,7 +115,8 @@ def _attempt(parsed: argparse.Namespace, own: Path, tell: Callable[[str], None])
     nets = NetSources(parsed.nets, parsed.server or os.environ.get(SERVER, ""), threads)
     path = Path(parsed.address).expanduser().absolute()
     versions = prepared(own, surroundings() | reach())
-    workshop = Workshop(folder, nets)
+    # Whoever names a source on the command line of their own machine wants it built there.
+    workshop = Workshop(folder, nets, without_sandbox=True, private_sources=True)
     return _Attempt(
         parsed.address, path, parsed.name, parsed.ref, versions, workshop, threads, tell
     )

@@ -9,6 +9,8 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.over_http import is_web_address
 from rookery.worker.engines.order import NoDownloads, NotOffered
+from rookery.worker.session.faults import NotTaken
+from rookery.worker.session.transport import LARGEST_FILE, copy_at_most
 
 OFFICIAL = "https://tests.stockfishchess.org"
 SECONDS = 120.0
@@ -41,7 +43,7 @@ def _fetched(server: str, name: str, into: Path) -> bool:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - the same
             packed = answer.headers.get("Content-Encoding") == "gzip"
             with into.open("wb") as file, gzip.GzipFile(fileobj=answer) as unpacked:
-                shutil.copyfileobj(unpacked if packed else answer, file)
-    except (OSError, EOFError, http.client.HTTPException):
+                copy_at_most(unpacked if packed else answer, file, LARGEST_FILE)
+    except (OSError, EOFError, http.client.HTTPException, NotTaken):
         return False
     return True

@@ -68,6 +68,7 @@ class LocalWorker:
     data: Path
     concurrency: str
     tell: Callable[[str], object] = print
+    without_sandbox: bool = False
     _tether: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _leaving: threading.Event = field(default_factory=threading.Event, init=False)
@@ -144,4 +145,7 @@ class LocalWorker:
             f"--cache={self.data / FOLDER}",
             f"--grace={GRACE_SECONDS}",
             "--no-update",
+            # Whoever starts a server here may have its sources here.
+            "--allow-private-sources",
+            *(("--without-sandbox",) if self.without_sandbox else ()),
         )

@@ -63,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="give the administrator a new password and print it",
     )
     parser.add_argument("--no-demo", action="store_true", help="no first test")
+    parser.add_argument(
+        "--without-sandbox",
+        action="store_true",
+        help="where this machine has no sandbox, its worker plays other engines than the bundled"
+        " one, too",
+    )
     parser.add_argument("--no-worker", action="store_true", help="no worker on this machine")
     parser.add_argument(
         "--concurrency",
@@ -137,7 +143,9 @@ class Screen:
 def run(parsed: argparse.Namespace) -> int:
     settings, start = settings_of(parsed), Start()
     screen = Screen(Console() if sys.stdout.isatty() else None)
-    worker = LocalWorker(settings.data, parsed.concurrency, screen.say)
+    worker = LocalWorker(
+        settings.data, parsed.concurrency, screen.say, without_sandbox=parsed.without_sandbox
+    )
     leaving = threading.Event()
 
     async def prepare(house: House) -> None:

@@ -88,6 +88,18 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--nice", action="store_true", default=None, help="let other programs go first"
     )
+    group.add_argument(
+        "--without-sandbox",
+        action="store_true",
+        default=None,
+        help="where there is no sandbox, let programs of strangers do as they like here",
+    )
+    group.add_argument(
+        "--allow-private-sources",
+        action="store_true",
+        default=None,
+        help="fetch sources from this machine's own files and network, too",
+    )
     group.add_argument("--syzygy", action="append", metavar="DIR", help="tablebases")
     group.add_argument("--syzygy-men", type=int, metavar="N", help="complete up to so many men")
     group.add_argument("--fastchess", metavar="FILE", help="for --foreign-server")

@@ -1,6 +1,7 @@
 """`rookery worker configure`: asks what a worker needs to know, checks each answer, and writes it
 down."""
 
+import asyncio
 import getpass
 import json
 import os
@@ -10,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import BadWorkerSetting, from_file
 from rookery.over_http import is_web_address, reason_of
+from rookery.worker.engines.sandbox.sandbox import detect
 from rookery.worker.session.conversation import Account, Conversation
 from rookery.worker.session.faults import Refused, Unreachable
 from rookery.worker.session.transport import HttpTransport
@@ -48,7 +51,7 @@ def configure(file: Path, person: Person, system: System | None = None) -> int:
     machine = system or ThisSystem()
     server = _server(person, str(known.get("server", "")))
     tried = _account(person, server, str(known.get("username", "")))
-    answers = {
+    answers: dict[str, object] = {
         "server": server,
         "username": tried.account.username,
         "concurrency": _amount(
@@ -65,12 +68,24 @@ def configure(file: Path, person: Person, system: System | None = None) -> int:
         ),
     }
     kept = {key: value for key, value in known.items() if not key.endswith("_file")}
+    answers |= _without_sandbox(person, known)
     place = _keep_secret(file, tried.account.password)
     _write(file, {**kept, **answers, place[0]: place[1]})
     person.tell(f"Written to {file}; the secret is in {place[1]}, for your eyes alone.")
     if tried.sound:
         person.tell("Start with: rookery worker")
     return 0 if tried.sound else 5
+
+
+def _without_sandbox(person: Person, known: dict[str, object]) -> dict[str, object]:
+    """Asked only where it matters: where this machine has no sandbox."""
+    sandbox = asyncio.run(detect(Threads()))
+    if sandbox.available:
+        return {}
+    person.tell(f"{sandbox.refusal} Until then it plays the bundled engine alone.")
+    question = "Let programs of strangers run here without a sandbox (yes, no)"
+    answer = _asked(person, question, "yes" if known.get("without_sandbox") else "no")
+    return {"without_sandbox": answer.lower() in ("yes", "y")}
 
 
 def _asked(person: Person, question: str, known: object) -> str:

@@ -11,9 +11,8 @@ from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, config
 from rookery.cli.worker_start import identity_of
 from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
 from rookery.protocol.engine_record import EngineRecord
-from rookery.protocol.known_engines import FLEDGLING, STOCKFISH
+from rookery.protocol.known_engines import FLEDGLING, STOCKFISH, is_bundled
 from rookery.worker.engines import bundled
-from rookery.worker.engines.installed import OURS
 from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
 from rookery.worker.fastchess.detection import find
 from rookery.worker.session.conversation import Account, Conversation
@@ -46,8 +45,9 @@ class Findings:
 async def examine(settings: WorkerSettings, system: System, threads: Threads) -> Findings:
     """Looks at everything a worker will need; changes nothing but a file in the cache."""
     identity = await threads.io(identity_of, settings, system, settings.username or "nobody", 0)
-    sandbox = await detect(threads)
+    sandbox = await detect(threads, permitted=settings.without_sandbox)
     identity.sandbox = sandbox.available
+    identity.bundled_only = not sandbox.takes_strangers
     ours = await bundled.trouble(sandbox, threads)
     return await threads.io(_examined, settings, identity, sandbox, ours)
 
@@ -59,7 +59,7 @@ def _examined(
     server, answers = _server(settings)
     cache, writable = _cache(settings)
     records = _records(settings)
-    broken = {record.name for record in records if ours and _is_ours(record)}
+    broken = {record.name for record in records if ours and is_bundled(record)}
     engines = tuple(
         (one.engine, one.why_not or (ours if one.engine in broken else "yes"))
         for one in fitness(records, identity)
@@ -67,10 +67,6 @@ def _examined(
     rows = (*_machine(identity, sandbox, settings), ("cache", cache), ("server", server))
     playable = any(said == "yes" for _, said in engines)
     return Findings(rows, engines, answers and writable and playable)
-
-
-def _is_ours(record: EngineRecord) -> bool:
-    return record.recipe.kind == "installed" and record.recipe.output.split()[:1] == [OURS]
 
 
 def _machine(identity: Identity, sandbox: Sandbox, settings: WorkerSettings) -> Iterator[Row]:
@@ -83,7 +79,7 @@ def _machine(identity: Identity, sandbox: Sandbox, settings: WorkerSettings) -> 
     yield "memory", f"{offer.memory_mib} MiB offered"
     tools = ", ".join(f"{name} {version}".strip() for name, version in sorted(facts.tools.items()))
     yield "tools", tools or "none: only engines that need no building can be played"
-    yield "sandbox", "yes" if sandbox.available else f"no. {sandbox.why}"
+    yield "sandbox", _walls(sandbox)
     yield "fastchess", _fastchess(settings.fastchess)
 
 
@@ -93,6 +89,14 @@ def _fastchess(program: str) -> str:
     if program != WorkerSettings().fastchess:
         return f"{program} is not there, or does not say that it is fastchess"
     return "none; it is for other projects' servers only"
+
+
+def _walls(sandbox: Sandbox) -> str:
+    if sandbox.available:
+        return "yes, by bubblewrap" if sandbox.bubblewrap else "yes"
+    if sandbox.permitted:
+        return f"no, and programs of strangers are allowed to run without one. {sandbox.why}"
+    return f"no. {sandbox.refusal}"
 
 
 def _cache(settings: WorkerSettings) -> tuple[str, bool]:

@@ -43,6 +43,8 @@ class WorkerSettings:
     only: tuple[str, ...] = ()
     noisy: bool = False
     nice: bool = False
+    without_sandbox: bool = False
+    allow_private_sources: bool = False
     syzygy: tuple[str, ...] = ()
     syzygy_men: int = 0
     foreign_server: bool = False

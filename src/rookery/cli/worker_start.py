@@ -10,6 +10,7 @@ from rookery import __version__
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, credentials
 from rookery.worker.engines.bench import bench
+from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.fastchess.detection import find
 from rookery.worker.renewal.renewal import Renewal, installed_here
@@ -61,7 +62,7 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
     try:
         kit = await put_together(settings, system, stop, threads, watch)
         watch.say(introduction(kit))
-        kit.identity.sandbox = (await kit.workshop.sandbox()).available
+        apply_sandbox(await kit.workshop.sandbox(), settings, kit.identity, watch.say)
         preparation = Preparation(kit.workshop, bench)
         renewal = await threads.io(renewal_of, settings, kit, words)
         life = Life(kit, preparation, manner_of(settings), renewal)
@@ -71,6 +72,23 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
         )
     finally:
         system.release()
+
+
+def apply_sandbox(
+    sandbox: Sandbox, settings: WorkerSettings, identity: Identity, say: Callable[[str], object]
+) -> None:
+    """What it means for this worker, said at every start; raises BadWorkerSetting.
+
+    Another project's server has nothing but programs of strangers.
+    """
+    identity.sandbox = sandbox.available
+    identity.bundled_only = not sandbox.takes_strangers
+    if identity.bundled_only and settings.foreign_server:
+        raise BadWorkerSetting(sandbox.refusal)
+    if identity.bundled_only:
+        say(f"{sandbox.refusal} Until then it plays the bundled engine alone.")
+    elif not sandbox.available:
+        say(f"Programs of strangers run without a sandbox on this machine. {sandbox.why}")
 
 
 async def put_together(
@@ -86,7 +104,8 @@ async def put_together(
     if not settings.server:
         raise BadWorkerSetting("Which server? Give --server, or answer `rookery worker configure`.")
     username, password = await threads.io(credentials, settings)
-    talk = Conversation(HttpTransport(settings.server), Account(username, password))
+    transport = HttpTransport(settings.server, private=settings.allow_private_sources)
+    talk = Conversation(transport, Account(username, password))
     folder = settings.cache_folder
     try:
         instance = await threads.io(instance_of, system, folder / "workers")
@@ -98,7 +117,7 @@ async def put_together(
     return Kit(
         talk=talk,
         identity=identity,
-        workshop=await threads.io(Workshop, folder, downloads) if workshop is None else workshop,
+        workshop=await threads.io(_workshop, settings, downloads) if workshop is None else workshop,
         books=Books(folder / "books", downloads, threads),
         scratch=folder / "workers" / f"{system.host_name()}-{instance}",
         stop=stop,
@@ -119,6 +138,15 @@ def introduction(kit: Kit) -> str:
     server = kit.talk.transport.server
     place = f"plays for {server} on {much} and {offer.memory_mib} MiB"
     return f"{name}, Rookery {__version__}, {place}"
+
+
+def _workshop(settings: WorkerSettings, downloads: ServerDownloads) -> Workshop:
+    return Workshop(
+        settings.cache_folder,
+        downloads,
+        without_sandbox=settings.without_sandbox,
+        private_sources=settings.allow_private_sources,
+    )
 
 
 def renewal_of(settings: WorkerSettings, kit: Kit, words: Sequence[str]) -> Renewal | None:

@@ -12,9 +12,13 @@ from typing import NamedTuple
 
 from rookery.core.engine import Tool, Version
 
-ROOKERY_RECIPES = frozenset({"stockfish", "make", "cargo", "cmake", "commands", "installed"})
 SHORT_NAME = re.compile(r"[A-Za-z0-9]{2,50}-[0-9]{1,5}cores-[0-9a-zA-Z]{2,8}", re.ASCII)
 """User, cores and the first part of the key: the name of a machine over restarts of its worker."""
+BUNDLED = "bundled"
+"""The recipe of the engine that comes with every worker of ours: no stranger's code."""
+ROOKERY_RECIPES = frozenset(
+    {"stockfish", "make", "cargo", "cmake", "commands", "installed", BUNDLED}
+)
 ROOKERY_VARIANTS = frozenset({"standard", "chess960"})
 
 
@@ -48,11 +52,12 @@ def rookery_abilities(
     syzygy_men: int = 0,
     teams: Iterable[str] = (),
     sandbox: bool = False,
+    bundled_only: bool = False,
 ) -> Abilities:
     """The abilities of a worker of ours, from what it says of itself and its owner's teams."""
     return Abilities(
         rookery=True,
-        recipes=ROOKERY_RECIPES,
+        recipes=frozenset({BUNDLED}) if bundled_only else ROOKERY_RECIPES,
         system=system,
         cpu_flags=frozenset(cpu_flags),
         tools=tuple(Tool(name, version(text)) for name, text in sorted((tools or {}).items())),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rookery.core.engine import STOCKFISH, Catalogue, Engine, Version
-from rookery.core.machine import Abilities
+from rookery.core.machine import BUNDLED, Abilities
 from rookery.core.plan import Plan
 from rookery.core.timecontrol import is_classic
 
@@ -89,6 +89,8 @@ class Need:
         match self.word:
             case NeedWord.RECIPE:
                 return self.value in abilities.recipes
+            case NeedWord.BINARY:
+                return abilities.recipes != {BUNDLED}
             case NeedWord.SYZYGY:
                 return int(self.value) <= abilities.syzygy_men
             case NeedWord.VARIANT:

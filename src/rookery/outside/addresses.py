@@ -5,13 +5,13 @@ server talk to what only the server can reach. A name is looked up once: what wa
 and is then what git connects to, so that a name which leads elsewhere a moment later leads nowhere.
 """
 
-import ipaddress
 import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
+from rookery.over_http import is_public
 from rookery.service.sources.commits import CannotAsk
 
 Resolve = Callable[[str], tuple[str, ...]]
@@ -72,15 +72,11 @@ class Reach:
             if trusted:
                 return Place(parts.scheme)
             raise CannotAsk(f"there is no host {host}") from None
-        if not trusted and not all(map(_is_outside, addresses)):
+        if not trusted and not all(map(is_public, addresses)):
             raise CannotAsk(f"{host} lies inside this server's network; its operator can allow it")
         if trusted and parts.scheme == "ssh":
             return Place(parts.scheme)
         return Place(parts.scheme, host, port, tuple(_plain(each) for each in addresses))
-
-
-def _is_outside(address: str) -> bool:
-    return ipaddress.ip_address(_plain(address)).is_global
 
 
 def _plain(address: str) -> str:

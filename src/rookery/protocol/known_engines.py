@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rookery.core import engine as core
-from rookery.core.machine import version
+from rookery.core.machine import BUNDLED, version
 from rookery.protocol.engine_record import (
     BenchRecord,
     EngineRecord,
@@ -33,6 +33,14 @@ FLEDGLING = EngineRecord(
 # Of a program that somebody uploaded nothing is known but its bytes.
 UPLOADED = EngineRecord(name=core.UPLOADED.name, bench=BenchRecord(must_match=False))
 BUILT_IN = (STOCKFISH, FLEDGLING, UPLOADED)
+BUNDLED_COMMAND = FLEDGLING.recipe.output
+
+
+def is_bundled(record: EngineRecord) -> bool:
+    """Whether it is played by the engine of our own package, whatever the record's name."""
+    # By blanks alone, as a shell parts words too: nothing else may pass for our own command.
+    command = record.recipe.output.split(" ")[0]
+    return record.recipe.kind == "installed" and command == BUNDLED_COMMAND
 
 
 def catalogue_of(records: Iterable[EngineRecord]) -> core.Catalogue:
@@ -44,7 +52,7 @@ def engine_of(record: EngineRecord) -> core.Engine:
     return core.Engine(
         name=record.name,
         source=core.source_address(record.source),
-        recipe=record.recipe.kind,
+        recipe=BUNDLED if is_bundled(record) else record.recipe.kind,
         tools=tuple(core.Tool(tool.name, version(tool.version)) for tool in record.tools),
         cpu_flags=frozenset(record.cpu_flags),
         systems=frozenset(record.systems),

@@ -16,10 +16,14 @@ from rookery.cli.worker_settings import (
     from_file,
     worker_settings,
 )
+from rookery.cli.worker_start import apply_sandbox
 from rookery.cli.worker_unit import quoted, unit
 from rookery.core.results import Results
+from rookery.worker.engines.sandbox.sandbox import Sandbox
+from rookery.worker.session.identity import Identity, Offer
 from rookery.worker.session.watching import Status
 from tests.workers.fake_system import FakeSystem
+from tests.workers.lives import FACTS
 from tests.workers.stand_in import StandIn, stand_in
 
 
@@ -180,3 +184,33 @@ def test_lines_come_when_what_is_done_changes() -> None:
         "12:30:00 a against b: playing, 2 of 8 games, +1 -0 =1, pairs 0 0 0 1 0, 1 lost by failure",
         "12:30:00 a against b: sending the games",
     ]
+
+
+def applied(sandbox: Sandbox, *words: str, file: Path) -> tuple[Identity, list[str]]:
+    identity, told = Identity(Offer("olga", 1, 1000), FACTS, "key"), list[str]()
+    apply_sandbox(sandbox, settings(*words, file=file), identity, told.append)
+    return identity, told
+
+
+def test_a_worker_without_a_sandbox_says_what_it_plays_and_what_would_help(file: Path) -> None:
+    identity, (told,) = applied(Sandbox(False, "No walls."), file=file)
+    assert identity.bundled_only
+    assert "No walls. Install bubblewrap" in told
+    assert "--without-sandbox" in told
+    assert "plays the bundled engine alone" in told
+
+
+def test_a_worker_that_may_do_without_a_sandbox_says_so(file: Path) -> None:
+    identity, (told,) = applied(Sandbox(False, "No walls.", permitted=True), file=file)
+    assert not identity.bundled_only
+    assert told == "Programs of strangers run without a sandbox on this machine. No walls."
+
+
+def test_a_worker_with_a_sandbox_has_nothing_to_say(file: Path) -> None:
+    identity, told = applied(Sandbox(True), file=file)
+    assert (identity.sandbox, identity.bundled_only, told) == (True, False, [])
+
+
+def test_another_projects_server_is_not_played_for_without_a_sandbox(file: Path) -> None:
+    with pytest.raises(BadWorkerSetting, match="runs no programs of strangers"):
+        applied(Sandbox(False, "No walls."), "--foreign-server", file=file)

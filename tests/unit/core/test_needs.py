@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.core.engine import STANDARD, STOCKFISH, Catalogue, Engine, Speed, Tool
-from rookery.core.machine import OFFICIAL, Abilities, rookery_abilities, version
+from rookery.core.machine import BUNDLED, OFFICIAL, Abilities, rookery_abilities, version
 from rookery.core.needs import Need, NeedWord, first_missing, needs_of
 from rookery.core.plan import Book, Draw, Plan, Rules
 from rookery.core.timecontrol import parse
@@ -47,6 +47,19 @@ def test_whatever_is_unusual_is_a_need_the_official_worker_lacks(need: str, plan
     assert missing
     assert str(missing) == need
     assert missing.sentence
+
+
+def test_a_worker_without_a_sandbox_is_given_the_bundled_engine_alone() -> None:
+    bundled_only = rookery_abilities(system="linux", bundled_only=True)
+    catalogue = Catalogue({"Stockfish": STOCKFISH, "Own": Engine("Own", recipe=BUNDLED)})
+    uploaded = make_plan(sides=(make_side(binary="ab12"), make_side(binary="ab12")))
+    assert first_missing(needs_of(make_plan(engine="Own"), catalogue), bundled_only) is None
+    assert first_missing(needs_of(make_plan(engine="Own"), catalogue), ROOKERY) is None
+    for plan in (make_plan(), uploaded):
+        assert first_missing(needs_of(plan, STANDARD), bundled_only)
+    for recipe in ("make", "cargo", "installed", "commands"):
+        needs = needs_of(make_plan(engine="X"), Catalogue({"X": Engine("X", recipe=recipe)}))
+        assert first_missing(needs, bundled_only)
 
 
 def test_another_engine_brings_its_recipe_tools_flags_system_team_and_speed() -> None:

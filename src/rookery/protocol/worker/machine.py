@@ -37,6 +37,8 @@ class Abilities(Struct, frozen=True, gc=False, omit_defaults=True):
     host: Word = ""
     sandbox: bool = False
     """Engines are kept in namespaces."""
+    bundled_only: bool = False
+    """There is no sandbox, and its owner lets no stranger's code run without one."""
 
 
 class WorkerInfo(Struct, frozen=True, gc=False, kw_only=True):

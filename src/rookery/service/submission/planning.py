@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from rookery.core.engine import STOCKFISH, source_address
 from rookery.core.kinds import Kind
+from rookery.core.machine import BUNDLED
 from rookery.core.patterns import BadPattern, check, is_found
 from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
 from rookery.core.scheduling.throughput import length_ratio
@@ -101,7 +102,7 @@ def _is_mirrored(args: SubmittedArgs, plan: Plan, around: Surroundings) -> bool:
 
 
 def _is_built(side: Side, around: Surroundings) -> bool:
-    installed = around.catalogue.record(side.engine).recipe == "installed"
+    installed = around.catalogue.record(side.engine).recipe in ("installed", BUNDLED)
     return bool(side.repository) and not (side.binary or installed)
 
 

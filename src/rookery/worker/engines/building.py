@@ -1,9 +1,10 @@
 """Carries out a build's plan in a scratch folder, and finds the program it made."""
 
+import asyncio
 import os
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -11,18 +12,21 @@ from time import monotonic
 from rookery.boundary.offload import Threads
 from rookery.core.complaint import describe_exit
 from rookery.worker.engines import sessions
-from rookery.worker.engines.cache import MOST_SCRATCH, excess_of
+from rookery.worker.engines.cache import MOST_SCRATCH, excess_of, in_words
 from rookery.worker.engines.confinement import is_plain_file, is_within
+from rookery.worker.engines.gateway import opened
 from rookery.worker.engines.guard import Excess, guarded
 from rookery.worker.engines.order import BuildFailed, Whose
 from rookery.worker.engines.output import Output, tells_of_full_disk
 from rookery.worker.engines.programs import Program, TooLong, run
 from rookery.worker.engines.recipes import Plan, Step
 from rookery.worker.engines.sandbox.sandbox import Sandbox
+from rookery.worker.engines.sandbox.watch import look_at
+from rookery.worker.engines.sources import gateway_of, trusted_files
 
 SECONDS = 1800.0
 MARK = "ROOKERY_BUILD"
-_NO_NETWORK = ("Could not resolve host", "Temporary failure in name resolution")
+TURNED_AWAY = 1
 _ENDED = "rookery: ended, because "
 _NOT_PROGRAMS = (".sh", ".py", ".so", ".a", ".o", ".d", ".dylib", ".dll")
 
@@ -38,6 +42,10 @@ class Site:
     readable: tuple[Path, ...] = ()
     seconds: float = SECONDS
     most_bytes: int = MOST_SCRATCH
+    reach: Mapping[str, str] = field(default_factory=dict)
+    """How the owner reaches the world, for steps that may."""
+    private: bool = False
+    """Whether the owner's own network may be asked."""
 
     @property
     def mark(self) -> str:
@@ -67,24 +75,60 @@ async def _carry_out(step: Step, site: Site, name: str, output: Output, seconds:
     if not await site.threads.io(step.folder.is_dir):
         sentence = f"{name} can't be built: its source has no folder {step.folder.name}."
         raise BuildFailed(sentence, output.text, "run")
-    command = site.sandbox.building(
-        step.command,
-        folder=step.folder,
-        scratch=site.scratch,
-        readable=site.readable,
-        environment={**site.environment, **step.environment, MARK: str(site.scratch)},
-        network=step.network,
-    )
+    why = ""
     try:
-        code = await _watched(Program(command, seconds=max(seconds, 0.1)), site, output)
+        if step.network:
+            code, why = await _with_network(step, site, output, seconds)
+        else:
+            code = await _watched(_wrapped(step, site, seconds), site, output)
     except TooLong:
         sentence = f"{name} could not be built within {site.seconds:.0f} s."
         raise BuildFailed(sentence, output.text, "run") from None
     except Excess as excess:
         sentence = f"{name} could not be built: it took {excess}."
         raise BuildFailed(sentence, output.text, "run") from None
+    if code and why:
+        raise BuildFailed(f"{name} could not be built: {why}.", output.text)
     if code:
         raise _failure(step, name, code, output.text)
+
+
+async def _with_network(step: Step, site: Site, output: Output, seconds: float) -> tuple[int, str]:
+    """Only as far as the gateway leads; its exit code, and what the gateway knows of a failure."""
+    gateway = gateway_of(site.reach, site.threads, private=site.private)
+    trusted = await site.threads.io(trusted_files, site.reach)
+    bundle = Path(site.reach.get("SSL_CERT_FILE", ""))
+    own = {"CARGO_HTTP_CAINFO": str(bundle)} if bundle in trusted else {}
+    async with opened(gateway, confined=site.sandbox.available):
+        inside = replace(
+            site,
+            environment={**site.environment, **gateway.variables, **own},
+            readable=(*site.readable, *trusted),
+        )
+        program = _wrapped(step, inside, seconds, gateway.doorway)
+        working = asyncio.create_task(_watched(program, site, output))
+        turned_away = asyncio.create_task(gateway.turned_away.wait())
+        try:
+            await asyncio.wait((working, turned_away), return_when=asyncio.FIRST_COMPLETED)
+            code = working.result() if working.done() else TURNED_AWAY
+        finally:
+            for task in (working, turned_away):
+                task.cancel()
+            await asyncio.wait((working, turned_away))
+    return code, gateway.trouble()
+
+
+def _wrapped(step: Step, site: Site, seconds: float, doorway: Path | None = None) -> Program:
+    command = site.sandbox.building(
+        step.command,
+        folder=step.folder,
+        scratch=site.scratch,
+        readable=site.readable,
+        environment={**site.environment, **step.environment, MARK: str(site.scratch)},
+        doorway=doorway,
+        most_bytes=site.most_bytes,
+    )
+    return Program(command, seconds=max(seconds, 0.1))
 
 
 async def _watched(program: Program, site: Site, output: Output) -> int:
@@ -103,9 +147,12 @@ def _excess(site: Site, started: list[int]) -> str:
         return too_large
     if site.sandbox.available:
         return ""
-    running = sum(len(sessions.members(session, site.mark)) for session in started)
+    running = [pid for session in started for pid in sessions.members(session, site.mark)]
     most = site.sandbox.build_processes
-    return f"more than {most} processes" if running > most else ""
+    if len(running) > most:
+        return f"more than {most} processes"
+    deleted = sum(look_at(map(str, running)).deleted.values())
+    return in_words(site.most_bytes) if deleted > site.most_bytes else ""
 
 
 def _end_all(started: list[int], mark: str) -> None:
@@ -121,8 +168,6 @@ def _failure(step: Step, name: str, code: int, log: str) -> BuildFailed:
 def _reason(step: Step, code: int, log: str) -> tuple[str, Whose]:
     if tells_of_full_disk(log):
         return "the disk is full", "machine"
-    if step.network and any(words in log for words in _NO_NETWORK):
-        return "the network can't be reached", "machine"
     last = log.rstrip().rpartition("\n")[2]
     if last.startswith(_ENDED):
         return last.removeprefix(_ENDED)[:200], "run"

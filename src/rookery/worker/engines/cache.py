@@ -130,8 +130,11 @@ def most_scratch(scratch: Path) -> int:
 
 def excess_of(scratch: Path, most_bytes: int) -> str:
     """In words, when there is more than that."""
-    too_large = size_of(scratch) > most_bytes
-    return f"more than {most_bytes / 2**30:.1f} GiB of disk" if too_large else ""
+    return in_words(most_bytes) if size_of(scratch) > most_bytes else ""
+
+
+def in_words(most_bytes: int) -> str:
+    return f"more than {most_bytes / 2**30:.1f} GiB of disk"
 
 
 def remove(path: Path) -> None:

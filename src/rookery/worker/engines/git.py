@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,10 @@ from rookery.worker.engines.output import Output, tells_of_full_disk
 from rookery.worker.engines.programs import Program, TooLong, run
 
 SECONDS = 900.0
+OUTSIDE = ("http", "https")
+OWN = (*OUTSIDE, "git", "ssh", "file")
+Wrap = Callable[[Sequence[str], Path, Mapping[str, str]], tuple[str, ...]]
+"""Puts a command of git, its folder and its variables into the sandbox."""
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?", re.ASCII)
 CONFIG = """\
 [safe]
@@ -20,10 +24,12 @@ CONFIG = """\
 	detachedHead = false
 [init]
 	defaultBranch = main
+[http]
+	followRedirects = false
 """
 """Ours alone: that of the person at the machine may hold secrets, and rewrites of addresses."""
-REACH = (
-    *("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+TRUST = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
+PROXIES = (
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
 )
@@ -37,7 +43,7 @@ NOT_TRUSTED = (
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A source tree, and the hash git gives to all of its contents."""
+    """A source tree, and one name for all of its contents."""
 
     folder: Path
     tree: str
@@ -47,35 +53,37 @@ class Git:
     """Runs git for one fetch, in a folder of its own."""
 
     def __init__(
-        self, folder: Path, environment: Mapping[str, str], output: Output, *, local: bool
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        output: Output,
+        wrap: Wrap | None = None,
     ) -> None:
+        """Without `wrap` it has the reach of the person at the machine."""
         self._folder = folder
         self._output = output
-        allowed = "http:https:git:ssh:file" if local else "http:https:git:ssh"
+        self._wrap = wrap
         self._environment = {
             **environment,
             "GIT_CONFIG_GLOBAL": str(folder.parent / "gitconfig"),
+            **({"GIT_CONFIG_NOSYSTEM": "1"} if wrap else {}),
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
-            "GIT_ALLOW_PROTOCOL": allowed,
+            "GIT_ALLOW_PROTOCOL": ":".join(OUTSIDE if wrap else OWN),
             "GIT_LFS_SKIP_SMUDGE": "1",
         }
 
-    async def fetch(self, repository: str, commit: str) -> str:
-        """Check the commit out into the folder; the hash of its tree. Raises BuildFailed."""
+    async def fetch(self, repository: str, commit: str) -> None:
+        """Check the commit out into the folder; raises BuildFailed."""
         await self._must("init", "--quiet")
+        # Submodules may be named by where they lie from here.
+        await self._must("remote", "add", "--", "origin", repository)
         # Most servers give a single commit; the others are asked for all they have.
         if await self._git("fetch", "--depth=1", "--no-tags", "--", repository, commit):
             await self._must("fetch", "--no-tags", "--", repository, "+refs/*:refs/fetched/*")
         await self._must("checkout", "--quiet", "--force", commit)
         if await self._git("submodule", "update", "--init", "--recursive", "--depth=1"):
             await self._must("submodule", "update", "--init", "--recursive")
-        return await self._tree()
-
-    async def _tree(self) -> str:
-        said = Output()
-        await self._run(said, "rev-parse", "HEAD^{tree}")
-        return said.text.strip()
 
     async def _must(self, *words: str) -> None:
         if code := await self._git(*words):
@@ -84,11 +92,12 @@ class Git:
             raise BuildFailed(f"The source could not be fetched: {why}.", log, _whose(log))
 
     async def _git(self, *words: str) -> int:
-        self._output.line(f"$ git {' '.join(words)}")
-        return await self._run(self._output, *words)
-
-    async def _run(self, output: Output, *words: str) -> int:
+        output = self._output
+        output.line(f"$ git {' '.join(words)}")
         program = Program(("git", *words), self._folder, self._environment, SECONDS)
+        if self._wrap:
+            command = self._wrap(program.command, self._folder, self._environment)
+            program = Program(command, seconds=SECONDS)
         try:
             return await run(program, output)
         except FileNotFoundError:
@@ -99,7 +108,8 @@ class Git:
 
 def reach() -> dict[str, str]:
     """What git is told of the worker's own surroundings."""
-    return {name: os.environ[name] for name in REACH if name in os.environ}  # noqa: TID251 - handed on, not read
+    names = (*TRUST, *PROXIES)
+    return {name: os.environ[name] for name in names if name in os.environ}  # noqa: TID251 - handed on, not read
 
 
 def trouble(log: str) -> str:
@@ -115,5 +125,6 @@ def _whose(log: str) -> Whose:
     return "run" if any(words in log for words in gone) else "machine"
 
 
-def is_local(repository: str) -> bool:
-    return repository.startswith(("/", "file://", "./", "../"))
+def is_web(repository: str) -> bool:
+    """Whether it is fetched by http or https, which is all that a server's order may ask for."""
+    return repository.startswith(("https://", "http://"))

@@ -10,10 +10,11 @@ from pathlib import Path
 import chess
 
 import rookery
+from rookery.protocol.known_engines import BUNDLED_COMMAND
 from rookery.worker.engines.nets import digest_of
 from rookery.worker.engines.order import BuildFailed, Built, Order
 
-OURS = "rookery-fledgling"
+OURS = BUNDLED_COMMAND
 OUR_COMMAND = (sys.executable, "-m", "rookery.engine")
 
 

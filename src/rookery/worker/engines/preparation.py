@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rookery.protocol.engine_record import EngineRecord
-from rookery.worker.engines.confinement import LedOut, put
+from rookery.worker.engines.confinement import LedOut, put, text_of
 from rookery.worker.engines.discovery import makefile
 from rookery.worker.engines.git import Fetched
 from rookery.worker.engines.machine import best_architecture
@@ -41,7 +41,7 @@ def prepare(
     for name in ("cargo", "home"):
         (scratch / name).mkdir()
     if owner:
-        _give(scratch, owner)
+        give(scratch, owner)
     return Circumstances(
         tree,
         compiler,
@@ -49,8 +49,13 @@ def prepare(
         usable_processors(),
         _architecture(folder, tree) if record.recipe.kind == "stockfish" else "native",
         has_cargo=(folder / "Cargo.toml").is_file(),
+        is_vendored=any("replace-with" in text_of(path, tree) for path in _cargo_settings(folder)),
         is_locked=(folder / "Cargo.lock").is_file(),
     )
+
+
+def _cargo_settings(folder: Path) -> tuple[Path, ...]:
+    return (folder / ".cargo" / "config.toml", folder / ".cargo" / "config")
 
 
 def _architecture(folder: Path, tree: Path) -> str:
@@ -75,7 +80,7 @@ def _copied(net: Net, scratch: Path) -> Path:
     return put(net.path, folder, net.name, scratch)
 
 
-def _give(folder: Path, owner: Account) -> None:
+def give(folder: Path, owner: Account) -> None:
     """To the account that builds inside; links themselves, never what they point to."""
     for place, folders, files in os.walk(folder):
         for name in (".", *folders, *files):

@@ -27,11 +27,13 @@ class Circumstances:
     """Whether the folder is a package of Rust."""
     is_locked: bool = False
     """Whether that package says which versions it wants."""
+    is_vendored: bool = False
+    """Whether its packages come from elsewhere than usual, by its own settings: from the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command in a folder of the tree; only fetching may reach the network."""
+    """One command in a folder; only fetching may reach the network, through the gateway."""
 
     command: tuple[str, ...]
     folder: Path
@@ -81,7 +83,7 @@ def _make(recipe: RecipeRecord, found: Circumstances) -> Plan:
     words += _settings({**{name: str(path) for name, path in found.nets}, **recipe.variables})
     # Makefiles of engines in Rust call cargo, which must have its packages before.
     fetching = _cargo_fetch(folder, found) if found.has_cargo else ()
-    offline = {"CARGO_NET_OFFLINE": "true"} if fetching else {}
+    offline = {"CARGO_NET_OFFLINE": "true"} if found.has_cargo else {}
     output = (folder / recipe.output,) if recipe.output else ()
     programs = (*output, folder / PROGRAM, folder / f"{PROGRAM}.exe")
     return Plan((*fetching, Step(tuple(words), folder, offline)), programs, (folder,))
@@ -114,8 +116,16 @@ def _cargo(recipe: RecipeRecord, found: Circumstances) -> Plan:
 
 
 def _cargo_fetch(folder: Path, found: Circumstances) -> tuple[Step, ...]:
+    """From an empty folder, because cargo obeys the settings of the folder it is started in.
+
+    The source's own could make it start programs, with a network, and rustup a compiler.
+    """
+    if found.is_vendored:
+        return ()
     locked = ("--locked",) if found.is_locked else ()
-    return (Step(("cargo", "fetch", *locked), folder, network=True),)
+    manifest = ("--manifest-path", str(folder / "Cargo.toml"))
+    empty = found.tree.with_name("home")
+    return (Step(("cargo", "fetch", *manifest, *locked), empty, network=True),)
 
 
 def _cmake(recipe: RecipeRecord, found: Circumstances) -> Plan:

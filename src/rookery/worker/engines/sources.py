@@ -1,19 +1,28 @@
 """Source trees: fetched once by commit, kept for every worker that shares the cache."""
 
 import hashlib
-from collections.abc import Mapping
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from rookery.boundary.offload import Threads
 from rookery.worker.engines.cache import Cache, excess_of, most_scratch, note_use
-from rookery.worker.engines.git import COMMIT, CONFIG, Fetched, Git, is_local
+from rookery.worker.engines.gateway import ALLOWING, Gateway, opened
+from rookery.worker.engines.git import COMMIT, CONFIG, PROXIES, TRUST, Fetched, Git, is_web
 from rookery.worker.engines.guard import Excess, guarded
 from rookery.worker.engines.order import BuildFailed, Downloads, NotOffered
 from rookery.worker.engines.output import Output
+from rookery.worker.engines.preparation import give
+from rookery.worker.engines.sandbox.enclosure import Account
+from rookery.worker.engines.sandbox.sandbox import Sandbox
+from rookery.worker.engines.toolchain import Tool, folders_of
 from rookery.worker.engines.unpacking import BadArchive, unpack
 
-TREE, CONTENTS = "tree", "contents"
+TREE, CONTENTS, GIT = "tree", "contents", ".git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +32,10 @@ class Sources:
     cache: Cache
     downloads: Downloads
     environment: Mapping[str, str]
+    private: bool = False
+    """Whether the owner lets orders name this machine's own files and network."""
 
-    async def get(self, repository: str, commit: str) -> Fetched:
+    async def get(self, repository: str, commit: str, sandbox: Sandbox) -> Fetched:
         """The tree, which nobody may write to; raises BuildFailed."""
         if not COMMIT.fullmatch(commit):
             raise BuildFailed(f"{commit!r} is no commit.", whose="run")
@@ -35,7 +46,7 @@ class Sources:
             return known
         async with self.cache.locked("sources", name):
             known = await self.cache.threads.io(self._known, name)
-            return known or await self._fetch(repository, commit, name)
+            return known or await self._fetch(repository, commit, name, sandbox)
 
     def _known(self, name: str) -> Fetched | None:
         place = self.cache.place("sources", name)
@@ -46,39 +57,84 @@ class Sources:
         note_use(place)
         return Fetched(place / CONTENTS, tree)
 
-    async def _fetch(self, repository: str, commit: str, name: str) -> Fetched:
+    async def _fetch(self, repository: str, commit: str, name: str, sandbox: Sandbox) -> Fetched:
         async with self.cache.scratch() as scratch:
             made = scratch / "made"
             await self.cache.threads.io(_prepare, made)
-            tree = await self._from_server(repository, commit, scratch, made)
-            tree = tree or await self._by_git(repository, commit, made)
+            if not await self._from_server(repository, commit, scratch, made):
+                await self._by_git(repository, commit, made, sandbox)
+            tree = await self.cache.threads.io(digest_of_tree, made / CONTENTS)
             await self.cache.threads.io((made / TREE).write_text, tree)
             place = await self.cache.threads.io(self.cache.keep, made, "sources", name)
         return Fetched(place / CONTENTS, tree)
 
-    async def _from_server(
-        self, repository: str, commit: str, scratch: Path, made: Path
-    ) -> str | None:
+    async def _from_server(self, repository: str, commit: str, scratch: Path, made: Path) -> bool:
         archive = scratch / "source.zip"
         try:
             await self.downloads.source(repository, commit, archive)
         except NotOffered:
-            return None
+            return False
         try:
-            return await self.cache.threads.io(_unpacked, archive, made / CONTENTS)
+            await self.cache.threads.io(unpack, archive, made / CONTENTS)
         except BadArchive as bad:
             raise BuildFailed(f"The source's archive {bad}.", whose="run") from None
+        return True
 
-    async def _by_git(self, repository: str, commit: str, made: Path) -> str:
+    async def _by_git(self, repository: str, commit: str, made: Path, sandbox: Sandbox) -> None:
         output, threads = Output(), self.cache.threads
-        git = Git(made / CONTENTS, self.environment, output, local=is_local(repository))
         most = await threads.io(most_scratch, made)
+        if is_web(repository):
+            fetching = self._confined(repository, commit, made, sandbox, output)
+        elif self.private:
+            fetching = Git(made / CONTENTS, self.environment, output).fetch(repository, commit)
+        else:
+            sentence = f"{repository} is no address of https or http ({ALLOWING})."
+            raise BuildFailed(sentence)
         try:
-            fetching = git.fetch(repository, commit)
-            return await guarded(fetching, partial(excess_of, made, most), threads)
+            await guarded(fetching, partial(excess_of, made, most), threads)
         except Excess as excess:
             sentence = f"The source could not be fetched: it takes {excess}."
             raise BuildFailed(sentence, output.text, "run") from None
+
+    def _shown(self) -> tuple[Path, ...]:
+        """Where git itself lies, and whom the owner trusts."""
+        git = shutil.which("git", path=self.environment.get("PATH"))
+        tools = folders_of([Tool("git", git, "")]) if git else ()
+        return (*tools, *trusted_files(self.environment))
+
+    async def _confined(
+        self, repository: str, commit: str, made: Path, sandbox: Sandbox, output: Output
+    ) -> None:
+        """By git in the sandbox: it sees its own folder, and of the world what is public."""
+        threads, owner = self.cache.threads, sandbox.owner
+        readable = await threads.io(self._shown)
+        own = {**self.environment, "HOME": str(made)}
+        gateway = gateway_of(self.environment, threads, private=self.private)
+        if owner:
+            await threads.io(give, made, owner)
+        async with opened(gateway, confined=sandbox.available):
+
+            def wrap(
+                command: Sequence[str], folder: Path, environment: Mapping[str, str]
+            ) -> tuple[str, ...]:
+                return sandbox.building(
+                    command,
+                    folder=folder,
+                    scratch=made,
+                    readable=readable,
+                    environment={**environment, **gateway.variables},
+                    doorway=gateway.doorway,
+                )
+
+            try:
+                await Git(made / CONTENTS, own, output, wrap).fetch(repository, commit)
+            except BuildFailed as failed:
+                if not (why := gateway.trouble()):
+                    raise
+                raise BuildFailed(f"The source could not be fetched: {why}.", failed.log) from None
+            finally:
+                if owner:
+                    await threads.io(give, made, Account(os.geteuid(), os.getegid()))
 
 
 def _prepare(made: Path) -> None:
@@ -86,8 +142,36 @@ def _prepare(made: Path) -> None:
     (made / "gitconfig").write_text(CONFIG)
 
 
-def _unpacked(archive: Path, into: Path) -> str:
-    with archive.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    unpack(archive, into)
-    return digest
+def gateway_of(environment: Mapping[str, str], threads: Threads, *, private: bool) -> Gateway:
+    """To the world, through the proxy that the owner has."""
+    proxies = {name: environment[name] for name in PROXIES if name in environment}
+    return Gateway(threads, private=private, proxies=proxies)
+
+
+def trusted_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where the owner has certificates; looks at the disk."""
+    named = (Path(environment[name]) for name in TRUST if environment.get(name))
+    return tuple(path for path in named if path.exists())
+
+
+def digest_of_tree(folder: Path) -> str:
+    """One name for all files of a source, the same whether git or an archive brought them."""
+    found = hashlib.sha256()
+    for path in sorted(_files_below(folder)):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            kind, content = "link", os.fsencode(path.readlink())
+        else:
+            kind = "program" if path.stat().st_mode & stat.S_IXUSR else "file"
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").digest()
+        found.update(f"{kind} {len(content)} {name}\0".encode("utf-8", "surrogateescape") + content)
+    return found.hexdigest()
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """But what git keeps for itself."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != GIT]
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        yield from (Path(place, name) for name in (*names, *links) if name != GIT)

@@ -11,6 +11,7 @@ import msgspec
 
 from rookery.boundary.offload import Threads
 from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.known_engines import is_bundled
 from rookery.worker.engines import bundled
 from rookery.worker.engines.building import SECONDS, Site, build
 from rookery.worker.engines.builds import Builds, key_of
@@ -42,6 +43,8 @@ class Workshop:
         downloads: Downloads | None = None,
         *,
         sandbox: Sandbox | None = None,
+        without_sandbox: bool = False,
+        private_sources: bool = False,
         most_bytes: int = MOST_BYTES,
         seconds: float = SECONDS,
     ) -> None:
@@ -50,10 +53,12 @@ class Workshop:
         self._seconds = seconds
         self._next_tidying = 0.0
         self._sandbox = sandbox
+        self._without_sandbox = without_sandbox
+        self._private = private_sources
         self._environment = surroundings()
         offered = downloads or NoDownloads()
         self._toolchain = Toolchain(self._environment, self._threads)
-        self._sources = Sources(self._cache, offered, self._environment | reach())
+        self._sources = Sources(self._cache, offered, self._environment | reach(), private_sources)
         self._nets = Nets(self._cache, offered)
         self._uploads = Uploads(self._cache, offered)
         self._builds = Builds(self._cache)
@@ -61,7 +66,7 @@ class Workshop:
     async def sandbox(self) -> Sandbox:
         """What builds and engines run in here; tried once."""
         if self._sandbox is None:
-            self._sandbox = await detect(self._threads)
+            self._sandbox = await detect(self._threads, permitted=self._without_sandbox)
         return self._sandbox
 
     async def make(self, order: Order) -> Built:
@@ -80,12 +85,12 @@ class Workshop:
     async def source(self, repository: str, commit: str) -> Path:
         """The tree of a commit, to be looked at; raises BuildFailed."""
         try:
-            return (await self._sources.get(repository, commit)).folder
+            return (await self._sources.get(repository, commit, await self.sandbox())).folder
         except OSError as error:
             raise _trouble(self._cache.folder, error) from None
 
     async def _make(self, order: Order) -> Built:
-        await self._check(order.record)
+        await self._check(order)
         nets = await self._nets.get(order.nets or defaults(order.record))
         if order.binary:
             built = await self._started(await self._uploads.get(order.binary), order.record)
@@ -95,18 +100,23 @@ class Workshop:
             built = await self._from_source(order, nets)
         return _with_options(built, order.record, nets)
 
-    async def _check(self, record: EngineRecord) -> None:
-        """What a record may not ask of this machine; it comes from strangers."""
+    async def _check(self, order: Order) -> None:
+        """What an order may not ask of this machine; it comes from strangers."""
+        record = order.record
         if b"\\u0000" in msgspec.json.encode(record):
             raise BuildFailed(f"The record of {record.name} holds a NUL.", whose="run")
         sandbox = await self.sandbox()
+        ours = is_bundled(record) and not order.binary
+        if not ours and not sandbox.takes_strangers:
+            raise BuildFailed(sandbox.refusal)
         if record.sandboxed and not sandbox.available:
             raise BuildFailed(f"{record.name} is played in a sandbox only. {sandbox.why}")
 
     async def _from_source(self, order: Order, nets: tuple[Net, ...]) -> Built:
         record = order.record
         tools = await self._tools(record)
-        source = await self._sources.get(order.repository or record.source, order.commit)
+        address, sandbox = order.repository or record.source, await self.sandbox()
+        source = await self._sources.get(address, order.commit, sandbox)
         if record.nets.use == "embedded" and not nets:
             # Sources of this kind name their nets, which are to be there before the build.
             nets = await self._nets.get(await self._threads.io(net_names, record, source.folder))
@@ -162,6 +172,8 @@ class Workshop:
             await self._threads.io(folders_of, tools),
             self._seconds,
             await self._threads.io(most_scratch, scratch),
+            reach(),
+            self._private,
         )
 
     async def _started(self, built: Built, record: EngineRecord, log: str = "") -> Built:

@@ -11,6 +11,7 @@ from rookery.boundary.offload import Threads
 from rookery.protocol.worker.answers import House
 from rookery.worker.renewal.installation import (
     ENVIRONMENT,
+    LARGEST_WHEEL,
     MARK,
     InstallationFailed,
     Place,
@@ -100,7 +101,9 @@ class Renewal:
         self.say(f"The server has another worker, {house.version}; trying it.")
         fetched = place.root / f"{house.sha256}.whl"
         try:
-            self.transport.fetch(f"/worker/{house.wheel}", fetched, credentials=None)
+            self.transport.fetch(
+                f"/worker/{house.wheel}", fetched, credentials=None, most_bytes=LARGEST_WHEEL
+            )
             version = add_version(place, fetched.read_bytes(), house.sha256)
         finally:
             fetched.unlink(missing_ok=True)

@@ -8,12 +8,14 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.worker.engines.order import NotOffered
 from rookery.worker.session.conversation import Conversation
-from rookery.worker.session.faults import Refused, Unreachable
+from rookery.worker.session.faults import NotTaken, Refused, Unreachable
 from rookery.worker.session.reporting import Patience, insist
+from rookery.worker.session.transport import LARGEST_FILE, copy_at_most
 from rookery.worker.session.watching import Watcher
 
 ATTEMPTS = 6
 """A server that is just being started again must not cost a run its machine."""
+LARGEST_ARCHIVE = 2 * 2**30
 BOOKS = "https://github.com/official-stockfish/books/raw/master"
 
 
@@ -41,12 +43,15 @@ class ServerDownloads:
         """A zip archive, where the repository is the server's own; git fetches the others."""
         if not repository.startswith(f"{self._transport.server}/"):
             raise NotOffered
-        await self._offered(f"{repository.rstrip('/')}/zipball/{commit}", into)
+        address = f"{repository.rstrip('/')}/zipball/{commit}"
+        await self._offered(address, into, LARGEST_ARCHIVE)
 
     async def book(self, name: str, into: Path) -> None:
         if not self.foreign:
             try:
                 await self._fetch(f"/api/book/{name}", into)
+            except NotTaken:
+                raise
             except Refused:
                 # The server has it not; official books are in one place for everybody.
                 pass
@@ -56,27 +61,33 @@ class ServerDownloads:
         await self._fetch(f"{BOOKS}/{name}.zip", pack)
         await self._threads.io(_unpack, pack, name, into)
 
-    async def _offered(self, address: str, into: Path) -> None:
+    async def _offered(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
         try:
-            await self._fetch(address, into)
+            await self._fetch(address, into, most_bytes)
+        except NotTaken as why:
+            raise OSError(f"{address.rpartition('/')[2]}: {why}") from None
         except Refused:
             raise NotOffered from None
         except Unreachable as error:
             raise OSError(str(error)) from None
 
-    async def _fetch(self, address: str, into: Path) -> None:
+    async def _fetch(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
         credentials = None if self.foreign else self._credentials
-        fetch = partial(self._transport.fetch, address, into, credentials=credentials)
+        fetch = partial(
+            self._transport.fetch, address, into, credentials=credentials, most_bytes=most_bytes
+        )
         await insist(fetch, self._patience, self._threads, self._watch)
 
 
 def _unpack(pack: Path, name: str, into: Path) -> None:
+    part = into.with_name(f"{name}.part")
     try:
         with zipfile.ZipFile(pack) as archive:
-            part = into.with_name(f"{name}.part")
-            part.write_bytes(archive.read(name))
+            with archive.open(name) as packed, part.open("wb") as file:
+                copy_at_most(packed, file, LARGEST_FILE)
             part.replace(into)
     except (zipfile.BadZipFile, KeyError) as error:
         raise Unreachable(f"{pack.name} does not hold the book: {error}") from None
     finally:
         pack.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)

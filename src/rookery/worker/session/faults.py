@@ -15,6 +15,10 @@ class Refused(Exception):
     """The server answered, and the answer is no."""
 
 
+class NotTaken(Refused):
+    """A file that this worker does not take: too large, or from its own network."""
+
+
 class CredentialsRefused(Complaint):
     """The server does not know this user or this password."""
 

@@ -10,8 +10,7 @@ from rookery.core.needs import first_missing
 from rookery.core.plan import Book, Plan, Side
 from rookery.core.timecontrol import Clock
 from rookery.protocol.engine_record import EngineRecord
-from rookery.protocol.known_engines import catalogue_of
-from rookery.worker.engines.installed import OURS
+from rookery.protocol.known_engines import BUNDLED_COMMAND, catalogue_of, is_bundled
 from rookery.worker.session.identity import Identity
 
 COMPILED = frozenset({"make", "stockfish", "cmake"})
@@ -44,11 +43,14 @@ def abilities_of(identity: Identity) -> Abilities:
         tools=facts.tools,
         syzygy_men=identity.offer.syzygy_men,
         sandbox=identity.sandbox,
+        bundled_only=identity.bundled_only,
     )
 
 
 def _lacking(record: EngineRecord, identity: Identity) -> str:
-    """A program that its recipe starts."""
+    """A sandbox, or a program that its recipe starts."""
+    if identity.bundled_only and not is_bundled(record):
+        return "there is no sandbox, and --without-sandbox was not given"
     kind, tools = record.recipe.kind, identity.facts.tools
     builder = BUILDERS.get(kind)
     if builder and builder not in tools:
@@ -56,7 +58,7 @@ def _lacking(record: EngineRecord, identity: Identity) -> str:
     if kind in COMPILED and not {"g++", "clang++"} & tools.keys():
         return "a compiler is missing: g++ or clang++"
     command = record.recipe.output.partition(" ")[0]
-    if kind == "installed" and command != OURS and shutil.which(command) is None:
+    if kind == "installed" and command != BUNDLED_COMMAND and shutil.which(command) is None:
         return f"the command {command or '(none)'} is missing"
     return ""
 

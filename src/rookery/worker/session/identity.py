@@ -68,6 +68,7 @@ class Identity:
     noisy: bool = False
     runner: str = "builtin"
     sandbox: bool = False
+    bundled_only: bool = False
     latency_ms: float = 0.0
     """How late the runner of the last match woke up at the worst, but for one time in a hundred."""
 
@@ -111,6 +112,7 @@ class Identity:
             only=offer.only,
             host=facts.host,
             sandbox=self.sandbox,
+            bundled_only=self.bundled_only,
         )
 
 

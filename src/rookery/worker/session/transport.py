@@ -7,7 +7,6 @@ followed, because they carry the password; redirected downloads are, without it.
 import base64
 import contextlib
 import http.client
-import shutil
 import socket
 import ssl
 import threading
@@ -15,14 +14,17 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from rookery import __version__
-from rookery.over_http import NoRedirects, is_web_address, reason_of
-from rookery.worker.session.faults import Refused, Unreachable
+from rookery.over_http import NoRedirects, is_public, is_web_address, reason_of
+from rookery.worker.engines.gateway import ALLOWING
+from rookery.worker.session.faults import NotTaken, Refused, Unreachable
 
 SECONDS = 30.0
 LARGEST_ANSWER = 16 * 2**20
+LARGEST_FILE = 2**30
+CHUNK_BYTES = 2**18
 NOT_FOUND = 404
 AGENT = f"rookery-worker/{__version__}"
 
@@ -36,8 +38,15 @@ class Transport(Protocol):
         """The answer's body; raises Unreachable."""
         ...
 
-    def fetch(self, address: str, into: Path, *, credentials: tuple[str, str] | None) -> None:
-        """A file, from the server or from elsewhere; raises Unreachable or Refused."""
+    def fetch(
+        self,
+        address: str,
+        into: Path,
+        *,
+        credentials: tuple[str, str] | None,
+        most_bytes: int = LARGEST_FILE,
+    ) -> None:
+        """A file, from the server or from elsewhere; raises Unreachable, Refused or NotTaken."""
         ...
 
 
@@ -99,11 +108,13 @@ class _Secure(urllib.request.HTTPSHandler):
 class HttpTransport:
     """Over HTTP or HTTPS, with certificates verified."""
 
-    def __init__(self, server: str, seconds: float = SECONDS) -> None:
+    def __init__(self, server: str, seconds: float = SECONDS, *, private: bool = False) -> None:
+        """`private` lets files come from this machine's own network, not from the server alone."""
         self.server = server.rstrip("/")
         self._seconds = seconds
         self._strict = urllib.request.build_opener(NoRedirects)
-        self._lenient = urllib.request.build_opener()
+        ways = () if private else (_PlainWay(self.server), _SecureWay(self.server))
+        self._lenient = urllib.request.build_opener(*ways)
 
     def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
         request = _request(self.server + path)
@@ -120,7 +131,14 @@ class HttpTransport:
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise Unreachable(f"{self.server} gives no answer: {reason_of(error)}") from None
 
-    def fetch(self, address: str, into: Path, *, credentials: tuple[str, str] | None) -> None:
+    def fetch(
+        self,
+        address: str,
+        into: Path,
+        *,
+        credentials: tuple[str, str] | None,
+        most_bytes: int = LARGEST_FILE,
+    ) -> None:
         whole = urllib.parse.urljoin(f"{self.server}/", address)
         request = _request(whole)
         if credentials and whole.startswith(f"{self.server}/"):
@@ -128,7 +146,7 @@ class HttpTransport:
             request.add_unredirected_header("Authorization", _basic(*credentials))
         try:
             with self._lenient.open(request, timeout=self._seconds) as answer:
-                _store(answer, into)
+                _store(answer, into, most_bytes)
         except urllib.error.HTTPError as refused:
             with refused:
                 raise Refused(f"{whole} answers {refused.code}") from None
@@ -155,10 +173,72 @@ def _body(answer: urllib.error.HTTPError) -> bytes:
         raise Unreachable(f"the answer broke off: {reason_of(error)}") from None
 
 
-def _store(answer: http.client.HTTPResponse, into: Path) -> None:
-    """Under another name until it is whole."""
+def _store(answer: http.client.HTTPResponse, into: Path, most_bytes: int) -> None:
+    """Under another name until it is whole; nothing stays of one that is not."""
     into.parent.mkdir(parents=True, exist_ok=True)
     part = into.with_name(f"{into.name}.part")
-    with part.open("wb") as file:
-        shutil.copyfileobj(answer, file)
-    part.replace(into)
+    try:
+        with part.open("wb") as file:
+            copy_at_most(answer, file, most_bytes)
+        part.replace(into)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class Readable(Protocol):
+    """What bytes come from."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def copy_at_most(source: Readable, target: IO[bytes], most_bytes: int) -> None:
+    """Raises NotTaken when there is more."""
+    left = most_bytes
+    while data := source.read(min(CHUNK_BYTES, left + 1)):
+        left -= len(data)
+        if left < 0:
+            raise NotTaken(f"a file is larger than {most_bytes / 2**20:.0f} MiB")
+        target.write(data)
+
+
+def _public_socket(host: str, port: int, seconds: float | None) -> socket.socket:
+    """Connected to an address for everybody: looked up once, looked at, and then connected to."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    if not all(map(is_public, addresses)):
+        raise NotTaken(f"{host} lies in this machine's own network ({ALLOWING})")
+    return socket.create_connection((addresses[0], port), seconds)
+
+
+class _PublicPlain(http.client.HTTPConnection):
+    def connect(self) -> None:
+        self.sock = _public_socket(self.host, self.port, self.timeout)
+
+
+class _PublicSecure(http.client.HTTPSConnection):
+    def connect(self) -> None:
+        plain = _public_socket(self.host, self.port, self.timeout)
+        self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
+
+
+class _PlainWay(urllib.request.HTTPHandler):
+    """To the server, to a proxy of the owner's, and else to public addresses alone."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__()
+        self._server = urllib.parse.urlsplit(server).netloc
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        trusted = req.host == self._server or req.has_proxy()
+        return self.do_open(http.client.HTTPConnection if trusted else _PublicPlain, req)
+
+
+class _SecureWay(urllib.request.HTTPSHandler):
+    def __init__(self, server: str) -> None:
+        super().__init__()
+        self._server = urllib.parse.urlsplit(server).netloc
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        # A request through a proxy is a tunnel, whose end the request no longer names.
+        trusted = req.host == self._server or bool(urllib.request.getproxies().get("https"))
+        return self.do_open(http.client.HTTPSConnection if trusted else _PublicSecure, req)

@@ -33,7 +33,8 @@ def test_a_c_compiler_goes_by_another_variable() -> None:
 
 def test_a_makefile_that_calls_cargo_has_its_packages_fetched_before() -> None:
     made = planned(RecipeRecord(kind="make"), has_cargo=True, is_locked=True)
-    assert made.steps[0].command == ("cargo", "fetch", "--locked")
+    words = ("cargo", "fetch", "--manifest-path", "/tree/Cargo.toml", "--locked")
+    assert made.steps[0].command == words
     assert [step.network for step in made.steps] == [True, False]
     assert made.steps[1].environment["CARGO_NET_OFFLINE"] == "true"
 
@@ -45,7 +46,22 @@ def test_stockfishs_make_is_a_profile_build_for_this_machine() -> None:
 
 
 def test_cargo_builds_offline_after_its_fetch() -> None:
-    assert commands("cargo", jobs=2) == ["cargo fetch", "cargo build --release --offline -j2"]
+    assert commands("cargo", jobs=2) == [
+        "cargo fetch --manifest-path /tree/Cargo.toml",
+        "cargo build --release --offline -j2",
+    ]
+
+
+def test_cargo_fetches_from_a_folder_where_the_source_has_no_settings() -> None:
+    fetching, building = planned(RecipeRecord(kind="cargo")).steps
+    assert not fetching.folder.is_relative_to(TREE)
+    assert building.folder == TREE
+
+
+def test_packages_that_lie_in_the_source_are_not_fetched() -> None:
+    assert [
+        step.network for step in planned(RecipeRecord(kind="cargo"), is_vendored=True).steps
+    ] == [False]
 
 
 def test_variables_of_the_record_win() -> None:

@@ -30,8 +30,15 @@ class Server:
     def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
         raise AssertionError(path, body)
 
-    def fetch(self, address: str, into: Path, *, credentials: tuple[str, str] | None) -> None:
-        del into
+    def fetch(
+        self,
+        address: str,
+        into: Path,
+        *,
+        credentials: tuple[str, str] | None,
+        most_bytes: int = 0,
+    ) -> None:
+        del into, most_bytes
         self.asked.append((address, credentials))
         self._act(len(self.asked))
 

@@ -55,5 +55,12 @@ def test_what_is_missing_is_said(record: EngineRecord, expected: str) -> None:
     assert why_not(record, machine(make="4.3")) == expected
 
 
+def test_without_a_sandbox_only_the_bundled_engine_can_be_played() -> None:
+    bare = machine(make="4.3", gpp="12")
+    bare.bundled_only = True
+    assert why_not(FLEDGLING, bare) == ""
+    assert "--without-sandbox" in why_not(STOCKFISH, bare)
+
+
 def test_memory_may_be_missing_too() -> None:
     assert "MiB of 500" in why_not(STOCKFISH, machine(memory=500, make="4.3", gpp="12"))

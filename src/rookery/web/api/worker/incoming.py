@@ -109,6 +109,7 @@ def _extended(machine: Machine, extra: wire.Abilities, teams: frozenset[str]) ->
         tools=extra.tools,
         syzygy_men=extra.syzygy_men,
         sandbox=extra.sandbox,
+        bundled_only=extra.bundled_only,
         teams=teams,
     )
     return replace(

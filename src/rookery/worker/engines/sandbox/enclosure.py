@@ -4,10 +4,20 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Literal
 
+Way = Literal["namespaces", "bubblewrap", "within", "none"]
+"""Who makes the walls: the launcher itself, bubblewrap, whoever was before it, or nobody."""
+BOOT = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
+    " from rookery.worker.engines.sandbox.launcher import main; main(sys.argv[1:])"
+)
+"""Starts the launcher from the package whose folder is the first word."""
 HOME = "/home/engine"
 MEBIBYTE = 2**20
 NOBODY = 65534
+MOST_ACCOUNTS = 2
+"""Of a sandbox: the worker's own, and nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +37,32 @@ class Account:
 
 def _knows_nobody() -> bool:
     """Not so for a root who is one in a container without other accounts."""
+    return any(first <= NOBODY < first + count for first, _, count in _accounts())
+
+
+def knows_few_accounts() -> bool:
+    """Whether this is a user namespace for one sandbox alone."""
+    return sum(count for _, _, count in _accounts()) <= MOST_ACCOUNTS
+
+
+def _accounts() -> list[tuple[int, ...]]:
     with open("/proc/self/uid_map") as file:  # noqa: PTH123 - the launcher starts often
-        ranges = [tuple(map(int, line.split())) for line in file]
-    return any(first <= NOBODY < first + count for first, _, count in ranges)
+        return [tuple(map(int, line.split())) for line in file]
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
     """Paths are those of the machine, and the same inside."""
 
-    namespaces: bool
+    way: Way
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     folder: str = HOME
     environment: Mapping[str, str] = field(default_factory=dict)
-    network: bool = False
+    bubblewrap: str = ""
+    """The program that makes the walls."""
+    doorway: str = ""
+    """The socket of the gateway, which is the only way to a network; none without it."""
     memory_mib: int = 0
     """Of all its processes together; 0 for any amount."""
     processes: int = 64
@@ -50,7 +71,9 @@ class Enclosure:
     """More processes and threads than that can't be made, so that a bomb stays small."""
     temporary_mib: int = 64
     file_mib: int = 0
-    """The largest single file; 0 for any size."""
+    """The largest single file, also one in memory alone; 0 for any size."""
+    deleted_mib: int = 0
+    """Of the disk, in files that have no name any more; 0 for any amount."""
     watch_seconds: float = 0.5
 
     def text(self) -> str:

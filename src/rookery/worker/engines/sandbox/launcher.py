@@ -3,7 +3,7 @@
 Three processes take part. The outer one, which the worker knows, made the namespaces and waits. The
 first one inside has the number 1 there, so that its end is the end of all the others; it dies with
 the outer one, and watches. The third is the program itself, executed in place: it has the worker's
-pipes, and nobody stands between.
+pipes, and nobody stands between. Where bubblewrap makes the namespaces, it is the outer process.
 """
 
 import contextlib
@@ -14,12 +14,19 @@ import signal
 import sys
 from pathlib import Path
 
-from rookery.worker.engines.sandbox import kernel, mounts, watch
-from rookery.worker.engines.sandbox.enclosure import MEBIBYTE, Account, Enclosure
+from rookery.worker.engines.sandbox import doorway, kernel, mounts, watch
+from rookery.worker.engines.sandbox.enclosure import (
+    MEBIBYTE,
+    Account,
+    Enclosure,
+    knows_few_accounts,
+)
 
 CANNOT_START = 127
 ORPHAN_SECONDS = 1.0
 LIKELY_VICTIM = "500"
+OTHERS = 32
+"""Sandboxes that are counted together where bubblewrap makes no user namespace."""
 FIRST_CAPABILITY, LAST_CAPABILITY = 0, 63
 PER_NAMESPACE = (5, 14)
 """From this kernel on the limit of processes counts those of a user namespace alone."""
@@ -28,8 +35,16 @@ PER_NAMESPACE = (5, 14)
 def main(words: list[str]) -> None:
     """Words: the enclosure, then the program's own."""
     enclosure, command = Enclosure.read(words[0]), words[1:]
-    if enclosure.namespaces:
+    if enclosure.doorway and enclosure.way != "bubblewrap":
+        # What it needs of Python's library is out of sight later.
+        doorway.load()
+    if enclosure.way == "namespaces":
         enclose(enclosure, command)
+    if enclosure.way == "bubblewrap":
+        _enclose_by_bubblewrap(enclosure, command)
+    if enclosure.way == "within":
+        _die_with_parent()
+        _watch_over(enclosure, command, Account.inside())
     execute(enclosure, command)
 
 
@@ -38,7 +53,7 @@ def enclose(enclosure: Enclosure, command: list[str]) -> None:
     inner, parent = Account.inside(), os.getppid()
     _offer_to_the_kernel()
     try:
-        _make_namespaces(enclosure)
+        _make_namespaces()
         mounts.lay_out(enclosure, inner)
     except OSError as error:
         _complain(f"no sandbox: {error.filename or ''}: {error.strerror}")
@@ -51,11 +66,21 @@ def enclose(enclosure: Enclosure, command: list[str]) -> None:
     _wait_outside(first, parent)
 
 
-def _make_namespaces(enclosure: Enclosure) -> None:
+def _enclose_by_bubblewrap(enclosure: Enclosure, command: list[str]) -> None:
+    """Never returns: becomes bubblewrap, which starts the launcher once more within."""
+    from rookery.worker.engines.sandbox import bubblewrap
+
+    _offer_to_the_kernel()
+    words = bubblewrap.words_for(enclosure, command)
+    try:
+        os.execv(words[0], words)  # noqa: S606 - a program of the system, without a shell
+    except OSError as error:
+        _complain(f"no sandbox: {words[0]}: {error.strerror}")
+
+
+def _make_namespaces() -> None:
     flags = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID
-    flags |= kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
-    if not enclosure.network:
-        flags |= kernel.CLONE_NEWNET
+    flags |= kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNET
     hears, tells = os.pipe()
     mapper = os.fork()
     if mapper == 0:
@@ -122,7 +147,7 @@ def _offer_to_the_kernel() -> None:
 
 def _be_first(enclosure: Enclosure, command: list[str], inner: Account, hears: int) -> None:
     """Dies with the outer process, which may have died before it could be said."""
-    kernel.process_control(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    _die_with_parent()
     if select.select([hears], [], [], 0)[0]:
         os._exit(1)
     try:
@@ -130,6 +155,18 @@ def _be_first(enclosure: Enclosure, command: list[str], inner: Account, hears: i
         mounts.close()
     except OSError as error:
         _complain(f"no sandbox: {error.filename or ''}: {error.strerror}")
+    _watch_over(enclosure, command, inner)
+
+
+def _die_with_parent() -> None:
+    kernel.process_control(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _watch_over(enclosure: Enclosure, command: list[str], inner: Account) -> None:
+    """As the first process of the namespace; never returns."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    if enclosure.doorway:
+        doorway.keep_open(enclosure.doorway)
     program = os.fork()
     if program == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -180,8 +217,9 @@ def _limit(enclosure: Enclosure) -> None:
         _lower(resource.RLIMIT_DATA, 2 * enclosure.memory_mib * MEBIBYTE)
     if enclosure.file_mib:
         _lower(resource.RLIMIT_FSIZE, enclosure.file_mib * MEBIBYTE)
-    if enclosure.namespaces and _kernel_version() >= PER_NAMESPACE:
-        _lower(resource.RLIMIT_NPROC, enclosure.tasks)
+    if enclosure.way != "none" and _kernel_version() >= PER_NAMESPACE:
+        others = 1 if knows_few_accounts() else OTHERS
+        _lower(resource.RLIMIT_NPROC, others * enclosure.tasks)
 
 
 def _lower(which: int, wished: int) -> None:

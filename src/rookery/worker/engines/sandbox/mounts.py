@@ -17,7 +17,8 @@ SHARED = "/dev/shm"  # noqa: S108 - the same
 OLD, NEW = "/old", "/new"
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix", "gnu")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
-NETWORK_SETTINGS = ("resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki")
+TRUST = ("ssl", "ca-certificates", "pki")
+"""Whom this machine believes: for those who reach a network."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 READ_ONLY = kernel.MOUNT_ATTR_RDONLY | kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
 
@@ -70,25 +71,12 @@ def _system() -> None:
 
 
 def _settings(enclosure: Enclosure, inner: Account) -> None:
-    names = (*SETTINGS, *(NETWORK_SETTINGS if enclosure.network else ()))
-    for name in names:
-        there = Path(OLD, "etc", name)
-        if there.is_symlink() and enclosure.network and name == "resolv.conf":
-            _copy_text(there, name)
-        elif there.exists():
+    for name in (*SETTINGS, *(TRUST if enclosure.doorway else ())):
+        if Path(OLD, "etc", name).exists():
             _bind(f"/etc/{name}")
     account = f"engine:x:{inner.uid}:{inner.gid}::{HOME}:/bin/sh\n"
     Path(NEW, "etc").mkdir(exist_ok=True)
     Path(NEW, "etc/passwd").write_text(account)
-
-
-def _copy_text(link: Path, name: str) -> None:
-    """A link into a folder that is not here; its own root is OLD."""
-    target = os.path.normpath(os.path.join("/etc", link.readlink()))  # noqa: PTH118 - a text, no file
-    with contextlib.suppress(OSError):
-        text = Path(OLD + target).read_text()
-        Path(NEW, "etc").mkdir(exist_ok=True)
-        Path(NEW, "etc", name).write_text(text)
 
 
 def _devices() -> None:
@@ -109,8 +97,10 @@ def _own_places(enclosure: Enclosure, inner: Account) -> None:
 
 
 def _given(enclosure: Enclosure) -> None:
-    for path in outermost((*enclosure.readable,)):
+    for path in outermost(enclosure.readable):
         _bind(path)
+    if enclosure.doorway:
+        _bind(enclosure.doorway)
     for path in enclosure.writable:
         _bind(path, restricted=False)
 
@@ -130,8 +120,8 @@ def _bind(path: str, *, restricted: bool = True) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         target.mkdir(exist_ok=True)
-    else:
-        target.touch(exist_ok=True)
+    elif not target.exists():
+        target.touch()
     kernel.mount(str(source), str(target), flags=kernel.MS_BIND | kernel.MS_REC)
     if restricted:
         _restrict(str(target), deep=True)
