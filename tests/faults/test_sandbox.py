@@ -274,6 +274,7 @@ for output in ("sh -c true", "/bin/sh", "rookery-fledgling-not"):
 
 
 def test_who_can_not_be_looked_at_is_ended_where_memory_is_limited() -> None:
-    taken = Taken(processes=1, hidden=1)
-    assert excess(Enclosure("bubblewrap", memory_mib=200), taken) == "what it does not show"
-    assert excess(Enclosure("bubblewrap"), taken) == ""
+    taken = Taken(processes=1)
+    assert excess(Enclosure("within", memory_mib=200), taken, 5) == "what it does not show"
+    assert excess(Enclosure("within", memory_mib=200), taken, 4) == ""
+    assert excess(Enclosure("within"), taken, 5) == ""

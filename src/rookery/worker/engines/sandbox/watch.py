@@ -17,6 +17,7 @@ from rookery.worker.engines.sandbox.enclosure import MEBIBYTE, Enclosure
 CLOSE_SECONDS = 0.05
 """Between two looks at one that has taken half of what it may."""
 ENDED_BY_US = 125
+HIDDEN_LOOKS = 5
 BLOCK_BYTES = 512
 OWN_PLACES = ("/tmp", "/dev/shm", "/home/engine")  # noqa: S108 - in a namespace of our own
 SEGMENTS = "/proc/sysvipc/shm"
@@ -38,8 +39,8 @@ class Taken:
     """Bytes of memory that processes share or hold as a file, each counted once."""
     deleted: dict[File, int] = field(default_factory=dict)
     """Bytes of files on the disk that have no name any more."""
-    hidden: int = 0
-    """Processes that do not let themselves be looked at."""
+    hidden: set[str] = field(default_factory=set)
+    """Processes that can't be looked at; one that is ending can't be for a moment."""
 
     @property
     def memory_mib(self) -> float:
@@ -59,13 +60,15 @@ class Taken:
 def until_end(program: int, enclosure: Enclosure) -> int:
     """The program's exit code, 128 and more for a signal."""
     seconds = enclosure.watch_seconds
+    hidden: dict[str, int] = {}
     while True:
         signal.sigtimedwait({signal.SIGCHLD}, seconds)
         code = _reaped(program)
         if code is not None:
             return code
         taken = look(enclosure)
-        if why := excess(enclosure, taken):
+        hidden = {number: hidden.get(number, 0) + 1 for number in taken.hidden}
+        if why := excess(enclosure, taken, max(hidden.values(), default=0)):
             os.write(2, f"rookery: ended, because it took {why}\n".encode())
             return ENDED_BY_US
         close = 2 * taken.memory_mib > enclosure.memory_mib > 0
@@ -110,21 +113,22 @@ def look_at(numbers: Iterable[str], folder: str = "/proc") -> Taken:
             _add_open_files(f"{process}/fd", taken)
             _add_mapped_files(f"{process}/maps", taken)
         except PermissionError:
-            taken.hidden += not _has_ended(f"{process}/status")
+            if not _has_ended(f"{process}/status"):
+                taken.hidden.add(number)
         except OSError:
             continue  # it has ended meanwhile
     return taken
 
 
-def excess(enclosure: Enclosure, taken: Taken) -> str:
-    """What there is too much of, if anything."""
+def excess(enclosure: Enclosure, taken: Taken, hidden_looks: int = 0) -> str:
+    """What there is too much of, if anything; a process that hides for long counts as that."""
     if taken.processes > enclosure.processes:
         return f"more than {enclosure.processes} processes"
     if taken.memory_mib > enclosure.memory_mib > 0:
         return f"more than {enclosure.memory_mib} MiB of memory"
     if taken.deleted_mib > enclosure.deleted_mib > 0:
         return f"more than {enclosure.deleted_mib / 1024:.1f} GiB of disk in deleted files"
-    return "what it does not show" if taken.hidden and enclosure.memory_mib else ""
+    return "what it does not show" if hidden_looks >= HIDDEN_LOOKS and enclosure.memory_mib else ""
 
 
 def _own_bytes(path: str) -> int:
