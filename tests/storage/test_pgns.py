@@ -62,6 +62,27 @@ async def test_what_is_known_of_games_outlives_them(database: Target, queries: Q
         assert await rows.games(RUN, 2) == ()
 
 
+@pytest.mark.parametrize("kind", ["memory", "postgres"])
+async def test_the_games_of_a_run_are_numbered_over_its_uploads(
+    kind: str, database: Target, queries: Queries
+) -> None:
+    games = [Game(Outcome.DRAW, Ending.NORMAL, True, plies, b"12345678", 0) for plies in range(9)]
+    async with pool_on(database) as pool:
+        rows = MemoryPgns() if kind == "memory" else PostgresPgns(pool, queries)
+        await rows.add(pgn(2, "a"), games[:3])
+        await rows.add(pgn(1, "b"), games[3:5])
+        await rows.add(pgn(2, "c", NOW + timedelta(seconds=1)), games[5:])
+        await rows.add(replace(pgn(1, "d"), run="f" * 24), games)
+        found = await rows.run_games(RUN, 1, 5)
+    assert [(each.task, each.number, each.game.plies) for each in found] == [
+        (1, 1, 4),
+        (2, 0, 0),
+        (2, 1, 1),
+        (2, 2, 2),
+        (2, 3, 5),
+    ]
+
+
 async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries: Queries) -> None:
     run = finished("a", run=make_run("a"))
     run = replace(run, updated=NOW - timedelta(hours=23))

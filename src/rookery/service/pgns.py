@@ -36,6 +36,15 @@ class Pgn:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class IndexedGame:
+    """A game with its task and its number there."""
+
+    task: int
+    number: int
+    game: Game
+
+
 class Pgns(Protocol):
     """The rows. Any process may write them."""
 
@@ -46,6 +55,10 @@ class Pgns(Protocol):
     async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
         """What is known of a task's games, in the order of its uploads, whether they are kept or
         not."""
+        ...
+
+    async def run_games(self, run_id: str, first: int, count: int) -> tuple[IndexedGame, ...]:
+        """The same of a whole run from a place on, task by task."""
         ...
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[Pgn, ...]:

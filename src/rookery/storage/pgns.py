@@ -6,7 +6,7 @@ from datetime import datetime
 import asyncpg
 
 from rookery.protocol.games import Game
-from rookery.service.pgns import MOST_UPLOADS, Pgn
+from rookery.service.pgns import MOST_UPLOADS, IndexedGame, Pgn
 from rookery.storage.fence import Fence
 from rookery.storage.game_index import packed, unpacked
 from rookery.storage.pool import Pool
@@ -31,6 +31,14 @@ class PostgresPgns:
     async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
         query = self._queries["pgns_indexed"]
         return unpacked(await self._pool.fetch(query, run_id, task_id, MOST_UPLOADS))
+
+    async def run_games(self, run_id: str, first: int, count: int) -> tuple[IndexedGame, ...]:
+        query, found = self._queries["pgns_indexed_of_run"], list[IndexedGame]()
+        for row in await self._pool.fetch(query, run_id, first, count):
+            part = slice(max(0, first - row["place"]), first + count - row["place"])
+            games = enumerate(unpacked([row]), row["number"])
+            found += [IndexedGame(row["task"], number, game) for number, game in games][part]
+        return tuple(found)
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[Pgn, ...]:
         return _pgns(await self._pool.fetch(self._queries["pgns_of_task"], run_id, task_id))
@@ -67,6 +75,15 @@ class MemoryPgns:
 
     async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
         return tuple(self._games.get((run_id, task_id), ()))
+
+    async def run_games(self, run_id: str, first: int, count: int) -> tuple[IndexedGame, ...]:
+        tasks = sorted(task for run, task in self._games if run == run_id)
+        found = [
+            IndexedGame(task, number, game)
+            for task in tasks
+            for number, game in enumerate(self._games[run_id, task])
+        ]
+        return tuple(found[first : first + count])
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[Pgn, ...]:
         return tuple(pgn for pgn in self.rows if (pgn.run, pgn.task) == (run_id, task_id))

@@ -12,7 +12,7 @@ from rookery.core.purge import BadTask
 from rookery.core.results import NOTHING
 from rookery.core.stats.residuals import Colour
 from rookery.core.tally import recounted
-from rookery.service.fleet.ports import Batch, Block, Provenance, Recalled, Seen
+from rookery.service.fleet.ports import Batch, Block, Provenance, Recalled, Seen, WorkerResults
 from tests.storage.fleet.scenes import (
     UNKNOWN,
     Store,
@@ -23,7 +23,7 @@ from tests.storage.fleet.scenes import (
     make_task,
     played,
 )
-from tests.unit.core.makers import NOW, later, make_run, pairs
+from tests.unit.core.makers import NOW, later, make_machine, make_run, pairs
 
 pytestmark = pytest.mark.anyio
 
@@ -165,6 +165,7 @@ async def test_what_a_purge_struck_out_is_remembered_in_order(store: Store) -> N
     await kept(store, changed(RUN, *tasks))
     await kept(store, Batch(struck, bad=bad))
     assert await store.reads.bad_tasks(RUN.id) == bad
+    assert await store.reads.bad_tasks(RUN.id, 1, 1) == bad[1:2]
     assert [task.results for task in await store.reads.tasks(RUN.id)] == [NOTHING] * 3
 
 
@@ -187,6 +188,7 @@ async def test_signs_of_life_are_kept(store: Store) -> None:
     await kept(store, changed(RUN, TASK, make_task(RUN, 1)), Batch(seen=(Seen(RUN.id, 0, NOW),)))
     await store.close()
     assert await store.reads.last_seen(RUN.id) == {0: NOW}
+    assert await store.reads.last_seen(RUN.id, 1, 5) == {}
 
 
 async def test_provenance_is_kept_in_the_order_it_came(store: Store) -> None:
@@ -194,6 +196,20 @@ async def test_provenance_is_kept_in_the_order_it_came(store: Store) -> None:
     second = replace(first, games=16, at=NOW - timedelta(seconds=1))
     await kept(store, Batch(Changes(runs=(RUN,)), provenance=(first, second)))
     assert await store.reads.provenance(RUN.id) == (first, second)
+    assert await store.reads.provenance(RUN.id, 1, 5) == (second,)
+
+
+async def test_results_are_summed_up_by_worker_without_what_was_struck_out(store: Store) -> None:
+    often, bad = replace(TASK, results=pairs(ww=3)), replace(make_task(RUN, 1), bad=True)
+    again = replace(TASK, id=2, results=pairs(ll=1))
+    other = replace(TASK, id=3, machine=make_machine("z", modified=True), results=pairs(even=1))
+    tasks = (often, replace(bad, results=pairs(even=9)), again, other)
+    await kept(store, changed(RUN, *tasks))
+    assert await store.reads.results_by_worker(RUN.id, 5) == (
+        WorkerResults(TASK.machine.long_name, "wanda", pairs(ww=3, ll=1)),
+        WorkerResults(other.machine.long_name, "wanda", pairs(even=1)),
+    )
+    assert len(await store.reads.results_by_worker(RUN.id, 1)) == 1
 
 
 async def test_a_chart_keeps_a_few_hundred_points_however_long_the_run(store: Store) -> None:

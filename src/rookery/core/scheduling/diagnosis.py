@@ -21,6 +21,8 @@ BUILD_TIME = timedelta(minutes=20)
 PATIENCE = timedelta(minutes=15)
 REPORTS_MISSED = 4
 MANY_TROUBLES = 3
+AHEAD = "ahead: "
+"""What figures begin with that are about another run; its id follows."""
 MOST_MACHINES = 2000
 MOST_ASKED = 200
 """A diagnosis may not hold up the event loop: in a larger fleet a part speaks for the whole."""
@@ -147,7 +149,7 @@ def _passed_over(
         mine = rank(run, member.machine, member.past, loads)
         theirs = rank(choice, member.machine, member.past, loads)
         outranked = outranked and theirs[:2] < mine[:2]
-    ahead = tuple((f"ahead: {run_id}", str(number)) for run_id, number in winners.most_common(5))
+    ahead = tuple((f"{AHEAD}{run_id}", str(number)) for run_id, number in winners.most_common(5))
     if outranked:
         text = "runs of higher priority take every machine that could play this one"
         return Diagnosis(Finding.OUTRANKED, text, (*evidence, *ahead))

@@ -25,6 +25,7 @@ class TaskEntry(Struct, frozen=True, kw_only=True):
     num_games: int
     created: datetime
     reported: datetime
+    seen: datetime | UnsetType = UNSET
     results: Stats
     kept_apart: Stats | UnsetType = UNSET
 

@@ -16,6 +16,8 @@ from rookery.core.task import Task
 from rookery.protocol.user.action_filter import Expression
 from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 
+EVERYTHING = 2**31 - 1
+
 
 class QueueFull(Exception):
     """Too many changes wait for their commit; nothing was taken."""
@@ -175,6 +177,15 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerResults:
+    """What one process of a worker has played of a run, by the name that people know it by."""
+
+    worker: str
+    user: str
+    results: Results
+
+
+@dataclass(frozen=True, slots=True)
 class FinishedQuery:
     """Which finished runs a list asks for, newest first."""
 
@@ -257,7 +268,9 @@ class FleetReads(Protocol):
         """A page of a list; what a tune's values were on the way is left out."""
         ...
 
-    async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
+    async def bad_tasks(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[BadTask, ...]:
         """Tasks as they were before their results were struck out, in the order of the purges."""
         ...
 
@@ -265,8 +278,10 @@ class FleetReads(Protocol):
         """Tasks with what they reported faster than games can be played, the latest first."""
         ...
 
-    async def last_seen(self, run_id: str) -> dict[int, datetime]:
-        """When the tasks of a run gave a sign of life, by their numbers, as far as is known."""
+    async def last_seen(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> dict[int, datetime]:
+        """When the tasks of a run from a number on gave a sign of life, as far as is known."""
         ...
 
     async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
@@ -299,7 +314,13 @@ class FleetReads(Protocol):
         """How many runs have ended since then."""
         ...
 
-    async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
+    async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
+        """The same by worker."""
+        ...
+
+    async def provenance(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[Provenance, ...]:
         """How the batches of a run were played, in the order they came in."""
         ...
 

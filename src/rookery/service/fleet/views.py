@@ -73,6 +73,10 @@ class Views(Primary):
         await self.settle(self.enter())
         return await self._store.reads.task_page(run_id, first, count)
 
+    def last_heard(self, run_id: str, task_id: int) -> datetime | None:
+        """When an active task last gave a sign of life."""
+        return self.enter().working.hearing.last((run_id, task_id))
+
     async def agrees(self, run_id: str) -> bool:
         """Whether what is stored of a run agrees with what is stored of its tasks."""
         return await self._store.reads.agrees(run_id)

@@ -17,6 +17,7 @@ from rookery.core.task import Task
 from rookery.protocol.user.action_filter import Expression
 from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 from rookery.service.fleet.ports import (
+    EVERYTHING,
     STRANGER,
     ChangedRuns,
     Contribution,
@@ -27,6 +28,7 @@ from rookery.service.fleet.ports import (
     Sample,
     Sight,
     Snapshot,
+    WorkerResults,
 )
 from rookery.storage.fleet import selection
 from rookery.storage.fleet.codecs import bad_task_of, results_of, run_of, task_of
@@ -37,6 +39,7 @@ from rookery.storage.fleet.records import (
     purging_of,
     recalled_of,
     sample_of,
+    worker_results_of,
 )
 from rookery.storage.fleet.recovery import Recovery, corrected
 from rookery.storage.pool import Pool
@@ -98,11 +101,17 @@ class PostgresReads:
     async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
         return await _decoded(await self._fetch("tasks_apart", run_id, limit), bad_task_of)
 
-    async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
-        return await _decoded(await self._fetch("bad_tasks_of_run", run_id), bad_task_of)
+    async def bad_tasks(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[BadTask, ...]:
+        return await _decoded(
+            await self._fetch("bad_tasks_of_run", run_id, first, count), bad_task_of
+        )
 
-    async def last_seen(self, run_id: str) -> dict[int, datetime]:
-        rows = await self._fetch("tasks_last_seen", run_id)
+    async def last_seen(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> dict[int, datetime]:
+        rows = await self._fetch("tasks_last_seen", run_id, first, count)
         return {row["id"]: row["seen"] for row in rows}
 
     async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
@@ -146,8 +155,15 @@ class PostgresReads:
         )
         return found
 
-    async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
-        return await _decoded(await self._fetch("provenance_of_run", run_id), provenance_of)
+    async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
+        rows = await self._fetch("tasks_by_worker", run_id, limit)
+        return await _decoded(rows, worker_results_of)
+
+    async def provenance(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[Provenance, ...]:
+        rows = await self._fetch("provenance_of_run", run_id, first, count)
+        return await _decoded(rows, provenance_of)
 
     async def changed(self, after: int, most: int) -> ChangedRuns:
         # Asked first: what is committed in between is then told twice, and not missed.

@@ -1,7 +1,15 @@
 """Points of charts, provenance and machines as rows, and back."""
 
+from rookery.core.machine import Machine
 from rookery.core.purge import Culprit, Purging, Toll
-from rookery.service.fleet.ports import Block, Contribution, Provenance, Recalled, Sample
+from rookery.service.fleet.ports import (
+    Block,
+    Contribution,
+    Provenance,
+    Recalled,
+    Sample,
+    WorkerResults,
+)
 from rookery.storage.fleet.codecs import Columns, Row, results_of
 from rookery.storage.fleet.json import Json, clean
 from rookery.storage.fleet.thinning import place
@@ -48,6 +56,11 @@ def provenance_of(row: Row) -> Provenance:
 
 def contribution_of(row: Row) -> Contribution:
     return Contribution(row["user_name"], row["arch"], row["machines"], results_of(row))
+
+
+def worker_results_of(row: Row) -> WorkerResults:
+    machine = Machine(row["user_name"], row["key"], row["cores"], 0, modified=row["modified"])
+    return WorkerResults(machine.long_name, machine.user, results_of(row))
 
 
 def purging_columns(each: Purging) -> Columns:

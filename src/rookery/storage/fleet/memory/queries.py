@@ -8,7 +8,7 @@ from rookery.core.stats.flags import Flag
 from rookery.core.task import Task
 from rookery.core.timecontrol import base_seconds
 from rookery.protocol.user.finished import LTC_SECONDS
-from rookery.service.fleet.ports import Contribution, FinishedQuery
+from rookery.service.fleet.ports import Contribution, FinishedQuery, WorkerResults
 
 
 def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:
@@ -26,6 +26,23 @@ def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:
         for group, played in groups.items()
     ]
     return tuple(sorted(found, key=lambda one: (-one.results.games, one.user, one.arch)))
+
+
+def results_by_worker(tasks: Iterable[Task]) -> tuple[WorkerResults, ...]:
+    """What each process of a worker played of these tasks, those with the most games first."""
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        if not task.bad and task.results.games:
+            groups.setdefault(task.machine.key, []).append(task)
+    found = [
+        WorkerResults(
+            played[0].machine.long_name,
+            played[0].machine.user,
+            total(task.results for task in played),
+        )
+        for played in groups.values()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.results.games, one.worker)))
 
 
 def plays(run: Run, engines: Collection[str]) -> bool:

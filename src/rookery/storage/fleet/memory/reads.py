@@ -14,6 +14,7 @@ from rookery.core.task import Task
 from rookery.protocol.user.action_filter import Expression, matches
 from rookery.protocol.user.actions import MOST_ACTIONS, ActionDocument
 from rookery.service.fleet.ports import (
+    EVERYTHING,
     STRANGER,
     ChangedRuns,
     Contribution,
@@ -24,10 +25,16 @@ from rookery.service.fleet.ports import (
     Sample,
     Sight,
     Snapshot,
+    WorkerResults,
 )
 from rookery.storage.fleet.kinds import without_trail
 from rookery.storage.fleet.logbook import documented
-from rookery.storage.fleet.memory.queries import contributions_of, is_listed, plays
+from rookery.storage.fleet.memory.queries import (
+    contributions_of,
+    is_listed,
+    plays,
+    results_by_worker,
+)
 from rookery.storage.fleet.memory.rows import MemoryRows
 from rookery.storage.fleet.recovery import corrected
 
@@ -95,8 +102,11 @@ class MemoryReads:
         found = [each for each in await self.bad_tasks(run_id) if each.task.too_fast]
         return tuple(reversed(found))[:limit]
 
-    async def bad_tasks(self, run_id: str) -> tuple[BadTask, ...]:
-        return tuple(each for key, each in self._rows.bad.items() if key[0] == run_id)
+    async def bad_tasks(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[BadTask, ...]:
+        found = tuple(each for key, each in self._rows.bad.items() if key[0] == run_id)
+        return found[first : first + count]
 
     async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
         found = [run for run in self._rows.runs.values() if is_listed(run, query)]
@@ -105,8 +115,11 @@ class MemoryReads:
         page = found[first : first + query.page_size]
         return tuple(replace(run, kind=without_trail(run.kind)) for run in page)
 
-    async def last_seen(self, run_id: str) -> dict[int, datetime]:
-        return {task: at for (run, task), at in self._rows.seen.items() if run == run_id}
+    async def last_seen(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> dict[int, datetime]:
+        wanted, seen = range(first, first + count), self._rows.seen.items()
+        return {task: at for (run, task), at in seen if run == run_id and task in wanted}
 
     async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
         found = [event for event in self._rows.events if before is None or event.at < before]
@@ -160,5 +173,11 @@ class MemoryReads:
         query = FinishedQuery(since=at, hidden=frozenset(hidden))
         return sum(1 for run in self._rows.runs.values() if is_listed(run, query))
 
-    async def provenance(self, run_id: str) -> tuple[Provenance, ...]:
-        return tuple(each for each in self._rows.provenance if each.run == run_id)
+    async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
+        return results_by_worker(self._rows.of_run(run_id))[:limit]
+
+    async def provenance(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[Provenance, ...]:
+        found = tuple(each for each in self._rows.provenance if each.run == run_id)
+        return found[first : first + count]

@@ -377,8 +377,26 @@ WHERE NOT r.finished AND t.wins + t.losses + t.draws > 0
 GROUP BY 1, 2, 3;
 
 -- name: tasks_last_seen
--- When tasks of a run gave a sign of life.
-SELECT id, seen FROM tasks WHERE run = $1 AND seen IS NOT NULL;
+-- When tasks of a run whose numbers lie in a range gave a sign of life.
+SELECT id, seen FROM tasks
+WHERE run = $1 AND id >= $2 AND id - $2 < $3::integer AND seen IS NOT NULL;
+
+-- name: tasks_by_worker
+-- What each process of a worker played of a run; those with the most games first.
+SELECT
+    machine ->> 'user' AS user_name, machine ->> 'key' AS key,
+    max((machine ->> 'cores')::integer) AS cores,
+    bool_or((machine ->> 'modified')::boolean) AS modified,
+    sum(wins)::bigint AS wins, sum(losses)::bigint AS losses, sum(draws)::bigint AS draws,
+    sum(crashes)::bigint AS crashes, sum(time_losses)::bigint AS time_losses,
+    sum(p0)::bigint AS p0, sum(p1)::bigint AS p1, sum(p2)::bigint AS p2,
+    sum(p3)::bigint AS p3, sum(p4)::bigint AS p4
+FROM tasks
+WHERE run = $1 AND NOT bad
+GROUP BY user_name, key
+HAVING sum(wins + losses + draws) > 0
+ORDER BY sum(wins + losses + draws) DESC, user_name, key
+LIMIT $2;
 
 -- name: bad_tasks_of_run
 -- Tasks as they were before a purge, in the order of the purges.
@@ -388,7 +406,8 @@ SELECT
     b.p0, b.p1, b.p2, b.p3, b.p4, b.residual, b.colour
 FROM bad_tasks AS b JOIN present_tasks AS t ON t.run = b.run AND t.id = b.task
 WHERE b.run = $1
-ORDER BY b.position;
+ORDER BY b.position
+OFFSET $2 LIMIT $3;
 
 -- name: tasks_apart
 -- What tasks of a run reported faster than games can be played, the latest first.
@@ -420,7 +439,8 @@ FROM unnest($1::text[]) AS r (id) CROSS JOIN LATERAL (
 SELECT run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms
 FROM provenance
 WHERE run = $1
-ORDER BY id;
+ORDER BY id
+OFFSET $2 LIMIT $3;
 
 -- name: blocks_all
 -- All machines that are given no tasks.

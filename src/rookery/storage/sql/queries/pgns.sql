@@ -15,6 +15,22 @@ WHERE run = $1 AND task = $2
 ORDER BY at, blob
 LIMIT $3;
 
+-- name: pgns_indexed_of_run
+-- Those uploads of a run that hold its games from a place on, task by task, with their own places
+-- in the run and in their task.
+WITH placed AS (
+    SELECT
+        blob, games,
+        (sum(games) OVER (ORDER BY task, at, blob) - games)::bigint AS place,
+        (sum(games) OVER (PARTITION BY task ORDER BY at, blob) - games)::bigint AS number
+    FROM game_index
+    WHERE run = $1
+)
+SELECT g.task, g.games, g.endings, g.plies, g.openings, g.places, placed.place, placed.number
+FROM placed JOIN game_index AS g USING (blob)
+WHERE placed.place < $2::bigint + $3::bigint AND placed.place + placed.games > $2
+ORDER BY placed.place;
+
 -- name: pgns_of_task
 -- The uploads of one task, in the order they came in.
 SELECT run, task, blob, size, at FROM pgns WHERE run = $1 AND task = $2 ORDER BY id;

@@ -50,7 +50,7 @@ class EvidenceEndpoints:
         found = await desk.pgns.games(run_id, task_id)
         first = (page - 1) * size
         shown = tuple(
-            _game(number, game) for number, game in enumerate(found[first : first + size], first)
+            game_of(number, game) for number, game in enumerate(found[first : first + size], first)
         )
         more = len(found) > first + size
         return json_answer(v1.GameList(games=shown, page=page, more=more))
@@ -98,7 +98,7 @@ class EvidenceEndpoints:
             require_owner(await seen_run(self._desk, run_id, bearer.user.name), bearer.actor)
 
 
-def _game(number: int, game: Game) -> v1.GameEntry:
+def game_of(number: int, game: Game) -> v1.GameEntry:
     return v1.GameEntry(
         number=number,
         outcome=game.outcome.name.lower(),

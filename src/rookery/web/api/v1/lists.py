@@ -1,7 +1,9 @@
 """Tasks, the log of actions and the users."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -52,8 +54,22 @@ class ListEndpoints:
             else:
                 at_play = await seen_tasks_at_play(desk, viewer)
                 found, count = at_play[first:end], len(at_play)
-        apart = await self._kept_apart(found)
-        return await desk.threads.cpu(_tasks_answer, found, apart, page, more=count > end)
+        apart, heard = await self._kept_apart(found), await self._last_heard(run_id, found)
+        return await desk.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
+
+    async def _last_heard(
+        self, run_id: str, tasks: tuple[Task, ...]
+    ) -> dict[tuple[str, int], datetime]:
+        """When tasks gave a sign of life: those at play in memory, others as was written down."""
+        heard: dict[tuple[str, int], datetime] = {}
+        if run_id and tasks:
+            count = tasks[-1].id - tasks[0].id + 1
+            rows = await self._desk.reads.last_seen(run_id, tasks[0].id, count)
+            heard = {(run_id, task): at for task, at in rows.items()}
+        for task in tasks:
+            if task.active and (at := self._desk.fleet.last_heard(task.run, task.id)):
+                heard[task.run, task.id] = at
+        return heard
 
     async def _kept_apart(self, tasks: tuple[Task, ...]) -> dict[int, Results]:
         """What these tasks of one run reported faster than games can be played, by task."""
@@ -118,9 +134,15 @@ class ListEndpoints:
 
 
 def _tasks_answer(
-    found: tuple[Task, ...], apart: Mapping[int, Results], page: int, *, more: bool
+    found: tuple[Task, ...],
+    apart: Mapping[int, Results],
+    heard: Mapping[tuple[str, int], datetime],
+    page: int,
+    *,
+    more: bool,
 ) -> Response:
-    tasks = tuple(task_of(task, apart) for task in found)
+    shown = ((task_of(task, apart), heard.get((task.run, task.id))) for task in found)
+    tasks = tuple(replace(entry, seen=at) if at else entry for entry, at in shown)
     return json_answer(v1.TaskList(tasks=tasks, page=page, more=more))
 
 

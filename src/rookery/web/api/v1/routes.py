@@ -7,6 +7,7 @@ from rookery.web.api.v1.books import BookEndpoints
 from rookery.web.api.v1.engines import EngineEndpoints
 from rookery.web.api.v1.events import EventEndpoints
 from rookery.web.api.v1.evidence import EvidenceEndpoints
+from rookery.web.api.v1.insights import InsightEndpoints
 from rookery.web.api.v1.lists import ListEndpoints
 from rookery.web.api.v1.machines import MachineEndpoints
 from rookery.web.api.v1.me import MeEndpoints
@@ -45,13 +46,19 @@ def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
 
 
 def _run_routes(desk: ApiDesk) -> list[BaseRoute]:
-    runs, moves = RunEndpoints(desk), MoveEndpoints(desk)
+    runs, moves, insights = RunEndpoints(desk), MoveEndpoints(desk), InsightEndpoints(desk)
     return [
         Route(f"{ROOT}/runs", runs.create, methods=["POST"]),
         Route(f"{ROOT}/runs", runs.listing, methods=["GET"]),
         Route(f"{ROOT}/runs/preview", runs.preview, methods=["POST"]),
         Route(ONE, runs.one, methods=["GET"]),
         Route(f"{ONE}/summary.txt", runs.summary, methods=["GET"]),
+        Route(f"{ONE}/diagnosis", insights.diagnosis, methods=["GET"]),
+        Route(f"{ONE}/residuals", insights.residuals, methods=["GET"]),
+        Route(f"{ONE}/samples", insights.samples, methods=["GET"]),
+        Route(f"{ONE}/bad_tasks", insights.bad_tasks, methods=["GET"]),
+        Route(f"{ONE}/provenance", insights.provenance, methods=["GET"]),
+        Route(f"{ONE}/games", insights.games, methods=["GET"]),
         Route(f"{ONE}/approve", moves.approve, methods=["POST"]),
         Route(f"{ONE}/withdraw", moves.withdraw, methods=["POST"]),
         Route(f"{ONE}/reopen", moves.reopen, methods=["POST"]),

@@ -8,7 +8,7 @@ from rookery.core.kinds import SprtTest, SpsaTuning
 from rookery.core.lifecycle import Actor
 from rookery.core.purge import BadTask
 from rookery.core.run import Run
-from rookery.core.scheduling.diagnosis import Diagnosis, Finding
+from rookery.core.scheduling.diagnosis import AHEAD, Diagnosis, Finding
 from rookery.core.task import Task
 from rookery.protocol.user.actions import ActionDocument
 from rookery.service.fleet.ports import Contribution, Sample
@@ -33,7 +33,6 @@ from rookery.web.ui.views.terms import Term
 from rookery.web.ui.views.words import Moment
 
 MOST_MACHINES = 50
-AHEAD = "ahead: "
 EARLY_STOP = (
     "A group's Elo is taken from its games alone; the test's own, above, also allows for stopping"
     " at a lucky moment."
