@@ -1,5 +1,7 @@
 """./rookery: installs from the lock once, then only starts; each trouble is one sentence."""
 
+import os
+import pty
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rookery import __version__
-from tests.acceptance.checkout import Checkout
+from tests.acceptance.checkout import PROJECT, Checkout
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -91,3 +93,30 @@ def test_without_python_it_says_how_to_get_one(fresh: Checkout, tmp_path: Path) 
     for name in ("cat", "cksum", "cut", "dirname", "find", "grep", "id", "mkdir", "rm", "tail"):
         (tools / name).symlink_to(Path("/usr/bin") / name)
     assert "no Python 3.11" in sentence(fresh.rookery("--version", PATH=str(tools)))
+
+
+COUNTED = """
+set -eu
+root=.
+. ./scripts/environment
+counted "waiting" sleep 1.5
+counted "failing" false || echo "code $?"
+"""
+
+
+def test_a_terminal_shows_how_long_an_installation_has_taken() -> None:
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        ["sh", "-c", COUNTED], cwd=PROJECT, stderr=theirs, stdout=subprocess.PIPE, check=True
+    )
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "\rrookery: waiting, 0 s \rrookery: waiting, 1 s " in shown
+    assert shown.endswith("\r\x1b[K")
+    assert done.stdout == b"code 1\n"
+
+
+def test_nothing_is_counted_where_nobody_looks() -> None:
+    done = subprocess.run(["sh", "-c", COUNTED], cwd=PROJECT, capture_output=True, check=True)
+    assert done.stderr == b""

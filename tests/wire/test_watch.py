@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 import pytest
 
 from rookery.cli import main as frame
+from rookery.cli.up import follow_demo
 from rookery.client import Client
 from tests.served import COMMAND, PROJECT, environment
 from tests.unit.service.submission.samples import SPRT, body
@@ -47,6 +48,13 @@ def test_a_run_is_watched_to_its_end(
     said = capsys.readouterr().out
     assert "LLR       +0.000 in (-2.94, 2.94)" in said
     assert said.endswith("The run is finished: undecided.\n")
+
+
+def test_the_first_test_of_an_installation_is_followed_to_its_end(client: Client) -> None:
+    run_id, said = client.submit(body(sprt=SPRT)).id, list[str]()
+    threading.Timer(0.1, client.stop, [run_id]).start()
+    follow_demo(client, run_id, said.append, threading.Event())
+    assert said == ["The first test has ended without passing, after 0 games."]
 
 
 def test_scripts_get_each_change_as_a_line(server: Server, client: Client) -> None:

@@ -26,6 +26,7 @@ from rookery.core.complaint import Complaint
 from rookery.core.events import SYSTEM, Action, about_user
 from rookery.core.run import DisplayState
 from rookery.core.stats.flags import Flag
+from rookery.protocol import v1
 from rookery.service.passwords import Passwords
 from rookery.service.users import User
 from rookery.settings import Settings
@@ -241,11 +242,17 @@ def follow_demo(
             run = client.run(run_id)
         except (ApiRefused, ApiUnreachable, BadAnswer):
             continue
-        if run.state in (DisplayState.FINISHED, DisplayState.FAILED):
-            games = run.results.results().games
-            passed = "passed" if run.flag is Flag.GREEN else "ended without passing"
-            say(f"The first test has {passed}, after {games} games.")
+        if said := end_of_demo(run):
+            say(said)
             return
+
+
+def end_of_demo(run: v1.RunDetails) -> str:
+    """How the first test ended; empty while it is played."""
+    if run.state not in (DisplayState.FINISHED, DisplayState.FAILED):
+        return ""
+    ended = "passed" if run.flag is Flag.GREEN else "ended without passing"
+    return f"The first test has {ended}, after {run.results.results().games} games."
 
 
 def reachable(address: str) -> str:
