@@ -25,9 +25,11 @@ async def in_line(office: Office, number: int) -> None:
 async def test_a_waiting_request_is_answered_when_a_run_is_approved(office: Office) -> None:
     waiting = asking(office.worker(**OURS))
     await in_line(office, 1)
+    office.clock.move(seconds=20)
     run = await office.submit()
     answer = await asyncio.wait_for(waiting, 60)
     assert answer["run"]["_id"] == run.id
+    assert answer["duration"] < 20
     assert len(office.back.desk.line) == 0
 
 

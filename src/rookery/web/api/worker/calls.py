@@ -34,6 +34,7 @@ from rookery.web.api.worker.callers import Caller
 from rookery.web.api.worker.complaints import complaint_in
 from rookery.web.api.worker.desk import Desk
 from rookery.web.handout.wheel import Wheel
+from rookery.web.scope import facts_of
 from rookery.web.streams import cancel_on_leave
 
 FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs", PARTS, WAITING)
@@ -68,7 +69,7 @@ class RequestVersion(WorkerCall[requests.Credentials]):
         return VersionAnswer(version=OFFICIAL_VERSION, info=why)
 
 
-@runs(Domain.LOOP, "chooses from an index in memory; waits for the commit")
+@runs(Domain.LOOP, "chooses from an index in memory; waits for the commit, ours for work")
 class RequestTask(WorkerCall[requests.RequestTask]):
     """Whoever must wait for a thread or for the database passes a small gate first. A worker of
     ours that finds nothing to play may be kept waiting for it."""
@@ -81,7 +82,11 @@ class RequestTask(WorkerCall[requests.RequestTask]):
             request, caller = await self.received(scope, receive)
             if request.rookery is UNSET or not request.rookery.wait:
                 return await self.act(request, caller)
-            return await self._held(request, caller, request.rookery.wait, receive)
+            began = self.desk.clock.seconds()
+            answer = await self._held(request, caller, request.rookery.wait, receive)
+            # A wait for work is not how long the server takes to answer.
+            facts_of(scope).started += self.desk.clock.seconds() - began
+            return answer
         except (QueueFull, GateFull):
             return BUSY
 
