@@ -141,6 +141,7 @@ class Settings:
     nets_url: str | None = None
     upload_mb: int = 512
     upload_quota_mb: int = 20_000
+    disk_reserve_mb: int = 256
     head_seconds: int = 30
     body_seconds: int = 30
     git_schemes: tuple[str, ...] = ("https",)
@@ -218,6 +219,9 @@ SETTINGS: Mapping[str, Setting] = {
     "upload_mb": Setting(_whole(1, 100_000), "largest program or book that may be uploaded, in MB"),
     "upload_quota_mb": Setting(
         _whole(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
+    ),
+    "disk_reserve_mb": Setting(
+        _whole(0, 10**9 - 1), "free space of the disk that uploads leave to the database, in MB"
     ),
     "head_seconds": Setting(_whole(1, 600), "seconds within which a request's head must come"),
     "body_seconds": Setting(

@@ -83,10 +83,17 @@ def test_large_headers_get_an_answer_of_the_app(server: Server) -> None:
 
 
 def test_a_body_with_its_head_in_one_piece_is_no_large_head(server: Server) -> None:
-    body = b'{"name": "' + b"x" * 200_000 + b'"}'
+    body = b'{"name": "' + b"x" * 65_500 + b'"}'
     length = f"\r\ncontent-length: {len(body)}".encode()
     answer = server.exchange(b"POST /api/echo HTTP/1.1" + length + END + body)
     assert status_of(answer) == 200
+
+
+def test_who_sends_too_much_in_one_piece_reads_the_answer_before_the_end(server: Server) -> None:
+    body = b'{"name": "' + b"x" * 900_000 + b'"}'
+    length = f"\r\ncontent-length: {len(body)}".encode()
+    answer = server.exchange(b"POST /api/echo HTTP/1.1" + length + END + body)
+    assert status_of(answer) == 413
 
 
 def test_head_sends_no_body(server: Server) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 
 from rookery import __version__
 from rookery.bootstrap.desks import Desks, Keeping, make_desks
-from rookery.bootstrap.sources import kept_shelf
+from rookery.bootstrap.sources import BLOBS, blobs_in, kept_shelf
 from rookery.boundary.domains import Declaration, Domain
 from rookery.core.events import about_system
 from rookery.logs import Log
@@ -23,7 +23,7 @@ from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
 from rookery.storage import access, migrations, secret
 from rookery.storage.audit import PostgresAudit
-from rookery.storage.blobs import FolderBlobs
+from rookery.storage.blobs import remove_unfinished
 from rookery.storage.engines import PostgresEngines
 from rookery.storage.fleet.notices import pass_on
 from rookery.storage.fleet.reads import PostgresReads
@@ -107,6 +107,11 @@ def _database_steps(
             seconds=6.0,
         ),
         Step(
+            "unfinished uploads",
+            Declaration(Domain.THREAD, "removes files"),
+            lambda: remove_unfinished(settings.data / BLOBS),
+        ),
+        Step(
             "schema",
             Declaration(Domain.LOOP, "awaits one connection"),
             partial(_migrate, ground, log),
@@ -177,16 +182,16 @@ def _kept(settings: Settings, ground: Ground, basis: Basis) -> Keeping:
         PostgresHoldings(pool, queries),
         PostgresRepositories(pool, queries),
         PostgresAudit(pool, queries),
-        games=FolderBlobs(settings.data / "blobs" / "games", basis.clock),
-        net_files=FolderBlobs(settings.data / "blobs" / "nets", basis.clock),
+        games=blobs_in(settings, "games", basis.clock),
+        net_files=blobs_in(settings, "nets", basis.clock),
         logs=_logs(settings, ground, basis),
-        shelf=kept_shelf(settings.data, pool, queries, basis.clock),
+        shelf=kept_shelf(settings, pool, queries, basis.clock),
         speeds=PostgresSpeeds(pool, queries),
     )
 
 
 def _logs(settings: Settings, ground: Ground, basis: Basis) -> LogStore:
-    files = FolderBlobs(settings.data / "blobs" / "logs", basis.clock)
+    files = blobs_in(settings, "logs", basis.clock)
     rows = PostgresWorkerLogs(ground.pool(), ground.queries())
     return LogStore(rows, files, basis.threads, basis.clock)
 

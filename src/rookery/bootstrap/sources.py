@@ -1,7 +1,5 @@
 """What engines and openings are fetched from, on rows and folders or on twins in memory."""
 
-from pathlib import Path
-
 from rookery.boundary.gate import Gate
 from rookery.clock import Clock
 from rookery.outside.addresses import Reach
@@ -10,6 +8,7 @@ from rookery.outside.git import Git
 from rookery.outside.github import GitHub
 from rookery.outside.mirrors import Mirrors
 from rookery.service.fleet.fleet import Fleet
+from rookery.service.quotas import MB
 from rookery.service.sources.archives import Archives, NoArchiver
 from rookery.service.sources.binaries import BinaryStore
 from rookery.service.sources.books import BookStore
@@ -23,6 +22,7 @@ from rookery.storage.pool import Pool
 from rookery.storage.queries import Queries
 from rookery.web.house import Basis
 
+BLOBS = "blobs"
 ASKED_AT_ONCE = 4
 ASKING_SECONDS = 45.0
 
@@ -56,13 +56,17 @@ def outside_of(settings: Settings, clock: Clock) -> OutsideCommits:
     return OutsideCommits(Mirrors(settings.data / "sources", git), github, clock)
 
 
-def kept_shelf(data: Path, pool: Pool, queries: Queries, clock: Clock) -> Shelf:
-    blobs = data / "blobs"
+def blobs_in(settings: Settings, name: str, clock: Clock) -> FolderBlobs:
+    """A folder of files below the data folder, which leaves the reserve of the disk free."""
+    return FolderBlobs(settings.data / BLOBS / name, clock, reserve=settings.disk_reserve_mb * MB)
+
+
+def kept_shelf(settings: Settings, pool: Pool, queries: Queries, clock: Clock) -> Shelf:
     return Shelf(
         PostgresBinaries(pool, queries),
-        FolderBlobs(blobs / "binaries", clock),
+        blobs_in(settings, "binaries", clock),
         PostgresBooks(pool, queries),
-        FolderBlobs(blobs / "books", clock),
+        blobs_in(settings, "books", clock),
     )
 
 

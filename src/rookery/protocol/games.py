@@ -90,16 +90,20 @@ class Game:
     offset: int
 
 
-def scanned(packed: bytes) -> tuple[Game, ...]:
+def scanned(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
     """The games of a gzip stream; raises BrokenGames. Takes a while: in a thread."""
-    pieces = _unpacked(packed)
+    pieces = _unpacked(_cut(packed) if isinstance(packed, bytes) else packed)
     found = [_game(text, offset) for offset, text in islice(_texts(pieces), MOST_GAMES)]
     for _ in pieces:
         pass  # whether it is whole is known at its end
     return tuple(found)
 
 
-def _unpacked(packed: bytes) -> Iterator[bytes]:
+def _cut(packed: bytes) -> Iterator[bytes]:
+    return (packed[at : at + PACKED_PIECE] for at in range(0, len(packed), PACKED_PIECE))
+
+
+def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
     stream, total = zlib.decompressobj(wbits=31), 0
     try:
         for piece in _inflated(stream, packed):
@@ -113,13 +117,15 @@ def _unpacked(packed: bytes) -> Iterator[bytes]:
         raise BrokenGames(why="it breaks off")
 
 
-def _inflated(stream: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
-    for place in range(0, len(packed), PACKED_PIECE):
-        rest = packed[place : place + PACKED_PIECE]
+def _inflated(stream: "zlib._Decompress", packed: Iterator[bytes]) -> Iterator[bytes]:
+    for given in packed:
+        rest = given
+        if stream.eof:
+            raise BrokenGames(why="something follows it")
         while rest and not stream.eof:
             yield stream.decompress(rest, PIECE)
             rest = stream.unconsumed_tail
-        if stream.unused_data or (stream.eof and place + PACKED_PIECE < len(packed)):
+        if stream.unused_data:
             raise BrokenGames(why="something follows it")
     while not stream.eof and (piece := stream.decompress(b"", PIECE)):
         yield piece

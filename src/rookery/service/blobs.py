@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 
 class UnknownBlob(Exception):
@@ -46,6 +46,10 @@ class Blobs(Protocol):
 
     def read(self, key: str) -> bytes:
         """Raises UnknownBlob."""
+        ...
+
+    def open(self, key: str) -> BinaryIO:
+        """The bytes piece by piece; raises UnknownBlob."""
         ...
 
     def path(self, key: str) -> Path:

@@ -1,18 +1,23 @@
 """Games as workers upload them: gzip streams, several per task if need be."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from anyio import CancelScope
 
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.core.answers import TaskCall
 from rookery.core.faults import RunFault
-from rookery.protocol.games import Game, scanned
+from rookery.core.task import Task
+from rookery.protocol.games import PACKED_PIECE, Game, scanned
 from rookery.service.blobs import Blobs
 from rookery.service.fleet.views import Views
 from rookery.service.orphans import remove, swept
+from rookery.service.sources.uploads import received
 
 AT_A_TIME = 200
 MOST_UPLOADS = 50
@@ -96,16 +101,39 @@ class PgnStore:
 
     async def upload(self, call: TaskCall, data: bytes) -> None:
         """Games of a task of the caller's own, which has usually ended by now."""
-        task = await self._fleet.own_task(call)
-        before = await self._rows.of_task(call.run, call.task)
-        size = sum(each.size for each in before) + len(data)
-        if len(before) >= MOST_UPLOADS or size > LARGEST + task.games * LARGEST_GAME:
-            raise TooManyGames
+        task = await self._allowed(call, len(data))
         games = await self._threads.cpu(scanned, data)
         key = await self._threads.io(self._blobs.write, data)
-        await self._rows.add(
-            Pgn(call.run, call.task, key, len(data), self._clock.now()), games[: task.games]
-        )
+        await self._add(call, key, len(data), games[: task.games])
+
+    @asynccontextmanager
+    async def writing(self, pieces: AsyncIterator[bytes], text: "GamesText") -> AsyncIterator[str]:
+        """The blob of games that come in pieces; it is gone after the block if that failed."""
+        found, _ = await received(pieces, self._blobs, self._threads, _Unpacking(text))
+        try:
+            yield found.blob
+        except BaseException:
+            with CancelScope(shield=True):
+                await self._threads.io(self._blobs.remove, found.blob)
+            raise
+
+    async def keep(self, call: TaskCall, blob: str, size: int) -> None:
+        """Looks over games that are written down, and remembers whose they are."""
+        task = await self._allowed(call, size)
+        games = await self._threads.cpu(self._scanned, blob)
+        await self._add(call, blob, size, games[: task.games])
+
+    async def _allowed(self, call: TaskCall, size: int) -> Task:
+        """The caller's own task, where it may have so much more; raises TooManyGames."""
+        task = await self._fleet.own_task(call)
+        before = await self._rows.of_task(call.run, call.task)
+        size += sum(each.size for each in before)
+        if len(before) >= MOST_UPLOADS or size > LARGEST + task.games * LARGEST_GAME:
+            raise TooManyGames
+        return task
+
+    async def _add(self, call: TaskCall, blob: str, size: int, games: Sequence[Game]) -> None:
+        await self._rows.add(Pgn(call.run, call.task, blob, size, self._clock.now()), games)
 
     async def clean_up(self) -> None:
         """Lets go what was kept long enough, and blobs that no row ever came to name."""
@@ -114,3 +142,28 @@ class PgnStore:
             await self._rows.forget(keys)
             await self._threads.io(remove, self._blobs, keys)
         await swept(self._blobs, self._rows, self._threads)
+
+    def _scanned(self, blob: str) -> tuple[Game, ...]:
+        with self._blobs.open(blob) as file:
+            return scanned(iter(lambda: file.read(PACKED_PIECE), b""))
+
+
+class GamesText(Protocol):
+    """Something that tells the bytes which a text stands for."""
+
+    def feed(self, piece: bytes) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Unpacking:
+    """Writes down what the text stands for instead of the text."""
+
+    text: GamesText
+
+    def feed(self, data: bytes) -> bytes:
+        return self.text.feed(data)
+
+    def rest(self) -> bytes:
+        return b""
+
+    def finish(self) -> None: ...

@@ -1,9 +1,13 @@
 """Blobs in a folder: each a file that is whole and safe before anybody hears of it."""
 
+import contextlib
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from rookery.clock import Clock
 from rookery.service.blobs import Draft, NoRoom, UnknownBlob
@@ -36,6 +40,9 @@ class FolderBlobs:
 
     def read(self, key: str) -> bytes:
         return self.path(key).read_bytes()
+
+    def open(self, key: str) -> BinaryIO:
+        return self.path(key).open("rb")
 
     def path(self, key: str) -> Path:
         place = self._place(key)
@@ -75,6 +82,8 @@ class FolderDraft:
         self._reserve = reserve
         self._unfinished = place.with_suffix(UNFINISHED)
         self._file = self._unfinished.open("xb")
+        # Held while somebody writes it; a process that dies lets go of it.
+        fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def write(self, data: bytes) -> None:
         disk = os.fstatvfs(self._file.fileno())
@@ -95,6 +104,14 @@ class FolderDraft:
     def drop(self) -> None:
         self._file.close()
         self._unfinished.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Removes what processes that died had begun to write, in all folders of blobs below this."""
+    for place in folder.glob(f"*/*/*{UNFINISHED}"):
+        with contextlib.suppress(OSError), place.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            place.unlink()
 
 
 def written(draft: Draft, data: bytes) -> str:
@@ -122,6 +139,9 @@ class MemoryBlobs:
         if key not in self._kept:
             raise UnknownBlob
         return self._kept[key]
+
+    def open(self, key: str) -> BinaryIO:
+        return BytesIO(self.read(key))
 
     def path(self, key: str) -> Path:
         raise UnknownBlob(key)

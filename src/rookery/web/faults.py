@@ -94,6 +94,10 @@ class Unavailable(Fault):
     """The server can't answer right now; try again in a moment."""
 
 
+class TooManyBodies(Unavailable):
+    """Too many large uploads arrive at once; try again in a moment."""
+
+
 class NotPrimary(Unavailable):
     """This server is not the primary. Try again in a moment."""
 

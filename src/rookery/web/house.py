@@ -47,6 +47,9 @@ class Limits:
     headers: int = 100
     path_bytes: int = 8 * 1024
     body_bytes: int = 1024 * 1024
+    strangers_bytes: int = 64 * 1024
+    """For those who show nothing by which they could be known, and where nobody asks for it."""
+
     bodies: dict[str, int] = field(default_factory=lambda: dict(LARGEST))
     folders: dict[str, int] = field(default_factory=dict)
     """The same for all paths right below one."""

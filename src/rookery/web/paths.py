@@ -34,6 +34,8 @@ HANDOUT_PREFIX = "/worker/"
 SIGN_UP_PATH = "/api/v1/users"
 # Guarded by itself: a password is exchanged for a token here.
 TOKENS_PATH = "/api/v1/tokens"
+# Whoever posts here need not be known.
+ASKS_NOBODY = frozenset({"/login", "/signup", SIGN_UP_PATH, TOKENS_PATH, "/api/actions"})
 PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX)
 
 

@@ -1,6 +1,7 @@
 """The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole."""
 
 import asyncio
+from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -9,6 +10,9 @@ from rookery.web.house import Limits
 from rookery.web.serving import HEAD_BYTES
 
 SMALL_BODY_BYTES = 64 * 1024
+# What is read over of a body that was answered before it came, so that the answer is not lost and
+# the connection may be used again.
+UNREAD_BYTES = 2 * 1024 * 1024
 
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -29,6 +33,9 @@ class LimitedHttp(HttpToolsProtocol):
     _in_head = True
     _in_body = False
     _patience: asyncio.TimerHandle | None = None
+    _is_whole = True
+    _unread: int | None = None
+    _close_after = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
@@ -39,20 +46,28 @@ class LimitedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._unread is not None:
+            self._unread += len(data)
+            if self._unread > UNREAD_BYTES:
+                self.transport.close()
+                return
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES and self._is_still_head(data):
                 self._refuse()
                 return
         super().data_received(data)
-        if self._patience is not None and not self._in_head and not self._in_body:
+        if not self._is_whole and not self._in_head and not self._in_body:
             # Most requests are whole by now, and need no second timer.
             self._in_body = True
-            self._need_no_patience()
-            self._be_patient(self.limits.body_seconds)
+            self.cycle.transport = cast("asyncio.Transport", _Lingering(self))
+            if self._patience is not None:
+                self._need_no_patience()
+                self._be_patient(self.limits.body_seconds)
 
     def on_message_begin(self) -> None:
         self._in_head, self._in_body, self._head_bytes = True, False, 0
+        self._is_whole = False
         self._be_patient(self.limits.head_seconds)
         super().on_message_begin()
 
@@ -62,14 +77,38 @@ class LimitedHttp(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
-        if self._body_bytes > SMALL_BODY_BYTES:
+        if self._body_bytes > SMALL_BODY_BYTES and self._unread is None:
             # Whoever reads it limits the time of each piece.
             self._need_no_patience()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._is_whole, self._unread = True, None
         self._need_no_patience()
         super().on_message_complete()
+        if self._close_after:
+            self.transport.close()
+
+    def on_response_complete(self) -> None:
+        if not self._is_whole and self.cycle.response_complete:
+            self.read_over()
+        super().on_response_complete()
+
+    def read_over(self) -> None:
+        """The rest of a body that nobody wants: not much of it, and not for long."""
+        if self._unread is None:
+            self._unread = 0
+            self._need_no_patience()
+            self._be_patient(self.limits.body_seconds)
+
+    def close_gently(self) -> None:
+        """A closed connection with something unread in it would take the answer along."""
+        if self._is_whole:
+            self.transport.close()
+        else:
+            self._close_after = True
+            self.read_over()
+            self.flow.resume_reading()
 
     def send_400_response(self, msg: str) -> None:
         self.log.warning("request_unreadable", client=self._peer())
@@ -100,6 +139,22 @@ class LimitedHttp(HttpToolsProtocol):
 
     def _peer(self) -> str:
         return self.client[0] if self.client else ""
+
+
+class _Lingering:
+    """The connection as a request sees it whose body is not whole when it is begun."""
+
+    def __init__(self, wire: LimitedHttp) -> None:
+        self._wire = wire
+
+    def write(self, data: bytes) -> None:
+        self._wire.transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._wire.transport.is_closing()
+
+    def close(self) -> None:
+        self._wire.close_gently()
 
 
 def protocol(log: Log, limits: Limits) -> type[LimitedHttp]:

@@ -1,6 +1,8 @@
 """What each call answers, with the keys an official worker looks at."""
 
 import gzip
+import json
+import os
 from base64 import b64decode, b64encode
 
 import pytest
@@ -13,6 +15,7 @@ from tests.wire.worker.office import GAMES, Office, Worker
 
 pytestmark = pytest.mark.anyio
 
+LARGE_GAMES = b64encode(gzip.compress(os.urandom(300_000), 0)).decode()
 ARGS = {
     "num_games": int, "tc": str, "new_tc": str, "threads": int, "new_tag": str, "base_tag": str,
     "resolved_new": str, "resolved_base": str, "tests_repo": str, "new_signature": str,
@@ -255,3 +258,46 @@ async def test_a_custom_repository_and_tc_reach_the_worker(office: Office) -> No
     args = (await office.worker().request_task())["run"]["args"]
     assert args["tests_repo"] == "https://my.host/src/fish"
     assert "new_repo" not in args
+
+
+async def test_games_of_a_known_worker_are_taken_apart_as_they_come(office: Office) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    assert set(await worker.call("upload_pgn", message="", pgn=LARGE_GAMES)) == {"duration"}
+    (row,) = office.back.pgns.rows
+    packed = b64decode(LARGE_GAMES)
+    assert (row.size, office.back.blobs.read(row.blob)) == (len(packed), packed)
+
+
+@pytest.mark.parametrize(
+    "text", ["H4sI" + "A" * 99_999, "H4sI" + "=" * 100_000, "AAAA" * 30_000, LARGE_GAMES[:-400]]
+)
+async def test_games_that_can_not_be_read_leave_nothing_behind(office: Office, text: str) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    assert "error" in await worker.call("upload_pgn", message="", pgn=text)
+    assert not office.back.pgns.rows
+    assert not list(office.back.blobs.older_than(0))
+
+
+async def test_large_games_for_a_task_of_another_leave_nothing_behind(office: Office) -> None:
+    await office.submit()
+    worker, other = office.worker(), office.worker(key="99999999")
+    await worker.request_task()
+    other.ids = worker.ids
+    assert "error" in await other.call("upload_pgn", message="", pgn=LARGE_GAMES)
+    assert not list(office.back.blobs.older_than(0))
+
+
+async def test_whoever_is_named_at_the_end_of_a_large_body_must_be_known_too(
+    office: Office,
+) -> None:
+    await office.submit()
+    worker = office.worker()
+    await worker.request_task()
+    body = worker.body(**worker.ids, pgn=LARGE_GAMES, passwort="x")
+    twice = json.dumps(body).encode().replace(b"passwort", b"password")
+    assert (await worker.send("upload_pgn", twice)).status_code == 401
+    assert not office.back.pgns.rows

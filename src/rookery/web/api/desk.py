@@ -39,6 +39,7 @@ from rookery.service.submission.surroundings import Surroundings
 from rookery.service.teams import NotLeading, Teams, UnknownTeam
 from rookery.service.users import UnknownUser, Users
 from rookery.service.worker_logs import LogStore
+from rookery.web.bodies import LargeBodies
 from rookery.web.faults import BadRequest, BodyTooLarge, Conflict, Forbidden, NotFound
 from rookery.web.streams import Streams
 
@@ -98,6 +99,8 @@ class ApiDesk:
     chance: Chance
     event_gate: Gate = field(default_factory=lambda: Gate("events", 5000))
     """How many streams of events may be open at once."""
+    large_bodies: LargeBodies = field(default_factory=LargeBodies)
+    """Files that people send."""
     is_outage: Callable[[BaseException], bool] = never_an_outage
     """Whether an error means that the database is away."""
     around: Surroundings = field(default_factory=Surroundings)

@@ -35,6 +35,7 @@ class CsrfGuard:
     def __init__(self, app: ASGIApp, kit: Kit) -> None:
         self.app = app
         self._threads = kit.house.threads
+        self._strangers_bytes = kit.house.limits.strangers_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope) and method_of(scope) not in _SAFE:
@@ -48,7 +49,9 @@ class CsrfGuard:
     async def _checked(self, scope: Scope, receive: Receive) -> Receive:
         token = header(scope, HEADER)
         if header(scope, b"content-type").split(";")[0].strip().lower() == FORM_TYPE:
-            body = await read_body(receive)
+            # A form is read before it is known whose it is, but for what the session says.
+            known = session_of(scope).user
+            body = await read_body(receive, most=None if known else self._strangers_bytes)
             form = facts_of(scope).form = await decoded(body, parse_form, self._threads)
             token, receive = token or form.text(FIELD), _again(body, receive)
         if not session_of(scope).accepts(token) and leads_somewhere(scope):

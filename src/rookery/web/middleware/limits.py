@@ -9,6 +9,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.web.faults import BadHost, BadPath, BodyTooLarge, HeadersTooLarge, PathTooLong
 from rookery.web.house import Limits
 from rookery.web.kit import Kit
+from rookery.web.paths import ASKS_NOBODY
 from rookery.web.scope import (
     body_in,
     header,
@@ -56,9 +57,21 @@ class RequestLimits:
         self._hosts.check(scope)
         _check_address(scope, self._limits)
         _check_headers(scope, self._limits)
-        most = self._limits.largest_body(path_of(scope))
+        most, little = self._limits.largest_body(path_of(scope)), self._limits.strangers_bytes
+        if path_of(scope) in ASKS_NOBODY:
+            most = little
         _check_announced_length(scope, most)
+        if not shows_something(scope):
+            # Only what is read counts: most are told to say who they are before anybody reads.
+            most = min(most, little)
         await self.app(scope, _counting(receive, most), send)
+
+
+def shows_something(scope: Scope) -> bool:
+    """Whether a request brings what its sender can be known by; who reads its body looks at that
+    first, and at the session of a form before the form."""
+    proofs = (b"authorization", b"cookie")
+    return any(name in proofs for name, _ in headers_of(scope))
 
 
 def _check_address(scope: Scope, limits: Limits) -> None:

@@ -66,7 +66,8 @@ class BookEndpoints:
         body = pieces(request.receive)
         with refusals():
             try:
-                kept = await desk.sources.books.take(body, _name(request), giver.user)
+                async with desk.large_bodies.place(giver.user):
+                    kept = await desk.sources.books.take(body, _name(request), giver.user)
             except BookRefused as refused:
                 raise BadRequest(str(refused)) from None
         if kept.user == giver.user:

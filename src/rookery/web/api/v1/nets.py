@@ -54,7 +54,9 @@ class NetEndpoints:
         with refusals():
             name = queries.name_in(request.query_params, "name")
             try:
-                net, is_new = await self._intake.take(pieces(request.receive), name, giver.user)
+                body = pieces(request.receive)
+                async with desk.large_bodies.place(giver.user):
+                    net, is_new = await self._intake.take(body, name, giver.user)
             except NetRefused as refused:
                 raise BadRequest(str(refused)) from None
         if is_new:

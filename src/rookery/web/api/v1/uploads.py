@@ -36,7 +36,9 @@ class UploadEndpoints:
         with refusals():
             name = queries.name_in(request.query_params, "name")
             try:
-                kept = await desk.sources.binaries.take(pieces(request.receive), name, giver.user)
+                body = pieces(request.receive)
+                async with desk.large_bodies.place(giver.user):
+                    kept = await desk.sources.binaries.take(body, name, giver.user)
             except (EmptyUpload, NotAProgram) as refused:
                 raise BadRequest(str(type(refused).__doc__)) from None
         if kept.user == giver.user:

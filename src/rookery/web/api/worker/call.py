@@ -13,14 +13,16 @@ from starlette.types import Receive, Scope, Send
 from rookery.core.faults import RunFault
 from rookery.protocol.decoding import Reader
 from rookery.protocol.encoding import encode_timed
-from rookery.protocol.faults import WireFault
+from rookery.protocol.faults import TooLarge, WireFault
 from rookery.protocol.worker.answers import Answer
+from rookery.protocol.worker.heads import HEAD_BYTES, scan
 from rookery.protocol.worker.requests import CREDENTIALS, Credentials, TaskRequest
 from rookery.service.credentials import Verified
 from rookery.service.login import LoginRefused, Throttled
 from rookery.web.api.worker.callers import Caller, caller_in
 from rookery.web.api.worker.desk import Desk
-from rookery.web.api.worker.intake import taken_in
+from rookery.web.api.worker.intake import Arriving, arriving, whole
+from rookery.web.bodies import decoded
 from rookery.web.faults import NotPrimary, TooManyRequests
 from rookery.web.scope import facts_of, method_of
 
@@ -48,6 +50,7 @@ class WrongMethod(Exception):
 
 STATUS: dict[type[Exception], int] = {
     WireFault: 400,
+    TooLarge: 413,
     RunFault: 400,
     LoginRefused: 401,
     NotAllowed: 401,
@@ -95,20 +98,39 @@ class WorkerCall(Generic[R]):
 
     async def heard(self, scope: Scope, receive: Receive) -> Answer:
         """The whole call."""
-        return await self.act(*await self.received(scope, receive))
+        body = await self._begun(scope, receive)
+        if body.is_small:
+            return await self.act(*await self.understood(scope, body.head))
+        # Nothing large is taken from strangers, and not much of it at a time from anybody.
+        said = scan(body.head[:HEAD_BYTES]).credentials()
+        user = (await self._verified(said, facts_of(scope).client)).user
+        async with self.desk.large_bodies.place(user.name):
+            return await self.heard_at_length(scope, receive, body)
 
     async def received(self, scope: Scope, receive: Receive) -> tuple[R, Caller]:
-        """What is said, and who says it."""
-        if method_of(scope) != "POST":
-            raise WrongMethod
-        if self.writes:
-            self.desk.fleet.check_room()
-        most = self.reader.most_bytes
-        request = await taken_in(receive, self._read, self.desk.threads, most)
+        """What is said, and who says it; for calls whose bodies are small."""
+        body = await self._begun(scope, receive)
+        return await self.understood(scope, body.head)
+
+    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> Answer:
+        """The rest of a large body, whose sender is known."""
+        content = await whole(body, receive)
+        return await self.act(*await self.understood(scope, content))
+
+    async def understood(self, scope: Scope, body: bytes) -> tuple[R, Caller]:
+        """What a whole body says, and who says it."""
+        request = await decoded(body, self._read, self.desk.threads)
         verified = await self._verified(request, facts_of(scope).client)
         if isinstance(request, _Unreadable):
             raise request.fault
         return request, caller_in(scope, verified, self.desk.teams_of)
+
+    async def _begun(self, scope: Scope, receive: Receive) -> Arriving:
+        if method_of(scope) != "POST":
+            raise WrongMethod
+        if self.writes:
+            self.desk.fleet.check_room()
+        return await arriving(scope, receive, self.reader.most_bytes)
 
     async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, Answer]:
         try:
@@ -125,7 +147,7 @@ class WorkerCall(Generic[R]):
         except WireFault as fault:
             return _Unreadable(CREDENTIALS.read(body), fault)
 
-    async def _verified(self, request: "R | _Unreadable", client: str) -> Verified:
+    async def _verified(self, request: "R | Credentials | _Unreadable", client: str) -> Verified:
         said = request.credentials if isinstance(request, _Unreadable) else request
         name, password = said.worker_info.username, said.password
         known = self.desk.credentials.known(name, password)

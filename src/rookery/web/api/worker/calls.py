@@ -1,6 +1,7 @@
 """The nine calls."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -25,6 +26,7 @@ from rookery.protocol.worker.answers import (
     update_refused,
     waiting,
 )
+from rookery.protocol.worker.heads import long_text
 from rookery.service.credentials import Verified
 from rookery.service.fleet.ports import QueueFull
 from rookery.service.login import LoginRefused
@@ -33,6 +35,7 @@ from rookery.web.api.worker.call import NotAllowed, WorkerCall
 from rookery.web.api.worker.callers import Caller
 from rookery.web.api.worker.complaints import complaint_in
 from rookery.web.api.worker.desk import Desk
+from rookery.web.api.worker.intake import Arriving, following
 from rookery.web.handout.wheel import Wheel
 from rookery.web.scope import facts_of
 from rookery.web.streams import cancel_on_leave
@@ -197,7 +200,7 @@ class StopRun(WorkerCall[requests.FailedTask]):
         return EndAnswer()
 
 
-@runs(Domain.THREAD, "spools, decodes and stores games in threads")
+@runs(Domain.THREAD, "decodes and stores games in threads, as they come")
 class UploadPgn(WorkerCall[requests.UploadPgn]):
     path: ClassVar[str] = "/api/upload_pgn"
     writes: ClassVar[bool] = False
@@ -205,6 +208,14 @@ class UploadPgn(WorkerCall[requests.UploadPgn]):
 
     async def act(self, request: requests.UploadPgn, caller: Caller) -> Answer:
         await self.desk.pgns.upload(self.desk.machines.call(request, caller), request.pgn)
+        return EndAnswer()
+
+    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> Answer:
+        """Games in base64 are written down as they come, and never held as a whole."""
+        text, first = long_text(body.head, "pgn", requests.LARGEST_PGN)
+        async with self.desk.pgns.writing(_from(first, following(body, receive)), text) as kept:
+            request, caller = await self.understood(scope, text.envelope())
+            await self.desk.pgns.keep(self.desk.machines.call(request, caller), kept, text.size)
         return EndAnswer()
 
 
@@ -222,6 +233,12 @@ class WorkerLog(WorkerCall[requests.WorkerLog]):
         if call is not None:
             await self.desk.logs.keep(call, "worker_log", incoming.log_of(request.rookery))
         return EndAnswer()
+
+
+async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
 
 
 CALLS: tuple[type[WorkerCall[Any]], ...] = (

@@ -18,6 +18,7 @@ from rookery.service.worker_logs import LogStore
 from rookery.web.api.worker.callers import TeamsOf
 from rookery.web.api.worker.incoming import Machines
 from rookery.web.api.worker.outgoing import Payloads
+from rookery.web.bodies import LargeBodies
 from rookery.web.streams import Streams
 
 
@@ -43,6 +44,7 @@ class Desk:
     late: LateGames
     line: WaitingLine
     streams: Streams
+    large_bodies: LargeBodies = field(default_factory=LargeBodies)
     speeds: Speeds = field(default_factory=Speeds)
     teams_of: TeamsOf = in_no_team
     payloads: Payloads = field(default_factory=Payloads)

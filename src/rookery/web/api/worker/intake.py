@@ -1,62 +1,61 @@
-"""The body of a call: small ones in memory, large ones through a file, decoded in a thread."""
+"""The body of a call: small ones are read at once, large ones when it is known who sends them."""
 
-import tempfile
-from collections.abc import Callable
-from typing import IO, TypeVar
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
-from rookery.boundary.offload import Threads
-from rookery.web.bodies import LARGE, decoded, next_message, still_there
-from rookery.web.faults import BodyTooLarge
-from rookery.web.scope import body_in, has_more
-
-T = TypeVar("T")
-
-PIECE = 1024 * 1024
-"""A large body is written to its file in pieces of about this size."""
+from rookery.protocol.faults import TooLarge
+from rookery.protocol.worker.heads import HEAD_BYTES
+from rookery.web.bodies import next_message, still_there
+from rookery.web.scope import body_in, has_more, header
 
 
-async def taken_in(
-    receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
-) -> T:
-    """What the body says; raises BodyTooLarge beyond so many bytes."""
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A body of which the head has come: all of it where it is small."""
+
+    head: bytes
+    more: bool
+    most_bytes: int
+
+    @property
+    def is_small(self) -> bool:
+        return not self.more and len(self.head) <= HEAD_BYTES
+
+
+async def arriving(scope: Scope, receive: Receive, most_bytes: int) -> Arriving:
+    """Raises TooLarge where the body says that it is, or is so in its first pieces."""
+    length = header(scope, b"content-length")
+    if length.isdecimal() and int(length[:20]) > most_bytes:
+        raise TooLarge(limit=most_bytes)
     # The first piece needs no time limit of its own: the connection has one up to there.
     message = still_there(await receive())
-    body, more = body_in(message), has_more(message)
-    while more and len(body) <= LARGE:
+    head, more = body_in(message), has_more(message)
+    while more and len(head) <= HEAD_BYTES:
         message = await next_message(receive)
-        body += body_in(message)
+        head += body_in(message)
         more = has_more(message)
-    if more:
-        return await _spooled(body, receive, decode, threads, most)
-    if len(body) > most:
-        raise BodyTooLarge
-    return await decoded(body, decode, threads)
+    if len(head) > most_bytes:
+        raise TooLarge(limit=most_bytes)
+    return Arriving(head, more, most_bytes)
 
 
-async def _spooled(
-    head: bytes, receive: Receive, decode: Callable[[bytes], T], threads: Threads, most: int
-) -> T:
-    """However many large bodies arrive at a time, each takes a piece of memory until its turn."""
-    piece, size, more = bytearray(head), len(head), True
-    file = await threads.io(tempfile.TemporaryFile)
-    try:
-        while more:
-            if size > most:
-                raise BodyTooLarge
-            message = await next_message(receive)
-            piece += body_in(message)
-            size += len(body_in(message))
-            more = has_more(message)
-            if len(piece) >= PIECE or not more:
-                await threads.io(file.write, bytes(piece))
-                piece.clear()
-        return await threads.cpu(_decoded, file, decode)
-    finally:
-        await threads.io(file.close)
+async def following(body: Arriving, receive: Receive) -> AsyncIterator[bytes]:
+    """What comes after the head; raises TooLarge when it is too much."""
+    size, more = len(body.head), body.more
+    while more:
+        message = await next_message(receive)
+        size += len(body_in(message))
+        if size > body.most_bytes:
+            raise TooLarge(limit=body.most_bytes)
+        yield body_in(message)
+        more = has_more(message)
 
 
-def _decoded(file: IO[bytes], decode: Callable[[bytes], T]) -> T:
-    file.seek(0)
-    return decode(file.read())
+async def whole(body: Arriving, receive: Receive) -> bytes:
+    """All of it in memory: for what is limited to a few megabytes."""
+    gathered = bytearray(body.head)
+    async for piece in following(body, receive):
+        gathered += piece
+    return bytes(gathered)

@@ -1,0 +1,75 @@
+"""Clients that send large bodies and look for the answer as they send, and what that costs."""
+
+import json
+import select
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+PIECE = b"A" * 65_536
+MB = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Poured:
+    """An answer, and how much of the body had been sent when it came."""
+
+    status: int
+    sent: int
+    content: bytes
+
+    @property
+    def said(self) -> dict[str, object]:
+        found: dict[str, object] = json.loads(self.content)
+        return found
+
+
+def opening(password: str, username: str, **fields: object) -> bytes:
+    """The head of a body as the official worker begins it, up to where the games come."""
+    said = {"password": password, **fields, "worker_info": {"username": username}}
+    return json.dumps(said).encode()[:-1] + b', "pgn": "'
+
+
+def pour(
+    place: tuple[str, int], path: str, head: bytes, size: int, *headers: str, chunked: bool = False
+) -> Poured:
+    """Sends a body of that size, unless it is answered before."""
+    length = "transfer-encoding: chunked" if chunked else f"content-length: {size}"
+    lines = (f"POST {path} HTTP/1.1", "host: localhost", length, *headers)
+    with socket.create_connection(place, timeout=60) as wire:
+        wire.sendall("\r\n".join((*lines, "", "")).encode())
+        sent, piece = 0, head
+        while sent < size and not select.select([wire], [], [], 0)[0]:
+            try:
+                wire.sendall(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
+            except ConnectionError:
+                break
+            sent += len(piece)
+            piece = PIECE[: size - sent]
+        return _answer(wire, sent)
+
+
+def _answer(wire: socket.socket, sent: int) -> Poured:
+    got = b""
+    while b"\r\n\r\n" not in got:
+        piece = wire.recv(65_536)
+        assert piece, f"no answer after {sent} bytes: {got!r}"
+        got += piece
+    head, _, content = got.partition(b"\r\n\r\n")
+    told = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+    while len(content) < int(told.split(b":")[1]):
+        content += wire.recv(65_536)
+    return Poured(int(head.split()[1]), sent, content)
+
+
+def at_once(calls: Sequence[Callable[[], Poured]]) -> list[Poured]:
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [each.result() for each in [threads.submit(call) for call in calls]]
+
+
+def high_water_mb(pid: int) -> float:
+    """The most memory that the process has had at a time."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
