@@ -124,7 +124,7 @@ def make_back(
         late=LateGames(statistics, fleet, clock),
         line=WaitingLine(fleet),
         streams=Streams(),
-        payloads=Payloads(engines.told),
+        payloads=Payloads(engines.told_of),
         teams_of=teams.of,
     )
     return Back(desk, store, pgns, blobs, standing, engines, teams, statistics)

@@ -15,7 +15,7 @@ from tests.unit.service.submission.samples import SPRT, body
 
 NET = b"a net of the owls" * 100
 NAME = f"nn-{hashlib.sha256(NET).hexdigest()[:12]}.nnue"
-STRIX = EngineRecord(name="Strix", team="owls", private=True)
+STRIX = EngineRecord(name="owls~Strix", team="owls", private=True)
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def test_what_is_private_stays_so_over_a_kill(data: Path, tmp_path: Path) -> Non
         client = Client.at(server.address, olga)
         client.create_team("owls")
         client.put_engine(STRIX)
-        own = body(sprt=SPRT, new_engine="Strix", base_engine="Strix")
+        own = body(sprt=SPRT, new_engine="owls~Strix", base_engine="owls~Strix")
         made = client.submit(own)
         file = tmp_path / NAME
         file.write_bytes(NET)
-        given = said("net", "add", str(file), "--user=olga", "--engine=Strix", data=data)
+        given = said("net", "add", str(file), "--user=olga", "--engine=owls~Strix", data=data)
         assert given.returncode == 0, given.stderr
         until_hidden(server, f"/api/nn/{NAME}")
         server.kill()

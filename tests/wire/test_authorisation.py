@@ -155,9 +155,13 @@ GET    /api/v1/engines/{open}                         ok   403  ok   ok   ok   o
 GET    /api/v1/engines/{secret}                       404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
 PUT    /api/v1/engines/{new}                          401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  ok   ok
 PUT    /api/v1/engines/{open}                         401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  ok   ok
-PUT    /api/v1/engines/{secret}                       401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  ok   ok
+PUT    /api/v1/engines/{secret}                       401  403  403  ok   ok   ok   403  403  403  403  403  403  403  401  403  ok
+GET    /api/v1/engines/{open}/versions                ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
+GET    /api/v1/engines/{secret}/versions              404  403  404  ok   ok   ok   404  404  404  404  404  404  404  404  404  ok
+POST   /api/v1/engines/{open}/restore                 401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  ok   ok
+POST   /api/v1/engines/{secret}/restore               401  403  404  ok   ok   ok   404  404  403  403  404  404  403  401  404  ok
 DELETE /api/v1/engines/{open}                         401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  ok   ok
-DELETE /api/v1/engines/{secret}                       401  403  403  ok   ok   ok   ok   ok   403  403  403  ok   403  401  ok   ok
+DELETE /api/v1/engines/{secret}                       401  403  404  ok   ok   ok   404  404  403  403  404  404  403  401  404  ok
 
 GET    /api/v1/books                                  ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
 GET    /api/v1/books/{book}                           ok   403  ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok   ok
@@ -239,6 +243,8 @@ BODIES: dict[str, object] = {
     "POST /api/v1/repositories": {"repository": "https://example.org/{new}"},
     "PUT /api/v1/engines/{new}": {"name": "{new}", "team": "owls"},
     "PUT /api/v1/engines/{open}": {"name": "{open}", "team": "owls"},
+    "POST /api/v1/engines/{open}/restore": {"version": 1},
+    "POST /api/v1/engines/{secret}/restore": {"version": 1},
     "PUT /api/v1/engines/{secret}": {"name": "{secret}", "team": "owls", "private": True},
     "PUT /api/v1/books/{new}.epd": OPENING,
     "POST /api/v1/nets?name={new}": b"a net",
@@ -294,6 +300,7 @@ class Scene:
             await desk.teams.create(word, LEAD)
             await desk.teams.join(word, "mia", LEAD)
         elif name in ("open", "secret"):
+            word = f"owls~{word}" if name == "secret" else word
             record = EngineRecord(name=word, team="owls", private=name == "secret")
             await desk.engines.put(record, LEAD)
         elif name == "granted":
@@ -305,7 +312,7 @@ class Scene:
             return await self._given_name(name, word)
         elif name in ("book", "secret_book"):
             await desk.sources.books.take(_piece(OPENING), f"{word}.epd", "olga")
-            await desk.holdings.add(f"{word}.epd", "Strix" if name == "secret_book" else "")
+            await desk.holdings.add(f"{word}.epd", "owls~Strix" if name == "secret_book" else "")
             return f"{word}.epd"
         elif name in ("public", "private", "stopped", "deleted"):
             first = self.words["first_private" if name == "private" else "first_public"]
@@ -421,11 +428,11 @@ async def _things(api: Api) -> dict[str, str]:
     await team.create("owls", LEAD)
     for user in (MIA, OLGA):
         await team.join("owls", user.name, LEAD)
-    strix = EngineRecord(name="Strix", team="owls", private=True)
+    strix = EngineRecord(name="owls~Strix", team="owls", private=True)
     await desk.engines.put(strix, LEAD)
     words = {"mirror": mirror_name(REPOSITORY)}
     words |= {"sha_of_pending": "e" * 40, "sha_of_private": "c" * 40, "sha_of_approved": "d" * 40}
-    sides: Json = {"new_engine": "Strix", "base_engine": "Strix"}
+    sides: Json = {"new_engine": "owls~Strix", "base_engine": "owls~Strix"}
     words["first_public"] = await api.submitted(OLGA, mirrored=True)
     words["first_private"] = await api.submitted(
         OLGA, **sides, mirrored=True, resolved_new="c" * 40
@@ -440,7 +447,7 @@ async def _things(api: Api) -> dict[str, str]:
     for run in ("approved", "first_private"):
         key = await desk.threads.io(desk.games.write, b"games")
         await desk.pgns.add(Pgn(words[run], 0, key, 5, desk.clock.now()), ())
-    for name, engine in (("program", ""), ("secret_program", "Strix")):
+    for name, engine in (("program", ""), ("secret_program", "owls~Strix")):
         words[name] = await _given(api, f"/api/v1/binaries?engine={engine}", f"#!{name}".encode())
         net = f"nn-{hashlib.sha256(name.encode()).hexdigest()[:12]}.nnue"
         await _given(api, f"/api/v1/nets?name={net}&engine={engine}", name.encode())

@@ -314,6 +314,28 @@ def test_the_commands_list_show_and_refuse_engines(
 
 
 @pytest.mark.usefixtures("surroundings")
+def test_an_import_replaces_what_is_named_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert frame.main(["team", "create", "winds"]) == 0
+    for name in ("Mistral", "Stockfish"):
+        (tmp_path / f"{name}.json").write_text('{"source": "https://x.example/w"}')
+    words = ["engine", "import", str(tmp_path / "Mistral.json"), "--team=winds", "--put"]
+    assert frame.main(words) == 0
+    assert frame.main(words) == 2
+    assert "Mistral: known to the server already" in capsys.readouterr().err
+    assert frame.main([*words, "--replace", "Mistral"]) == 0
+    everything = ["engine", "import", str(tmp_path), "--team=winds", "--put", "--replace=Stockfish"]
+    assert frame.main(everything) == 2
+    assert "Stockfish: built in, which no import replaces" in capsys.readouterr().err
+    assert frame.main(["engine", "history", "Mistral"]) == 0
+    assert capsys.readouterr().out.count("https://x.example/w") == 2
+    assert frame.main(["engine", "undo", "Mistral"]) == 0
+    assert frame.main(["engine", "restore", "Mistral", "0"]) == 0
+    assert frame.main(["engine", "show", "Mistral"]) == 3
+
+
+@pytest.mark.usefixtures("surroundings")
 def test_the_commands_make_a_team(capsys: pytest.CaptureFixture[str]) -> None:
     assert frame.main(["team", "create", "owls"]) == 0
     assert capsys.readouterr().out == "owls: ada\n"

@@ -167,7 +167,7 @@ def worker_desk(
         late=LateGames(kept.statistics, rooms.fleet, clock),
         line=WaitingLine(rooms.fleet),
         streams=basis.streams,
-        payloads=Payloads(rooms.engines.told),
+        payloads=Payloads(rooms.engines.told_of),
         teams_of=rooms.teams.of,
     )
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import msgspec
 
 from rookery.cli import engine_add, engine_import
-from rookery.cli.calling import add_server_command, print_json, tell
+from rookery.cli.calling import Work, add_server_command, print_json, tell
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
 from rookery.core.complaint import Complaint
+from rookery.protocol import v1
 from rookery.protocol.encoding import encode
 from rookery.protocol.engine_record import ENGINE_RECORD, EngineRecord
 from rookery.protocol.faults import WireFault
@@ -42,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         commands, "put", "make an engine known, or replace its record", _put
     )
     putting.add_argument("file", type=Path, metavar="FILE", help="a record in JSON")
+    putting.add_argument(
+        "--replace", default="", metavar="NAME", help="replace this record, even a built-in one"
+    )
+    _add_versions(commands)
     engine_add.add_arguments(
         commands.add("add", "build and try an engine, and propose its record", engine_add.run)
     )
@@ -50,6 +55,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     removing = add_server_command(commands, "remove", "let no new run have this engine", _remove)
     removing.add_argument("name", metavar="NAME")
+
+
+def _add_versions(commands: Subcommands) -> None:
+    """What was written can be looked at and undone."""
+    works: tuple[tuple[str, str, Work], ...] = (
+        ("history", "list what was ever written of an engine", _history),
+        ("restore", "make an engine what it was; 0: before anything was written", _restore),
+        ("undo", "take back what was written of an engine last", _undo),
+    )
+    made = {name: add_server_command(commands, name, text, work) for name, text, work in works}
+    for each in made.values():
+        each.add_argument("name", metavar="NAME")
+    made["restore"].add_argument("version", type=int, metavar="VERSION")
+
+
+def _history(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.engine_versions(parsed.name)
+    if parsed.json:
+        print_json(found)
+        return
+    rows = [
+        (str(each.version), f"{each.changed:%Y-%m-%d %H:%M}", each.changed_by, _what(each))
+        for each in found.versions
+    ]
+    print(table(("version", "when", "by", "what"), rows))
+
+
+def _restore(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.restore_engine(parsed.name, parsed.version)
+    gone = "is as it was" if found.engines else "is removed, as it was"
+    tell(found, parsed, f"{parsed.name} {gone}.")
+
+
+def _undo(client: Client, parsed: argparse.Namespace) -> None:
+    versions = client.engine_versions(parsed.name).versions
+    parsed.version = versions[-2].version if len(versions) > 1 else 0
+    _restore(client, parsed)
+
+
+def _what(version: v1.EngineVersion) -> str:
+    record = version.record
+    return "removed" if version.removed else f"{record.recipe.kind} {record.source}".strip()
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> None:
@@ -67,7 +114,8 @@ def _show(client: Client, parsed: argparse.Namespace) -> None:
 
 
 def _put(client: Client, parsed: argparse.Namespace) -> None:
-    record = client.put_engine(record_in(parsed.file))
+    given = record_in(parsed.file)
+    record = client.put_engine(given, replace=True if parsed.replace == given.name else None)
     tell(record, parsed, f"{record.name} is known.")
 
 

@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cache", type=Path, metavar="DIR", help="where it is built and kept")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the record to a file")
     parser.add_argument("--put", action="store_true", help="make it known to the server")
+    parser.add_argument("--replace", default="", metavar="NAME", help="replace this record with it")
     add_server(parser)
 
 
@@ -167,5 +168,5 @@ def _deliver(record: EngineRecord, parsed: argparse.Namespace) -> None:
         except OSError:
             raise BadFile(f"{parsed.write} can't be written.") from None
     if parsed.put:
-        client_of(parsed).put_engine(record)
+        client_of(parsed).put_engine(record, replace=record.name == parsed.replace)
         print(f"{record.name} is known to the server.", file=sys.stderr)

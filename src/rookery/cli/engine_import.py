@@ -9,9 +9,19 @@ import msgspec
 
 from rookery.cli.calling import add_server, client_of
 from rookery.cli.engine_add import BadFile
+from rookery.core.complaint import Complaint
+from rookery.protocol import known_engines
 from rookery.protocol.encoding import encode
 from rookery.protocol.faults import WireFault
 from rookery.protocol.openbench import OPENBENCH_ENGINE, Imported, imported
+
+BUILT_IN = frozenset(record.name for record in known_engines.BUILT_IN)
+
+
+class WouldReplace(Complaint):
+    """An import would replace a record that nobody named."""
+
+    exit_code = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,19 +29,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--team", default="", metavar="TEAM", help="whose engines they are")
     parser.add_argument("--write", type=Path, metavar="DIR", help="write the records to a folder")
     parser.add_argument("--put", action="store_true", help="make them known to the server")
+    parser.add_argument(
+        "--replace",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an engine whose record may be replaced, may be repeated",
+    )
     add_server(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
     found = [_read(file, parsed.team) for file in _files(parsed.files)]
     client = client_of(parsed) if parsed.put else None
+    if client:
+        known = {record.name for record in client.engines().engines}
+        _check_replaced([each.record.name for each in found], known, parsed.replace)
     for each in found:
         if client:
-            client.put_engine(each.record)
+            client.put_engine(each.record, replace=each.record.name in parsed.replace)
         if parsed.write:
             _write(each, parsed.write)
     _report(found, parsed)
     return 0
+
+
+def _check_replaced(names: list[str], known: set[str], wanted: list[str]) -> None:
+    """Before anything is written; raises WouldReplace."""
+    built_in = [name for name in names if name in BUILT_IN]
+    if built_in:
+        raise WouldReplace(f"{_and(built_in)}: built in, which no import replaces. Leave it out.")
+    taken = [name for name in names if name in known and name not in wanted]
+    if taken:
+        raise WouldReplace(
+            f"{_and(taken)}: known to the server already. Nothing was written; name with --replace"
+            " what is to be replaced, or leave it out."
+        )
+
+
+def _and(names: list[str]) -> str:
+    return ", ".join(names)
 
 
 def _files(given: list[Path]) -> Iterator[Path]:

@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stopping = add_server_command(commands, "stop", "stop a run", _stop)
     stopping.add_argument("--message", default="", metavar="TEXT", help="why")
     approving = add_server_command(commands, "approve", "let a run be played", _approve)
+    approving.add_argument(
+        "--records", default="", metavar="DIGEST", help="of the engine records you looked at"
+    )
     for each in (showing, stopping, approving):
         each.add_argument("id", metavar="RUN", help="its id, or as much of it as names no other")
 
@@ -64,7 +67,7 @@ def _show(client: Client, parsed: argparse.Namespace) -> None:
 
 
 def _approve(client: Client, parsed: argparse.Namespace) -> None:
-    _tell(client.approve(client.find_run(parsed.id)), parsed)
+    _tell(client.approve(client.find_run(parsed.id), parsed.records), parsed)
 
 
 def _stop(client: Client, parsed: argparse.Namespace) -> None:

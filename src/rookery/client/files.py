@@ -56,9 +56,19 @@ class FileCalls(Caller):
     def engine(self, name: str) -> EngineRecord:
         return self._get(place("engines", name), EngineRecord)
 
-    def put_engine(self, record: EngineRecord) -> EngineRecord:
-        """Make an engine known, or replace what is known of it."""
-        return self._send("PUT", place("engines", record.name), record, EngineRecord)
+    def put_engine(self, record: EngineRecord, *, replace: bool | None = None) -> EngineRecord:
+        """Make an engine known, or replace what is known of it: any record if told to, none if told
+        not to, else any but a built-in one."""
+        query = "" if replace is None else f"?replace={str(replace).lower()}"
+        return self._send("PUT", place("engines", record.name) + query, record, EngineRecord)
+
+    def engine_versions(self, name: str) -> v1.EngineVersions:
+        return self._get(place("engines", name, "versions"), v1.EngineVersions)
+
+    def restore_engine(self, name: str, version: int) -> v1.EngineList:
+        """Make an engine what it was; nothing is left of one that was not there then."""
+        body = v1.RestoreBody(version=version)
+        return self._post(place("engines", name, "restore"), body, v1.EngineList)
 
     def remove_engine(self, name: str) -> EngineRecord:
         return self._delete(place("engines", name), EngineRecord)

@@ -64,8 +64,10 @@ class RunCalls(Caller):
         path = f"{place('runs', run_id, 'summary.txt')}?style={style}"
         return self._transport.call("GET", path).decode("utf-8", "replace")
 
-    def approve(self, run_id: str) -> v1.RunSummary:
-        return self._post(place("runs", run_id, "approve"), {}, v1.RunSummary)
+    def approve(self, run_id: str, records: str = "") -> v1.RunSummary:
+        """`records` says which records were looked at, as the run's details name them."""
+        body = v1.ApproveBody(records=records)
+        return self._post(place("runs", run_id, "approve"), body, v1.RunSummary)
 
     def stop(self, run_id: str, message: str = "") -> v1.RunSummary:
         return self._post(

@@ -23,6 +23,9 @@ class Side:
     binary: str = ""
     tc: TimeControl | None = None
     threads: int | None = None
+    record: str = ""
+    """The engine's record as it was when the run was submitted, which is what an approver lets
+    onto machines; empty for runs from before that was kept."""
 
     @property
     def hash_mib(self) -> int:

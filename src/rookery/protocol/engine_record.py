@@ -17,7 +17,16 @@ RecipeKind = Literal["make", "stockfish", "cargo", "cmake", "commands", "install
 NetUse = Literal["none", "embedded", "build_variable", "uci_option"]
 Variables = Annotated[dict[Word, Phrase], Meta(max_length=100)]
 Commands = Annotated[tuple[Phrase, ...], Meta(max_length=50)]
-Name = Annotated[str, Meta(min_length=1, max_length=60, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*\Z")]
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=111,
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9 ._+-]{0,59}\Z",
+    ),
+]
+"""Names that begin with a team's name and `~` are for that team alone, so that nobody learns from
+a refusal which of them are taken."""
 
 
 class RecipeRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

@@ -75,7 +75,7 @@ def imported(name: str, engine: OpenBenchEngine, team: str = "") -> Imported:
         kind="make", directory=engine.build.path.strip("/."), compilers=engine.build.compilers
     )
     record = EngineRecord(
-        name=name,
+        name=f"{team}~{name}" if private else name,
         source=engine.source,
         recipe=recipe,
         tools=_tools(engine.build.compilers),

@@ -1,17 +1,24 @@
 """Engines: which ones this installation knows, live in memory, and who may change them.
 
-Some engines are built in; a stored record of the same name takes their place. What is removed is
-kept: a run of it may still be looked at, and its name stays with its team.
+Some engines are built in; a stored record of the same name takes their place, where an approver
+says that it is meant to. What is removed is kept: a run of it may still be looked at, and its name
+stays with its team. Every record that was ever written is kept as a version, and can be restored.
+
+A run carries the records that its engines had when it was submitted: an approver lets those onto
+machines, whatever becomes of the engines later. New private engines are named after their team
+(`owls~Strix`), and such names are refused to everybody else alike, taken or not.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from rookery.clock import Clock
@@ -21,13 +28,19 @@ from rookery.core.events import Action, Event, about_engine
 from rookery.core.faults import RunFault
 from rookery.core.lifecycle import Actor
 from rookery.core.patterns import BadPattern, check, check_for_workers
+from rookery.core.plan import Side
 from rookery.core.run import Run
 from rookery.protocol import known_engines
+from rookery.protocol.encoding import encode
 from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.faults import BadField
 from rookery.service.audit import Audit, NoAudit
 from rookery.service.teams import Teams
 
+BUILT_IN_NAMES = frozenset(record.name for record in known_engines.BUILT_IN)
+TEAM_MARK = "~"
+NOTHING_TOLD = "-"
+"""In the place of a record, where workers are told none."""
 SHOWN = tuple(name for name in EngineRecord.__struct_fields__ if name != "team")
 """Parts of a record whose names everybody may read in the log."""
 
@@ -37,11 +50,32 @@ class UnknownEngine(RunFault):
 
 
 class NotOfTeam(RunFault):
-    """only a member of the engine's team or an approver may do this"""
+    """only a member of the engine's team may do this, or an approver where nothing is private"""
 
 
 class EngineInUse(RunFault):
     """engine {name} has unfinished runs; {what}"""
+
+
+class EngineExists(RunFault):
+    """there is already an engine {name}; to replace its record takes `replace=true`"""
+
+
+class BuiltIn(RunFault):
+    """{name} is built in; an approver may replace its record by `replace=true`"""
+
+
+class UnknownVersion(RunFault):
+    """engine {name} has no version {version}"""
+
+
+class RecordsChanged(RunFault):
+    """the record of {engines} has changed since this run was submitted: look at the records that
+    the run has, and approve with `records` {digest}"""
+
+
+class OtherRecords(RunFault):
+    """the records that were looked at are not those of this run, which have `records` {digest}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +86,8 @@ class KeptEngine:
     changed: datetime
     changed_by: str
     removed: bool = False
+    version: int = 0
+    """Given by the rows, from 1 on."""
 
 
 class EngineRows(Protocol):
@@ -59,7 +95,13 @@ class EngineRows(Protocol):
 
     async def everything(self) -> tuple[KeptEngine, ...]: ...
 
-    async def save(self, engine: KeptEngine) -> None: ...
+    async def save(self, engine: KeptEngine) -> None:
+        """As it is from now on, under the next version."""
+        ...
+
+    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
+        """All that was ever written of an engine, the oldest first."""
+        ...
 
 
 ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
@@ -117,17 +159,75 @@ class Engines:
         return self._told.get(name)
 
     def renewed(self, run: Run) -> Run:
-        """The run with the demands of its engines as they are now: one that plays again after its
-        engine became private is for the machines of the team."""
-        demands = demands_of(run.plan, self._ever, run.kind.needs())
+        """The run with the demands of its own records, of teams and privacy as they are now: one
+        that plays again after its engine became private is for the machines of the team."""
+        engines = dict(self._ever.engines)
+        for side in run.plan.sides:
+            now, then = self._ever.record(side.engine), self.told_of(side)
+            if side.record and then is not None:
+                own = known_engines.engine_of(then)
+                engines[side.engine] = with_changes(own, team=now.team, private=now.private)
+        demands = demands_of(run.plan, Catalogue(engines), run.kind.needs())
         return run if demands == run.demands else with_changes(run, demands=demands)
 
-    async def put(self, record: EngineRecord, actor: Actor) -> bool:
-        """Whether the engine is new; raises BadField, NotOfTeam or EngineInUse."""
+    def told_of(self, side: Side) -> EngineRecord | None:
+        """As `told`, by the record that the run was submitted with."""
+        return record_of(side) if side.record else self.told(side.engine)
+
+    def with_records(self, run: Run) -> Run:
+        """The run with the records of its engines as they are now."""
+        sides = tuple(
+            with_changes(side, record=_encoded(self.told(side.engine))) for side in run.plan.sides
+        )
+        return with_changes(run, plan=with_changes(run.plan, sides=sides))
+
+    def check_looked_at(self, run: Run, digest: str) -> None:
+        """Whether what an approver saw is what the run has: by the digest of the records that they
+        were shown, else by what the engines' records are now. Raises RecordsChanged or
+        OtherRecords."""
+        own = records_digest(run)
+        if digest and digest != own:
+            raise OtherRecords(digest=own)
+        now = self.with_records(run)
+        pairs = zip(run.plan.sides, now.plan.sides, strict=True)
+        changed = {old.engine for old, new in pairs if old.record and old.record != new.record}
+        if changed and not digest:
+            raise RecordsChanged(engines=" and ".join(sorted(changed)), digest=own)
+
+    async def versions(self, name: str, viewer: str | None) -> tuple[KeptEngine, ...]:
+        """The versions of an engine that somebody may see, the oldest first."""
+        own = self._teams.of(viewer)
+        found = await self._rows.versions(name)
+        return tuple(each for each in found if not each.record.private or each.record.team in own)
+
+    async def restore(self, name: str, version: int, actor: Actor) -> EngineRecord | None:
+        """Makes an engine what it was; 0 is what it was before anybody wrote a record, and None is
+        what comes of an engine that was not there then. Raises UnknownVersion besides what `put`
+        and `remove` do."""
+        found = {each.version: each for each in await self.versions(name, actor.name)}
+        if not found and name not in self._known:
+            raise UnknownEngine(name=name)
+        if version not in found and version != 0:
+            raise UnknownVersion(name=name, version=version)
+        if version == 0 or found[version].removed:
+            await self.remove(name, actor)
+            return self._known.get(name)
+        await self.put(found[version].record, actor, replacing=True)
+        return found[version].record
+
+    async def put(
+        self, record: EngineRecord, actor: Actor, *, replacing: bool | None = None
+    ) -> bool:
+        """Whether the engine is new; raises BadField, NotOfTeam or EngineInUse. Where nothing is
+        said of replacing, a stored record is replaced and a built-in one is not: raises
+        EngineExists or BuiltIn."""
         _check_record(record)
         async with self._one_at_a_time:
             name, before = record.name, self._known.get(record.name)
+            self._check_name(actor, record)
             self._check_writer(actor, record, self._last(name))
+            if before and replacing is not True:
+                self._check_replaced(name, replacing)
             await self._check_trusted(name, actor)
             if before and (before.team, before.private) != (record.team, record.private):
                 await self._check_idle(name, "its team and privacy can't change before they end")
@@ -141,7 +241,7 @@ class Engines:
         """Raises UnknownEngine, also for one that is built in and was never changed."""
         async with self._one_at_a_time:
             kept = self._kept.get(name)
-            if kept is None or kept.removed:
+            if kept is None or kept.removed or not self._sees(actor, kept.record):
                 raise UnknownEngine(name=name)
             self._check_writer(actor, kept.record)
             await self._check_idle(name, "it can't be removed before they end")
@@ -155,20 +255,46 @@ class Engines:
         kept = self._kept.get(name)
         return kept.record if kept else self._known.get(name)
 
+    def _sees(self, actor: Actor, record: EngineRecord) -> bool:
+        return not record.private or record.team in self._teams.of(actor.name)
+
+    def _check_name(self, actor: Actor, record: EngineRecord) -> None:
+        """A team's own names are refused to all others, whether they are taken or not."""
+        team, mark, _ = record.name.partition(TEAM_MARK)
+        if mark and team not in self._teams.of(actor.name):
+            raise NotOfTeam
+        if (
+            record.private
+            and self._last(record.name) is None
+            and not (mark and team == record.team)
+        ):
+            wanted = f"{record.team}{TEAM_MARK}{record.name}"
+            text = f"a private engine is named after its team, such as {wanted[:100]}"
+            raise BadField(field="name", text=text)
+
+    def _check_replaced(self, name: str, replacing: bool | None) -> None:
+        if replacing is False:
+            raise EngineExists(name=name)
+        if name in BUILT_IN_NAMES and name not in self._kept:
+            raise BuiltIn(name=name)
+
     def _check_writer(self, actor: Actor, *records: EngineRecord | None) -> None:
         """Whoever writes must be in the team that has the engine, and in the one that gets it."""
         own = self._teams.of(actor.name)
         teams = {record.team for record in records if record is not None}
-        if not actor.approver and not teams <= own:
+        secret = any(record and not self._sees(actor, record) for record in records[1:])
+        if secret or (not actor.approver and not teams <= own):
             raise NotOfTeam
         for team in teams - {""}:
             if not self._teams.exists(team):
                 raise BadField(field="team", text=f"there is no team {team}")
 
     async def _check_trusted(self, name: str, actor: Actor) -> None:
-        """What an approver has let onto the fleet's machines must not become something else."""
+        """What an approver has let onto the fleet's machines must not become something else; runs
+        that have their records with them can't."""
         approved = [run for run in await self._active() if run.status.approved]
-        if not actor.approver and any(plays(run, name) for run in approved):
+        sides = [side for run in approved for side in run.plan.sides if not side.record]
+        if not actor.approver and any(side.engine == name for side in sides):
             raise EngineInUse(name=name, what="only an approver may change it before they end")
 
     async def _check_idle(self, name: str, what: str) -> None:
@@ -212,6 +338,27 @@ def told(
         for team, word in ((old, "taken"), (after.team, "given")):
             if team:
                 yield line(Action.GIVE_ENGINE, message=word, team=team)
+
+
+def records_digest(run: Run) -> str:
+    """What tells the records of a run from others; empty where it has none."""
+    records = [side.record for side in run.plan.sides if side.record not in ("", NOTHING_TOLD)]
+    return hashlib.sha256("\n".join(records).encode()).hexdigest()[:16] if records else ""
+
+
+def record_of(side: Side) -> EngineRecord | None:
+    """The record that a side was submitted with, where workers are told one."""
+    return None if side.record in ("", NOTHING_TOLD) else _decoded(side.record)
+
+
+def _encoded(record: EngineRecord | None) -> str:
+    return NOTHING_TOLD if record is None else encode(record).decode()
+
+
+@lru_cache(maxsize=1000)
+def _decoded(text: str) -> EngineRecord:
+    """The same value for the same text, which `Payloads` counts on."""
+    return msgspec.json.decode(text, type=EngineRecord)
 
 
 def plays(run: Run, engine: str) -> bool:

@@ -1,6 +1,9 @@
 """Engine records in PostgreSQL, and their twin in memory. Any process may write them; each change
 is told to all."""
 
+from collections import defaultdict
+from dataclasses import replace
+
 import asyncpg
 import msgspec
 
@@ -26,18 +29,29 @@ class PostgresEngines:
         columns = (engine.record.name, text, engine.changed, engine.changed_by, engine.removed)
         async with self._fence.write() as connection:
             await connection.execute(self._queries["engines_save"], *columns)
+            await connection.execute(self._queries["engine_versions_add"], *columns)
             await connection.execute(self._queries["engines_changed"], engine.record.name)
+
+    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
+        rows = await self._pool.fetch(self._queries["engine_versions_of"], name)
+        return tuple(replace(_engine(row), version=row["version"]) for row in rows)
 
 
 class MemoryEngines:
     def __init__(self, *engines: KeptEngine) -> None:
         self._engines = {engine.record.name: engine for engine in engines}
+        self._versions: defaultdict[str, list[KeptEngine]] = defaultdict(list)
 
     async def everything(self) -> tuple[KeptEngine, ...]:
         return tuple(self._engines[name] for name in sorted(self._engines))
 
     async def save(self, engine: KeptEngine) -> None:
         self._engines[engine.record.name] = engine
+        versions = self._versions[engine.record.name]
+        versions.append(replace(engine, version=len(versions) + 1))
+
+    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
+        return tuple(self._versions[name])
 
 
 def _engine(row: asyncpg.Record) -> KeptEngine:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rookery.core.lifecycle import Actor
 from rookery.protocol.engine_record import EngineRecord
 from rookery.service.engines import Engines
 from rookery.service.privacy import Privacy
@@ -24,14 +25,14 @@ async def privacy() -> Privacy:
     teams = Teams(MemoryTeams(OWLS, CATS), MemoryUsers(), HandClock())
     await teams.load()
     engines = Engines(MemoryEngines(), teams, HandClock(), playing())
-    await engines.put(EngineRecord(name="Strix", team="owls", private=True), BOSS)
-    await engines.put(EngineRecord(name="Felis", team="cats", private=True), BOSS)
+    await engines.put(EngineRecord(name="owls~Strix", team="owls", private=True), Actor("olga"))
+    await engines.put(EngineRecord(name="cats~Felis", team="cats", private=True), Actor("carl"))
     await engines.put(EngineRecord(name="Open", team="cats"), BOSS)
     return Privacy(engines, teams)
 
 
 async def test_a_private_engine_is_for_its_team_alone(privacy: Privacy) -> None:
-    run = make_run(plan=make_plan(engine="Strix"))
+    run = make_run(plan=make_plan(engine="owls~Strix"))
     assert privacy.sees("olga", run)
     assert not privacy.sees("carl", run)
     assert not privacy.sees(BOSS.name, run)
@@ -40,15 +41,15 @@ async def test_a_private_engine_is_for_its_team_alone(privacy: Privacy) -> None:
 
 
 async def test_two_private_engines_are_for_those_in_both_teams(privacy: Privacy) -> None:
-    sides = (make_side("a", engine="Strix"), make_side("b", engine="Felis"))
+    sides = (make_side("a", engine="owls~Strix"), make_side("b", engine="cats~Felis"))
     run = make_run(plan=make_plan(sides=sides))
     seen = [name for name in ("olga", "carl", "both", None) if privacy.sees(name, run)]
     assert seen == ["both"]
 
 
 async def test_what_is_hidden_depends_on_who_looks(privacy: Privacy) -> None:
-    assert privacy.hidden(None) == {"Strix", "Felis"}
-    assert privacy.hidden("olga") == {"Felis"}
+    assert privacy.hidden(None) == {"owls~Strix", "cats~Felis"}
+    assert privacy.hidden("olga") == {"cats~Felis"}
     assert privacy.hidden("both") == frozenset()
 
 

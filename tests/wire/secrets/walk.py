@@ -148,6 +148,8 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "/api/v1/books/{name}": [BOOK],
         "/api/v1/engines/{name}": [ENGINE],
         "/api/v1/nets/{name}": [NET_NAME],
+        "/api/v1/engines/{name}/versions": [ENGINE],
+        "/api/v1/engines/{name}/restore": [ENGINE],
         "/src/{name}/zipball/{sha}": [mirror_name(REPOSITORY)],
         "/static/{digest}/{name}": ["x"],
         "/worker/{name}": ["x"],

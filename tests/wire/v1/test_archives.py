@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 REPOSITORY = str(PLAIN["tests_repo"])
 NAME = mirror_name(REPOSITORY)
 PLACE = f"/src/{NAME}/zipball/{'a' * 40}"
-STRIX: Json = {"name": "Strix", "team": "owls", "private": True, "source": f"{REPOSITORY}.git"}
-OF_STRIX = {"new_engine": "Strix", "base_engine": "Strix"}
+STRIX: Json = {"name": "owls~Strix", "team": "owls", "private": True, "source": f"{REPOSITORY}.git"}
+OF_STRIX = {"new_engine": "owls~Strix", "base_engine": "owls~Strix"}
 
 
 @dataclass
@@ -62,7 +62,7 @@ async def make_strix(api: Api) -> None:
     """A private engine of a team that Olga leads and Sven is not in."""
     await api.post("/api/v1/teams", OLGA, {"name": "owls"})
     headers = dict(await api.headers(OLGA))
-    made = await api.visitor.put("/api/v1/engines/Strix", json=STRIX, headers=headers)
+    made = await api.visitor.put("/api/v1/engines/owls~Strix", json=STRIX, headers=headers)
     assert made.status_code == 201, made.text
 
 

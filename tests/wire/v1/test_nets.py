@@ -61,10 +61,10 @@ async def test_what_is_not_what_its_name_tells_is_refused(
 
 async def test_nets_are_listed_but_for_those_of_others(api: Api) -> None:
     await api.post("/api/v1/teams", OLGA, {"name": "owls"})
-    strix = {"name": "Strix", "team": "owls", "private": True}
+    strix = {"name": "owls~Strix", "team": "owls", "private": True}
     headers = dict(await api.headers(OLGA))
-    await api.visitor.put("/api/v1/engines/Strix", json=strix, headers=headers)
-    assert (await give(api, f"{NAME}&engine=Strix")).status_code == 201
+    await api.visitor.put("/api/v1/engines/owls~Strix", json=strix, headers=headers)
+    assert (await give(api, f"{NAME}&engine=owls~Strix")).status_code == 201
     for user, seen in ((None, 0), (SVEN, 0), (OLGA, 1)):
         assert len((await api.get("/api/v1/nets", user)).json()["nets"]) == seen
         told = (await api.get("/api/v1/actions?action=upload_nn", user)).json()["actions"]

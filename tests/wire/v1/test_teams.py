@@ -20,7 +20,8 @@ from tests.wire.worker.office import Worker, worker_info
 
 pytestmark = pytest.mark.anyio
 
-STRIX: Json = {"name": "Strix", "team": "owls", "private": True}
+STRIX: Json = {"name": "owls~Strix", "team": "owls", "private": True}
+NOT_HIDDEN: Json = {**STRIX, "name": "Strix", "private": False}
 
 
 @pytest.fixture
@@ -68,15 +69,15 @@ async def test_what_makes_no_team_is_refused(api: Api) -> None:
 
 async def test_members_write_their_engines(api: Api) -> None:
     await team(api)
-    assert (await put(api, "/api/v1/engines/Strix", SVEN, STRIX)).status_code == 403
-    assert (await put(api, "/api/v1/engines/Strix", OLGA, STRIX)).status_code == 201
+    assert (await put(api, "/api/v1/engines/owls~Strix", SVEN, STRIX)).status_code == 403
+    assert (await put(api, "/api/v1/engines/owls~Strix", OLGA, STRIX)).status_code == 201
 
 
 async def test_only_machines_of_members_play_a_private_engine(api: Api) -> None:
     await team(api)
     await put(api, "/api/v1/teams/owls/members/boris", OLGA)
-    await put(api, "/api/v1/engines/Strix", OLGA, STRIX)
-    await api.submitted(BORIS, new_engine="Strix", base_engine="Strix")
+    await put(api, "/api/v1/engines/owls~Strix", OLGA, STRIX)
+    await api.submitted(BORIS, new_engine="owls~Strix", base_engine="owls~Strix")
     stranger, member = await worker(api, SVEN), await worker(api, OLGA)
     refused = await stranger.request_task()
     assert set(refused) == {"task_waiting", "duration"}
@@ -100,10 +101,10 @@ async def test_a_run_that_plays_again_after_its_engine_became_private_is_for_the
     api: Api,
 ) -> None:
     await team(api)
-    await put(api, "/api/v1/engines/Strix", BORIS, {**STRIX, "private": False})
+    await put(api, "/api/v1/engines/Strix", BORIS, NOT_HIDDEN)
     run_id = await api.submitted(BORIS, new_engine="Strix", base_engine="Strix")
     await api.post(f"/api/v1/runs/{run_id}/stop", BORIS)
-    await put(api, "/api/v1/engines/Strix", BORIS, STRIX)
+    await put(api, "/api/v1/engines/Strix", BORIS, {**NOT_HIDDEN, "private": True})
     await api.fleet.reopen(run_id, Actor("boris", approver=True))
     stranger, member = await worker(api, SVEN), await worker(api, OLGA)
     assert "run" not in await stranger.request_task()
@@ -126,8 +127,8 @@ async def scripts_log(api: Api, user: User | None) -> list[Json]:
 
 async def test_the_log_tells_of_teams_and_engines_those_who_may_know(api: Api) -> None:
     await team(api)
-    await put(api, "/api/v1/engines/Strix", OLGA, STRIX)
-    await put(api, "/api/v1/engines/Strix", OLGA, {**STRIX, "source": "https://example.org/x"})
+    await put(api, "/api/v1/engines/owls~Strix", OLGA, STRIX)
+    await put(api, "/api/v1/engines/owls~Strix", OLGA, {**STRIX, "source": "https://example.org/x"})
     assert await log_of(api) == await log_of(api, SVEN) == []
     made, given = ("new_team", ""), ("give_engine", "given")
     wrote = [("new_engine", ""), given, ("modify_engine", "source")]

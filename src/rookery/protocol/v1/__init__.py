@@ -33,8 +33,11 @@ from rookery.protocol.v1.files import (
     BookEntry,
     BookList,
     EngineList,
+    EngineVersion,
+    EngineVersions,
     NetEntry,
     NetList,
+    RestoreBody,
     Uploaded,
 )
 from rookery.protocol.v1.fleet import (
@@ -50,6 +53,7 @@ from rookery.protocol.v1.fleet import (
     WorkerList,
 )
 from rookery.protocol.v1.runs import (
+    ApproveBody,
     ExpectedLength,
     FleetNow,
     Made,
@@ -66,6 +70,7 @@ from rookery.protocol.v1.runs import (
 __all__ = [
     "ActionEntry",
     "ActionList",
+    "ApproveBody",
     "BadTaskEntry",
     "BadTaskList",
     "BlockBody",
@@ -77,6 +82,8 @@ __all__ = [
     "Diagnosis",
     "DiagnosisFigure",
     "EngineList",
+    "EngineVersion",
+    "EngineVersions",
     "ExpectedLength",
     "FleetNow",
     "GameEntry",
@@ -100,6 +107,7 @@ __all__ = [
     "PurgeAnswer",
     "ResidualEntry",
     "ResidualList",
+    "RestoreBody",
     "RunDetails",
     "RunGameEntry",
     "RunGameList",

@@ -5,6 +5,7 @@ from datetime import datetime
 from msgspec import UNSET, Struct, UnsetType
 
 from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.fields import Count
 
 
 class Uploaded(Struct, frozen=True, kw_only=True):
@@ -48,6 +49,28 @@ class NetList(Struct, frozen=True, kw_only=True):
     """All nets, newest first."""
 
     nets: tuple[NetEntry, ...]
+
+
+class EngineVersion(Struct, frozen=True, kw_only=True):
+    """An engine's record as it was written once; `removed` where it was removed then."""
+
+    version: int
+    changed: datetime
+    changed_by: str
+    removed: bool
+    record: EngineRecord
+
+
+class EngineVersions(Struct, frozen=True, kw_only=True):
+    """All that was written of an engine, the oldest first."""
+
+    versions: tuple[EngineVersion, ...]
+
+
+class RestoreBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which version an engine is to have again; 0 is what it was before any."""
+
+    version: Count
 
 
 class EngineList(Struct, frozen=True, kw_only=True):

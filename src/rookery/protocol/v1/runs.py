@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rookery.core.run import DisplayState, Sole
 from rookery.core.stats.flags import Flag
+from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.fields import Count, Paragraph, RunId
 from rookery.protocol.stats import Stats
 from rookery.protocol.user.elo import FixedElo, LiveElo
@@ -100,6 +101,10 @@ class RunDetails(RunSummary, frozen=True, kw_only=True):
     elo: FixedElo | UnsetType = UNSET
     live_elo: LiveElo | UnsetType = UNSET
     rescheduled_from: str | UnsetType = UNSET
+    new_record: EngineRecord | UnsetType = UNSET
+    base_record: EngineRecord | UnsetType = UNSET
+    records: str = ""
+    """What tells these records from others: who approves the run says by it what they saw."""
 
 
 class RunMark(Struct, frozen=True, kw_only=True):
@@ -123,6 +128,13 @@ class ModifyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     throughput: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
     auto_purge: bool | UnsetType = UNSET
     info: Paragraph | UnsetType = UNSET
+
+
+class ApproveBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `records` of the run as the approver saw it; needed where an engine's record has changed
+    since the run was submitted."""
+
+    records: Annotated[str, Meta(max_length=64)] = ""
 
 
 class StopBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -35,6 +35,7 @@ class SideRow(Struct, frozen=True, kw_only=True):
     binary: str
     tc: TimeRow | None
     threads: int | None
+    record: str = ""
 
 
 class PlanRow(Struct, frozen=True, kw_only=True):

@@ -441,3 +441,14 @@ CREATE TABLE granted_repositories (
     granted timestamptz NOT NULL,
     PRIMARY KEY (repository, team)
 );
+
+-- What was ever written of engines, by version from 1 on.
+CREATE TABLE engine_versions (
+    name text NOT NULL,
+    version integer NOT NULL,
+    record jsonb NOT NULL,
+    changed timestamptz NOT NULL,
+    changed_by text NOT NULL,
+    removed boolean NOT NULL,
+    PRIMARY KEY (name, version)
+);

@@ -17,7 +17,7 @@ from rookery.service.accounts import Accounts
 from rookery.service.bearers import Bearers
 from rookery.service.blobs import Blobs
 from rookery.service.credentials import Credentials
-from rookery.service.engines import Engines, NotOfTeam, UnknownEngine
+from rookery.service.engines import Engines, NotOfTeam, UnknownEngine, UnknownVersion
 from rookery.service.events import Bus
 from rookery.service.fleet.at_play import tasks_at_play
 from rookery.service.fleet.faults import UnknownMachine, UnknownRun, UnknownTask
@@ -53,6 +53,7 @@ NOT_THERE = (
     UnknownEngine,
     UnknownTeam,
     NotGranted,
+    UnknownVersion,
 )
 NOT_SENSIBLE = (BadGames, FixedGames)
 

@@ -13,3 +13,14 @@ SET record = excluded.record, changed = excluded.changed, changed_by = excluded.
 -- name: engines_changed
 -- Tells every process to read the engines again.
 SELECT pg_notify('engines', $1);
+
+-- name: engine_versions_add
+-- The same once more, for those who want to know what it was.
+INSERT INTO engine_versions (name, version, record, changed, changed_by, removed)
+SELECT $1, coalesce(max(version), 0) + 1, $2::jsonb, $3, $4, $5
+FROM engine_versions WHERE name = $1;
+
+-- name: engine_versions_of
+-- All that was ever written of an engine, the oldest first.
+SELECT version, record, changed, changed_by, removed FROM engine_versions
+WHERE name = $1 ORDER BY version;

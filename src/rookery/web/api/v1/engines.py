@@ -6,16 +6,19 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.core.lifecycle import Actor
 from rookery.protocol import v1
+from rookery.protocol.decoding import Reader
 from rookery.protocol.engine_record import ENGINE_RECORD, EngineRecord
 from rookery.protocol.faults import BadField
-from rookery.service.engines import UnknownEngine
+from rookery.service.engines import KeptEngine, UnknownEngine
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1.callers import bearer_of, viewer_of
+from rookery.web.api.v1.queries import switch_in
 from rookery.web.bodies import decoded, json_answer, read_body
 from rookery.web.openapi import Operation, described
 
 BY_NAME = {"name": v1.Name}
+RESTORE = Reader(v1.RestoreBody)
 WRITERS = (Scope.SUBMIT, Scope.APPROVE)
 
 
@@ -47,6 +50,7 @@ class EngineEndpoints:
             "Make an engine known, or replace what is known of it",
             {200: EngineRecord, 201: EngineRecord},
             path=BY_NAME,
+            query={"replace": bool},
             body=EngineRecord,
             bearer=True,
         )
@@ -59,7 +63,9 @@ class EngineEndpoints:
             record = await decoded(body, ENGINE_RECORD.read, desk.threads)
             if record.name != _name(request):
                 raise BadField(field="name", text="expected the name that the address has")
-            new = await desk.engines.put(record, actor)
+            given = "replace" in request.query_params
+            replacing = switch_in(request.query_params, "replace") if given else None
+            new = await desk.engines.put(record, actor, replacing=replacing)
         return json_answer(record, 201 if new else 200)
 
     @described(Operation("Remove an engine", {200: EngineRecord}, path=BY_NAME, bearer=True))
@@ -69,8 +75,51 @@ class EngineEndpoints:
         with refusals():
             return json_answer(await self._desk.engines.remove(_name(request), actor))
 
+    @described(
+        Operation("What was ever written of an engine", {200: v1.EngineVersions}, path=BY_NAME)
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def versions(self, request: Request) -> Response:
+        viewer, name = await viewer_of(request, self._desk.bearers), _name(request)
+        with refusals():
+            seen = self._desk.privacy.sees_engine(viewer, name)
+            found = await self._desk.engines.versions(name, viewer) if seen else ()
+            if not found:
+                raise UnknownEngine(name=name)
+        return json_answer(v1.EngineVersions(versions=tuple(map(_version, found))))
+
+    @described(
+        Operation(
+            "Make an engine what it was",
+            {200: v1.EngineList},
+            path=BY_NAME,
+            body=v1.RestoreBody,
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def restore(self, request: Request) -> Response:
+        actor, name = await self._actor(request), _name(request)
+        body = await read_body(request.receive)
+        with refusals():
+            wish = RESTORE.read(body)
+            if not self._desk.privacy.sees_engine(actor.name, name):
+                raise UnknownEngine(name=name)
+            record = await self._desk.engines.restore(name, wish.version, actor)
+        return json_answer(v1.EngineList(engines=() if record is None else (record,)))
+
     async def _actor(self, request: Request) -> Actor:
         return (await bearer_of(request, self._desk.bearers, *WRITERS)).actor
+
+
+def _version(kept: KeptEngine) -> v1.EngineVersion:
+    return v1.EngineVersion(
+        version=kept.version,
+        changed=kept.changed,
+        changed_by=kept.changed_by,
+        removed=kept.removed,
+        record=kept.record,
+    )
 
 
 def _name(request: Request) -> str:

@@ -22,6 +22,7 @@ from rookery.web.openapi import Operation, described
 
 T = TypeVar("T")
 MODIFY = Reader(v1.ModifyBody, most_bytes=256 * 1024)
+APPROVE = Reader(v1.ApproveBody)
 STOP = Reader(v1.StopBody)
 OWNERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGED: dict[int, type | str] = {200: v1.RunSummary}
@@ -33,11 +34,16 @@ class MoveEndpoints:
     def __init__(self, desk: ApiDesk) -> None:
         self._desk = desk
 
-    @described(Operation("Let a run be played", CHANGED, path=BY_ID, bearer=True))
+    @described(
+        Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True)
+    )
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def approve(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.APPROVE)
+        body = await read_body(request.receive)
         with refusals():
+            seen, run = APPROVE.read(body or b"{}"), await self._desk.fleet.known_run(_id(request))
+            self._desk.engines.check_looked_at(run, seen.records)
             return _changed(await self._desk.fleet.approve(_id(request), actor))
 
     @described(Operation("Stop a run", CHANGED, path=BY_ID, body=v1.StopBody, bearer=True))

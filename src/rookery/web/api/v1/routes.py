@@ -121,6 +121,8 @@ def _engine_routes(desk: ApiDesk) -> list[BaseRoute]:
         Route(ENGINE, engines.one, methods=["GET"]),
         Route(ENGINE, engines.put, methods=["PUT"]),
         Route(ENGINE, engines.remove, methods=["DELETE"]),
+        Route(f"{ENGINE}/versions", engines.versions, methods=["GET"]),
+        Route(f"{ENGINE}/restore", engines.restore, methods=["POST"]),
     ]
 
 

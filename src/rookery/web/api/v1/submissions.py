@@ -45,7 +45,8 @@ class Submissions:
         await preparation.check_binaries(made.run)
         await self._claim(made.run)
         warnings = await preparation.fetch(made.run)
-        return MadeRun(made.run, (*made.warnings, *warnings))
+        run = self._desk.engines.with_records(made.run)
+        return MadeRun(run, (*made.warnings, *warnings))
 
     async def previewed(self, body: bytes, bearer: Bearer) -> MadeRun:
         """A run to be looked at: programs need not be uploaded, sources are not fetched."""

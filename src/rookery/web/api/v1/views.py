@@ -11,15 +11,18 @@ from msgspec.structs import asdict
 
 from rookery.core.events import run_name
 from rookery.core.kinds import SprtTest, SpsaTuning
+from rookery.core.plan import Side
 from rookery.core.purge import Purged
 from rookery.core.results import Results
 from rookery.core.run import Run
 from rookery.core.task import Task
 from rookery.protocol import people, v1
 from rookery.protocol.encoding import finite
+from rookery.protocol.engine_record import EngineRecord
 from rookery.protocol.stats import stats_of
 from rookery.protocol.user.actions import ActionDocument
 from rookery.protocol.user.elo import FixedElo
+from rookery.service.engines import record_of, records_digest
 from rookery.service.fleet.views import Pulse
 from rookery.service.groups import is_approver
 from rookery.service.statistics import Contributor
@@ -74,7 +77,14 @@ def details_of(run: Run, pulse: Pulse) -> v1.RunDetails:
         elo=_elo(run),
         live_elo=live_elo_of(run) or UNSET,
         rescheduled_from=run.rescheduled_from or UNSET,
+        new_record=_record(run.plan.sides[0]),
+        base_record=_record(run.plan.sides[1]),
+        records=records_digest(run),
     )
+
+
+def _record(side: Side) -> EngineRecord | UnsetType:
+    return record_of(side) or UNSET
 
 
 def _elo(run: Run) -> FixedElo | UnsetType:

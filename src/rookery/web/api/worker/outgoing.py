@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from rookery.core.answers import Alive, Grant, Refusal, Waiting
 from rookery.core.engine import STOCKFISH
-from rookery.core.plan import Draw, Plan, Resign
+from rookery.core.plan import Draw, Plan, Resign, Side
 from rookery.core.run import STOCKFISH_NPS, Run
 from rookery.core.scheduling.eligibility import Filter
 from rookery.protocol.encoding import encode, finite
@@ -50,11 +50,11 @@ MOST_REASONS = 3
 MOST_RUNS = 2000
 
 
-Records = Callable[[str], EngineRecord | None]
-"""What a worker of ours is told of an engine, by name."""
+Records = Callable[[Side], EngineRecord | None]
+"""What a worker of ours is told of the engine of a side."""
 
 
-def no_records(_name: str) -> None:
+def no_records(_side: Side) -> None:
     """Where nothing but plain Stockfish is known."""
 
 
@@ -84,7 +84,7 @@ class Payloads:
         return cast("TaskArgs", known[2])
 
     def _told(self, plan: Plan) -> "Told":
-        return self._records(plan.sides[0].engine), self._records(plan.sides[1].engine)
+        return self._records(plan.sides[0]), self._records(plan.sides[1])
 
 
 Told = tuple[EngineRecord | None, EngineRecord | None]

@@ -31,10 +31,12 @@ async def move_run(request: Request) -> Response:
         raise NotFound
     if actor is None:
         return go_to(f"/login?next=/runs/{run_id}")
-    await run_seen_by(actor, request)
+    run = await run_seen_by(actor, request)
     form = facts_of(request.scope).form
     try:
         with refusals():
+            if move is _approve:
+                kit_of(request).house.api.engines.check_looked_at(run, form.text("records"))
             session.flash(await move(kit_of(request).house.fleet, run_id, actor, form))
     except Fault as refused:
         session.flash(str(refused), "error")
