@@ -332,7 +332,7 @@ class Scene:
             machine = replace(make_machine(), user="olga", key=key, memory=1)
             await self.api.fleet.request_task(machine, limit=100)
             return machine.short_name
-        engine = "Strix" if name.startswith("secret") else ""
+        engine = "owls~Strix" if name.startswith("secret") else ""
         await _given(self.api, f"/api/v1/nets?name={word}&engine={engine}", word.encode())
         return hashlib.sha256(word.encode()).hexdigest()
 

@@ -115,10 +115,10 @@ async def test_a_net_that_an_unfinished_run_needs_stays(api: Api, needs: Json) -
 
 async def test_a_net_of_a_private_engine_is_removed_by_its_team_alone(api: Api) -> None:
     await api.post("/api/v1/teams", OLGA, {"name": "owls"})
-    strix = {"name": "Strix", "team": "owls", "private": True}
+    strix = {"name": "owls~Strix", "team": "owls", "private": True}
     headers = dict(await api.headers(OLGA))
-    await api.visitor.put("/api/v1/engines/Strix", json=strix, headers=headers)
-    await give(api, f"{NAME}&engine=Strix")
+    await api.visitor.put("/api/v1/engines/owls~Strix", json=strix, headers=headers)
+    await give(api, f"{NAME}&engine=owls~Strix")
     assert (await remove(api, BORIS)).status_code == 404
     assert (await remove(api)).status_code == 200
     for user, seen in ((None, 0), (SVEN, 0), (OLGA, 1)):
