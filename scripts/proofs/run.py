@@ -173,6 +173,18 @@ def wanted_by(words: list[str]) -> Wanted | None:
     return Wanted(names, rest, asked.pages)
 
 
+def show_help(name: str) -> int:
+    """What a proof says of itself. Nothing is proved and no page is touched, also by a proof that
+    takes no options and would begin at once."""
+    path = known()[name]
+    if "ArgumentParser(" not in path.read_text():
+        print(ast.get_docstring(ast.parse(path.read_text())))
+        return 0
+    interpreter, variables = environment(name)
+    words = (interpreter, str(path), "--help")
+    return subprocess.run(words, cwd=ROOT, env=variables, check=False).returncode
+
+
 def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -182,6 +194,8 @@ def main() -> int:
     if wanted is None:
         print(listing())
         return 0
+    if {"-h", "--help"} & set(wanted.words):
+        return show_help(wanted.names[0])
     # Also where a shell has it ignored, as it does for what runs in the background.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)

@@ -1,10 +1,12 @@
 """How proofs are called by name, and what their pages say."""
 
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from scripts.filing import PAGES, Page
-from scripts.proofs.run import MINUTES, known, listing, wanted_by
+from scripts.proofs.run import MINUTES, known, listing, main, wanted_by
 
 
 def test_every_proof_has_a_usual_duration_and_is_listed_with_it() -> None:
@@ -54,3 +56,17 @@ def test_a_page_tells_the_command_the_commit_the_date_and_how_long_it_took() -> 
     assert lines[:3] == ["# idle", "", "Does nothing."]
     assert lines[4].startswith("`scripts/prove idle` at abc, 2026-01-02 03:04 UTC, 1.5 min on ")
     assert lines[6] == "figures"
+
+
+@pytest.mark.parametrize(("name", "word"), [("syzygy", "tables"), ("sprt", "--tests")])
+def test_asking_a_proof_for_help_files_no_page(
+    name: str,
+    word: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["prove", "--pages", str(tmp_path), name, "--help"])
+    assert main() == 0
+    assert word in capfd.readouterr().out
+    assert not [*tmp_path.iterdir()]

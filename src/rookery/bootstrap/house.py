@@ -16,7 +16,7 @@ from rookery.bootstrap.sources import memory_shelf
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Threads
-from rookery.boundary.watch import Blockage, LoopWatch
+from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
 from rookery.logs import Log
 from rookery.service.audit import NoAudit
@@ -99,7 +99,7 @@ def upper_steps(
             watch,
             "watch",
             "answers a thread that asks four times a second",
-            lambda: LoopWatch(partial(_tell_blockage, basis.log)),
+            lambda: LoopWatch(partial(_tell_blockage, basis.log), partial(_tell_holdup, basis.log)),
         ),
         event_step(desks),
         job_step(basis, desks, jobs),
@@ -114,6 +114,15 @@ def _tell_blockage(log: Log, blockage: Blockage) -> None:
         return
     places = [line.strip() for line in blockage.stack.splitlines() if "File " in line]
     log.warning("loop_late", seconds=seconds, at=places[-1] if places else "")
+
+
+def _tell_holdup(log: Log, holdup: Holdup) -> None:
+    log.warning(
+        "interpreter_held",
+        seconds=round(holdup.seconds, 3),
+        computed_seconds=round(holdup.computed_seconds, 3),
+        threads=holdup.places,
+    )
 
 
 def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step, ...]) -> House:

@@ -4,6 +4,10 @@ A thread asks the loop for a sign of life a few times a second and notes how lon
 none comes within the threshold, the thread looks at the loop's stack at that very moment and
 reports it, and again each time the blockage has lasted twice as long. Between two questions
 both sleep, so that an idle process stays idle.
+
+The thread knows when it meant to wake. Where it wakes much later, another thread held the
+interpreter (a regular expression, a library in C), and nothing of the process could run, the watch
+as little as the loop: that is reported and counted too.
 """
 
 import asyncio
@@ -12,7 +16,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Thread, get_ident
-from time import perf_counter
+from threading import enumerate as enumerate_threads
+from time import perf_counter, process_time
 from types import TracebackType
 from typing import Self
 
@@ -20,7 +25,7 @@ from anyio import CancelScope, to_thread
 
 from rookery.boundary.histogram import Histogram
 
-__all__ = ["Blockage", "LoopWatch"]
+__all__ = ["Blockage", "Holdup", "LoopWatch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +36,41 @@ class Blockage:
     stack: str
 
 
+@dataclass(frozen=True, slots=True)
+class Holdup:
+    """The watch woke so many seconds too late, and this is where each thread was then.
+
+    A process that computed meanwhile was held up by a thread of its own; one that did not waited
+    for the machine, or for a thread that slept without letting go of the interpreter.
+    """
+
+    seconds: float
+    computed_seconds: float
+    places: tuple[str, ...]
+
+
+def ignore(holdup: Holdup) -> None:
+    """For those who only want to know about the loop."""
+
+
 class LoopWatch:
     """An async context manager that watches the running loop for the length of its block."""
 
     def __init__(
         self,
         report: Callable[[Blockage], None],
+        report_holdup: Callable[[Holdup], None] = ignore,
         *,
         interval_seconds: float = 0.25,
         threshold_seconds: float = 0.1,
     ) -> None:
         self._report = report
+        self._report_holdup = report_holdup
         self._interval = interval_seconds
         self._threshold = threshold_seconds
         self._lags = Histogram()
         self._longest = 0.0
+        self._holdups = Histogram()
         self._stop = Event()
         self._answered = Event()
 
@@ -76,8 +101,12 @@ class LoopWatch:
         """The longest time in seconds that the loop took to answer."""
         return self._longest
 
+    def holdups(self) -> Histogram:
+        """How long the whole process was held up, one value per time it was."""
+        return self._holdups
+
     def _watch(self) -> None:
-        while not self._stop.wait(self._interval):
+        while not self._wait(self._stop, perf_counter() + self._interval):
             self._answered.clear()
             if self._stop.is_set():
                 return
@@ -90,9 +119,19 @@ class LoopWatch:
 
     def _await_answer(self, asked: float) -> None:
         patience = self._threshold
-        while not self._answered.wait(asked + patience - perf_counter()):
+        while not self._wait(self._answered, asked + patience):
             self._report(Blockage(perf_counter() - asked, _stack_of(self._loop_thread)))
             patience *= 2
+
+    def _wait(self, event: Event, until: float) -> bool:
+        """Whether it happened by then; notes how much later than that this thread woke."""
+        computed = process_time()
+        happened = event.wait(until - perf_counter())
+        late = perf_counter() - until
+        if late > self._threshold:
+            self._holdups = self._holdups.with_one(late)
+            self._report_holdup(Holdup(late, process_time() - computed, _places()))
+        return happened
 
     def _answer(self, asked: float) -> None:
         """On the loop: the sign of life. The loop alone writes the figures."""
@@ -105,3 +144,15 @@ class LoopWatch:
 def _stack_of(thread: int) -> str:
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way, despite its name
     return "".join(traceback.format_stack(frame)) if frame else "the thread has ended"
+
+
+def _places() -> tuple[str, ...]:
+    """Where each thread is, but for this one."""
+    names = {thread.ident: thread.name for thread in enumerate_threads()}
+    frames = sys._current_frames()  # noqa: SLF001 - the documented way, despite its name
+    return tuple(
+        f"{names.get(thread, thread)}: {frame.f_code.co_filename}:{frame.f_lineno}"
+        f" in {frame.f_code.co_name}"
+        for thread, frame in frames.items()
+        if thread != get_ident()
+    )

@@ -45,6 +45,7 @@ class Figures:
     bridge: BridgeStats | None
     lag: Histogram | None
     longest_lag: float
+    holdups: Histogram | None
     loop_times: dict[str, LoopTime]
     jobs: tuple[Job, ...]
     pool: PoolStats | None
@@ -65,6 +66,7 @@ def figures(house: House, traffic: Traffic) -> Figures:
         bridge=house.bridge().stats() if house.bridge.is_open else None,
         lag=house.watch().histogram() if house.watch.is_open else None,
         longest_lag=house.watch().longest if house.watch.is_open else 0.0,
+        holdups=house.watch().holdups() if house.watch.is_open else None,
         loop_times=house.meter.times(),
         jobs=tuple(replace(job) for job in house.jobs),
         pool=house.pool(),
@@ -97,6 +99,7 @@ class _Snapshot(Collector):
         yield from _gates(shown.gates)
         yield from _bridge(shown.bridge)
         yield from _lag(shown.lag, shown.longest_lag)
+        yield from _holdups(shown.holdups)
         yield from _loop_times(shown.loop_times)
         yield from _jobs(shown.jobs)
         yield from _pool(shown.pool)
@@ -178,6 +181,16 @@ def _lag(lag: Histogram | None, longest: float) -> Iterator[Metric]:
     metric.add_metric([], _cumulative(lag.bounds, lag.counts), lag.total_seconds)
     yield metric
     yield _gauge("rookery_loop_lag_longest_seconds", "The longest since the start", longest)
+
+
+def _holdups(holdups: Histogram | None) -> Iterator[Metric]:
+    if holdups is None:
+        return
+    metric = HistogramMetricFamily(
+        "rookery_interpreter_held_seconds", "How long no thread but one could run, each time"
+    )
+    metric.add_metric([], _cumulative(holdups.bounds, holdups.counts), holdups.total_seconds)
+    yield metric
 
 
 def _loop_times(times: dict[str, LoopTime]) -> Iterator[Metric]:

@@ -1,12 +1,14 @@
 """The watch knows how late the loop is, and shows what holds it."""
 
+import ctypes
 import time
 from threading import Event
 from threading import enumerate as enumerate_threads
 
 import pytest
 
-from rookery.boundary.watch import Blockage, LoopWatch
+from rookery.boundary.offload import Threads
+from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +57,33 @@ async def test_a_loop_that_answers_is_not_reported() -> None:
     async with LoopWatch(seen.append, interval_seconds=0.001, threshold_seconds=60) as watch:
         await eventually(lambda: watch.histogram().count >= 2)
     assert seen == []
+
+
+async def test_a_thread_that_holds_the_interpreter_is_reported_with_its_place() -> None:
+    seen: list[Holdup] = []
+
+    def the_culprit() -> None:
+        # A function of C that is called without letting go of the interpreter.
+        sleep = ctypes.PyDLL(None).usleep
+        while not any("the_culprit" in place for holdup in seen for place in holdup.places):
+            sleep(100_000)
+
+    threads = Threads()
+    async with LoopWatch(
+        ignore, seen.append, interval_seconds=0.001, threshold_seconds=0.05
+    ) as watch:
+        await threads.io(the_culprit)
+        assert watch.holdups().count == len(seen)
+    assert seen[0].seconds > 0.05
+
+
+async def test_a_watch_that_wakes_when_it_meant_to_reports_nothing() -> None:
+    seen: list[Holdup] = []
+    async with LoopWatch(
+        ignore, seen.append, interval_seconds=0.001, threshold_seconds=60
+    ) as watch:
+        await eventually(lambda: watch.histogram().count >= 2)
+    assert (seen, watch.holdups().count) == ([], 0)
 
 
 async def test_the_watch_leaves_no_thread_behind() -> None:
