@@ -1,15 +1,19 @@
-"""Made-up bodies for each worker endpoint, and made-up calls of the JSON API.
+"""Made-up bodies and calls for a server, and texts that make careless parsers slow.
 
-    scripts/prove fuzz [--bodies N] [--calls N]
+    scripts/prove fuzz [--bodies N] [--calls N] [--texts N] [--seed N]
 
-Sent to a real server with its database. Holds when nothing is answered with a 500, everything is
-answered, and the server's memory has not grown in the second half of the bodies.
+Bodies for each worker endpoint and calls of the JSON API are sent to a real server with its
+database. Holds when nothing is answered with a 500, everything is answered, and the server's memory
+has not grown in the second half of the bodies. Each parser of strangers' texts is given texts that
+repeat themselves: holds when a character costs about as much in a long one as in one of an eighth
+of its length.
 """
 
 import argparse
 import collections
 import http.client
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -25,6 +29,7 @@ from scripts.progress import Progress
 from scripts.proofs.idle import own_mib
 from tests.faults.server_campaign import made_account
 from tests.served import Served, served
+from tests.slow_texts import GROWTH, PARSERS, Parser, chance_shapes, plain_shapes, too_steep
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.worker.office import PATHS, worker_info
 from tests.wire.worker.test_hostility import bodies
@@ -39,6 +44,10 @@ MOST_GROWTH = 1.1
 LEAST_BODIES = 2000
 """Fewer say nothing about memory: what is remembered still fills."""
 ENDLESS = "/api/v1/events"
+SHORT = 4_000
+"""Characters of the shorter of two texts that are compared."""
+FLOOR_SECONDS = 0.05
+ENDLESS_SECONDS = 60.0
 
 
 class Caller:
@@ -117,6 +126,47 @@ def explore(server: Served, token: str, count: int) -> int:
     return operations
 
 
+def give_up(*_: object) -> None:
+    raise TimeoutError
+
+
+def slow_shapes(parser: Parser, count: int, seed: int) -> tuple[int, list[str]]:
+    """How many texts the parser was given, and which of them were too dear."""
+    shapes = [*plain_shapes(parser), *chance_shapes(parser, count, seed)]
+    slow = []
+    for shape in shapes:
+        signal.setitimer(signal.ITIMER_REAL, ENDLESS_SECONDS)
+        try:
+            ratio = too_steep(parser, shape, SHORT, FLOOR_SECONDS)
+        except TimeoutError:
+            slow.append(f"{shape} took more than {ENDLESS_SECONDS:.0f} s")
+        except Exception as error:  # noqa: BLE001 - whatever is no refusal is a fault of the parser
+            slow.append(f"{shape} raised {error!r:.200}")
+        else:
+            slow += [f"{shape} costs {ratio:.1f} times as much a character"] if ratio else []
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    return len(shapes), slow
+
+
+def try_parsers(count: int, seed: int) -> list[str]:
+    """What each parser makes of its texts; the sentences are what does not hold."""
+    signal.signal(signal.SIGALRM, give_up)
+    wrong, told = [], Progress(len(PARSERS), "parsers")
+    print("| parser | texts | CPU s |\n|---|---|---|")
+    for number, parser in enumerate(PARSERS, 1):
+        began = time.process_time()
+        tried, slow = slow_shapes(parser, count, seed)
+        print(f"| {parser.name} | {tried:,} | {time.process_time() - began:.1f} |")
+        wrong += [f"{parser.name}: {sentence}" for sentence in slow]
+        told.tell(number)
+    print(
+        f"\nTexts of {SHORT:,} and {GROWTH * SHORT:,} characters; too dear: {len(wrong)}."
+        f" Seed {seed}.\n"
+    )
+    return wrong
+
+
 def prove(server: Served, token: str, chosen: argparse.Namespace) -> int:
     caller = Caller(urlsplit(server.address).port or 0, token)
     caller.seat()
@@ -153,14 +203,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/prove fuzz", description=__doc__)
     parser.add_argument("--bodies", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=500)
+    parser.add_argument("--texts", type=int, default=500, help="by chance, for each parser")
+    parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
+    slow = try_parsers(chosen.texts, chosen.seed)
+    for sentence in slow:
+        print(f"does not hold: {sentence}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         account = made_account(data, USER, PASSWORD)
         near = {"ROOKERY_TRUSTED_PROXIES": "127.0.0.1"}
         with served(data, "serve", detect=False, settings=near) as server:
             server.until("ready")
-            return prove(server, account.token, chosen)
+            return prove(server, account.token, chosen) or bool(slow)
 
 
 if __name__ == "__main__":
