@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import rookery
+from rookery.core.ed25519 import fingerprint, public_key
 from rookery.web.handout.endpoints import Handout
 from rookery.web.handout.wheel import (
     PACKAGE,
@@ -25,6 +26,7 @@ from tests.served import environment
 from tests.workers.stand_in import Body, StandIn, stand_in
 
 LIMIT_SECONDS = 110
+SEED, ANOTHER = bytes(range(32)), bytes(32)
 FAILING = b"""import sys
 if "--trial" not in sys.argv:
     raise RuntimeError("it breaks when it is needed")
@@ -32,14 +34,14 @@ if "--trial" not in sys.argv:
 BROKEN = {"rookery/cli/worker_start.py": b"raise SystemExit('this one is broken')\n"}
 
 
-def wheel_of(version: str, changes: dict[str, bytes] | None = None) -> Wheel:
-    """Our own package under another version, with other files."""
+def wheel_of(version: str, changes: dict[str, bytes] | None = None, seed: bytes = SEED) -> Wheel:
+    """Our own package under another version, with other files, signed."""
     init = f'__version__ = "{version}"\n'.encode()
     files = dict(package_files(PACKAGE)) | {
         REQUIREMENTS: locked_requirements().encode(),
         "rookery/__init__.py": init,
     }
-    return pack(files | (changes or {}), version)
+    return pack(files | (changes or {}), version).signed(seed)
 
 
 @pytest.fixture
@@ -54,11 +56,17 @@ def place(tmp_path: Path) -> Place:
     old = wheel_of("1.0")
     made.switch(add_version(made, old.content, old.sha256))
     made.write_launcher(made.current())
+    made.pin(old.key)
     return made
 
 
 def offering(new: Wheel, version: str) -> StandIn:
-    offer = {"version": version, "wheel": new.name, "sha256": new.sha256}
+    offer = {
+        "version": version,
+        "wheel": new.name,
+        "sha256": new.sha256,
+        "signature": new.signature,
+    }
     greeting: Body = {"version": 325, "rookery": offer}
     return StandIn(greeting=greeting, files={f"/worker/{new.name}": new.content})
 
@@ -108,6 +116,17 @@ def test_one_that_does_not_start_or_is_not_what_was_promised_is_not_used(
     assert place.current() == before
 
 
+def test_one_that_another_key_signed_is_not_even_fetched(place: Place) -> None:
+    before, new = place.current(), wheel_of("2.0", seed=ANOTHER)
+    with stand_in(offering(new, "2.0")) as server:
+        ended = work(place, server)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert "not signed with the key that was pinned when this worker was installed" in ended.stdout
+    assert versions_at_work(server) == ["1.0"]
+    assert place.current() == before
+    assert "trying it" not in ended.stdout
+
+
 def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(place: Place) -> None:
     before, start = place.current(), "rookery/cli/worker_start.py"
     new = wheel_of("2.0", {start: FAILING + (PACKAGE.parent / start).read_bytes()})
@@ -128,9 +147,47 @@ def test_a_worker_may_be_kept_as_it_is(place: Place) -> None:
     assert versions_at_work(server) == ["1.0"]
 
 
+def installing(
+    wheel: Wheel, address: str, variables: dict[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["sh"],
+        input=Handout(wheel).script("install.sh", address),
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+
+
+def bare(tmp_path: Path, **more: str) -> dict[str, str]:
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return {"PATH": path, "HOME": str(tmp_path), **more}
+
+
+def test_a_server_with_another_key_than_the_page_showed_installs_nothing(tmp_path: Path) -> None:
+    wheel = own_wheel().signed(ANOTHER)
+    wrong = fingerprint(public_key(SEED))
+    with stand_in(StandIn(files={f"/worker/{wheel.name}": wheel.content})) as server:
+        ended = installing(wheel, server.address, bare(tmp_path, ROOKERY_FINGERPRINT=wrong))
+    assert ended.returncode == 1
+    assert f"and should have {wrong}: nothing was installed" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_beyond_this_machine_installs_nothing_by_http_unless_told(tmp_path: Path) -> None:
+    wheel, address = own_wheel().signed(SEED), "http://farm.invalid"
+    refused = installing(wheel, address, bare(tmp_path))
+    told = installing(wheel, address, bare(tmp_path, ROOKERY_ALLOW_HTTP="1"))
+    assert "is reached by http" in refused.stderr
+    assert "ROOKERY_ALLOW_HTTP=1" in refused.stderr
+    assert "can't be fetched" in told.stderr
+
+
 def test_one_line_installs_a_worker(tmp_path: Path) -> None:
     """The requirements are found among the tests' own packages, not on a network."""
-    wheel = own_wheel()
+    wheel = own_wheel().signed(SEED)
     packages = str(Path(msgspec.__file__).parents[1])
     variables = {
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
@@ -138,17 +195,10 @@ def test_one_line_installs_a_worker(tmp_path: Path) -> None:
         "PIP_NO_INDEX": "1",
         "PYTHONPATH": packages,
         "ROOKERY_ACCOUNT": "olga:rkw_x",
+        "ROOKERY_FINGERPRINT": fingerprint(public_key(SEED)),
     }
     with stand_in(StandIn(files={f"/worker/{wheel.name}": wheel.content})) as server:
-        ended = subprocess.run(
-            ["sh"],
-            input=Handout(wheel).script("install.sh", server.address),
-            env=variables,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_SECONDS,
-            check=False,
-        )
+        ended = installing(wheel, server.address, variables)
         assert ended.returncode == 0, ended.stderr
         line = shlex.split(ended.stdout.splitlines()[-1])
         assert line[1:3] == ["worker", "--config"]
@@ -159,10 +209,11 @@ def test_one_line_installs_a_worker(tmp_path: Path) -> None:
     config = Path(line[3])
     assert config.with_name("worker.token").stat().st_mode & 0o777 == 0o600
     assert server.address in config.read_text()
+    assert Place(config.parent).key() == wheel.key
 
 
 def test_without_a_python_the_script_says_what_is_needed() -> None:
-    script = Handout(own_wheel()).script("install.sh", "http://farm.example.org")
+    script = Handout(own_wheel().signed(SEED)).script("install.sh", "http://farm.example.org")
     ended = subprocess.run(
         ["/bin/sh"],
         input=script,

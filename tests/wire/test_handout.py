@@ -1,10 +1,13 @@
 """What machines fetch that want to work for this server."""
 
 import hashlib
+import re
 from collections.abc import AsyncIterator
 
 import pytest
 
+from rookery.core.ed25519 import is_signed
+from rookery.protocol.worker.answers import wheel_message
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.houses import PASSWORD
@@ -26,6 +29,10 @@ async def test_the_greeting_names_the_wheel_that_is_handed_out(api: Api) -> None
     house = (await api.visitor.post("/api/request_version", json=call)).json()["rookery"]
     wheel = await api.visitor.get(f"/worker/{house['wheel']}")
     assert hashlib.sha256(wheel.content).hexdigest() == house["sha256"]
+    public = re.search(r"'([0-9a-f]{64})' <<", (await api.visitor.get("/worker/install.sh")).text)
+    assert public
+    message = wheel_message(house["wheel"], house["sha256"])
+    assert is_signed(bytes.fromhex(public[1]), message, bytes.fromhex(house["signature"]))
     listing = (await api.visitor.get("/worker/")).text
     assert f'href="/worker/{house["wheel"]}#sha256={house["sha256"]}"' in listing
 

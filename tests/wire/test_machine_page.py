@@ -26,6 +26,7 @@ async def test_a_token_is_made_by_a_button_and_shown_once() -> None:
         assert "rkw_" not in page.text
         shown = await site.browser.post(HERE, data={"csrf_token": token_in(page)})
         assert shown.headers["cache-control"] == "no-store"
+        assert site.house.fingerprint in shown.text
         secret = re.search(r"ada:(rkw_[a-z0-9]+)", shown.text)
         assert secret is not None
         assert await site.house.api.bearers.owner(secret[1]) == "ada"

@@ -52,6 +52,7 @@ from rookery.web.house import Basis
 from rookery.web.steps import Opened, Step, opening
 
 SEAL_KEY = "seal.key"
+WHEEL_KEY = "wheel.key"
 STOP_NOTE_SECONDS = 2.0
 
 
@@ -67,6 +68,7 @@ class Ground:
     pool: Opened[Pool] = field(default_factory=lambda: Opened("the pool"))
     key: Opened[bytes] = field(default_factory=lambda: Opened("the session key"))
     seal_key: Opened[bytes] = field(default_factory=lambda: Opened("the seal key"))
+    wheel_key: Opened[bytes] = field(default_factory=lambda: Opened("the wheel key"))
     lease: Opened[Lease] = field(default_factory=lambda: Opened("the lease"))
     desks: Opened[Desks] = field(default_factory=lambda: Opened("the desks"))
     listening: Opened[Listening] = field(default_factory=lambda: Opened("the listening"))
@@ -123,6 +125,11 @@ def _database_steps(
             "seal key",
             Declaration(Domain.THREAD, "reads or makes a file"),
             lambda: ground.seal_key.put(key_in(settings.data / SEAL_KEY)),
+        ),
+        Step(
+            "wheel key",
+            Declaration(Domain.THREAD, "reads or makes a file"),
+            lambda: ground.wheel_key.put(key_in(settings.data / WHEEL_KEY)),
         ),
     )
 

@@ -116,6 +116,12 @@ def _add_life(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-update", action="store_true", default=None, help="stay at this version for good"
     )
+    group.add_argument(
+        "--allow-http",
+        action="store_true",
+        default=None,
+        help="take updates from a server that is reached by http",
+    )
     group.add_argument("--trial", action="store_true", default=None, help=argparse.SUPPRESS)
     group.add_argument(
         "--retry-seconds",

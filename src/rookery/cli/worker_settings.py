@@ -51,6 +51,7 @@ class WorkerSettings:
     fastchess: str = "fastchess"
     key: str = ""
     no_update: bool = False
+    allow_http: bool = False
     trial: bool = False
     retry_seconds: float = 15.0
 

@@ -162,6 +162,7 @@ def renewal_of(settings: WorkerSettings, kit: Kit, words: Sequence[str]) -> Rene
         words,
         lambda text: kit.talk.log(kit.identity.info, None, text),
         stays=settings.no_update,
+        allow_http=settings.allow_http,
     )
 
 

@@ -58,7 +58,7 @@ MOST_REMEMBERED = 1000
 def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     """Opens nothing yet; refuses when a part does not say where it runs."""
     kit = make_kit(house)
-    wheel = own_wheel()
+    wheel = own_wheel().signed(house.wheel_key)
     for_workers = worker_routes(house.workers, wheel)
     app = Starlette(
         routes=[

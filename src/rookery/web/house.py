@@ -1,7 +1,9 @@
 """What the composition root hands to the web app: ports, crossings and the rules of this site."""
 
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 from rookery.boundary.bridge import Bridge
 from rookery.boundary.gate import Gate
@@ -9,6 +11,7 @@ from rookery.boundary.meter import LoopMeter
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import LoopWatch
 from rookery.clock import Clock
+from rookery.core.ed25519 import fingerprint, public_key
 from rookery.logs import Log
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job
@@ -66,6 +69,12 @@ class Limits:
         return self.bodies.get(path, below)
 
 
+@cache
+def _fingerprint_of(seed: bytes) -> str:
+    """Some milliseconds of arithmetic, once."""
+    return fingerprint(public_key(seed))
+
+
 def always() -> bool:
     return True
 
@@ -108,6 +117,8 @@ class House:
     streams: Streams = field(default_factory=Streams)
     tidings: Tidings = field(default_factory=Tidings)
     connections: Opened[Callable[[], int]] = field(default_factory=lambda: Opened("http server"))
+    wheel_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    """Signs what machines are to run; those of real sites outlive the process."""
     base_url: str | None = None
     hosts: Hosts = field(default_factory=lambda: hosts(None))
     proxies: Proxies = field(default_factory=Proxies)
@@ -117,6 +128,11 @@ class House:
     """Whether strangers see nothing at all."""
     simulated_fleet: bool = False
     """Whether invented results count, which every page then says."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the key by which workers know what this server hands out."""
+        return _fingerprint_of(self.wheel_key)
 
     @property
     def fleet(self) -> Fleet:

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from rookery.core.spsa import Perturbation, Tune, joint_signature
 from rookery.protocol.decoding import Reader
-from rookery.protocol.fields import Checksum, Count, Positive, Word, Words
+from rookery.protocol.fields import Checksum, Count, Phrase, Positive, Word, Words
 from rookery.protocol.run_args import TaskArgs
 from rookery.protocol.stats import Stats
 
@@ -39,6 +39,13 @@ class House(Struct, frozen=True, gc=False, omit_defaults=True):
     wheel: Word = ""
     """The file below /worker/ that the worker is to be, and its hash."""
     sha256: Word = ""
+    signature: Phrase = ""
+    """Of `wheel_message`, by the key whose fingerprint was pinned when the worker was installed."""
+
+
+def wheel_message(name: str, sha256: str) -> bytes:
+    """What a server signs of the wheel that it hands out."""
+    return f"rookery worker wheel\n{name}\n{sha256}\n".encode()
 
 
 class VersionAnswer(Answer, frozen=True, gc=False, kw_only=True):

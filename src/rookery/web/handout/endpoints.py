@@ -9,6 +9,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
+from rookery.core.ed25519 import fingerprint
 from rookery.web.faults import NotFound
 from rookery.web.handout.wheel import PACKAGE, Wheel
 from rookery.web.paths import HANDOUT_PREFIX
@@ -57,7 +58,14 @@ class Handout:
         if not _ADDRESS.fullmatch(server):
             raise NotFound
         text = self._scripts[name]
-        values = {"SERVER": server, "WHEEL": self._wheel.name, "SHA256": self._wheel.sha256}
+        wheel = self._wheel
+        values = {
+            "SERVER": server,
+            "WHEEL": wheel.name,
+            "SHA256": wheel.sha256,
+            "KEY": wheel.key,
+            "FINGERPRINT": fingerprint(bytes.fromhex(wheel.key)),
+        }
         for word, value in values.items():
             text = text.replace(f"@{word}@", value)
         return text

@@ -7,11 +7,13 @@ import io
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import rookery
+from rookery.core.ed25519 import public_key, sign
+from rookery.protocol.worker.answers import wheel_message
 
 PACKAGE = Path(rookery.__file__).parent
 REQUIREMENTS = "rookery/worker/renewal/requirements.txt"
@@ -30,6 +32,14 @@ class Wheel:
     name: str
     content: bytes
     sha256: str
+    key: str = ""
+    """The public key of the server, and its signature, as digits."""
+    signature: str = ""
+
+    def signed(self, seed: bytes) -> "Wheel":
+        """With the signature of whoever has that secret."""
+        signature = sign(seed, wheel_message(self.name, self.sha256))
+        return replace(self, key=public_key(seed).hex(), signature=signature.hex())
 
 
 @cache

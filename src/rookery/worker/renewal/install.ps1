@@ -11,7 +11,7 @@ foreach ($python in 'python', 'python3', 'py') {
     & $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>$null
     if ($LASTEXITCODE -eq 0) {
         $found = $true
-        $installation | & $python - '@SERVER@' '@WHEEL@' '@SHA256@'
+        $installation | & $python - '@SERVER@' '@WHEEL@' '@SHA256@' '@KEY@'
         break
     }
 }

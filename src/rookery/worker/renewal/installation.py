@@ -6,6 +6,7 @@ server hands this very file out inside its install scripts.
     current                             the version that is started
     bin/rookery                         starts it
     probation                           about a version that has still to show that it works
+    server.key                          the public key that must have signed whatever comes later
 
 A version that needs nothing new shares its environment with the one before it. Everything is made
 under another name and renamed when it is whole, so that it may be interrupted at any moment.
@@ -15,12 +16,15 @@ import hashlib
 import io
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +35,13 @@ DIGITS = 16
 RENEWAL = Path("rookery", "worker", "renewal")
 REQUIREMENTS = RENEWAL / "requirements.txt"
 PROBATION = "probation.py"
-MARK, ENVIRONMENT, WHOLE = "wheel.sha256", "environment", "whole"
+MARK, ENVIRONMENT, WHOLE, KEY = "wheel.sha256", "environment", "whole", "server.key"
+FINGERPRINT_DIGITS = 32
 WINDOWS = os.name == "nt"
+OPEN_TO_ALL = (
+    "{server} is reached by http: whoever sits between could put a program of their own in place"
+    " of the worker. Take an address with https, or allow it with {flag}."
+)
 LAUNCHER = """\
 #!/bin/sh
 root={root}
@@ -81,6 +90,18 @@ class Place:
     def python(self, version: Path) -> Path:
         env = self.root / "envs" / (version / ENVIRONMENT).read_text().strip()
         return env / ("Scripts/python.exe" if WINDOWS else "bin/python")
+
+    def key(self) -> str:
+        """Whose versions may be taken; empty where nobody was pinned."""
+        try:
+            return (self.root / KEY).read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
+
+    def pin(self, key: str) -> None:
+        """From now on versions of this key's owner alone are taken."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        _write(self.root / KEY, key)
 
     def switch(self, version: Path) -> None:
         """From now on this one is started."""
@@ -193,10 +214,30 @@ def download(address: str) -> bytes:
         raise InstallationFailed(f"{address} is no address of a server.")
     try:
         with urllib.request.urlopen(address, timeout=DOWNLOAD_SECONDS) as answer:  # noqa: S310 - looked at above
-            received: bytes = answer.read(LARGEST_WHEEL)
-            return received
+            received: bytes = answer.read(LARGEST_WHEEL + 1)
     except (OSError, ValueError) as error:
         raise InstallationFailed(f"{address} can't be fetched: {error}.") from None
+    if len(received) > LARGEST_WHEEL:
+        raise InstallationFailed(f"{address} is larger than {LARGEST_WHEEL >> 20} MiB.")
+    return received
+
+
+def is_open_to_all(server: str) -> bool:
+    """Whether anybody on the way to that server could change what comes from it."""
+    parts = urllib.parse.urlsplit(server)
+    host = parts.hostname or ""
+    near = host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host)
+    return parts.scheme != "https" and not near
+
+
+def check_fingerprint(key: str, expected: str) -> None:
+    """Raises InstallationFailed where the server's key is not the one that the page showed."""
+    found = hashlib.sha256(bytes.fromhex(key)).hexdigest()[:FINGERPRINT_DIGITS]
+    if expected and found != expected.lower():
+        raise InstallationFailed(
+            f"The server's key has the fingerprint {found}, and should have {expected}:"
+            " nothing was installed."
+        )
 
 
 def remember_server(place: Place, server: str, account: str) -> Path | None:
@@ -206,30 +247,35 @@ def remember_server(place: Place, server: str, account: str) -> Path | None:
     token, config = place.root / "worker.token", place.root / "worker.toml"
     token.touch(mode=0o600)
     token.write_text(f"{account}\n", encoding="utf-8")
-    _write(config, f'server = "{server}"\ntoken_file = "{token.as_posix()}"\n')
+    told = "allow_http = true\n" if is_open_to_all(server) else ""
+    _write(config, f'server = "{server}"\ntoken_file = "{token.as_posix()}"\n{told}')
     return config
 
 
-def install(server: str, wheel: str, digest: str, account: str = "") -> str:
+def install(server: str, wheel: str, digest: str, key: str, wishes: Mapping[str, str]) -> str:
     """All of it; gives the words to say. Raises InstallationFailed."""
     if sys.version_info < LEAST_PYTHON:
         raise InstallationFailed("A Rookery worker needs Python 3.11 or newer.")
+    if is_open_to_all(server) and not wishes.get("ROOKERY_ALLOW_HTTP"):
+        raise InstallationFailed(OPEN_TO_ALL.format(server=server, flag="ROOKERY_ALLOW_HTTP=1"))
+    check_fingerprint(key, wishes.get("ROOKERY_FINGERPRINT", ""))
     place = Place(usual_root())
     version = add_version(place, download(f"{server}/worker/{wheel}"), digest)
+    place.pin(key)
     place.write_launcher(version)
     place.switch(version)
     place.tidy()
-    config = remember_server(place, server, account)
+    config = remember_server(place, server, wishes.get("ROOKERY_ACCOUNT", ""))
     start = f"worker --config {config}" if config else f"worker configure   (server: {server})"
     return f"Installed in {place.root}. Start it with:\n  {place.launcher} {start}"
 
 
 def main(words: list[str]) -> int:
-    """Server, wheel and its hash, as the scripts give them."""
+    """Server, wheel, its hash and the server's key, as the scripts give them."""
     try:
-        server, wheel, digest = words
+        server, wheel, digest, key = words
         # In the environment, because everybody on a machine can read the words of a command.
-        print(install(server, wheel, digest, os.environ.get("ROOKERY_ACCOUNT", "")))
+        print(install(server, wheel, digest, key, os.environ))
     except InstallationFailed as failed:
         print(f"install: {failed}", file=sys.stderr)
         return 1

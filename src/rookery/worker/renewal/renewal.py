@@ -8,14 +8,17 @@ from pathlib import Path
 
 import rookery
 from rookery.boundary.offload import Threads
-from rookery.protocol.worker.answers import House
+from rookery.core.ed25519 import fingerprint, is_signed
+from rookery.protocol.worker.answers import House, wheel_message
 from rookery.worker.renewal.installation import (
     ENVIRONMENT,
     LARGEST_WHEEL,
     MARK,
+    OPEN_TO_ALL,
     InstallationFailed,
     Place,
     add_version,
+    is_open_to_all,
 )
 from rookery.worker.renewal.probation import (
     Probation,
@@ -30,6 +33,14 @@ from rookery.worker.session.faults import Refused, Unreachable
 from rookery.worker.session.transport import Transport
 
 TRIAL_SECONDS = 120.0
+NO_KEY = (
+    "this installation does not know its server's key; install it anew with the line from the"
+    ' page "Add a machine".'
+)
+NOT_SIGNED = (
+    "it is not signed with the key that was pinned when this worker was installed (fingerprint"
+    " {fingerprint}). If the server really has another key now, install the worker anew."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +77,16 @@ class Renewal:
     """Writes a line into the server's log; in a thread."""
     stays: bool = False
     """Whether its owner wants this version for good."""
+    allow_http: bool = False
+    """Whether its owner trusts everybody on the way to the server."""
     trial_seconds: float = TRIAL_SECONDS
     _refused: set[str] = field(default_factory=set)
 
     async def __call__(self, house: House) -> bool:
         """Whether a newer worker is in place and is to be started now."""
         await self.threads.io(self._spoken)
-        wanted = house.sha256
-        if self.stays or not wanted or wanted == self.installed.digest or wanted in self._refused:
+        wanted, offered = house.sha256, house.sha256 + house.signature
+        if self.stays or not wanted or wanted == self.installed.digest or offered in self._refused:
             return False
         try:
             return await self.threads.io(self._renew, house)
@@ -96,8 +109,9 @@ class Renewal:
     def _renew(self, house: House) -> bool:
         place = self.installed.place
         if is_refused(place.root, house.sha256):
-            self._refused.add(house.sha256)
+            self._refused.add(house.sha256 + house.signature)
             return False
+        self._check(house)
         self.say(f"The server has another worker, {house.version}; trying it.")
         fetched = place.root / f"{house.sha256}.whl"
         try:
@@ -142,8 +156,22 @@ class Renewal:
         said = (ended.stdout + ended.stderr).strip().splitlines()
         return f"it does not start: {said[-1] if said else 'no word'}" if ended.returncode else ""
 
+    def _check(self, house: House) -> None:
+        """Before anything is fetched; raises InstallationFailed."""
+        server, key = self.transport.server, self.installed.place.key()
+        if is_open_to_all(server) and not self.allow_http:
+            raise InstallationFailed(OPEN_TO_ALL.format(server=server, flag="--allow-http"))
+        if not key:
+            raise InstallationFailed(NO_KEY)
+        try:
+            public, signature = bytes.fromhex(key), bytes.fromhex(house.signature)
+        except ValueError:
+            public, signature = b"", b""
+        if not is_signed(public, wheel_message(house.wheel, house.sha256), signature):
+            raise InstallationFailed(NOT_SIGNED.format(fingerprint=fingerprint(public)))
+
     def _stay(self, house: House, why: str) -> bool:
-        self._refused.add(house.sha256)
+        self._refused.add(house.sha256 + house.signature)
         self.say(f"The server's worker {house.version} is not used: {why}")
         return False
 

@@ -24,8 +24,10 @@ def test_people_are_invited_in_the_way_that_is_open() -> None:
 
 
 def test_the_lines_for_a_machine_hold_its_token() -> None:
-    fresh, windows, house, official = machines_view(ADDRESS, "olga", "rkw_x").ways
-    assert f"{ADDRESS}/worker/install.sh | ROOKERY_ACCOUNT='olga:rkw_x' sh" in fresh.line
+    fresh, windows, house, official = machines_view(ADDRESS, "olga", "rkw_x", "ab12").ways
+    piped = "ROOKERY_ACCOUNT='olga:rkw_x' ROOKERY_FINGERPRINT=ab12 sh"
+    assert f"{ADDRESS}/worker/install.sh | {piped}" in fresh.line
+    assert "$env:ROOKERY_FINGERPRINT='ab12'" in windows.line
     assert f"irm {ADDRESS}/worker/install.ps1" in windows.line
     assert "'olga:rkw_x'" in house.line
     assert f"--server {ADDRESS}" in house.line
@@ -38,6 +40,12 @@ def test_the_lines_for_a_machine_hold_its_token() -> None:
 def test_an_address_keeps_its_port() -> None:
     *_, official = machines_view("http://127.0.0.1:8000", "olga", "rkw_x").ways
     assert "--protocol http --host 127.0.0.1 --port 8000" in official.line
+
+
+def test_an_address_that_anybody_could_listen_to_is_told_as_that() -> None:
+    assert machines_view("http://farm.example.org", "olga", "x").open_to_all
+    assert not machines_view("http://127.0.0.1:8000", "olga", "x").open_to_all
+    assert not machines_view(ADDRESS, "olga", "x").open_to_all
 
 
 def test_without_a_token_there_is_nothing_to_paste() -> None:

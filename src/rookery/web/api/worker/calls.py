@@ -58,7 +58,7 @@ class RequestVersion(WorkerCall[requests.Credentials]):
 
     def __init__(self, desk: Desk, wheel: Wheel | None = None) -> None:
         super().__init__(desk)
-        offer = (wheel.name, wheel.sha256) if wheel else ()
+        offer = (wheel.name, wheel.sha256, wheel.signature) if wheel else ()
         house = House(__version__, FEATURES, *offer)
         self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=house)
 

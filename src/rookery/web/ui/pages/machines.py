@@ -20,12 +20,13 @@ async def add_machine(request: Request) -> Response:
     viewer = await viewer_of(request)
     if viewer is None:
         return go_to(f"/login?next={HERE}")
-    token = ""
+    token, house = "", kit_of(request).house
     if request.method == "POST":
-        accounts = kit_of(request).house.api.accounts
-        minted = await accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
+        minted = await house.api.accounts.create_token(
+            viewer.name, frozenset({Scope.WORKER}), note=NOTE
+        )
         token = minted.secret
-    view = machines_view(address_of(request), viewer.name, token)
+    view = machines_view(address_of(request), viewer.name, token, house.fingerprint)
     answer = await page(request, "machines.html", view)
     answer.headers["cache-control"] = "no-store"
     return answer

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from rookery.over_http import is_loopback
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -19,15 +21,24 @@ class MachinesView:
 
     token: str
     ways: tuple[Way, ...]
+    fingerprint: str = ""
+    """Of the key that the installed workers will trust."""
+    open_to_all: bool = False
+    """Whether anybody on the way could change what is installed."""
 
 
-def machines_view(address: str, user: str, token: str) -> MachinesView:
+def machines_view(address: str, user: str, token: str, fingerprint: str = "") -> MachinesView:
     """`address` is that of this server as machines reach it."""
-    return MachinesView(token, _ways(address, user, token) if token else ())
+    ways = _ways(address, user, token, fingerprint) if token else ()
+    parts = urlsplit(address)
+    return MachinesView(
+        token, ways, fingerprint, parts.scheme == "http" and not is_loopback(parts.hostname or "")
+    )
 
 
-def _ways(address: str, user: str, token: str) -> tuple[Way, ...]:
-    piped = f"ROOKERY_ACCOUNT='{user}:{token}' sh"
+def _ways(address: str, user: str, token: str, fingerprint: str) -> tuple[Way, ...]:
+    piped = f"ROOKERY_ACCOUNT='{user}:{token}' ROOKERY_FINGERPRINT={fingerprint} sh"
+    variables = f"$env:ROOKERY_ACCOUNT='{user}:{token}'; $env:ROOKERY_FINGERPRINT='{fingerprint}'"
     keep = f"(umask 077; echo '{user}:{token}' > rookery-worker.token)"
     return (
         Way(
@@ -39,7 +50,7 @@ def _ways(address: str, user: str, token: str) -> tuple[Way, ...]:
         Way(
             "A new machine with Windows",
             "The same in PowerShell.",
-            f"$env:ROOKERY_ACCOUNT='{user}:{token}'; irm {address}/worker/install.ps1 | iex",
+            f"{variables}; irm {address}/worker/install.ps1 | iex",
         ),
         Way(
             "A machine with Rookery",
