@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import pty
@@ -347,3 +348,89 @@ def test_the_commands_make_a_team(capsys: pytest.CaptureFixture[str]) -> None:
     assert "refuses (409)" in capsys.readouterr().err
     assert frame.main(["team", "list"]) == 0
     assert "owls" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_look_into_a_run(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = client.submit(body(sprt=SPRT)).id
+    assert frame.main(["runs", "diagnosis", run_id]) == 0
+    assert capsys.readouterr().out.startswith("awaiting approval: an approver must")
+    heads = {"samples": "time", "residuals": "worker", "bad-tasks": "task", "provenance": "task"}
+    for command, head in {**heads, "games": "task"}.items():
+        assert frame.main(["runs", command, run_id]) == 0
+        assert capsys.readouterr().out.startswith(head)
+        assert frame.main(["runs", command, run_id, "--json"]) == 0
+        assert isinstance(json.loads(capsys.readouterr().out), dict)
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_stop_a_run_reopen_it_and_hide_it(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = client.submit(body(sprt=SPRT)).id
+    assert frame.main(["runs", "withdraw", run_id]) == 3
+    for command, state in (("stop", "finished"), ("reopen", "pending"), ("delete", "finished")):
+        capsys.readouterr()
+        assert frame.main(["runs", command, run_id]) == 0
+        assert capsys.readouterr().out == f"Run {run_id} is {state}.\n"
+    assert frame.main(["runs", "restore", run_id]) == 0
+    assert frame.main(["runs", "purge", run_id]) == 0
+    assert "0 tasks with 0 games are taken out." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_list_machines_and_block_none_that_nobody_knows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert frame.main(["machine", "list"]) == 0
+    assert capsys.readouterr().out.startswith("machine")
+    for words in (["show"], ["block", "--message=hot"]):
+        assert frame.main(["machine", *words, "ada-4cores-abcdef01"]) == 3
+        assert "refuses (404)" in capsys.readouterr().err
+    assert frame.main(["machine", "unblock", "olga-4cores-abcdef01"]) == 3
+    assert "refuses (403)" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_show_and_change_ones_account(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = "https://github.com/ada/Stockfish"
+    assert frame.main(["me", "repository", "Stockfish", fork]) == 0
+    assert capsys.readouterr().out == f"Stockfish is at {fork}.\n"
+    assert frame.main(["me", "show"]) == 0
+    assert capsys.readouterr().out.endswith(f"Stockfish: {fork}\n")
+    assert frame.main(["me", "repository", "Stockfish", "--forget"]) == 0
+    assert frame.main(["me", "repository", "Stockfish"]) == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO("wrong\nwalnut orbit pickle tram\n"))
+    assert frame.main(["me", "password", "--password-stdin"]) == 3
+    assert "present password" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_make_a_token_on_a_server_and_revoke_it(
+    server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = [f"--server={server.address}"]
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
+    words = ["--user=ada", "--worker", "--days=3", "--note=cellar", "--password-stdin"]
+    assert frame.main(["token", "create", *words, *there]) == 0
+    told, secret = capsys.readouterr().out.splitlines()
+    assert secret.startswith("rkw_")
+    assert frame.main(["token", "list", *there]) == 0
+    listed = capsys.readouterr().out
+    assert "cellar" in listed
+    assert secret not in listed
+    assert frame.main(["token", "revoke", told.split()[1], *there, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["valid"] is False
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_the_commands_remove_a_net(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "some.bin"
+    file.write_bytes(b"weights")
+    assert frame.main(["net", "upload", str(file), "--json"]) == 0
+    name = json.loads(capsys.readouterr().out)["name"]
+    assert frame.main(["net", "remove", name]) == 0
+    assert capsys.readouterr().out == f"{name} is removed.\n"
+    assert frame.main(["net", "remove", name]) == 3

@@ -117,7 +117,7 @@ def log_in(parsed: argparse.Namespace) -> int:
     user = parsed.user or _asked("Name: ")
     if server.startswith("http://") and not is_loopback(server):
         print(f"Warning: the way to {server} is not encrypted.", file=sys.stderr)
-    password = _password(parsed)
+    password = password_of(parsed)
     body = people.NewToken(note=f"rookery login on {os.uname().nodename}"[:200])
     if parsed.days is not None:
         body = msgspec.structs.replace(body, days=parsed.days)
@@ -155,7 +155,7 @@ def _asked(question: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def _password(parsed: argparse.Namespace) -> str:
+def password_of(parsed: argparse.Namespace) -> str:
     if parsed.password_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`rookery net`: adds nets for engines to be built with, and lists them."""
+"""`rookery net`: adds nets for engines to be built with, lists and removes them."""
 
 import argparse
 from collections.abc import Iterator
@@ -26,7 +26,8 @@ EXAMPLES = """\
 examples:
 
   rookery net add nn-0123456789ab.nnue --user olga
-  rookery net upload nn-0123456789ab.nnue --server https://farm.example.org"""
+  rookery net upload nn-0123456789ab.nnue --server https://farm.example.org
+  rookery net remove nn-0123456789ab.nnue"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     giving = add_server_command(commands, "upload", "give a net to a running server", _upload)
     giving.add_argument("file", type=Path, metavar="FILE", help="as for add")
     giving.add_argument("--engine", default="", metavar="NAME", help="whose it is")
+    removing = add_server_command(commands, "remove", "remove a net from a running server", _remove)
+    removing.add_argument("name", metavar="NAME", help="as `rookery net list` shows it")
+
+
+def _remove(client: Client, parsed: argparse.Namespace) -> None:
+    net = client.remove_net(parsed.name)
+    tell(net, parsed, f"{net.name} is removed.")
 
 
 def _upload(client: Client, parsed: argparse.Namespace) -> None:

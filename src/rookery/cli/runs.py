@@ -1,19 +1,30 @@
-"""`rookery runs`: lists the runs of a server, shows one, approves or stops it."""
+"""`rookery runs`: lists the runs of a server, looks into one, and does to it what people may."""
 
 import argparse
+from collections.abc import Callable, Sequence
+
+from msgspec import UnsetType
 
 from rookery.cli.calling import add_server_command, print_json, tell
 from rookery.cli.subcommands import Subcommands
 from rookery.cli.tables import table
 from rookery.client import Client
 from rookery.protocol import v1
+from rookery.protocol.stats import Stats
 
 EXAMPLES = """\
 examples:
 
   rookery runs list --state active
   rookery runs show RUN --style openbench
-  rookery runs stop RUN --message 'wrong branch'"""
+  rookery runs stop RUN --message 'wrong branch'
+  rookery runs diagnosis RUN"""
+MOVES: dict[str, tuple[str, Callable[[Client, str], v1.RunSummary]]] = {
+    "withdraw": ("take a run's approval back", Client.withdraw),
+    "reopen": ("let a stopped run play on", Client.reopen),
+    "delete": ("hide a run from lists, stopped", Client.delete),
+    "restore": ("show a deleted run again", Client.restore),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     approving.add_argument(
         "--records", default="", metavar="DIGEST", help="of the engine records you looked at"
     )
-    for each in (showing, stopping, approving):
+    purging = add_server_command(commands, "purge", "take out what can't be trusted", _purge)
+    moving = [
+        add_server_command(commands, name, purpose, _move(move))
+        for name, (purpose, move) in MOVES.items()
+    ]
+    looking = _add_insights(commands)
+    for each in (showing, stopping, approving, purging, *moving, *looking):
         each.add_argument("id", metavar="RUN", help="its id, or as much of it as names no other")
 
 
@@ -68,6 +85,137 @@ def _show(client: Client, parsed: argparse.Namespace) -> None:
 
 def _approve(client: Client, parsed: argparse.Namespace) -> None:
     _tell(client.approve(client.find_run(parsed.id), parsed.records), parsed)
+
+
+def _add_insights(commands: Subcommands) -> list[argparse.ArgumentParser]:
+    found = [
+        add_server_command(commands, "diagnosis", "say why a run is not moving", _diagnosis),
+        add_server_command(commands, "samples", "list the points of its chart", _samples),
+    ]
+    for name, purpose, work in (
+        ("residuals", "list workers by how far they differ from the others", _residuals),
+        ("bad-tasks", "list tasks whose results were struck out", _bad_tasks),
+        ("provenance", "list how its games were played, batch by batch", _provenance),
+        ("games", "list its games: outcome, ending, half moves, opening", _games),
+    ):
+        parser = add_server_command(commands, name, purpose, work)
+        parser.add_argument("--page", type=int, default=1, metavar="N", help="from 1 on")
+        parser.add_argument("--size", type=int, default=50, metavar="N", help="rows of a page")
+        found.append(parser)
+    return found
+
+
+def _move(
+    move: Callable[[Client, str], v1.RunSummary],
+) -> Callable[[Client, argparse.Namespace], None]:
+    return lambda client, parsed: _tell(move(client, client.find_run(parsed.id)), parsed)
+
+
+def _purge(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.purge(client.find_run(parsed.id))
+    told = f"{found.tasks} tasks with {found.games} games are taken out."
+    tell(found, parsed, "The purge is under way." if found.under_way else told)
+
+
+def _diagnosis(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.diagnosis(client.find_run(parsed.id))
+    lines = [f"{found.finding}: {found.sentence}"]
+    lines += [f"  {figure.name}: {figure.value}" for figure in found.evidence]
+    tell(found, parsed, "\n".join(lines))
+
+
+def _samples(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.samples(client.find_run(parsed.id))
+    rows = [
+        (f"{at.time:%Y-%m-%d %H:%M}", str(at.games), f"{at.llr:.2f}", str(at.cores), _bins(at))
+        for at in found.samples
+    ]
+    tell(found, parsed, table(("time", "games", "LLR", "cores", "pairs"), rows))
+
+
+def _bins(at: v1.SampleEntry) -> str:
+    return " ".join(map(str, at.pentanomial))
+
+
+def _residuals(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.residuals(client.find_run(parsed.id), parsed.page, parsed.size)
+    rows = [
+        (each.worker, str(_games_in(each.results)), _sigmas(each.residual), each.colour or "")
+        for each in found.workers
+    ]
+    _tell_page(found, parsed, ("worker", "games", "sigmas", "colour"), rows)
+    if not parsed.json and isinstance(found.p_value, float):
+        print(f"All of them: chi-square {found.chi_square:.1f}, p {found.p_value:.3f}")
+
+
+def _bad_tasks(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.bad_tasks(client.find_run(parsed.id), parsed.page, parsed.size)
+    rows = [
+        (
+            str(task.id),
+            task.worker,
+            str(_games_in(task.results)),
+            str(task.results.crashes),
+            str(task.results.time_losses),
+            _sigmas(task.residual),
+        )
+        for task in found.tasks
+    ]
+    heads = ("task", "worker", "games", "crashes", "time losses", "sigmas")
+    _tell_page(found, parsed, heads, rows)
+
+
+def _provenance(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.provenance(client.find_run(parsed.id), parsed.page, parsed.size)
+    rows = [
+        (
+            str(each.task),
+            f"{each.time:%Y-%m-%d %H:%M}",
+            str(each.games),
+            f"{each.runner} {each.version}",
+            f"{each.factor:.3f}",
+            f"{each.latency_ms:.1f}",
+        )
+        for each in found.batches
+    ]
+    heads = ("task", "time", "games", "runner", "scaled by", "late in ms")
+    _tell_page(found, parsed, heads, rows)
+
+
+def _games(client: Client, parsed: argparse.Namespace) -> None:
+    found = client.games(client.find_run(parsed.id), parsed.page, parsed.size)
+    rows = [
+        (
+            str(game.task),
+            str(game.number),
+            game.outcome,
+            game.ending,
+            "white" if game.new_is_white else "black",
+            str(game.plies),
+            game.opening,
+        )
+        for game in found.games
+    ]
+    heads = ("task", "game", "outcome", "ending", "new plays", "half moves", "opening")
+    _tell_page(found, parsed, heads, rows)
+
+
+def _tell_page(
+    found: v1.PageOf,
+    parsed: argparse.Namespace,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+) -> None:
+    more = f"\nThere are more: --page {found.page + 1}" if found.more else ""
+    tell(found, parsed, table(heads, rows) + more)
+
+
+def _games_in(results: Stats) -> int:
+    return results.wins + results.losses + results.draws
+
+
+def _sigmas(residual: float | UnsetType) -> str:
+    return f"{residual:.1f}" if isinstance(residual, float) else ""
 
 
 def _stop(client: Client, parsed: argparse.Namespace) -> None:

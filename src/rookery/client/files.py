@@ -40,6 +40,9 @@ class FileCalls(Caller):
         answer = self._transport.upload("POST", f"{place('nets')}?{query}", file)
         return self._decoded(answer, v1.NetEntry)
 
+    def remove_net(self, name: str) -> v1.NetEntry:
+        return self._delete(place("nets", name), v1.NetEntry)
+
     def books(self) -> v1.BookList:
         return self._get(place("books"), v1.BookList)
 

@@ -43,3 +43,20 @@ class PeopleCalls(Caller):
     def revoke_repository(self, repository: str, team: str = "") -> people.NewGrant:
         query = urlencode({"repository": repository, "team": team})
         return self._delete(f"{place('repositories')}?{query}", people.NewGrant)
+
+    def me(self) -> people.MeEntry:
+        return self._get(place("me"), people.MeEntry)
+
+    def change_me(self, wish: people.MeChange) -> people.MeEntry:
+        """Password and e-mail address take the present password along."""
+        return self._send("PATCH", place("me"), wish, people.MeEntry)
+
+    def tokens(self) -> people.TokenList:
+        return self._get(place("tokens"), people.TokenList)
+
+    def make_token(self, wish: people.NewToken) -> people.MadeToken:
+        """Takes a transport with name and password: no token makes another."""
+        return self._post(place("tokens"), wish, people.MadeToken)
+
+    def revoke_token(self, token_id: str) -> people.TokenEntry:
+        return self._delete(place("tokens", token_id), people.TokenEntry)

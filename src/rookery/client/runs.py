@@ -86,5 +86,44 @@ class RunCalls(Caller):
     def restore(self, run_id: str) -> v1.RunSummary:
         return self._post(place("runs", run_id, "restore"), {}, v1.RunSummary)
 
+    def withdraw(self, run_id: str) -> v1.RunSummary:
+        return self._post(place("runs", run_id, "withdraw"), {}, v1.RunSummary)
+
+    def reopen(self, run_id: str) -> v1.RunSummary:
+        return self._post(place("runs", run_id, "reopen"), {}, v1.RunSummary)
+
+    def diagnosis(self, run_id: str) -> v1.Diagnosis:
+        """Why it does not move, or that it does."""
+        return self._get(place("runs", run_id, "diagnosis"), v1.Diagnosis)
+
+    def samples(self, run_id: str) -> v1.SampleList:
+        return self._get(place("runs", run_id, "samples"), v1.SampleList)
+
+    def residuals(self, run_id: str, page: int = 1, size: int = 50) -> v1.ResidualList:
+        return self._get(_page(run_id, "residuals", page, size), v1.ResidualList)
+
+    def bad_tasks(self, run_id: str, page: int = 1, size: int = 50) -> v1.BadTaskList:
+        return self._get(_page(run_id, "bad_tasks", page, size), v1.BadTaskList)
+
+    def provenance(self, run_id: str, page: int = 1, size: int = 50) -> v1.ProvenanceList:
+        return self._get(_page(run_id, "provenance", page, size), v1.ProvenanceList)
+
+    def games(self, run_id: str, page: int = 1, size: int = 50) -> v1.RunGameList:
+        return self._get(_page(run_id, "games", page, size), v1.RunGameList)
+
+    def machine(self, name: str) -> v1.WorkerDetails:
+        return self._get(place("workers", name), v1.WorkerDetails)
+
+    def block_machine(self, name: str, message: str) -> v1.WorkerDetails:
+        body = v1.BlockBody(message=message)
+        return self._post(place("workers", name, "block"), body, v1.WorkerDetails)
+
+    def unblock_machine(self, name: str) -> v1.WorkerDetails:
+        return self._post(place("workers", name, "unblock"), {}, v1.WorkerDetails)
+
     def workers(self) -> v1.WorkerList:
         return self._get(place("workers"), v1.WorkerList)
+
+
+def _page(run_id: str, what: str, page: int, size: int) -> str:
+    return f"{place('runs', run_id, what)}?{urllib.parse.urlencode({'page': page, 'size': size})}"

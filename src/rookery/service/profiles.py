@@ -18,7 +18,7 @@ from rookery.service.login import Attempts, Throttle
 from rookery.service.sign_up import EMAIL, BadEmail, NameTaken
 from rookery.service.submission.words import repository
 from rookery.service.tokens import ORDINARY, Minted, Scope, Token, UnknownToken
-from rookery.service.users import User
+from rookery.service.users import UnknownUser, User
 
 MOST_TOKENS = 100
 MOST_REPOSITORIES = 100
@@ -64,23 +64,30 @@ class Profiles:
         self._new_addresses = Throttle(most=5, seconds=3600)
 
     async def change(
-        self, user: User, wanted: ProfileChange, present: str, client: str, catalogue: Catalogue
+        self, name: str, wanted: ProfileChange, present: str, client: str, catalogue: Catalogue
     ) -> User:
         """The user as they are then. `present` is the password they give along, `catalogue` what
         they know of engines. Raises a Complaint, WireFault or Throttled, and changes nothing."""
-        accounts = self._accounts
-        changed = replace(user, repositories=_repositories(user, wanted, catalogue))
+        passwords, hashed = self._accounts.passwords, ""
+        repositories = _checked(wanted.repositories or {}, catalogue)
+        user = await self._user(name)
         if wanted.password is not None or wanted.email is not None:
             await self._check_password(user, present, client)
         if wanted.email is not None:
             await self._check_address(user, wanted.email)
-            changed = replace(changed, email=wanted.email)
         if wanted.password is not None:
-            await accounts.passwords.check_new(wanted.password, (user.name, changed.email))
-            hashed = await accounts.passwords.hash(wanted.password)
-            changed = replace(changed, password_hash=hashed)
+            await passwords.check_new(wanted.password, (name, wanted.email or user.email))
+            hashed = await passwords.hash(wanted.password)
+        # Looked up again: to hash takes a while, in which somebody else may have changed the user.
+        user = await self._user(name)
+        changed = replace(
+            user,
+            email=user.email if wanted.email is None else wanted.email,
+            password_hash=hashed or user.password_hash,
+            repositories=_merged(user.repositories, repositories),
+        )
         if changed != user:
-            await accounts.users.save(changed)
+            await self._accounts.users.save(changed)
             await self._tell(user, changed)
         return changed
 
@@ -110,6 +117,12 @@ class Profiles:
             return owned[token_id]
         return replace(owned[token_id], revoked=await self._accounts.revoke(token_id, by=name))
 
+    async def _user(self, name: str) -> User:
+        user = await self._accounts.users.by_name(name)
+        if user is None:
+            raise UnknownUser(name)
+        return user
+
     async def _check_password(self, user: User, present: str, client: str) -> None:
         self._attempts.charge(client, user.name)
         right = await self._accounts.passwords.matches(user.name, user.password_hash, present)
@@ -137,16 +150,20 @@ class Profiles:
                 await accounts.audit.write(event)
 
 
-def _repositories(user: User, wanted: ProfileChange, catalogue: Catalogue) -> Mapping[str, str]:
-    given, found = wanted.repositories or {}, dict(user.repositories)
+def _checked(given: Mapping[str, str | None], catalogue: Catalogue) -> Mapping[str, str | None]:
+    """Addresses in their one form; raises BadField."""
+    found: dict[str, str | None] = {}
     for engine, address in given.items():
         field = f"repositories.{engine}"
-        if address is None:
-            found.pop(engine, None)
-        elif engine in catalogue.engines:
-            found[engine] = repository(field, address)
-        else:
+        if address is not None and engine not in catalogue.engines:
             raise BadField(field=field, text="expected an engine that is known here")
+        found[engine] = None if address is None else repository(field, address)
+    return found
+
+
+def _merged(known: Mapping[str, str], given: Mapping[str, str | None]) -> Mapping[str, str]:
+    merged = {**known, **given}
+    found = {engine: address for engine, address in merged.items() if address is not None}
     if len(found) > MOST_REPOSITORIES:
         raise BadField(field="repositories", text=f"expected at most {MOST_REPOSITORIES}")
     return found

@@ -151,6 +151,19 @@ async def test_a_token_changes_repositories(api: Api) -> None:
     assert (await by_token(api, "PATCH", ME, wish, Scope.READ)).status_code == 403
 
 
+async def test_what_is_changed_leaves_alone_what_others_changed_meanwhile(api: Api) -> None:
+    headers = dict(await api.headers(OLGA))
+    await api.visitor.get(ME, headers=headers)
+    user = await api.desk.users.by_name("olga")
+    assert user is not None
+    await api.desk.users.save(replace(user, machine_limit=1))
+    wish: Json = {"repositories": {"Stockfish": FORK}}
+    changed = await api.visitor.patch(ME, json=wish, headers=headers)
+    assert changed.json()["machine_limit"] == 1
+    shown = (await api.visitor.get(ME, headers=headers)).json()
+    assert (shown["machine_limit"], shown["repositories"]) == (1, {"Stockfish": FORK})
+
+
 @pytest.mark.parametrize("wish", [{"Nobody": FORK}, {"Stockfish": "nonsense"}, {"Stockfish": 1}])
 async def test_a_repository_of_nothing_known_is_refused(api: Api, wish: Json) -> None:
     assert (await by_token(api, "PATCH", ME, {"repositories": wish})).status_code == 400

@@ -52,6 +52,7 @@ from rookery.protocol.v1.fleet import (
     WorkerEntry,
     WorkerList,
 )
+from rookery.protocol.v1.pages import PageOf
 from rookery.protocol.v1.runs import (
     ApproveBody,
     ExpectedLength,
@@ -100,6 +101,7 @@ __all__ = [
     "NetList",
     "Number",
     "Page",
+    "PageOf",
     "PageSize",
     "Preview",
     "ProvenanceEntry",

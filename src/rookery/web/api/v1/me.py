@@ -67,14 +67,17 @@ class MeEndpoints:
     @runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")
     async def change(self, request: Request) -> Response:
         bearer = await bearer_of(request, self._desk.bearers, Scope.SUBMIT, Scope.ADMIN)
-        body, user = await read_body(request.receive), bearer.user
+        body, name = await read_body(request.receive), bearer.user.name
         with refusals():
             wish = CHANGE.read(body)
             wanted = ProfileChange(
                 or_none(wish.password), or_none(wish.email), or_none(wish.repositories)
             )
-            changed = await self._changed(request, user, wanted, wish.current_password)
-        if changed.password_hash != user.password_hash:
+            changed = await self._changed(request, name, wanted, wish.current_password)
+        # This process need not wait until it hears of it.
+        self._desk.bearers.forget_all()
+        self._desk.credentials.forget(name)
+        if wanted.password is not None:
             _go_on(request, changed)
         return self._shown(request, bearer, changed)
 
@@ -141,11 +144,11 @@ class MeEndpoints:
         return await bearer_of(request, self._desk.bearers, Scope.READ)
 
     async def _changed(
-        self, request: Request, user: User, wanted: ProfileChange, present: str
+        self, request: Request, name: str, wanted: ProfileChange, present: str
     ) -> User:
-        catalogue, client = self._desk.privacy.catalogue(user.name), facts_of(request.scope).client
+        catalogue, client = self._desk.privacy.catalogue(name), facts_of(request.scope).client
         try:
-            return await self._profiles.change(user, wanted, present, client, catalogue)
+            return await self._profiles.change(name, wanted, present, client, catalogue)
         except Throttled:
             raise TooManyRequests from None
         except WrongPassword as refused:
