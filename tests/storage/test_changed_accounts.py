@@ -4,6 +4,7 @@ memory to grow old: the clock of these tests stands still."""
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import pytest
 
@@ -13,13 +14,15 @@ from rookery.service.bearers import Bearers
 from rookery.service.credentials import Credentials
 from rookery.service.login import AccountBlocked, WrongCredentials
 from rookery.service.passwords import Passwords
-from rookery.service.tidings import Tidings
+from rookery.service.tidings import Channel, Tidings
 from rookery.service.tokens import Scope, mint
 from rookery.storage.listening import Listening
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
 from rookery.storage.tokens import PostgresTokens
-from rookery.storage.users import PostgresUsers
+from rookery.storage.users import PostgresEndedSessions, PostgresUsers
+from rookery.web.session import SessionData
+from rookery.web.standing import Ended, digest_of
 from tests.database import pool_on
 from tests.eventually import eventually
 from tests.unit.service.people import OLGA
@@ -88,3 +91,20 @@ async def test_a_blocked_user_is_known_as_such_at_once(here: Here, elsewhere: El
 async def test_a_revoked_token_ends_at_once(here: Here, elsewhere: Elsewhere) -> None:
     await elsewhere.tokens.revoke(TOKEN.token.id, HandClock().now())
     await eventually(lambda: not here.knows())
+
+
+async def test_a_logout_in_another_process_ends_the_session_here(
+    database: Target, queries: Queries
+) -> None:
+    clock, tidings, session = HandClock(), Tidings(), SessionData("olga", "mark", "a token")
+    async with pool_on(database) as pool, pool_on(database, "other") as other:
+        here = Ended(PostgresEndedSessions(pool, queries), clock)
+        tidings.on(Channel.SESSIONS, here.told, here.missed)
+        listening = Listening(database, tidings, instance="here")
+        async with listening.opened():
+            await eventually(lambda: listening.stats().connected)
+            assert not await here.holds(session)
+            elsewhere = Ended(PostgresEndedSessions(other, queries), clock)
+            await elsewhere.end(session, timedelta(days=7))
+            await eventually(lambda: digest_of(session) in here._digests)
+            assert await here.holds(session)

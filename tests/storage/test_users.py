@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
 
-from rookery.service.users import UnknownUser, User, UserExists, Users
-from rookery.storage.memory import MemoryUsers
+from rookery.service.users import EndedSessions, UnknownUser, User, UserExists, Users
+from rookery.storage.memory import MemoryEndedSessions, MemoryUsers
 from rookery.storage.queries import Queries
 from rookery.storage.target import Target
-from rookery.storage.users import PostgresUsers
+from rookery.storage.users import PostgresEndedSessions, PostgresUsers
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio
@@ -96,3 +96,24 @@ async def test_a_removed_user_is_gone(users: Users) -> None:
     await users.remove("anna")
     assert await users.by_name("anna") is None
     await users.remove("anna")
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def sessions(
+    request: pytest.FixtureRequest, database: Target, queries: Queries
+) -> AsyncIterator[EndedSessions]:
+    if request.param == "memory":
+        yield MemoryEndedSessions()
+        return
+    async with pool_on(database) as pool:
+        yield PostgresEndedSessions(pool, queries)
+
+
+async def test_ended_sessions_are_kept_until_their_cookies_expire(sessions: EndedSessions) -> None:
+    now = ANNA.created
+    await sessions.end(b"short", now, now + timedelta(days=7))
+    await sessions.end(b"short", now, now + timedelta(days=7))
+    await sessions.end(b"long", now, now + timedelta(days=400))
+    assert await sessions.all() == {b"short", b"long"}
+    await sessions.end(b"later", now + timedelta(days=8), now + timedelta(days=15))
+    assert await sessions.all() == {b"long", b"later"}

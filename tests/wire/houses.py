@@ -18,7 +18,7 @@ from rookery.service.events import Bus
 from rookery.service.passwords import Passwords
 from rookery.service.tokens import Tokens
 from rookery.service.users import User
-from rookery.storage.memory import MemoryUsers
+from rookery.storage.memory import MemoryEndedSessions, MemoryUsers
 from rookery.web import server
 from rookery.web.api.desk import ApiDesk
 from rookery.web.app import create_app
@@ -64,6 +64,7 @@ def make_house(
     crossing = opening(bridge, "bridge", "threads may call the loop", open_bridge)
     return House(
         users=users,
+        ended_sessions=MemoryEndedSessions(),
         workers=back.desk,
         api=api,
         threads=threads,

@@ -136,6 +136,28 @@ async def test_logging_out_ends_the_session() -> None:
         assert "Log out" not in home.text
 
 
+async def test_a_stolen_cookie_is_worth_nothing_after_the_logout() -> None:
+    async with open_site() as site:
+        await signed_in(site)
+        stolen = site.browser.cookies["rookery_session"]
+        token = token_in(await site.browser.get("/"))
+        await site.browser.post("/logout", data={"csrf_token": token})
+        async with site.visitor() as thief:
+            thief.cookies.set("rookery_session", stolen)
+            assert (await thief.get("/")).status_code == 303
+            assert "Log out" not in (await thief.get("/")).text
+
+
+async def test_logging_out_leaves_other_sessions_as_they_are() -> None:
+    async with open_site() as site:
+        await signed_in(site)
+        async with site.visitor() as elsewhere:
+            await log_in(elsewhere)
+            token = token_in(await site.browser.get("/"))
+            await site.browser.post("/logout", data={"csrf_token": token})
+            assert "Log out" in (await elsewhere.get("/")).text
+
+
 async def change_ada(site: Site, clock: HandClock, **changes: Any) -> None:
     """And waits until nobody remembers what she was."""
     ada = await site.house.users.by_name("ada")

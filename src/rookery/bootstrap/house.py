@@ -27,7 +27,7 @@ from rookery.storage.blobs import MemoryBlobs
 from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.holdings import MemoryHoldings
-from rookery.storage.memory import MemoryTokens, MemoryUsers
+from rookery.storage.memory import MemoryEndedSessions, MemoryTokens, MemoryUsers
 from rookery.storage.nets import MemoryNets
 from rookery.storage.pgns import MemoryPgns
 from rookery.storage.pool import Pool, answers
@@ -35,7 +35,7 @@ from rookery.storage.repositories import MemoryRepositories
 from rookery.storage.speeds import MemorySpeeds
 from rookery.storage.statistics import MemoryStatistics
 from rookery.storage.teams import MemoryTeams
-from rookery.storage.users import PostgresUsers
+from rookery.storage.users import PostgresEndedSessions, PostgresUsers
 from rookery.storage.worker_logs import MemoryWorkerLogs
 from rookery.web.app import create_app
 from rookery.web.hosts import hosts
@@ -131,6 +131,7 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
     return replace(
         sketch(settings, basis, ground.desks()),
         users=PostgresUsers(pool, queries),
+        ended_sessions=PostgresEndedSessions(pool, queries),
         secret_keys=partial(_keys, ground.key()),
         wheel_key=ground.wheel_key(),
         ground_steps=climbed,
@@ -150,6 +151,7 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(
         users=kept.users,
+        ended_sessions=MemoryEndedSessions(),
         workers=desks.workers,
         api=desks.api,
         threads=basis.threads,

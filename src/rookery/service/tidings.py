@@ -18,6 +18,7 @@ class Channel(enum.StrEnum):
     FLEET = "fleet"
     USERS = "users"
     TOKENS = "tokens"
+    SESSIONS = "sessions"
     ENGINES = "engines"
 
 

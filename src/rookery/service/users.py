@@ -38,6 +38,17 @@ class User:
     """By engine where their own branches are, for runs that do not say it."""
 
 
+class EndedSessions(Protocol):
+    """Sessions that somebody logged out of, by the digest of their token. Any process may end one,
+    and all are told."""
+
+    async def end(self, digest: bytes, now: datetime, until: datetime) -> None:
+        """From now on it counts no longer; after `until` its cookie does not either."""
+        ...
+
+    async def all(self) -> frozenset[bytes]: ...
+
+
 class Users(Protocol):
     async def by_name(self, name: str) -> User | None: ...
 

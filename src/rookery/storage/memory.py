@@ -35,6 +35,18 @@ class MemoryUsers:
         return tuple(self._users[name] for name in sorted(self._users))
 
 
+class MemoryEndedSessions:
+    def __init__(self) -> None:
+        self._ended: dict[bytes, datetime] = {}
+
+    async def end(self, digest: bytes, now: datetime, until: datetime) -> None:
+        kept = {each: end for each, end in self._ended.items() if end >= now}
+        self._ended = kept | {digest: until}
+
+    async def all(self) -> frozenset[bytes]:
+        return frozenset(self._ended)
+
+
 class MemoryTokens:
     def __init__(self, users: Users) -> None:
         self._users = users

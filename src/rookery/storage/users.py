@@ -1,5 +1,7 @@
 """Users in PostgreSQL. Any process may write them; each change is told to all."""
 
+from datetime import datetime
+
 import asyncpg
 import msgspec
 
@@ -47,6 +49,23 @@ class PostgresUsers:
             if found is not None:
                 await connection.execute(self._queries["users_changed"], user.name)
         return found is not None
+
+
+class PostgresEndedSessions:
+    def __init__(self, pool: Pool, queries: Queries) -> None:
+        self._pool = pool
+        self._queries = queries
+        self._fence = Fence(pool, queries)
+
+    async def end(self, digest: bytes, now: datetime, until: datetime) -> None:
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["sessions_forget"], now)
+            await connection.execute(self._queries["sessions_end"], digest, until)
+            await connection.execute(self._queries["sessions_changed"], digest.hex())
+
+    async def all(self) -> frozenset[bytes]:
+        rows = await self._pool.fetch(self._queries["sessions_ended"])
+        return frozenset(row["digest"] for row in rows)
 
 
 def _user(row: asyncpg.Record) -> User:

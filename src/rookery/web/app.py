@@ -48,7 +48,7 @@ from rookery.web.middleware.shutdown_guard import ShutdownGuard
 from rookery.web.openapi import document
 from rookery.web.readiness import Readiness
 from rookery.web.rendering import Templates
-from rookery.web.standing import Standing
+from rookery.web.standing import Ended, Standing
 from rookery.web.traffic import Traffic
 from rookery.web.ui.routes import page_routes
 
@@ -116,7 +116,9 @@ def make_kit(house: House) -> Kit:
     assets = read_assets()
     # Only ever compared within this process.
     passwords = Passwords(house.threads, house.clock, key=secrets.token_bytes(32))
-    standing = Standing(house.users, house.clock, key=lambda: house.secret_keys()[-1])
+    ended = Ended(house.ended_sessions, house.clock)
+    standing = Standing(house.users, ended, house.clock, key=lambda: house.secret_keys()[-1])
+    house.tidings.on(Channel.SESSIONS, ended.told, ended.missed)
     house.tidings.on(Channel.USERS, standing.forget, standing.forget_all)
     return Kit(
         house=house,

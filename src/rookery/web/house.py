@@ -16,7 +16,7 @@ from rookery.logs import Log
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job
 from rookery.service.tidings import ListeningStats, Tidings
-from rookery.service.users import Users
+from rookery.service.users import EndedSessions, Users
 from rookery.web.api.desk import ApiDesk
 from rookery.web.api.worker.calls import LARGEST
 from rookery.web.api.worker.desk import Desk
@@ -96,6 +96,7 @@ class House:
     """Everything the app needs, and nothing it opens itself."""
 
     users: Users
+    ended_sessions: EndedSessions
     workers: Desk
     api: ApiDesk
     threads: Threads

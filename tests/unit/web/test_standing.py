@@ -1,13 +1,14 @@
 """Whether a signed-in visitor still may be."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from rookery.service.users import User
-from rookery.storage.memory import MemoryUsers
-from rookery.web.standing import Standing
+from rookery.storage.memory import MemoryEndedSessions, MemoryUsers
+from rookery.web.session import SessionData
+from rookery.web.standing import Ended, Standing, digest_of
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -25,6 +26,16 @@ class Book(MemoryUsers):
         return await super().by_name(name)
 
 
+class Sessions(MemoryEndedSessions):
+    """Likewise."""
+
+    looks = 0
+
+    async def all(self) -> frozenset[bytes]:
+        self.looks += 1
+        return await super().all()
+
+
 @pytest.fixture
 def book() -> Book:
     return Book(ADA)
@@ -37,34 +48,66 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def standing(book: Book, clock: HandClock) -> Standing:
-    return Standing(book, clock, lambda: b"key")
+    return Standing(book, Ended(Sessions(), clock), clock, lambda: b"key")
+
+
+def session(standing: Standing, token: str = "a token") -> SessionData:
+    return SessionData("ada", standing.mark(ADA), token)
 
 
 async def test_a_known_user_holds_and_is_looked_up_once_in_two_seconds(
     standing: Standing, book: Book, clock: HandClock
 ) -> None:
     for _ in range(3):
-        assert await standing.holds("ada", standing.mark(ADA))
+        assert await standing.holds(session(standing))
     clock.move(seconds=2)
-    assert await standing.holds("ada", standing.mark(ADA))
+    assert await standing.holds(session(standing))
     assert book.looks == 2
 
 
 async def test_a_blocked_user_falls_after_two_seconds_at_most(
     standing: Standing, book: Book, clock: HandClock
 ) -> None:
-    assert await standing.holds("ada", standing.mark(ADA))
+    assert await standing.holds(session(standing))
     await book.save(replace(ADA, blocked=True))
     clock.move(seconds=2)
-    assert not await standing.holds("ada", standing.mark(ADA))
+    assert not await standing.holds(session(standing))
 
 
 async def test_a_changed_user_falls_at_once_when_told(standing: Standing, book: Book) -> None:
-    assert await standing.holds("ada", standing.mark(ADA))
+    assert await standing.holds(session(standing))
     await book.save(replace(ADA, password_hash="new"))
     standing.forget("ada")
-    assert not await standing.holds("ada", standing.mark(ADA))
+    assert not await standing.holds(session(standing))
 
 
 async def test_an_unknown_user_never_holds(standing: Standing) -> None:
-    assert not await standing.holds("bob", "")
+    assert not await standing.holds(SessionData(user="bob"))
+
+
+async def test_a_session_that_was_logged_out_of_counts_no_longer(standing: Standing) -> None:
+    assert await standing.holds(session(standing))
+    await standing.ended.end(session(standing), timedelta(days=7))
+    assert not await standing.holds(session(standing))
+    assert await standing.holds(session(standing, "another token"))
+
+
+async def test_a_logout_elsewhere_counts_as_soon_as_it_is_told(standing: Standing) -> None:
+    assert await standing.holds(session(standing))
+    standing.ended.told(digest_of(session(standing)).hex())
+    assert not await standing.holds(session(standing))
+
+
+async def test_ended_sessions_are_read_once_and_again_when_some_were_missed(
+    clock: HandClock,
+) -> None:
+    rows = Sessions()
+    ended, other = Ended(rows, clock), Ended(rows, clock)
+    for _ in range(3):
+        assert not await ended.holds(SessionData("ada"))
+    assert rows.looks == 1
+    await other.end(SessionData("ada"), timedelta(days=7))
+    assert not await ended.holds(SessionData("ada"))
+    ended.missed()
+    assert await ended.holds(SessionData("ada"))
+    assert rows.looks == 2

@@ -44,6 +44,12 @@ CREATE TABLE users (
     repositories jsonb NOT NULL DEFAULT '{}'
 );
 
+-- Sessions that somebody logged out of, by a digest of their token, until their cookies expire.
+CREATE TABLE ended_sessions (
+    digest bytea PRIMARY KEY,
+    until timestamptz NOT NULL
+);
+
 -- Keys that every process of this database must share and that outlive a restart.
 CREATE TABLE secrets (
     name text PRIMARY KEY,

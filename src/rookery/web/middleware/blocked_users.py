@@ -1,4 +1,4 @@
-"""Ends the session of a user who was blocked, removed or got a new password."""
+"""Ends the session of a user who was blocked, removed, logged out or got a new password."""
 
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +30,7 @@ class BlockedUsers:
 
     async def _must_go(self, scope: Scope) -> bool:
         data = session_of(scope).data
-        return bool(data.user) and not await self._standing.holds(data.user, data.mark)
+        return bool(data.user) and not await self._standing.holds(data)
 
     def _drop(self, scope: Scope) -> None:
         session = session_of(scope)

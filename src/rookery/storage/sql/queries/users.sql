@@ -39,3 +39,19 @@ ORDER BY name;
 -- name: users_remove
 -- A user with their tokens and their places in teams.
 DELETE FROM users WHERE name = $1;
+
+-- name: sessions_end
+-- A session that counts no longer.
+INSERT INTO ended_sessions (digest, until) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING;
+
+-- name: sessions_forget
+-- Sessions whose cookies have expired by themselves.
+DELETE FROM ended_sessions WHERE until < $1;
+
+-- name: sessions_ended
+-- All sessions that somebody logged out of.
+SELECT digest FROM ended_sessions;
+
+-- name: sessions_changed
+-- Tells every process that a session has ended.
+SELECT pg_notify('sessions', $1);

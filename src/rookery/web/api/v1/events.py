@@ -114,7 +114,7 @@ class EventEndpoints:
             if viewer != await viewer_of(request, self._desk.bearers):
                 return False
             standing = kit_of(request).standing
-            return not session.user or await standing.holds(session.user, session.mark)
+            return not session.user or await standing.holds(session)
         except Fault:
             return False
         except Exception as error:

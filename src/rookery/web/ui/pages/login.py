@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.service.login import LoginRefused, Throttled
+from rookery.web.cookie import KEPT, UNKEPT
 from rookery.web.kit import Kit, kit_of
 from rookery.web.paths import is_local
 from rookery.web.scope import facts_of, session_of
@@ -42,9 +43,12 @@ async def login(request: Request) -> Response:
     return await page(request, "login.html", view)
 
 
-@runs(Domain.LOOP, "empties the session")
+@runs(Domain.LOOP, "writes one row, so that the session ends in every process")
 async def logout(request: Request) -> Response:
     session = session_of(request.scope)
+    if session.user:
+        lasting = KEPT if session.data.keep else UNKEPT
+        await kit_of(request).standing.ended.end(session.data, lasting)
     session.sign_out()
     session.flash("You are logged out.")
     return go_to(HOME)
