@@ -19,7 +19,7 @@ from tests.wire.houses import PASSWORD
 from tests.wire.worker.office import Worker, worker_info
 
 REPOSITORY = "https://github.com/zqowner/zqfork"
-TEAM, ENGINE, BOOK = "zqteam", "zqteam~zqengine", "zqbook.epd"
+TEAM, ENGINE, BOOK = "zqteam", "zqteam~zqengine", "zqteam~zqbook.epd"
 KEY = "5ec4e7aa"
 NET = b"zqnetbytes" * 100
 NET_NAME = f"nn-{hashlib.sha256(NET).hexdigest()[:12]}.nnue"

@@ -13,7 +13,12 @@ PageSize = Annotated[int, Meta(ge=1, le=200)]
 Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 MachineName = Annotated[str, Meta(pattern=rf"^{SHORT_NAME.pattern}\Z")]
-BookName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(epd|pgn)\Z")]
+BookName = Annotated[
+    str,
+    Meta(
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(epd|pgn)\Z"
+    ),
+]
 
 
 class ListedState(enum.StrEnum):

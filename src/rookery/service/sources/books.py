@@ -20,7 +20,10 @@ from rookery.service.quotas import QuotaExceeded
 from rookery.service.sources.book_reading import BookReading, BookRefused
 from rookery.service.sources.uploads import received
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII)
+NAME = re.compile(
+    r"(?:[A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII
+)
+"""Names that begin with a team's name and `~` are for that team alone."""
 OURS = "rookery"
 """Who gives the books that come with the package."""
 

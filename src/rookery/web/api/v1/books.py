@@ -13,7 +13,7 @@ from rookery.service.sources.books import Book, UnknownBook
 from rookery.service.tokens import Scope
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1.callers import bearer_of, viewer_of
-from rookery.web.api.v1.givers import giver_of
+from rookery.web.api.v1.givers import check_name, giver_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import BadRequest, NotFound
 from rookery.web.openapi import Operation, described
@@ -63,6 +63,7 @@ class BookEndpoints:
     async def put(self, request: Request) -> Response:
         desk = self._desk
         giver = await giver_of(request, desk)
+        check_name(desk, giver, _name(request))
         body = pieces(request.receive)
         with refusals():
             try:

@@ -8,7 +8,7 @@ from rookery.protocol import v1
 from rookery.service.sources.binaries import EmptyUpload, NotAProgram
 from rookery.web.api.desk import ApiDesk, refusals
 from rookery.web.api.v1 import queries
-from rookery.web.api.v1.givers import giver_of
+from rookery.web.api.v1.givers import given_again, giver_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import BadRequest
 from rookery.web.openapi import Operation, described
@@ -43,4 +43,5 @@ class UploadEndpoints:
                 raise BadRequest(str(type(refused).__doc__)) from None
         if kept.user == giver.user:
             await desk.holdings.add(kept.sha256, giver.engine)
+        await given_again(desk, giver, kept.sha256, kept.size)
         return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)
