@@ -1,26 +1,40 @@
 """What the match runner costs, and how late it is with many games at once.
 
-    PYTHONPATH=src:. python benchmarks/match.py [--quick] [--only ply versus latency thinking]
+    PYTHONPATH=src:. python benchmarks/match.py [--quick] [--only NAME ...]
 
 ply      CPU of the runner per ply and per info line, with 1 and with 41 info lines a move
 versus   games a minute at fixed nodes against python-chess's SimpleEngine driving the same engines
 latency  the runner's own latency and the time losses of honest engines at 1+0.01, 30 info lines a
          move, with 1, 8, 16 and 32 games at a time; these take 5 % of their clock a move, asleep
 thinking the same with an engine that keeps a processor busy: shows where the machine ends
+fastchess CPU of the runner a ply and wall time a ply beside a real fastchess, in turn; --fastchess
+         says where it is. Engines don't count; start and end are taken out by the difference of a
+         long and a short match. Both write their games, and referee the same ones.
 """
 
 import argparse
 import asyncio
+import contextlib
+import itertools
 import os
+import re
+import shlex
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
 
 import chess
 import chess.engine
-from tests.engines.matches import mover
+from tests.engines.matches import MOVER, mover
 
+from rookery.books import demo_path
 from rookery.core.timecontrol import parse
+from rookery.worker.fastchess.detection import find
 from rookery.worker.match.adjudication import Adjudication
 from rookery.worker.match.events import GameEnded, LatencyMeasured
 from rookery.worker.match.job import PairJob, Setup
@@ -141,14 +155,125 @@ def _ms(seconds: float) -> str:
     return f"{1000 * seconds:.2f}"
 
 
-PARTS = {"ply": per_ply, "versus": versus, "latency": latencies, "thinking": thinking}
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a match took."""
+
+    cpu_seconds: float
+    wall_seconds: float
+    plies: int
+
+
+def processor_seconds(pid: int | str) -> float:
+    """Of a process alone, also one that has ended and was not waited for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def runners_of(pid: int) -> dict[str, float]:
+    """The runner processes of a match and what they took so far."""
+    found = {}
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in file.read_text().split():
+                if b"rookery.worker.match" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found[child] = processor_seconds(child)
+    return found
+
+
+def costs(command: list[str], folder: Path) -> Cost:
+    """One match by one runner, its games in the folder."""
+    games, runners, began = folder / "games.pgn", dict[str, float](), time.monotonic()
+    games.unlink(missing_ok=True)
+    match = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while os.waitid(os.P_PID, match.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        runners |= runners_of(match.pid)
+        time.sleep(0.02)
+    wall, cpu = time.monotonic() - began, processor_seconds(match.pid) + sum(runners.values())
+    if match.wait():
+        raise RuntimeError(f"{command[0]} ended with {match.returncode}")
+    plies = sum(map(int, re.findall(r'PlyCount "(\d+)"', games.read_text())))
+    return Cost(cpu, wall, plies)
+
+
+def commands(
+    program: str, games: int, concurrency: int, lines: int, folder: Path
+) -> list[list[str]]:
+    """The same match for fastchess and for us."""
+    engine = folder / "engine"
+    modules = Path(chess.__file__).parents[1]
+    start = shlex.join(("env", f"PYTHONPATH={modules}", sys.executable, "-S", str(MOVER)))
+    engine.write_text(f'#!/bin/sh\nexec {start} "$@"\n')
+    engine.chmod(0o755)
+    pgn = folder / "games.pgn"
+    theirs = [program, "-repeat", "-recover", "-games", "2", "-rounds", str(games // 2)]
+    theirs += ["-concurrency", str(concurrency), "-force-concurrency", "-maxmoves", "60"]
+    theirs += ["-openings", f"file={demo_path()}", "format=epd", "order=random", "-srand", "1"]
+    theirs += ["-config", f"outname={os.devnull}", "-pgnout", f"file={pgn}", "nodes=true"]
+    ours = [sys.executable, "-m", "rookery.cli.main", "match", "--games", str(games), "--json"]
+    ours += ["--concurrency", str(concurrency), "--no-adjudication", "--max-moves", "60"]
+    ours += ["--tc", "N=1", "--pgn", str(pgn)]
+    for seed, name in enumerate("ab"):
+        theirs += ["-engine", f"name={name}", f"cmd={engine}", f"args=--seed {seed}", "nodes=1"]
+        theirs += [f"option.Infos={lines}"]
+        ours += ["--engine", f"cmd={engine} --seed {seed}", f"name={name}", f"option.Infos={lines}"]
+    return [theirs, ours]
+
+
+def compared(program: str, concurrency: int, lines: int, longest: int) -> list[tuple[float, float]]:
+    """Microseconds a ply of CPU and of wall time, of fastchess and of ours."""
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        asked = [commands(program, games, concurrency, lines, Path(name)) for games in (4, longest)]
+        for short, long in zip(*asked, strict=True):
+            little, much = costs(short, Path(name)), costs(long, Path(name))
+            plies = (much.plies - little.plies) / 1e6
+            cpu = (much.cpu_seconds - little.cpu_seconds) / plies
+            found.append((cpu, (much.wall_seconds - little.wall_seconds) / plies))
+    return found
+
+
+async def against_fastchess(quick: bool) -> None:
+    program = find(FASTCHESS[0])
+    if program is None:
+        print("there is no fastchess here: --fastchess FILE")
+        return
+    print(f"{program.line}; load {os.getloadavg()[0]:.1f}; µs a ply, median of the rounds")
+    print("games at a time, info lines   CPU theirs  ours  ratio   wall theirs  ours  ratio")
+    for concurrency, lines in itertools.product((1, 2), (1, 20)):
+        rounds = [
+            compared(program.path, concurrency, lines, 20 if quick else 40)
+            for _ in range(1 if quick else 5)
+        ]
+        (cpu, wall), (our_cpu, our_wall) = (
+            (median(one[0] for one in side), median(one[1] for one in side))
+            for side in zip(*rounds, strict=True)
+        )
+        ratios = [median(r[1][at] / r[0][at] for r in rounds) for at in (0, 1)]
+        print(
+            f"{concurrency:15}, {lines:10}   {cpu:10.0f}  {our_cpu:4.0f}  {ratios[0]:5.2f}"
+            f"   {wall:11.0f}  {our_wall:4.0f}  {ratios[1]:5.2f}",
+            flush=True,
+        )
+
+
+FASTCHESS = ["fastchess"]
+PARTS = {
+    "ply": per_ply,
+    "versus": versus,
+    "latency": latencies,
+    "thinking": thinking,
+    "fastchess": against_fastchess,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--fastchess", default=FASTCHESS[0], metavar="FILE")
     asked = parser.parse_args()
+    FASTCHESS[0] = asked.fastchess
     for name in asked.only:
         print(f"## {name}")
         asyncio.run(PARTS[name](asked.quick))

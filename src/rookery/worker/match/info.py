@@ -1,8 +1,8 @@
 """Reads the one line of search information that counts: the last with a score."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
-_NUMBERS = frozenset({b"depth", b"seldepth", b"nodes", b"nps"})
 _LARGEST = 10**18
 
 
@@ -37,36 +37,34 @@ NOTHING_SAID = Info()
 
 def read_info(line: bytes) -> Info:
     """The line as a value; words that make no sense are passed over."""
-    words = line.split()
-    numbers = dict.fromkeys(_NUMBERS, 0)
-    score: Score | None = None
-    pv: tuple[str, ...] = ()
-    for place, word in enumerate(words):
-        if word in _NUMBERS:
-            numbers[word] = _whole(words, place + 1) or 0
-        elif word == b"score":
-            score = _score(words, place + 1)
-        elif word == b"pv":
-            pv = tuple(move.decode("ascii", "replace") for move in words[place + 1 :])
-            break
-        elif word == b"string":
-            break
+    head, _, variation = line.partition(b" pv ")
+    words = head.split()
+    if b"string" in words:
+        del words[words.index(b"string") :]
+        variation = b""
+    said = dict(pairwise(words))
     return Info(
-        score, numbers[b"depth"], numbers[b"seldepth"], numbers[b"nodes"], numbers[b"nps"], pv
+        _score(said),
+        _number(said, b"depth") or 0,
+        _number(said, b"seldepth") or 0,
+        _number(said, b"nodes") or 0,
+        _number(said, b"nps") or 0,
+        tuple(variation.decode("ascii", "replace").split()),
     )
 
 
-def _score(words: list[bytes], place: int) -> Score | None:
-    kind = words[place] if place < len(words) else b""
-    value = _whole(words, place + 1)
-    if value is None or kind not in (b"cp", b"mate"):
+def _score(said: dict[bytes, bytes]) -> Score | None:
+    kind = said.get(b"score")
+    if kind not in (b"cp", b"mate"):
         return None
-    return Score(value, mate=kind == b"mate")
+    value = _number(said, kind)
+    return None if value is None else Score(value, mate=kind == b"mate")
 
 
-def _whole(words: list[bytes], place: int) -> int | None:
+def _number(said: dict[bytes, bytes], name: bytes) -> int | None:
+    """The word after a name, if it is a number of a sensible size."""
     try:
-        value = int(words[place])
-    except (IndexError, ValueError):
+        value = int(said[name])
+    except (KeyError, ValueError):
         return None
     return value if abs(value) < _LARGEST else None

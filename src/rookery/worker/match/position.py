@@ -10,9 +10,12 @@ from collections import Counter
 import chess
 
 from rookery.worker.match.faults import MatchFault
+from rookery.worker.match.variation import MOVES, is_surely_legal
 from rookery.worker.openings import Opening
 
 Key = tuple[int, ...]
+KNOWN = {text: chess.Move(start, end, kind or None) for text, (start, end, kind) in MOVES.items()}
+"""Every text that can be a move, so that none is parsed twice."""
 
 
 class Ending(enum.Enum):
@@ -44,6 +47,7 @@ class Position:
         self.start_fen = self.board.fen()
         self._moves: list[str] = []
         self._seen: Counter[Key] = Counter((self._key(),))
+        self._occurrences = 1
 
     @property
     def white_to_move(self) -> bool:
@@ -55,6 +59,20 @@ class Position:
 
     def play(self, text: str) -> None:
         """Make a move given as engines write it: king takes rook in Fischer random."""
+        move = KNOWN.get(text)
+        # A king may castle, which has two ways of being written: that is for the parser.
+        if move is None or self.board.kings & chess.BB_SQUARES[move.from_square]:
+            move = self._parsed(text)
+        elif not self.board.is_legal(move):
+            raise IllegalMove(text)
+        self.board.push(move)
+        self._moves.append(text)
+        if not self.board.halfmove_clock:
+            self._seen.clear()
+        key = self._key()
+        self._occurrences = self._seen[key] = self._seen[key] + 1
+
+    def _parsed(self, text: str) -> chess.Move:
         try:
             move = self.board.parse_uci(text)
         except ValueError:
@@ -62,22 +80,18 @@ class Position:
         # The parser forgives the other way to write a castling move, and knows a null move.
         if not move or self.board.uci(move) != text:
             raise IllegalMove(text)
-        self.board.push(move)
-        self._moves.append(text)
-        if not self.board.halfmove_clock:
-            self._seen.clear()
-        self._seen[self._key()] += 1
+        return move
 
     def ending(self) -> Ending | None:
         """How the game is over now, if it is."""
         board = self.board
-        if not any(board.generate_legal_moves()):
+        if next(board.generate_legal_moves(), None) is None:
             return Ending.CHECKMATE if board.is_check() else Ending.STALEMATE
         if board.is_insufficient_material():
             return Ending.INSUFFICIENT
         if board.halfmove_clock >= 100:
             return Ending.FIFTY_MOVES
-        return Ending.REPETITION if self._seen[self._key()] >= 3 else None
+        return Ending.REPETITION if self._occurrences >= 3 else None
 
     def line(self) -> bytes:
         """The `position` command that leads here."""
@@ -87,6 +101,8 @@ class Position:
 
     def is_legal_before(self, moves: tuple[str, ...]) -> bool:
         """Whether a variation could be played from where the last move was made."""
+        if moves[0] == self._moves[-1] and is_surely_legal(self.board, moves[1:]):
+            return True
         board = self.board.copy(stack=1)
         board.pop()
         for text in moves:

@@ -31,6 +31,12 @@ KEPT_ERROR_BYTES = 4_000
 DEATH_SECONDS = 10.0
 
 
+class Sent(bytes):
+    """A line to the engine, among those from it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """An answer, when its bytes were read, and when its pipe says they were written."""
@@ -62,6 +68,8 @@ class EngineProcess:
         self._answer: asyncio.Future[Line] | None = None
         self._unanswered_bytes = 0
         self._fault: EngineFault | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._deadline = 0.0
         self.score = LastScore()
         # The end of its output does not show its death while a child of its own holds the pipe.
         self._death = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
@@ -81,7 +89,11 @@ class EngineProcess:
     @property
     def tail(self) -> tuple[str, ...]:
         """The last lines exchanged (`>` to the engine, `<` from it), then its last complaints."""
-        said = [line.decode("utf-8", "replace") for line in self._tail]
+        said = [
+            ("> " if isinstance(line, Sent) else "< ")
+            + line[:KEPT_LINE_BYTES].decode("utf-8", "replace")
+            for line in self._tail
+        ]
         return (
             *said,
             *(f"! {text}" for text in self._errors.decode("utf-8", "replace").split("\n") if text),
@@ -93,7 +105,7 @@ class EngineProcess:
         A pipe that takes no more belongs to an engine that does not read.
         """
         assert self._process.stdin is not None
-        self._tail.extend(b"> " + line[:KEPT_LINE_BYTES] for line in lines)
+        self._tail.extend(map(Sent, lines))
         text = b"\n".join((*lines, b""))
         try:
             sent = os.write(self._process.stdin.fileno(), text)
@@ -115,12 +127,29 @@ class EngineProcess:
         answer: asyncio.Future[Line] = self._loop.create_future()
         self._answer = answer
         self._wanted, self._listening, self._unanswered_bytes = wanted, listening, 0
-        limit = self._loop.call_later(seconds, self._time_out)
+        self._wait_until(self._loop.time() + seconds)
         try:
             return await answer
         finally:
-            limit.cancel()
             self._answer = None
+
+    def _wait_until(self, deadline: float) -> None:
+        """Notice when it passes. One alarm serves many answers: it is set anew when it rings."""
+        self._deadline = deadline
+        if self._alarm is not None and self._alarm.when() > deadline:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._alarm is None:
+            self._alarm = self._loop.call_at(deadline, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._answer is None:
+            return
+        if self._loop.time() < self._deadline:
+            self._wait_until(self._deadline)
+        else:
+            self._time_out()
 
     async def kill(self) -> None:
         """End it and all it started, and wait until nothing of it is left."""
@@ -146,6 +175,9 @@ class EngineProcess:
 
     def _release(self) -> None:
         self._forget_death()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
             if not pipe.closed:
@@ -174,7 +206,7 @@ class EngineProcess:
 
     def _hear(self, lines: list[bytes], now: float) -> None:
         """Look at search information no closer than it takes to find the last score."""
-        self._tail.extend(b"< " + line[:KEPT_LINE_BYTES] for line in lines[-KEPT_LINES:])
+        self._tail.extend(lines)
         self.score.hear(lines)
         for line in lines:
             if not line.startswith(b"info "):
