@@ -243,7 +243,7 @@ async def against_fastchess(quick: bool) -> None:
     for concurrency, lines in itertools.product((1, 2), (1, 20)):
         rounds = [
             compared(program.path, concurrency, lines, 20 if quick else 40)
-            for _ in range(1 if quick else 5)
+            for _ in range(1 if quick else 3)
         ]
         (cpu, wall), (our_cpu, our_wall) = (
             (median(one[0] for one in side), median(one[1] for one in side))
