@@ -14,6 +14,7 @@ from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
 from rookery.logs import Log
+from rookery.service.disk import Disk
 from rookery.service.events import Bus
 from rookery.service.passwords import Passwords
 from rookery.service.tokens import Tokens
@@ -65,6 +66,7 @@ def make_house(
     return House(
         users=users,
         ended_sessions=MemoryEndedSessions(),
+        disk=Disk(Path("/"), threads, clock),
         workers=back.desk,
         api=api,
         threads=threads,

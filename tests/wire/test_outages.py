@@ -1,5 +1,6 @@
 """A database that is away is told as such, to programs and to people, and nothing else is."""
 
+import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -63,3 +64,40 @@ async def test_workers_are_given_no_json() -> None:
         answer = await site.browser.post("/api/request_version", json=call)
     assert answer.status_code == 503
     assert answer.headers["content-type"].startswith("text/plain")
+
+
+class FullUsers(MemoryUsers):
+    """A table on a disk without room."""
+
+    async def by_name(self, name: str) -> User | None:
+        raise OSError(errno.ENOSPC, "a secret of the inside")
+
+    async def everyone(self) -> tuple[User, ...]:
+        raise OSError(errno.ENOSPC, "a secret of the inside")
+
+
+async def test_a_full_disk_is_told_to_programs_as_what_it_is() -> None:
+    async with open_api(change=lambda desk: replace(desk, users=FullUsers())) as api:
+        answer = await api.get("/api/v1/users", OLGA)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
+    assert "disk is full" in answer.text
+    assert "secret" not in answer.text
+
+
+async def test_a_full_disk_is_told_to_people_on_the_page_and_on_all_others() -> None:
+    async with open_site(make_house(users=FullUsers())) as site:
+        page = await site.browser.get("/login")
+        token = page.text.split('name="csrf_token" value="')[1].split('"')[0]
+        form = {"username": "olga", "password": "wrong", "csrf_token": token}
+        answer = await site.browser.post("/login", data=form)
+        assert (answer.status_code, "The disk is full" in answer.text) == (503, True)
+        assert "disk full" in (await site.browser.get("/login")).text
+        assert (await site.browser.get("/readyz")).json()["reason"].startswith("disk full")
+
+
+async def test_a_full_disk_gives_workers_no_json() -> None:
+    async with open_site(make_house(users=FullUsers())) as site:
+        body = {"password": "x", "worker_info": {"username": "olga"}}
+        answer = await site.browser.post("/api/request_version", json=body)
+    assert answer.status_code == 503
+    assert answer.text.startswith("The server's disk is full")

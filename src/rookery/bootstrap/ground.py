@@ -241,6 +241,8 @@ async def open_desks(settings: Settings, ground: Ground, basis: Basis) -> AsyncI
     opened: list[Fleet] = []
 
     def lost(reason: str) -> None:
+        if basis.disk is not None:
+            basis.disk.note_words(reason)
         for fleet in opened:
             fleet.lost(reason)
 

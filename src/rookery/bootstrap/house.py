@@ -20,10 +20,11 @@ from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
 from rookery.logs import Log
 from rookery.service.audit import NoAudit
-from rookery.service.fleet.jobs import Job
+from rookery.service.disk import MB, Disk
+from rookery.service.fleet.jobs import TICK_SECONDS, Job
 from rookery.service.worker_logs import LogStore
 from rookery.settings import Settings
-from rookery.storage.blobs import MemoryBlobs
+from rookery.storage.blobs import MemoryBlobs, free_bytes
 from rookery.storage.engines import MemoryEngines
 from rookery.storage.fleet.memory.store import MemoryStore
 from rookery.storage.holdings import MemoryHoldings
@@ -146,12 +147,14 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
     """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
     kept = _twins(basis)
     desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
-    jobs = all_jobs(settings, desks)
+    disk = basis.disk or Disk(settings.data, basis.threads, basis.clock)
+    jobs = (*all_jobs(settings, desks), Job("disk", TICK_SECONDS, disk.look))
     bridge: Opened[Bridge] = Opened("the bridge")
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(
         users=kept.users,
         ended_sessions=MemoryEndedSessions(),
+        disk=disk,
         workers=desks.workers,
         api=desks.api,
         threads=basis.threads,
@@ -223,4 +226,7 @@ def _pool_stats(pool: Pool) -> PoolStats:
 
 def basis(settings: Settings, log: Log) -> Basis:
     """What the process has from its first moment."""
-    return Basis(Threads(tokens=settings.threadpool_tokens), SystemClock(), log)
+    threads, clock = Threads(tokens=settings.threadpool_tokens), SystemClock()
+    reserve = settings.disk_reserve_mb * MB
+    disk = Disk(settings.data, threads, clock, log, reserve=reserve, free=free_bytes)
+    return Basis(threads, clock, log, disk=disk)

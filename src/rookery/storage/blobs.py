@@ -106,6 +106,14 @@ class FolderDraft:
         self._unfinished.unlink(missing_ok=True)
 
 
+def free_bytes(folder: Path) -> int:
+    """What may still be written on the disk of a folder, which need not be there yet; it blocks."""
+    while not folder.exists():
+        folder = folder.parent
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
 def remove_unfinished(folder: Path) -> None:
     """Removes what processes that died had begun to write, in all folders of blobs below this."""
     for place in folder.glob(f"*/*/*{UNFINISHED}"):

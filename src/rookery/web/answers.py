@@ -9,10 +9,14 @@ from starlette.types import Scope
 
 from rookery.protocol.encoding import encode_timed
 from rookery.protocol.worker.answers import OFFICIAL_VERSION, Answer, VersionAnswer
+from rookery.service.disk import Room
+from rookery.service.fleet.faults import Rebuilding
+from rookery.service.fleet.ports import StateLost
 from rookery.web.faults import (
     MISTAKE,
     UNEXPECTED,
     DatabaseAway,
+    DiskFull,
     ErrorBody,
     NotFound,
     Shape,
@@ -41,7 +45,9 @@ class ErrorView:
 async def answer_to(error: Exception, scope: Scope, kit: Kit) -> Response:
     """The answer to a request that failed, whatever failed it, and its log line."""
     fault, headers = fault_in(error)
-    if kit.house.api.is_outage(error):
+    if kit.house.disk.note(error) or (kit.house.disk.room is Room.FULL and is_away(error, kit)):
+        fault = DiskFull()
+    elif kit.house.api.is_outage(error):
         kit.house.log.warning("database_away", reason=repr(error))
         fault = DatabaseAway()
     shape, facts = shape_of(fault), facts_of(scope)
@@ -53,6 +59,11 @@ async def answer_to(error: Exception, scope: Scope, kit: Kit) -> Response:
     if facts.audience is Audience.WORKER and (shape.retry or path_of(scope) == VERSION_PATH):
         return _try_again(text_of(fault), facts.request_id, shape)
     return _json(fault, shape, headers, scope, kit)
+
+
+def is_away(error: Exception, kit: Kit) -> bool:
+    """Whether the database can't be used, or what it holds is read anew."""
+    return isinstance(error, StateLost | Rebuilding) or kit.house.api.is_outage(error)
 
 
 def stopping() -> Response:

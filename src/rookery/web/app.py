@@ -123,10 +123,12 @@ def make_kit(house: House) -> Kit:
     return Kit(
         house=house,
         assets=assets,
-        templates=Templates(assets, simulated_fleet=house.simulated_fleet),
+        templates=Templates(
+            assets, simulated_fleet=house.simulated_fleet, trouble=house.disk.trouble
+        ),
         traffic=Traffic(),
         seal=Seal(house.secret_keys, house.clock),
-        readiness=Readiness(house.lifecycle, house.database_answers, house.clock),
+        readiness=Readiness(house.lifecycle, house.database_answers, house.disk, house.clock),
         standing=standing,
         login=Login(house.users, passwords, house.clock),
         contributions=Remembered(house.clock, most=MOST_REMEMBERED),

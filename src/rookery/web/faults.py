@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 
 from rookery.boundary.gate import GateFull
 from rookery.boundary.offload import Overloaded
-from rookery.service.blobs import NoRoom
 from rookery.service.fleet.faults import Rebuilding
 from rookery.service.fleet.ports import QueueFull, StateLost
 
@@ -107,6 +106,11 @@ class DatabaseAway(Unavailable):
     moment."""
 
 
+class DiskFull(Unavailable):
+    """The server's disk is full, or so nearly that the rest is for its database. Nothing that was
+    confirmed is lost; its operator has to make room, and it goes on by itself then."""
+
+
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     """The wire shape of every error to a program. Workers die without `duration`."""
 
@@ -151,9 +155,9 @@ TABLE: Mapping[type[Exception], Shape] = {
     HeadersTooLarge: Shape(431, "Headers too large"),
     Unavailable: Shape(503, "Not available right now", retry=True, headers={"retry-after": "5"}),
     DatabaseAway: _AWAY,
+    DiskFull: Shape(503, "The disk is full", retry=True, headers={"retry-after": "60"}),
     Overloaded: _BUSY,
     GateFull: _BUSY,
-    NoRoom: _BUSY,
     Rebuilding: _AWAY,
     StateLost: _AWAY,
     QueueFull: _BUSY,

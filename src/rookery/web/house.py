@@ -13,6 +13,7 @@ from rookery.boundary.watch import LoopWatch
 from rookery.clock import Clock
 from rookery.core.ed25519 import fingerprint, public_key
 from rookery.logs import Log
+from rookery.service.disk import Disk
 from rookery.service.fleet.fleet import Fleet
 from rookery.service.fleet.jobs import Job
 from rookery.service.tidings import ListeningStats, Tidings
@@ -89,6 +90,8 @@ class Basis:
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     streams: Streams = field(default_factory=Streams)
     tidings: Tidings = field(default_factory=Tidings)
+    disk: Disk | None = None
+    """The one below the data folder; None where nothing is kept on any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,7 @@ class House:
 
     users: Users
     ended_sessions: EndedSessions
+    disk: Disk
     workers: Desk
     api: ApiDesk
     threads: Threads

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from rookery.clock import Clock
+from rookery.service.disk import Disk, Room
 from rookery.web.lifecycle import Lifecycle, Phase
 
 ANSWER_SECONDS = 2.0
@@ -12,13 +13,18 @@ REMEMBERED_SECONDS = 0.5
 
 
 class Readiness:
-    """Ready means: started, not stopping, and the database answers."""
+    """Ready means: started, not stopping, room on the disk, and the database answers."""
 
     def __init__(
-        self, lifecycle: Lifecycle, database_answers: Callable[[], Awaitable[None]], clock: Clock
+        self,
+        lifecycle: Lifecycle,
+        database_answers: Callable[[], Awaitable[None]],
+        disk: Disk,
+        clock: Clock,
     ) -> None:
         self._lifecycle = lifecycle
         self._database_answers = database_answers
+        self._disk = disk
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._asked = float("-inf")
@@ -34,7 +40,15 @@ class Readiness:
                 self._asked = self._clock.seconds()
         return self._reason
 
+    @property
+    def warning(self) -> str:
+        """What is going to be a reason unless somebody does something."""
+        return self._disk.trouble()
+
     async def _ask(self) -> str:
+        await self._disk.look()
+        if self._disk.room is Room.FULL:
+            return self._disk.trouble()
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._database_answers()

@@ -1,5 +1,6 @@
 """Pages from templates: a frozen view model goes in, one call in a thread gives the text."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,14 @@ def frame_of(session: Session, flashes: tuple[Flash, ...] = ()) -> Frame:
 class Templates:
     """The templates of the site. `render` is called in threads only."""
 
-    def __init__(self, assets: Assets, *, simulated_fleet: bool = False) -> None:
+    def __init__(
+        self,
+        assets: Assets,
+        *,
+        simulated_fleet: bool = False,
+        trouble: Callable[[], str] = str,
+    ) -> None:
+        """`trouble` is what every page has to tell of the server's disk."""
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(FOLDER),
             autoescape=True,
@@ -41,6 +49,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.globals["asset"] = assets.address
+        self._environment.globals["trouble"] = trouble
         self._environment.globals["simulated_fleet"] = simulated_fleet
 
     def render(self, name: str, frame: Frame, view: object) -> str:

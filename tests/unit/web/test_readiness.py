@@ -1,9 +1,13 @@
 """When a process is ready."""
 
+from pathlib import Path
+
 import anyio
 import anyio.lowlevel
 import pytest
 
+from rookery.boundary.offload import Threads
+from rookery.service.disk import Disk
 from rookery.web.lifecycle import Lifecycle
 from rookery.web.readiness import Readiness
 from tests.unit.web.fakes import HandClock
@@ -42,7 +46,7 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def readiness(life: Lifecycle, database: Database, clock: HandClock) -> Readiness:
-    return Readiness(life, database.answers, clock)
+    return Readiness(life, database.answers, Disk(Path("/"), Threads(), clock), clock)
 
 
 async def test_not_before_the_start_is_over(readiness: Readiness, life: Lifecycle) -> None:

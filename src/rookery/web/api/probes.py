@@ -21,6 +21,7 @@ class Ready(msgspec.Struct, omit_defaults=True):
 
     ready: bool
     reason: str = ""
+    warning: str = ""
 
 
 @described(Operation("Whether the process lives", {200: Alive}))
@@ -32,7 +33,9 @@ async def healthz(_request: Request) -> Response:
 @described(Operation("Whether the process can do its work", {200: Ready, 503: Ready}))
 @runs(Domain.LOOP, "awaits one query at most every half second")
 async def readyz(request: Request) -> Response:
-    reason = await kit_of(request).readiness.reason_against()
+    readiness = kit_of(request).readiness
+    reason = await readiness.reason_against()
     status = 503 if reason else 200
     headers = {"cache-control": "no-store"}
-    return json_answer(Ready(ready=not reason, reason=reason), status, headers)
+    warning = "" if reason else readiness.warning
+    return json_answer(Ready(ready=not reason, reason=reason, warning=warning), status, headers)
