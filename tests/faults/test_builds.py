@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -173,3 +175,27 @@ def test_a_program_is_taken_from_a_cache_that_cannot_be_written(tmp_path: Path) 
         f"mount --bind {cache} {cache} && mount -o remount,bind,ro {cache}", cache, source
     )
     assert said == built.digest
+
+
+@pytest.mark.parametrize("seconds", [0.002, 0.02])
+def test_a_trial_that_is_interrupted_twice_ends(tmp_path: Path, seconds: float) -> None:
+    files = {"Makefile": f"EXE = tiny\nall:\n\tsleep 600 # {tmp_path}\n"}
+    source = repositories.repository(tmp_path / "slow", files)
+    command = (sys.executable, "-m", "rookery.cli.main", "engine", "add", source.url)
+    trial = subprocess.Popen(
+        [*command, "--cache", str(tmp_path / "cache")], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert trial.stderr is not None
+        while "Building with make" not in trial.stderr.readline():
+            assert trial.poll() is None
+        time.sleep(1)
+        trial.send_signal(signal.SIGINT)
+        time.sleep(seconds)
+        trial.send_signal(signal.SIGINT)
+        trial.communicate(timeout=60)
+    finally:
+        trial.kill()
+    assert trial.returncode == 130
+    while remaining(tmp_path):
+        time.sleep(0.05)

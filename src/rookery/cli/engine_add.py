@@ -1,7 +1,6 @@
 """`rookery engine add`: from an address or a program to a record that workers can play."""
 
 import argparse
-import asyncio
 import os
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from rookery.boundary.offload import Threads
 from rookery.cli.calling import add_server, client_of
 from rookery.cli.engine_nets import NetSources
 from rookery.cli.login import SERVER
+from rookery.cli.match_resume import INTERRUPTS
 from rookery.core.complaint import Complaint
 from rookery.protocol.encoding import encode
 from rookery.protocol.engine_record import EngineRecord
@@ -57,7 +57,8 @@ def run(parsed: argparse.Namespace) -> int:
     with telling(quiet=parsed.json) as tell, tempfile.TemporaryDirectory() as own:
         attempt = _attempt(parsed, Path(own), tell)
         try:
-            trial = asyncio.run(attempt.made())
+            INTERRUPTS.take_over()
+            trial = INTERRUPTS.run(attempt.made())
         except (BuildFailed, NotPlayable) as failed:
             _show_log(failed.log)
             raise NotPlayable(str(failed)) from None
