@@ -63,9 +63,9 @@ async def test_a_run_says_why_it_is_idle(api: Api) -> None:
 async def test_who_stands_in_the_way_is_named_to_those_alone_who_may_know_it(api: Api) -> None:
     lead = Actor("olga")
     await api.desk.teams.create("owls", lead)
-    await api.desk.engines.put(EngineRecord(name="Strix", team="owls", private=True), lead)
+    await api.desk.engines.put(EngineRecord(name="owls~Strix", team="owls", private=True), lead)
     waiting = await api.submitted(BORIS, priority=-1)
-    sides: Json = {"new_engine": "Strix", "base_engine": "Strix"}
+    sides: Json = {"new_engine": "owls~Strix", "base_engine": "owls~Strix"}
     ahead = await api.submitted(OLGA, **sides)
     await api.fleet.approve(ahead, Actor("boris", approver=True))
     machine = replace(make_machine(), user="olga")

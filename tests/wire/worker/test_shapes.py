@@ -74,7 +74,13 @@ async def test_the_life_of_a_sequential_test(office: Office) -> None:
     worker = office.worker()
     assert shape(await worker.version()) == {
         "version": int,
-        "rookery": {"version": str, "features": [str], "wheel": str, "sha256": str},
+        "rookery": {
+            "version": str,
+            "features": [str],
+            "wheel": str,
+            "sha256": str,
+            "signature": str,
+        },
         "duration": float,
     }
     assert shape(await worker.request_task()) == GRANT
