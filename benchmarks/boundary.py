@@ -96,9 +96,9 @@ def serve() -> int:
 
     from rookery.boundary.domains import Domain, runs
     from rookery.web.app import create_app
-    from rookery.web.listening import Place
     from rookery.web.on_uvicorn import carrier
     from rookery.web.server import serve as serve_app
+    from rookery.web.serving import Place
 
     lags: list[float] = []
 

@@ -23,14 +23,13 @@ from benchmarks.stored import stored
 from tests.storage.fleet.scenes import changed, finished, make_task
 from tests.unit.core.makers import NOW, make_run, pairs, sprt
 
-from rookery.core.changes import Changes, Closing
-from rookery.core.run import Run
-from rookery.core.task import Task
-from rookery.service.fleet.ports import Batch
-from rookery.storage.fleet.commits import GroupCommit
-from rookery.storage.fleet.gathering import Gathered
-from rookery.storage.fleet.writing import Writer
-from rookery.storage.queries import Queries
+from rookery.db.pool import Queries
+from rookery.farm.commits import GroupCommit
+from rookery.farm.ports import Batch
+from rookery.farm.writing import Gathered, Writer
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.rules.answers import Changes, Closing
 
 RUNS = [make_run(f"r{number:03}", kind=sprt()) for number in range(50)]
 MANY_TASKS = 100_000

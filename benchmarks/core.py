@@ -16,19 +16,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from rookery.core.answers import Grant, TaskCall, Waiting
-from rookery.core.endings import end_task, finish_decided
-from rookery.core.engine import STANDARD
-from rookery.core.kinds import Fixed, Kind, Report, SprtTest
-from rookery.core.machine import Machine
-from rookery.core.plan import Book, Plan, Side, Wishes
-from rookery.core.reception import Reception
-from rookery.core.results import Results
-from rookery.core.run import Run, Status, create
-from rookery.core.scheduling.assignment import Assignment
-from rookery.core.stats.sprt import Sprt
-from rookery.core.timecontrol import Clock
-from rookery.core.workingset import WorkingSet
+from rookery.model.engine import STANDARD
+from rookery.model.kinds import Fixed, Kind, Report, SprtTest
+from rookery.model.machine import Machine
+from rookery.model.plan import Book, Plan, Side, Wishes
+from rookery.model.run import Run, Status, create
+from rookery.model.task import Results
+from rookery.model.timecontrol import Clock
+from rookery.rules.answers import Grant, TaskCall, Waiting
+from rookery.rules.assignment import Assignment
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet, end_task, finish_decided
+from rookery.stats.sprt import Sprt
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CORES = (1, 2, 3, 4, 6, 7, 8, 12, 14, 15, 16, 24, 28, 30, 31, 32, 48, 62, 63, 64, 96, 126, 127, 128)

@@ -24,7 +24,7 @@ from tests.commands import add_user, said
 from tests.served import Served, served
 from tests.unit.service.submission.samples import SPRT, body
 
-from rookery.client import Client
+from rookery.client.client import Client
 from rookery.protocol import v1
 
 PAUSE_SECONDS = 0.3

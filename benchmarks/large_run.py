@@ -23,17 +23,15 @@ from tests.unit.core.makers import BOSS, NOW, make_machine, make_plan, make_run,
 from rookery.boundary.offload import Threads
 from rookery.cli.process import collect_rarely
 from rookery.clock import SystemClock
-from rookery.core.answers import Grant, TaskCall
-from rookery.core.events import Action
-from rookery.core.kinds import Report
-from rookery.core.results import Results
-from rookery.core.scheduling.policy import Policy
-from rookery.core.tally import recounted
-from rookery.core.task import Task
+from rookery.db.pool import Queries
+from rookery.farm.fleet import Fleet
+from rookery.farm.store import FleetStore
 from rookery.logs import logger
-from rookery.service.fleet.fleet import Fleet
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.queries import Queries
+from rookery.model.events import Action
+from rookery.model.kinds import Report
+from rookery.model.task import Results, Task, recounted
+from rookery.rules.answers import Grant, TaskCall
+from rookery.rules.eligibility import Policy
 
 WORKERS = 200
 TICK_SECONDS = 0.002

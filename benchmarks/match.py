@@ -33,16 +33,21 @@ import chess.engine
 from tests.engines.matches import MOVER, mover
 
 from rookery.books import demo_path
-from rookery.core.timecontrol import parse
-from rookery.worker.fastchess.detection import find
-from rookery.worker.match.adjudication import Adjudication
-from rookery.worker.match.events import GameEnded, LatencyMeasured
-from rookery.worker.match.job import PairJob, Setup
-from rookery.worker.match.latency import Latency
-from rookery.worker.match.record import GameResult, Termination
-from rookery.worker.match.sharded import ShardedMatch
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings.opening import STANDARD
+from rookery.match.clock import Latency
+from rookery.match.fastchess import find
+from rookery.match.job import (
+    EngineSpec,
+    GameEnded,
+    GameResult,
+    LatencyMeasured,
+    PairJob,
+    Setup,
+    Termination,
+)
+from rookery.match.openings import STANDARD
+from rookery.match.scores import Adjudication
+from rookery.match.sharded import ShardedMatch
+from rookery.model.timecontrol import parse
 
 MOVES = 20
 
@@ -176,7 +181,7 @@ def runners_of(pid: int) -> dict[str, float]:
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in file.read_text().split():
-                if b"rookery.worker.match" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"rookery.match" in Path(f"/proc/{child}/cmdline").read_bytes():
                     found[child] = processor_seconds(child)
     return found
 

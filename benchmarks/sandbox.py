@@ -16,12 +16,12 @@ from statistics import median, quantiles
 from time import perf_counter, process_time
 
 from rookery.boundary.offload import Threads
-from rookery.protocol.engine_record import BenchRecord, EngineRecord, RecipeRecord
+from rookery.match.process import EngineProcess, start_process
+from rookery.protocol.engines import BenchRecord, EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.order import Built, Order
-from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
-from rookery.worker.match.process import EngineProcess, start_process
+from rookery.worker.sandbox.sandbox import Sandbox, detect
 
 PLIES = 2_000
 TINY = Path(__file__).parent.parent / "tests" / "engines" / "tiny.c"

@@ -4,12 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from rookery.storage import migrations
-from rookery.storage.embedded.server import open_server
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.lease import Lease
-from rookery.storage.pool import open_pool
-from rookery.storage.queries import Queries
+from rookery.db import migrations
+from rookery.db.embedded.server import open_server
+from rookery.db.fence import Lease
+from rookery.db.pool import Queries, open_pool
+from rookery.farm.store import FleetStore
 
 
 @asynccontextmanager

@@ -12,14 +12,11 @@ import resource
 import sys
 from contextlib import nullcontext
 
-from rookery.core.timecontrol import parse
-from rookery.worker.match.adjudication import Adjudication
-from rookery.worker.match.job import PairJob, Setup
-from rookery.worker.match.lasting import Batch, LastingMatch
-from rookery.worker.match.match import Match
-from rookery.worker.match.sharded import ShardedMatch
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings.opening import STANDARD
+from rookery.match.job import EngineSpec, Match, PairJob, Setup
+from rookery.match.openings import STANDARD
+from rookery.match.scores import Adjudication
+from rookery.match.sharded import Batch, LastingMatch, ShardedMatch
+from rookery.model.timecontrol import parse
 
 COMMAND = (sys.executable, "-m", "rookery.engine")
 MOVES = 20

@@ -60,10 +60,10 @@ def serve_floor(port: int) -> int:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from rookery.protocol.worker import requests
+    from rookery.protocol import worker_requests
 
     async def answer(request: Request) -> Response:
-        requests.BEAT.read(await request.body())
+        worker_requests.BEAT.read(await request.body())
         return Response(b'{"task_alive":true,"duration":0.0}', media_type="application/json")
 
     app = Starlette(routes=[Route("/api/beat", answer, methods=["POST"])])
@@ -75,10 +75,9 @@ def serve_rookery(port: int, data: Path) -> int:
     from rookery import bootstrap
     from rookery.logs import logger, start_logs
     from rookery.settings import Settings
-    from rookery.web.carriers import choose
     from rookery.web.house import House
-    from rookery.web.listening import Place
-    from rookery.web.server import serve
+    from rookery.web.server import choose, serve
+    from rookery.web.serving import Place
 
     settings = Settings(data=data, port=port, log_level="error", simulated_fleet=True)
     writer = start_logs(level="error")
@@ -101,14 +100,14 @@ def serve_rookery(port: int, data: Path) -> int:
 
 async def furnish(house: "House") -> None:  # type: ignore[name-defined]  # noqa: F821 - imported late
     """A user and some approved runs."""
-    from rookery.core.engine import STANDARD
-    from rookery.core.kinds import SprtTest
-    from rookery.core.plan import Book, Plan, Side
-    from rookery.core.run import create
-    from rookery.core.stats.sprt import Sprt
-    from rookery.core.timecontrol import Clock
-    from rookery.service.passwords import Passwords
-    from rookery.service.users import User
+    from rookery.model.engine import STANDARD
+    from rookery.model.kinds import SprtTest
+    from rookery.model.plan import Book, Plan, Side
+    from rookery.model.run import create
+    from rookery.model.timecontrol import Clock
+    from rookery.people.passwords import Passwords
+    from rookery.people.users import User
+    from rookery.stats.sprt import Sprt
 
     now = house.clock.now()
     hashed = await Passwords(house.threads, house.clock, secrets.token_bytes(32)).hash(PASSWORD)

@@ -3,34 +3,29 @@
 import secrets
 from pathlib import Path
 
-from rookery.bootstrap.sources import make_sources
+from rookery.bootstrap.desks import make_sources
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.service.accounts import Accounts
-from rookery.service.bearers import Bearers
-from rookery.service.blobs import Blobs
-from rookery.service.events import Bus
-from rookery.service.holdings import Holdings
-from rookery.service.nets import Downloads
-from rookery.service.passwords import Passwords
-from rookery.service.privacy import Privacy
-from rookery.service.sign_up import SignUp
-from rookery.service.sources.repositories import Repositories
-from rookery.service.sources.sources import Shelf, Sources
-from rookery.service.tokens import Tokens
-from rookery.service.users import Users
-from rookery.storage.audit import MemoryAudit
-from rookery.storage.binaries import MemoryBinaries
-from rookery.storage.blobs import FolderBlobs, MemoryBlobs
-from rookery.storage.books import MemoryBooks
-from rookery.storage.holdings import MemoryHoldings
-from rookery.storage.memory import MemoryTokens
-from rookery.storage.nets import MemoryNets
-from rookery.storage.repositories import MemoryRepositories
-from rookery.storage.statistics import MemoryStatistics
-from rookery.web.api.desk import ApiDesk
+from rookery.farm.events import Bus
+from rookery.farm.privacy import Privacy
+from rookery.farm.statistics_rows import MemoryStatistics
+from rookery.files.books import MemoryBooks
+from rookery.files.nets import Downloads, MemoryNets
+from rookery.files.programs import MemoryBinaries
+from rookery.files.quotas import Holdings, MemoryHoldings
+from rookery.files.store import Blobs, FolderBlobs, MemoryBlobs
+from rookery.people.accounts import Accounts
+from rookery.people.bearers import Bearers
+from rookery.people.login import SignUp
+from rookery.people.passwords import Passwords
+from rookery.people.rows import MemoryAudit
+from rookery.people.users import Tokens, Users
+from rookery.sources.grants import MemoryRepositories, Repositories
+from rookery.sources.lookup import Shelf, Sources
+from rookery.twins import MemoryTokens
+from rookery.web.bodies import Streams
+from rookery.web.desk import ApiDesk
 from rookery.web.house import Basis
-from rookery.web.streams import Streams
 from tests.desks import KEY, Back
 from tests.unit.web.fakes import RecordedLog
 

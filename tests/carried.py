@@ -6,11 +6,9 @@ from collections.abc import Callable
 from starlette.applications import Starlette
 
 from rookery.logs import logger
-from rookery.web.carriers import choose
 from rookery.web.house import House
-from rookery.web.listening import Place
-from rookery.web.server import serve
-from rookery.web.serving import Carrier
+from rookery.web.server import choose, serve
+from rookery.web.serving import Carrier, Place
 from tests.wire.houses import in_memory_site
 
 

@@ -19,11 +19,10 @@ from typing import TypeVar
 import asyncpg
 import pytest
 
-from rookery.storage import migrations
-from rookery.storage.embedded.server import open_server
-from rookery.storage.pool import Pool, open_pool
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target, other_database
+from rookery.db import migrations
+from rookery.db.embedded.server import open_server
+from rookery.db.pool import Pool, Queries, open_pool
+from rookery.db.target import Target, other_database
 from tests.rows import Shape, put_back, shape_of
 
 __all__ = ["anyio_backend", "bare_database", "database", "postgres", "queries"]

@@ -3,36 +3,32 @@
 from dataclasses import dataclass, field
 
 from rookery.boundary.domains import Declaration, Domain
-from rookery.boundary.gate import Gate
-from rookery.boundary.offload import Threads
+from rookery.boundary.offload import Gate, Threads
 from rookery.clock import Clock, SystemClock
-from rookery.core.answers import Word
-from rookery.core.scheduling.policy import Policy
+from rookery.farm.engine_rows import MemoryEngines
+from rookery.farm.engines import Engines
+from rookery.farm.fleet import Fleet
+from rookery.farm.memory import MemoryStore
+from rookery.farm.statistics import LateGames
+from rookery.farm.statistics_rows import MemoryStatistics
+from rookery.farm.waiting import WaitingLine
+from rookery.files.games import MemoryPgns, PgnStore
+from rookery.files.store import MemoryBlobs
+from rookery.files.worker_logs import LogStore, MemoryWorkerLogs
 from rookery.logs import Log
-from rookery.service.credentials import Credentials, WorkerTokens
-from rookery.service.engines import Engines
-from rookery.service.fleet.fleet import Fleet
-from rookery.service.fleet.waiting import WaitingLine
-from rookery.service.passwords import Passwords
-from rookery.service.pgns import PgnStore
-from rookery.service.statistics import LateGames
-from rookery.service.teams import Teams
-from rookery.service.users import User, Users
-from rookery.service.worker_logs import LogStore
-from rookery.storage.audit import MemoryAudit
-from rookery.storage.blobs import MemoryBlobs
-from rookery.storage.engines import MemoryEngines
-from rookery.storage.fleet.memory.store import MemoryStore
-from rookery.storage.memory import MemoryUsers
-from rookery.storage.pgns import MemoryPgns
-from rookery.storage.statistics import MemoryStatistics
-from rookery.storage.teams import MemoryTeams
-from rookery.storage.worker_logs import MemoryWorkerLogs
-from rookery.web.api.worker.desk import Desk
-from rookery.web.api.worker.incoming import Machines
-from rookery.web.api.worker.outgoing import Payloads
+from rookery.people.login import Credentials, WorkerTokens
+from rookery.people.passwords import Passwords
+from rookery.people.rows import MemoryAudit, MemoryTeams
+from rookery.people.teams import Teams
+from rookery.people.users import User, Users
+from rookery.rules.answers import Word
+from rookery.rules.eligibility import Policy
+from rookery.twins import MemoryUsers
+from rookery.web.bodies import Streams
 from rookery.web.steps import Step
-from rookery.web.streams import Streams
+from rookery.web.worker_api.desk import Desk
+from rookery.web.worker_api.incoming import Machines
+from rookery.web.worker_api.outgoing import Payloads
 from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from rookery.storage.target import Target
+from rookery.db.target import Target
 
 # Truncating gives a table another file, which shows here as well.
 CATALOGUE = """

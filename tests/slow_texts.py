@@ -18,29 +18,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import thread_time
 
-from rookery.core import patterns, timecontrol
-from rookery.core.complaint import Complaint
-from rookery.core.fault import Fault
-from rookery.core.spsa.lines import read_lines
-from rookery.protocol.engine_record import ENGINE_RECORD
+from rookery.errors import Complaint, Fault
+from rookery.farm import submission_fields
+from rookery.files.books import BookReading
+from rookery.match import openings
+from rookery.match.fastchess_output import read as read_fastchess
+from rookery.match.launch import LastScore, Lines
+from rookery.match.scores import read_info
+from rookery.model import patterns, timecontrol
+from rookery.people.passwords import check_password
+from rookery.protocol.actions import action_filter
+from rookery.protocol.engines import ENGINE_RECORD
 from rookery.protocol.games import scanned
-from rookery.protocol.user.filter_parsing import action_filter
-from rookery.protocol.worker.requests import CREDENTIALS, UPLOAD_PGN
-from rookery.service.password_rules import check_password
-from rookery.service.sources.book_reading import BookReading
-from rookery.service.submission import words
-from rookery.web.api.worker.complaints import complaint_in
-from rookery.web.cookie import cookie_in
+from rookery.protocol.worker_requests import CREDENTIALS, UPLOAD_PGN
+from rookery.stats.spsa_parameters import read_lines
 from rookery.web.faults import BadRequest
-from rookery.web.forms import parse_form
-from rookery.worker.engines import discovery
+from rookery.web.scope import parse_form
+from rookery.web.session import cookie_in
+from rookery.web.worker_api.calls import complaint_in
+from rookery.worker.engines import recipes
 from rookery.worker.engines.bench import find_last_counts
-from rookery.worker.engines.introduction import read_introduction
-from rookery.worker.engines.unpacking import BadArchive, unpack
-from rookery.worker.fastchess.reading import read as read_fastchess
-from rookery.worker.match.info import read_info
-from rookery.worker.match.lines import LastScore, Lines
-from rookery.worker.openings import epd, packing, pgn
+from rookery.worker.engines.git import BadArchive, unpack
+from rookery.worker.engines.programs import read_introduction
 
 REFUSALS = (ValueError, Fault, Complaint, BadArchive, BadRequest)
 """How parsers say no; anything else that they raise is a fault of theirs."""
@@ -135,14 +134,14 @@ def _books(name: str) -> Read:
 
 def _pgn_book(text: str) -> None:
     data = text.encode("utf-8", "replace")
-    for start in pgn.starts(data)[:3]:
-        pgn.opening(data[start:].decode(), plies=8, chess960=False)
+    for start in openings.pgn_starts(data)[:3]:
+        openings.pgn_opening(data[start:].decode(), plies=8, chess960=False)
 
 
 def _epd_book(text: str) -> None:
     data = text.encode("utf-8", "replace")
-    for line in [data[start:].partition(b"\n")[0] for start in epd.starts(data)[:3]]:
-        epd.opening(line.decode(), chess960=False)
+    for line in [data[start:].partition(b"\n")[0] for start in openings.epd_starts(data)[:3]]:
+        openings.epd_opening(line.decode(), chess960=False)
 
 
 def _uci_output(text: str) -> None:
@@ -155,7 +154,7 @@ def _makefile(text: str) -> None:
     with TemporaryDirectory() as folder:
         tree = Path(folder)
         (tree / "Makefile").write_text(text, "utf-8")
-        discovery.discover(tree)
+        recipes.discover(tree)
 
 
 def _archive(text: str) -> None:
@@ -188,7 +187,7 @@ def _packed_book(text: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "book.pgn.gz"
         path.write_bytes(gzip.compress(text.encode("utf-8", "replace"), 1))
-        packing.read(path)
+        openings.read(path)
 
 
 def _pattern(text: str) -> None:
@@ -201,8 +200,8 @@ def _bytes(read: Callable[[bytes], object], before: str = "", after: str = "") -
 
 
 def _commit_message(text: str) -> None:
-    words.without_bench(text)
-    words.signature("", "", text)
+    submission_fields.without_bench(text)
+    submission_fields.signature("", "", text)
 
 
 _TAGS = ('[Event "', '\n[Event "x"]\n', '[Event "x"]\n\n', '[FEN "', "e4 ", "1. e4 {", "(e5 ")
@@ -225,9 +224,13 @@ PARSERS: tuple[Parser, ...] = (
     Parser("bench of an engine", lambda text: find_last_counts(text.splitlines()), _BENCH),
     Parser("fastchess output", read_fastchess, _MATCH),
     Parser("SPSA lines", read_lines, ("a,1,0,2,1,1\n", "a,", "a,int,", "1e", "a,1")),
-    Parser("options of an engine", partial(words.options, ""), ("Hash=", "Hash=1 ")),
+    Parser("options of an engine", partial(submission_fields.options, ""), ("Hash=", "Hash=1 ")),
     Parser("message of a commit", _commit_message, ("bench", "bench ", "Bench:", "bench: 1,")),
-    Parser("address of a repository", partial(words.repository, ""), ("https://a/", "ssh://")),
+    Parser(
+        "address of a repository",
+        partial(submission_fields.repository, ""),
+        ("https://a/", "ssh://"),
+    ),
     Parser("time control", timecontrol.parse, ("1/", "1:", "1+", "N=", "st=")),
     Parser("filter of actions", _bytes(action_filter), ('{"$or":[', '{"run":', '{"a":')),
     Parser("text in a filter", _bytes(action_filter, '{"run":"', '"}')),

@@ -24,8 +24,8 @@ import chess.pgn
 from tests.engines.matches import MOVER
 from tests.running import processes_of, remaining
 
-from rookery.core.complaint import describe_exit
-from rookery.worker.fastchess.detection import find
+from rookery.errors import describe_exit
+from rookery.match.fastchess import find
 
 DELAYS = (0.001, 0.005, 0.01, 0.03)
 LIMIT_SECONDS = 120.0

@@ -21,21 +21,27 @@ from scripts.progress import Progress
 from tests.engines import planted
 from tests.engines.matches import mover, movers_left
 
-from rookery.core.spsa import late_mean, set_up
-from rookery.core.stats.chi_square import upper_tail
-from rookery.core.stats.normal import cdf
-from rookery.core.timecontrol import parse
-from rookery.worker.match.adjudication import OFFICIAL, Adjudication
-from rookery.worker.match.events import GameEnded, PairEnded
-from rookery.worker.match.job import PairJob, PairResult, Setup
-from rookery.worker.match.local import LocalMatch
-from rookery.worker.match.record import GameResult, Termination
-from rookery.worker.match.sharded import ShardedMatch
-from rookery.worker.match.spec import EngineSpec, Patience
-from rookery.worker.match.standing import score_of
-from rookery.worker.match.tuning import Tuner
-from rookery.worker.openings import Opening
-from rookery.worker.openings.opening import STANDARD
+from rookery.match.game import LocalMatch
+from rookery.match.job import (
+    EngineSpec,
+    GameEnded,
+    GameResult,
+    PairEnded,
+    PairJob,
+    PairResult,
+    Patience,
+    Setup,
+    Termination,
+)
+from rookery.match.openings import STANDARD, Opening
+from rookery.match.results import pair_score_of
+from rookery.match.scores import OFFICIAL, Adjudication
+from rookery.match.sharded import ShardedMatch
+from rookery.match.tuning import Tuner
+from rookery.model.timecontrol import parse
+from rookery.stats.numbers import cdf, upper_tail
+from rookery.stats.spsa import set_up
+from rookery.stats.spsa_outcome import late_mean
 
 LIKELY = 0.001
 """A balance less likely than this is no chance."""
@@ -246,7 +252,7 @@ async def spsa(games: int, seeds: int) -> bool:
         async with LocalMatch(tuner.jobs(), Setup(), concurrency=4) as match:
             async for event in match:
                 if isinstance(event, PairEnded):
-                    tuner.after(score_of(event.pair))
+                    tuner.after(pair_score_of(event.pair))
         found = late_mean(tuner.tune)
         away = max(
             abs(value - best) / c_end

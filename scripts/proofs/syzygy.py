@@ -17,12 +17,10 @@ from pathlib import Path
 import chess
 from tests.engines.matches import mover, play
 
-from rookery.worker.match.adjudication import Adjudication
-from rookery.worker.match.job import Setup
-from rookery.worker.match.record import GameResult, Termination
-from rookery.worker.match.spec import Patience
-from rookery.worker.match.syzygy import open_tables, probe_of
-from rookery.worker.openings import Opening
+from rookery.match.job import GameResult, Patience, Setup, Termination
+from rookery.match.openings import Opening
+from rookery.match.position import open_tables, probe_of
+from rookery.match.scores import Adjudication
 
 BY_TABLES = "Decided by tablebase"
 KNOWN = {

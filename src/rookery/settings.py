@@ -14,7 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
-from rookery.core.complaint import Complaint
+from rookery.errors import Complaint
 
 PREFIX = "ROOKERY_"
 # Never shown, not even when they can't be read.

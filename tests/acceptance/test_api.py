@@ -13,12 +13,12 @@ import httpx
 import msgspec
 import pytest
 
-from rookery.client import ApiRefused, Client
-from rookery.client.transport import HttpTransport
-from rookery.core.run import DisplayState
+from rookery.client.client import Client
+from rookery.client.transport import ApiRefused, HttpTransport
+from rookery.model.run import DisplayState
 from rookery.protocol import v1
-from rookery.protocol.engine_record import EngineRecord, PresetRecord
-from rookery.service.sources.archives import mirror_name
+from rookery.protocol.engines import EngineRecord, PresetRecord
+from rookery.sources.commits import mirror_name
 from tests.commands import add_user, said
 from tests.outside.githubs import REPOSITORY, SHA, staged
 from tests.outside.repositories import make_repository

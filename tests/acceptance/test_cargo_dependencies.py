@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord, RecipeRecord
+from rookery.protocol.engines import EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.order import BuildFailed, Order
-from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
+from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
 from tests.engines.git_server import serving
 from tests.engines.repositories import Repository

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rookery.cli.main import main
-from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.engines import EngineRecord
 from tests.engines import repositories
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.worker.engines.cache import Cache, remove
-from rookery.worker.engines.unpacking import BadArchive, unpack
+from rookery.worker.engines.git import BadArchive, unpack
 
 DAY = 24 * 3600
 

@@ -13,10 +13,10 @@ import chess
 import httpx
 import pytest
 
-from rookery.core.run import DisplayState
-from rookery.core.stats.flags import Flag
+from rookery.model.run import DisplayState
 from rookery.protocol import v1
-from rookery.protocol.engine_record import BenchRecord, EngineRecord, RecipeRecord
+from rookery.protocol.engines import BenchRecord, EngineRecord, RecipeRecord
+from rookery.stats.sprt import Flag
 from tests.answering import answering
 from tests.engines import repositories
 from tests.engines.repositories import TINY

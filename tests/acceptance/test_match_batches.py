@@ -5,11 +5,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rookery.worker.match.events import Event, PairEnded
-from rookery.worker.match.job import PairJob
-from rookery.worker.match.lasting import Batch, LastingMatch
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings.opening import STANDARD
+from rookery.match.job import EngineSpec, Event, PairEnded, PairJob
+from rookery.match.openings import STANDARD
+from rookery.match.sharded import Batch, LastingMatch
 from tests.engines.matches import SHORT, mover
 
 # Notes that it started, then becomes the engine.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rookery.core.timecontrol import parse
-from rookery.worker.fastchess import Invocation, Side
-from rookery.worker.match.events import Event, PairEnded
-from rookery.worker.match.fastchess import FastchessFailed, FastchessMatch
+from rookery.match.fastchess import FastchessFailed, FastchessMatch
+from rookery.match.fastchess_command import Invocation, Side
+from rookery.match.job import Event, PairEnded
+from rookery.model.timecontrol import parse
 from tests.running import remaining
 
 SIDES = (

@@ -6,15 +6,11 @@ import sys
 
 import pytest
 
-from rookery.core.timecontrol import Nodes
-from rookery.worker.match.adjudication import OFFICIAL
-from rookery.worker.match.faults import MatchFault
-from rookery.worker.match.job import PairJob, Setup
-from rookery.worker.match.local import LocalMatch
-from rookery.worker.match.record import Termination
-from rookery.worker.match.spec import EngineSpec, Patience
-from rookery.worker.openings import Opening
-from rookery.worker.openings.opening import STANDARD
+from rookery.match.game import LocalMatch
+from rookery.match.job import EngineSpec, MatchFault, PairJob, Patience, Setup, Termination
+from rookery.match.openings import STANDARD, Opening
+from rookery.match.scores import OFFICIAL
+from rookery.model.timecontrol import Nodes
 from tests.acceptance.checkout import PROJECT
 from tests.engines.matches import SHORT, mover, play
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.core.timecontrol import parse
-from rookery.worker.match.process import EngineProcess
-from rookery.worker.match.spec import EngineSpec, Patience
-from rookery.worker.match.uci import Answer, UciEngine
+from rookery.match.job import EngineSpec, Patience
+from rookery.match.process import EngineProcess
+from rookery.match.uci import Answer, UciEngine
+from rookery.model.timecontrol import parse
 
 # Each answer is one writing, so that what lies in the pipe is all of it.
 ENGINE = """

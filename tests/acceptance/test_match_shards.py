@@ -6,11 +6,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rookery.worker.match.events import Event, LatencyMeasured, PairEnded
-from rookery.worker.match.job import PairJob
-from rookery.worker.match.sharded import ShardedMatch
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings.opening import STANDARD
+from rookery.match.job import EngineSpec, Event, LatencyMeasured, PairEnded, PairJob
+from rookery.match.openings import STANDARD
+from rookery.match.sharded import ShardedMatch
 from tests.engines.matches import SHORT, mover
 
 # Notes the processors it may use, then becomes the engine.

@@ -20,9 +20,8 @@ from starlette.routing import Route
 
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.errors import BridgeFull, BridgeTimeout, OnTheLoop
-from rookery.boundary.offload import Threads
-from rookery.boundary.stream import stream
-from rookery.storage.target import Target
+from rookery.boundary.offload import Threads, stream
+from rookery.db.target import Target
 from tests.acceptance.broken_bridges import BROKEN, STREAMS
 from tests.acceptance.pools import SIZE, Pool, open_pool
 from tests.eventually import eventually

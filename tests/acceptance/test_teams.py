@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rookery.client import ApiRefused, Client
+from rookery.client.client import Client
+from rookery.client.transport import ApiRefused
 from rookery.protocol import v1
-from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.engines import EngineRecord
 from tests.commands import add_user, said
 from tests.served import LIMIT_SECONDS, Served, served
 from tests.unit.service.submission.samples import SPRT, body

@@ -11,14 +11,18 @@ from pathlib import Path
 import pytest
 
 from rookery import __version__
-from rookery.protocol.worker.requests import REQUEST_TASK, UPDATE_TASK
-from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX
+from rookery.protocol.worker_requests import REQUEST_TASK, UPDATE_TASK
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.session.faults import CredentialsRefused, ForeignServer, Unreachable
-from rookery.worker.session.kit import Outcome
-from rookery.worker.session.stopping import Stop
-from rookery.worker.session.transport import HeldCall, HttpTransport
-from rookery.worker.session.watching import Status
+from rookery.worker.kit import Outcome
+from rookery.worker.sandbox.sandbox import NO_SANDBOX
+from rookery.worker.stopping import Status, Stop
+from rookery.worker.transport import (
+    CredentialsRefused,
+    ForeignServer,
+    HeldCall,
+    HttpTransport,
+    Unreachable,
+)
 from tests.workers.lives import live
 from tests.workers.processes import until, working
 from tests.workers.stand_in import Body, StandIn, fledgling, games_in, record, stand_in, task

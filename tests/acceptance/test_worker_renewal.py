@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 import rookery
-from rookery.core.ed25519 import fingerprint, public_key
-from rookery.web.handout.endpoints import Handout
-from rookery.web.handout.wheel import (
+from rookery.protocol.ed25519 import fingerprint, public_key
+from rookery.web.handout import Handout
+from rookery.web.wheel import (
     PACKAGE,
     REQUIREMENTS,
     Wheel,

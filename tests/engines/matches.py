@@ -6,16 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rookery.core.timecontrol import parse
-from rookery.worker.match.adjudication import Adjudication
-from rookery.worker.match.events import GameEnded, LatencyMeasured, PairEnded
-from rookery.worker.match.job import PairJob, PairResult, Setup
-from rookery.worker.match.latency import Latency
-from rookery.worker.match.local import LocalMatch
-from rookery.worker.match.record import GameResult
-from rookery.worker.match.spec import EngineSpec, Patience
-from rookery.worker.openings import Opening
-from rookery.worker.openings.opening import STANDARD
+from rookery.match.clock import Latency
+from rookery.match.game import LocalMatch
+from rookery.match.job import (
+    EngineSpec,
+    GameEnded,
+    GameResult,
+    LatencyMeasured,
+    PairEnded,
+    PairJob,
+    PairResult,
+    Patience,
+    Setup,
+)
+from rookery.match.openings import STANDARD, Opening
+from rookery.match.scores import Adjudication
+from rookery.model.timecontrol import parse
 from tests.running import remaining
 
 MOVER = Path(__file__).with_name("mover.py")

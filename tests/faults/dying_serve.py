@@ -14,9 +14,9 @@ from typing import Any
 import asyncpg.transaction
 
 from rookery.cli.main import main
-from rookery.core.reception import Reception
-from rookery.service.fleet.fleet import Fleet
-from rookery.storage import faultpoints
+from rookery.db import problems
+from rookery.farm.fleet import Fleet
+from rookery.rules.reception import Reception
 
 Passage = Callable[[], None]
 
@@ -95,7 +95,7 @@ def die_at(moment: str) -> None:
     if name in MOMENTS:
         MOMENTS[name](passed)
     else:
-        faultpoints.set_hook(lambda reached: passed() if reached == name else None)
+        problems.set_hook(lambda reached: passed() if reached == name else None)
 
 
 if __name__ == "__main__":

@@ -11,20 +11,18 @@ import signal
 import sys
 from pathlib import Path
 
-from rookery.core.answers import TaskCall
-from rookery.core.changes import Changes
-from rookery.core.kinds import Report
-from rookery.core.reception import Reception
-from rookery.core.scheduling.policy import Policy
-from rookery.core.workingset import WorkingSet
-from rookery.service.fleet.ports import Batch, Commits, StateLost
-from rookery.storage import faultpoints, migrations
-from rookery.storage.embedded.server import open_server
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.lease import Lease
-from rookery.storage.pool import AWAY, open_pool
-from rookery.storage.problems import Problem
-from rookery.storage.queries import Queries
+from rookery.db import migrations, problems
+from rookery.db.embedded.server import open_server
+from rookery.db.fence import Lease
+from rookery.db.pool import AWAY, Queries, open_pool
+from rookery.db.problems import Problem
+from rookery.farm.ports import Batch, Commits, StateLost
+from rookery.farm.store import FleetStore
+from rookery.model.kinds import Report
+from rookery.rules.answers import Changes, TaskCall
+from rookery.rules.eligibility import Policy
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet
 from tests.faults.owner import owner_is_gone, say, tell
 from tests.storage.fleet.scenes import changed, make_task
 from tests.unit.core.makers import NOW, make_run, pairs
@@ -123,7 +121,7 @@ def die_at(moment: str, number: int) -> None:
         if passages == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    faultpoints.set_hook(hook)
+    problems.set_hook(hook)
 
 
 async def main(data: Path, *fault: str) -> None:

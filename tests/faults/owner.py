@@ -12,13 +12,11 @@ import signal
 import sys
 from pathlib import Path
 
-from rookery.storage import faultpoints, migrations
-from rookery.storage.embedded.server import EmbeddedServer, open_server
-from rookery.storage.fence import Fence, OutcomeUnknown
-from rookery.storage.lease import Lease
-from rookery.storage.pool import AWAY, Pool, open_pool
-from rookery.storage.problems import Problem
-from rookery.storage.queries import Queries
+from rookery.db import migrations, problems
+from rookery.db.embedded.server import EmbeddedServer, open_server
+from rookery.db.fence import Fence, Lease, OutcomeUnknown
+from rookery.db.pool import AWAY, Pool, Queries, open_pool
+from rookery.db.problems import Problem
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (n bigint PRIMARY KEY)"
 LAST = "SELECT coalesce(max(n), 0) AS last, count(*) AS rows FROM kept"
@@ -55,7 +53,7 @@ async def migrate(server: EmbeddedServer, queries: Queries, moment: str = "") ->
         if reached == moment:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    faultpoints.set_hook(hook)
+    problems.set_hook(hook)
     done = await migrations.migrate(server.target, queries, migrations.load())
     say("migrated", numbers=[migration.number for migration in done])
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rookery.storage.target import Target, socket_target
+from rookery.db.target import Target, socket_target
 
 BEGIN, COMMIT = b"BEGIN ", b"COMMIT;\0"
 COMMITTED = b"COMMIT\0"

@@ -9,15 +9,13 @@ import os
 import signal
 import sys
 
-from rookery.storage import faultpoints
-from rookery.storage.embedded.cluster import USER
-from rookery.storage.embedded.sockets import PORT
-from rookery.storage.fence import Fence
-from rookery.storage.lease import Lease
-from rookery.storage.pool import AWAY, open_pool
-from rookery.storage.problems import Problem
-from rookery.storage.queries import Queries
-from rookery.storage.target import socket_target
+from rookery.db import problems
+from rookery.db.embedded.cluster import USER
+from rookery.db.embedded.folder import PORT
+from rookery.db.fence import Fence, Lease
+from rookery.db.pool import AWAY, Queries, open_pool
+from rookery.db.problems import Problem
+from rookery.db.target import socket_target
 
 
 def say(event: str, **fields: object) -> None:
@@ -44,7 +42,7 @@ async def main(folder: str, database: str) -> None:
     async with open_pool(target, instance="old") as pool:
         lease = Lease(pool, Queries.load(), instance="old", address="")
         fence = await lease.take()
-        faultpoints.set_hook(stop_at_commit)
+        problems.set_hook(stop_at_commit)
         say("woken", outcome=await attempt(fence))
         say("again", outcome=await attempt(fence), held=lease.is_held())
 

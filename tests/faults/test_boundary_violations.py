@@ -19,8 +19,8 @@ from blockbuster import BlockingError
 
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.detect import SecondLoop
-from rookery.boundary.domains import Undeclared, inventory
-from rookery.boundary.errors import OnTheLoop
+from rookery.boundary.domains import inventory
+from rookery.boundary.errors import OnTheLoop, Undeclared
 from rookery.boundary.offload import Threads
 from tests.detection import Violations
 

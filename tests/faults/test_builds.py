@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import BuildFailed, Order
-from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
+from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
 from tests.running import remaining
 
@@ -107,9 +107,9 @@ def test_a_program_that_was_not_made_is_missed(tmp_path: Path) -> None:
 MAKING = """
 import asyncio, sys
 from pathlib import Path
-from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import BuildFailed, Order
-from rookery.worker.engines.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
 try:
     order = Order(EngineRecord(name="Tiny"), sys.argv[2], sys.argv[3])

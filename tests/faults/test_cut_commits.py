@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rookery.core.results import Results
-from rookery.service.fleet.ports import Batch, Commits, StateLost
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.ports import Batch, Commits, StateLost
+from rookery.farm.store import FleetStore
+from rookery.model.task import Results
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.storage.fleet.scenes import changed, make_task, opened, played

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.worker.match.faults import EngineUnusable
-from rookery.worker.match.record import GameResult, Termination
-from rookery.worker.match.spec import EngineSpec
+from rookery.match.job import EngineSpec, EngineUnusable, GameResult, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import ROOT, kill, wait_until_gone
 from tests.running import processes_of
@@ -178,9 +176,7 @@ def test_a_killed_match_takes_its_engines_with_it(tmp_path: Path) -> None:
 
 def test_a_killed_runner_process_ends_the_match_with_a_word(tmp_path: Path) -> None:
     match = started(tmp_path)
-    runner = next(
-        pid for pid, words in processes_of(tmp_path).items() if "rookery.worker.match" in words
-    )
+    runner = next(pid for pid, words in processes_of(tmp_path).items() if "rookery.match" in words)
     kill(runner)
     _, said = match.communicate()
     assert match.returncode == 3

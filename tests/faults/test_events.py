@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from rookery.client import ApiRefused, Client
+from rookery.client.client import Client
 from rookery.client.following import Sent, events_in
-from rookery.client.transport import HttpTransport
+from rookery.client.transport import ApiRefused, HttpTransport
 from rookery.protocol import v1
 from tests.commands import add_user, said
 from tests.faults.processes import kill

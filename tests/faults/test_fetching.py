@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord, RecipeRecord
+from rookery.protocol.engines import EngineRecord, RecipeRecord
 from rookery.worker.engines.order import BuildFailed, Order
-from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
+from rookery.worker.sandbox.sandbox import Sandbox
 from tests.answering import answering
 from tests.engines import repositories
 from tests.engines.git_server import serving

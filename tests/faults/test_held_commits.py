@@ -16,12 +16,11 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
-from rookery.service.passwords import Passwords
-from rookery.service.tokens import ORDINARY, mint
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.tokens import PostgresTokens
-from rookery.storage.users import PostgresUsers
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.people.passwords import Passwords
+from rookery.people.rows import PostgresTokens, PostgresUsers
+from rookery.people.users import ORDINARY, mint
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.fleet.line import Lines, Unanswered

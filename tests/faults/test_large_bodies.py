@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rookery.client import Client
+from rookery.client.client import Client
 from tests.faults.server_campaign import PASSWORD, made_account
 from tests.pouring import MB, at_once, high_water_mb, pour
 from tests.served import Served, served

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord, NetRecord, RecipeRecord
-from rookery.worker.engines.confinement import text_of
+from rookery.protocol.engines import EngineRecord, NetRecord, RecipeRecord
+from rookery.worker.engines.cache import text_of
 from rookery.worker.engines.order import BuildFailed, Order
-from rookery.worker.engines.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
+from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
 from tests.engines.shelf import Shelf
 

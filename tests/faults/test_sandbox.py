@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.protocol.engine_record import EngineRecord, RecipeRecord
+from rookery.match.process import start_process
+from rookery.protocol.engines import EngineRecord, RecipeRecord
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.order import Built, Order
-from rookery.worker.engines.sandbox.enclosure import Enclosure
-from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
-from rookery.worker.engines.sandbox.watch import Taken, excess
-from rookery.worker.match.process import start_process
+from rookery.worker.sandbox.enclosure import Enclosure
+from rookery.worker.sandbox.sandbox import Sandbox, detect
+from rookery.worker.sandbox.watch import Taken, excess
 from tests.engines import hostile
 from tests.running import processes_of, remaining
 
@@ -169,7 +169,7 @@ def test_a_program_that_is_not_there_is_named() -> None:
 
 
 def test_an_older_kernel_keeps_a_program_in_as_well() -> None:
-    older = "from rookery.worker.engines.sandbox import kernel; kernel.SYS_MOUNT_SETATTR = 9999; "
+    older = "from rookery.worker.sandbox.sandbox import kernel; kernel.SYS_MOUNT_SETATTR = 9999; "
     tries = (
         "echo x > /usr/x; echo x > /proc/sys/kernel/hostname; ls /root /home; cat /proc/1/environ"
     )
@@ -188,7 +188,7 @@ def said_without_namespaces(check: str, *words: str, path: str = "/none") -> str
     imports = (
         "import asyncio, sys; from pathlib import Path;"
         " from rookery.boundary.offload import Threads;"
-        " from rookery.worker.engines.sandbox.sandbox import detect; "
+        " from rookery.worker.sandbox.sandbox import detect; "
     )
     ended = subprocess.run(
         (sys.executable, str(script), sys.executable, "-c", imports + check, *words),
@@ -225,7 +225,7 @@ def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
 ORDER = (
     "from rookery.worker.engines.order import BuildFailed, Order;"
     "from rookery.worker.engines.workshop import Workshop;"
-    "from rookery.protocol.known_engines import FLEDGLING, UPLOADED;"
+    "from rookery.protocol.engines import FLEDGLING, UPLOADED;"
     "from tests.engines.shelf import Shelf;"
 )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.storage.lease import Lease
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.fence import Lease
+from rookery.db.pool import Queries
+from rookery.db.target import Target
 from tests.database import pool_on
 from tests.faults.processes import Spoken
 

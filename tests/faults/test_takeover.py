@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from rookery.storage.target import Target
+from rookery.db.target import Target
 from tests.database import statement
 from tests.served import Served, served
 from tests.workers.farm import Farm, farm

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.core.run import DisplayState
+from rookery.model.run import DisplayState
 from tests.workers.farm import Farm, farm
 from tests.workers.processes import Working, until, working
 

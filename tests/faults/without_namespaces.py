@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from rookery.storage.embedded import kernel
+from rookery.db.embedded.processes import unshare_user
 
 
 def map_accounts(pid: int, uid: int, gid: int) -> None:
@@ -28,7 +28,7 @@ def main() -> None:
         os.read(hears, 1)
         map_accounts(pid, uid, gid)
         os._exit(0)
-    kernel.unshare_user()
+    unshare_user()
     os.write(tells, b"!")
     assert os.waitpid(outside, 0)[1] == 0
     Path("/proc/sys/user/max_user_namespaces").write_text("0")

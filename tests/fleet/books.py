@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from rookery.core.kinds import SprtTest
-from rookery.core.results import Results, total
-from rookery.core.stats.sprt import Sprt
+from rookery.model.kinds import SprtTest
+from rookery.model.task import Results, total
 from rookery.protocol import v1
+from rookery.stats.sprt import Sprt
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.line import Lines
 from tests.fleet.replay import counted, disagreements

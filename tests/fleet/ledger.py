@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rookery.core.results import NOTHING, Results
+from rookery.model.task import NOTHING, Results
 
 Key = tuple[str, int]
 Vector = tuple[float, ...]

@@ -13,11 +13,11 @@ from typing import Any
 
 import asyncpg
 
-from rookery.core.kinds import SprtTest
-from rookery.core.results import NOTHING
-from rookery.core.stats.sprt import EloModel, Sprt
-from rookery.storage.embedded import sockets
-from rookery.storage.embedded.layout import Layout
+from rookery.db.embedded import folder as sockets
+from rookery.db.embedded.folder import Layout
+from rookery.model.kinds import SprtTest
+from rookery.model.task import NOTHING
+from rookery.stats.sprt import EloModel, Sprt
 from tests.fleet.ledger import Ledger
 
 Counted = tuple[int, int]

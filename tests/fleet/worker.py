@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.core.results import NOTHING, Results
+from rookery.model.task import NOTHING, Results
 from tests.fleet.ledger import Key, Ledger, Vector
 from tests.fleet.line import Answer, Lines, Unanswered
 from tests.wire.worker.office import GAMES, stats, worker_info

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.outside.github import GitHub
+from rookery.sources.github import GitHub
 from tests.served import PROJECT, environment
 from tests.unit.web.fakes import HandClock
 

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from rookery.clock import SystemClock
-from rookery.outside.addresses import Reach
-from rookery.outside.commits import OutsideCommits
-from rookery.outside.git import Git
-from rookery.outside.github import GitHub
-from rookery.outside.mirrors import Mirrors
-from rookery.service.sources.archives import mirror_name
-from rookery.service.sources.commits import CannotAsk
+from rookery.sources.commits import CannotAsk, mirror_name
+from rookery.sources.git import Git, Reach
+from rookery.sources.github import GitHub
+from rookery.sources.lookup import OutsideCommits
+from rookery.sources.mirrors import Mirrors
 from tests.outside.repositories import Repository, make_repository
 
 CLOCK = SystemClock()

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rookery.outside.addresses import Reach
-from rookery.outside.commits import OutsideCommits
-from rookery.outside.git import Git
-from rookery.outside.github import GitHub, QuotaSpent
-from rookery.outside.mirrors import Mirrors
-from rookery.service.sources.commits import CannotAsk, Commit, UnknownRevision
+from rookery.sources.commits import CannotAsk, Commit, UnknownRevision
+from rookery.sources.git import Git, Reach
+from rookery.sources.github import GitHub, QuotaSpent
+from rookery.sources.lookup import OutsideCommits
+from rookery.sources.mirrors import Mirrors
 from tests.outside.githubs import REPOSITORY, SHA, Stage, staged
 from tests.unit.web.fakes import HandClock
 

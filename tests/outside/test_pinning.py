@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.outside.addresses import Place, Reach
-from rookery.outside.git import Git
-from rookery.outside.mirrors import Mirrors
-from rookery.outside.pinning import variables_for, words_for
-from rookery.service.sources.commits import CannotAsk
+from rookery.sources.commits import CannotAsk
+from rookery.sources.git import Git, Place, Reach, variables_for, words_for
+from rookery.sources.mirrors import Mirrors
 from tests.outside.git_server import git_server
 from tests.outside.repositories import ENVIRONMENT, Repository, make_repository
 

@@ -8,15 +8,12 @@ from pathlib import Path
 import pytest
 
 from rookery.clock import SystemClock
-from rookery.outside import submodules
-from rookery.outside.addresses import Reach
-from rookery.outside.commits import OutsideCommits
-from rookery.outside.git import Git
-from rookery.outside.github import GitHub
-from rookery.outside.mirrors import Mirrors
-from rookery.outside.submodules import Module, address_of
-from rookery.service.sources.archives import Archive, mirror_name
-from rookery.service.sources.commits import CannotAsk
+from rookery.sources import mirrors as submodules
+from rookery.sources.commits import Archive, CannotAsk, mirror_name
+from rookery.sources.git import Git, Reach
+from rookery.sources.github import GitHub
+from rookery.sources.lookup import OutsideCommits
+from rookery.sources.mirrors import Mirrors, Module, address_of
 from tests.outside.git_server import GitServer, git_server
 from tests.outside.repositories import Repository, make_repository
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.worker.session.faults import NotTaken
-from rookery.worker.session.transport import HttpTransport
+from rookery.worker.transport import HttpTransport, NotTaken
 from tests.answering import answering
 
 PIECE = b"x" * 1000

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rookery.core.kinds import Fixed, Kind
-from rookery.core.plan import Plan
-from rookery.core.results import NOTHING, Results
-from rookery.core.run import Run, Status
-from rookery.core.tally import recounted
-from rookery.core.task import Task
-from rookery.service.fleet.sampling import sample_of
-from rookery.storage.fleet.memory.rows import MemoryRows
+from rookery.farm.memory import MemoryRows
+from rookery.farm.samples import sample_of
+from rookery.model.kinds import Fixed, Kind
+from rookery.model.plan import Plan
+from rookery.model.run import Run, Status
+from rookery.model.task import NOTHING, Results, Task, recounted
 from tests.unit.core.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
 
 POINTS = 60

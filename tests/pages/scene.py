@@ -12,16 +12,16 @@ from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import SystemClock
-from rookery.core.answers import TaskCall
-from rookery.core.kinds import Report
+from rookery.farm.memory import MemoryStore
+from rookery.farm.views import tasks_at_play
 from rookery.logs import logger, start_logs
-from rookery.service.fleet.at_play import tasks_at_play
-from rookery.service.groups import APPROVERS
-from rookery.storage.fleet.memory.store import MemoryStore
-from rookery.storage.memory import MemoryUsers
+from rookery.model.kinds import Report
+from rookery.people.users import APPROVERS
+from rookery.rules.answers import TaskCall
+from rookery.twins import MemoryUsers
+from rookery.web.answers import kit_of
 from rookery.web.app import create_app
 from rookery.web.house import House
-from rookery.web.kit import kit_of
 from tests.carried import carrier, serve_in_memory
 from tests.desks import make_back
 from tests.pages.rows import drawn_pairs, filled

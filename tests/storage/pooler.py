@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from rookery.storage.target import Target
+from rookery.db.target import Target
 
 PORT = 6432
 Backend = tuple[StreamReader, StreamWriter]

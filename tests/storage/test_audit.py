@@ -2,16 +2,16 @@
 
 import pytest
 
-from rookery.core.events import Action, Event, about_engine, about_team, about_user
-from rookery.protocol.user.action_filter import All, Compare, Order
-from rookery.service.fleet.ports import Sight
-from rookery.storage.audit import MemoryAudit, PostgresAudit
-from rookery.storage.fleet.logbook import documented
-from rookery.storage.fleet.memory.store import MemoryStore
-from rookery.storage.fleet.reads import PostgresReads
-from rookery.storage.holdings import PostgresHoldings
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.action_log import documented
+from rookery.farm.memory import MemoryStore
+from rookery.farm.ports import Sight
+from rookery.farm.reads import PostgresReads
+from rookery.files.quotas import PostgresHoldings
+from rookery.model.events import Action, Event, about_engine, about_team, about_user
+from rookery.people.rows import MemoryAudit, PostgresAudit
+from rookery.protocol.actions import All, Compare, Order
 from tests.database import pool_on
 from tests.unit.core.makers import NOW, later
 

@@ -8,21 +8,14 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.service.users import User
-from rookery.storage import migrations
-from rookery.storage.backup import (
-    BackupFailed,
-    NotEmpty,
-    Programs,
-    RestoreFailed,
-    backup,
-    restore,
-)
-from rookery.storage.embedded import binaries
-from rookery.storage.lease import Lease
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.users import PostgresUsers
+from rookery.db import migrations
+from rookery.db.backup import BackupFailed, NotEmpty, Programs, RestoreFailed, backup, restore
+from rookery.db.embedded import folder
+from rookery.db.fence import Lease
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.people.rows import PostgresUsers
+from rookery.people.users import User
 from tests.database import pool_on
 from tests.storage.test_migrations import dump
 
@@ -35,7 +28,7 @@ ANNA = User("anna", "a@example.org", "x", frozenset({"a"}), False, False, 4, dat
 
 @pytest.fixture
 def programs() -> Programs:
-    return Programs(binaries.find(), {}, Threads())
+    return Programs(folder.find(), {}, Threads())
 
 
 @pytest.fixture

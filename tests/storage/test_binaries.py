@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rookery.service.sources.binaries import Binaries, Binary
-from rookery.storage.binaries import MemoryBinaries, PostgresBinaries
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.files.programs import Binaries, Binary, MemoryBinaries, PostgresBinaries
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from rookery.clock import SystemClock
-from rookery.service.blobs import NoRoom, UnknownBlob
-from rookery.storage.blobs import UNFINISHED, FolderBlobs
-from rookery.storage.keyfile import key_in
+from rookery.db.keys import key_in
+from rookery.files.store import UNFINISHED, FolderBlobs, NoRoom, UnknownBlob
 
 
 @pytest.fixture

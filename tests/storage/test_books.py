@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rookery.service.sources.books import Book, Books
-from rookery.storage.books import MemoryBooks, PostgresBooks
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.files.books import Book, Books, MemoryBooks, PostgresBooks
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

@@ -8,21 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.bootstrap.hearing import forget_by_tidings
+from rookery.bootstrap.desks import forget_by_tidings
 from rookery.boundary.offload import Threads
-from rookery.service.bearers import Bearers
-from rookery.service.credentials import Credentials
-from rookery.service.login import AccountBlocked, WrongCredentials
-from rookery.service.passwords import Passwords
-from rookery.service.tidings import Channel, Tidings
-from rookery.service.tokens import Scope, mint
-from rookery.storage.listening import Listening
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.tokens import PostgresTokens
-from rookery.storage.users import PostgresEndedSessions, PostgresUsers
-from rookery.web.session import SessionData
-from rookery.web.standing import Ended, digest_of
+from rookery.db.listening import Channel, Listening, Tidings
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.people.bearers import Bearers
+from rookery.people.login import AccountBlocked, Credentials, WrongCredentials
+from rookery.people.passwords import Passwords
+from rookery.people.rows import PostgresEndedSessions, PostgresTokens, PostgresUsers
+from rookery.people.users import Scope, mint
+from rookery.web.session import Ended, SessionData, digest_of
 from tests.database import pool_on
 from tests.eventually import eventually
 from tests.unit.service.people import OLGA

@@ -4,8 +4,8 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-import rookery.storage
-from rookery.storage.problems import Problem
+import rookery.db
+from rookery.db.problems import Problem
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "database.md"
 
@@ -16,7 +16,7 @@ def every_problem(kind: type[Problem] = Problem) -> set[type[Problem]]:
 
 
 def test_every_sentence_of_failure_is_explained() -> None:
-    for module in pkgutil.walk_packages(rookery.storage.__path__, "rookery.storage."):
+    for module in pkgutil.walk_packages(rookery.db.__path__, "rookery.db."):
         importlib.import_module(module.name)
     page = " ".join(PAGE.read_text().split())
     sentences = {kind.__name__: " ".join((kind.__doc__ or "").split()) for kind in every_problem()}

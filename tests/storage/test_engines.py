@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord, PresetRecord, ToolRecord
-from rookery.service.engines import EngineRows, KeptEngine
-from rookery.storage.engines import MemoryEngines, PostgresEngines
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.engine_rows import MemoryEngines, PostgresEngines
+from rookery.farm.engines import EngineRows, KeptEngine
+from rookery.protocol.engines import EngineRecord, PresetRecord, ToolRecord
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

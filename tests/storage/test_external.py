@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.storage import external
-from rookery.storage.external import BadUrl, Pooled, ReadOnly, Refused, TooOld, Unreachable, parse
-from rookery.storage.target import Target
+from rookery.db import access
+from rookery.db.access import BadUrl, Pooled, ReadOnly, Refused, TooOld, Unreachable, parse
+from rookery.db.target import Target
 from tests.database import statement
 from tests.storage.pooler import pooled
 
@@ -17,12 +17,12 @@ SECRET = "5ecret"
 
 
 async def test_a_server_that_fits_is_reached(database: Target) -> None:
-    assert (await external.check(database.dsn)).dsn == database.dsn
+    assert (await access.check(database.dsn)).dsn == database.dsn
 
 
 async def test_a_server_that_does_not_answer_is_named() -> None:
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1/games: Connection refused") as caught:
-        await external.check(f"postgresql://anna:{SECRET}@127.0.0.1:1/games")
+        await access.check(f"postgresql://anna:{SECRET}@127.0.0.1:1/games")
     assert SECRET not in str(caught.value)
 
 
@@ -31,19 +31,19 @@ async def test_a_server_that_is_silent_is_given_up(tmp_path: Path) -> None:
         listening.bind(str(tmp_path / ".s.PGSQL.1"))
         listening.listen()
         with pytest.raises(Unreachable, match=r"no answer within 0\.2 s"):
-            await external.check(f"postgresql://anna@/x?host={tmp_path}&port=1", seconds=0.2)
+            await access.check(f"postgresql://anna@/x?host={tmp_path}&port=1", seconds=0.2)
 
 
 async def test_a_server_that_refuses_says_why(database: Target) -> None:
     wrong = database.dsn.replace("/test_", "/nowhere_")
     with pytest.raises(Refused, match=r'database "nowhere_.*does not exist'):
-        await external.check(wrong)
+        await access.check(wrong)
 
 
 async def test_an_old_server_is_refused(database: Target, tmp_path: Path) -> None:
     async with pooled(database, tmp_path, version="14.9") as url:
         with pytest.raises(TooOld, match=r"is version 14\.9, Rookery needs 15"):
-            await external.check(url)
+            await access.check(url)
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
@@ -52,14 +52,14 @@ async def test_a_transaction_pooler_is_refused(
 ) -> None:
     async with pooled(database, tmp_path, newest_first=newest_first) as url:
         with pytest.raises(Pooled, match="connection pooler"):
-            await external.check(url)
+            await access.check(url)
 
 
 async def test_a_read_only_server_is_refused(database: Target) -> None:
     name = database.connect_args["database"]
     await statement(database, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     with pytest.raises(ReadOnly):
-        await external.check(database.dsn)
+        await access.check(database.dsn)
 
 
 async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> None:
@@ -70,7 +70,7 @@ async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> 
     def log(_event: str, /, **fields: object) -> None:
         said.append(fields["setting"])
 
-    await external.check(database.dsn, log=log)
+    await access.check(database.dsn, log=log)
     assert said == ["synchronous_commit = off"]
 
 

@@ -3,11 +3,9 @@
 import asyncpg
 import pytest
 
-from rookery.storage.fence import Fence, FencedOff
-from rookery.storage.lease import Lease
-from rookery.storage.pool import Pool
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.fence import Fence, FencedOff, Lease
+from rookery.db.pool import Pool, Queries
+from rookery.db.target import Target
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

@@ -5,11 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rookery.service.holdings import GivenAgain, HoldingRows
-from rookery.service.quotas import QuotaExceeded
-from rookery.storage.holdings import MemoryHoldings, PostgresHoldings
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.files.quotas import (
+    GivenAgain,
+    HoldingRows,
+    MemoryHoldings,
+    PostgresHoldings,
+    QuotaExceeded,
+)
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

@@ -6,33 +6,25 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rookery.core.changes import Changes
-from rookery.core.events import Action, Event, about_user
-from rookery.protocol.engine_record import EngineRecord
-from rookery.protocol.user.action_filter import All
-from rookery.service.engines import KeptEngine
-from rookery.service.fleet.ports import Batch, Block, Sight
-from rookery.service.groups import APPROVERS
-from rookery.service.nets import Net
-from rookery.service.sources.binaries import Binary
-from rookery.service.sources.books import Book
-from rookery.service.statistics import Accounting
-from rookery.service.teams import Team
-from rookery.service.tokens import Scope, mint
-from rookery.storage.audit import PostgresAudit
-from rookery.storage.binaries import PostgresBinaries
-from rookery.storage.books import PostgresBooks
-from rookery.storage.engines import PostgresEngines
-from rookery.storage.fleet.reads import PostgresReads
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.nets import PostgresNets
-from rookery.storage.pool import Pool
-from rookery.storage.queries import Queries
-from rookery.storage.statistics import PostgresStatistics
-from rookery.storage.target import Target
-from rookery.storage.teams import PostgresTeams
-from rookery.storage.tokens import PostgresTokens
-from rookery.storage.users import PostgresUsers
+from rookery.db.pool import Pool, Queries
+from rookery.db.target import Target
+from rookery.farm.engine_rows import PostgresEngines
+from rookery.farm.engines import KeptEngine
+from rookery.farm.ports import Batch, Block, Sight
+from rookery.farm.reads import PostgresReads
+from rookery.farm.statistics import Accounting
+from rookery.farm.statistics_rows import PostgresStatistics
+from rookery.farm.store import FleetStore
+from rookery.files.books import Book, PostgresBooks
+from rookery.files.nets import Net, PostgresNets
+from rookery.files.programs import Binary, PostgresBinaries
+from rookery.model.events import Action, Event, about_user
+from rookery.people.rows import PostgresAudit, PostgresTeams, PostgresTokens, PostgresUsers
+from rookery.people.teams import Team
+from rookery.people.users import APPROVERS, Scope, mint
+from rookery.protocol.actions import All
+from rookery.protocol.engines import EngineRecord
+from rookery.rules.answers import Changes
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
 from tests.unit.core.makers import NOW, make_machine, make_run, pairs

@@ -3,11 +3,9 @@
 import asyncpg
 import pytest
 
-from rookery.storage.fence import FencedOff
-from rookery.storage.lease import Lease, LeaseHeld, TakeoverBlocked
-from rookery.storage.pool import Pool, application_name
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.fence import FencedOff, Lease, LeaseHeld, TakeoverBlocked
+from rookery.db.pool import Pool, Queries, application_name
+from rookery.db.target import Target
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

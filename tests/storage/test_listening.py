@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rookery.core.run import Run
-from rookery.service.events import Bus, Notice
-from rookery.service.tidings import Channel, Tidings
-from rookery.storage.fleet.notices import pass_on
-from rookery.storage.fleet.reads import PostgresReads
-from rookery.storage.listening import Listening
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.users import PostgresUsers
+from rookery.db.listening import Channel, Listening, Tidings
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.events import Bus, Notice
+from rookery.farm.reads import PostgresReads
+from rookery.farm.store import pass_on
+from rookery.model.run import Run
+from rookery.people.rows import PostgresUsers
 from tests.database import pool_on, statement
 from tests.eventually import eventually
 from tests.storage.fleet.scenes import changed, finished, opened

@@ -5,9 +5,9 @@ import asyncio
 import asyncpg
 import pytest
 
-from rookery.storage import migrations
-from rookery.storage.embedded import binaries
-from rookery.storage.migrations import (
+from rookery.db import migrations
+from rookery.db.embedded import folder
+from rookery.db.migrations import (
     Applied,
     Migration,
     MigrationChanged,
@@ -15,8 +15,8 @@ from rookery.storage.migrations import (
     SchemaNewer,
     missing,
 )
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
 from tests.database import statement
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def applied(migration: Migration) -> Applied:
 async def dump(target: Target) -> str:
     """Everything in a database but when it was migrated; the dump's own random key left out."""
     words = ["--exclude-table-data=schema_migrations", "--inserts", target.dsn]
-    program = str(binaries.find() / "pg_dump")
+    program = str(folder.find() / "pg_dump")
     process = await asyncio.create_subprocess_exec(program, *words, stdout=asyncio.subprocess.PIPE)
     said, _ = await process.communicate()
     assert process.returncode == 0

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rookery.service.nets import Net, NetExists, Nets
-from rookery.storage.nets import MemoryNets, PostgresNets
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.files.nets import MemoryNets, Net, NetExists, Nets, PostgresNets
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

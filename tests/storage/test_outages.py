@@ -5,8 +5,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from rookery.storage.outages import is_outage
-from rookery.storage.target import Target, socket_target
+from rookery.db.fence import is_outage
+from rookery.db.target import Target, socket_target
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

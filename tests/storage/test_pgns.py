@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.files.games import MemoryPgns, Pgn, PgnStore, PostgresPgns
+from rookery.files.store import FolderBlobs
 from rookery.protocol.games import Ending, Game, Outcome
-from rookery.service.pgns import Pgn, PgnStore
-from rookery.storage.blobs import FolderBlobs
-from rookery.storage.pgns import MemoryPgns, PostgresPgns
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, opened
 from tests.unit.core.makers import make_run

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.storage.pool import NoConnection, open_pool
-from rookery.storage.target import Target, socket_target
+from rookery.db.pool import NoConnection, open_pool
+from rookery.db.target import Target, socket_target
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

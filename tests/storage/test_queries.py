@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.storage.queries import BadQueryFile, Queries, parse
+from rookery.db.pool import BadQueryFile, Queries, parse
 
 HERE = Path("some.sql")
 

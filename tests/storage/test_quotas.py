@@ -6,18 +6,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from rookery.service.nets import Net
-from rookery.service.quotas import MB, QuotaExceeded
-from rookery.service.sources.binaries import Binary
-from rookery.service.sources.books import Book
-from rookery.storage.binaries import PostgresBinaries
-from rookery.storage.books import PostgresBooks
-from rookery.storage.nets import PostgresNets
-from rookery.storage.pool import Pool
-from rookery.storage.queries import Queries
-from rookery.storage.quotas import used_by_user
-from rookery.storage.target import Target
-from rookery.storage.users import PostgresUsers
+from rookery.db.pool import Pool, Queries
+from rookery.db.target import Target
+from rookery.files.books import Book, PostgresBooks
+from rookery.files.nets import Net, PostgresNets
+from rookery.files.programs import Binary, PostgresBinaries
+from rookery.files.quotas import MB, QuotaExceeded, used_by_user
+from rookery.people.rows import PostgresUsers
 from tests.database import pool_on
 from tests.unit.core.makers import NOW
 from tests.unit.service.people import OLGA, SVEN

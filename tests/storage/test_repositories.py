@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from rookery.service.sources.repositories import GrantedRepository, GrantRows
-from rookery.storage.queries import Queries
-from rookery.storage.repositories import MemoryRepositories, PostgresRepositories
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.sources.grants import (
+    GrantedRepository,
+    GrantRows,
+    MemoryRepositories,
+    PostgresRepositories,
+)
 from tests.commands import add_user, said
 from tests.database import pool_on
 

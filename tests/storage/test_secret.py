@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from rookery.storage.queries import Queries
-from rookery.storage.secret import secret, session_secret
-from rookery.storage.target import Target
+from rookery.db.keys import secret, session_secret
+from rookery.db.pool import Queries
+from rookery.db.target import Target
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

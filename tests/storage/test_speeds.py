@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.service.speeds import SpeedRows, ToldSpeeds
-from rookery.storage.queries import Queries
-from rookery.storage.speeds import MemorySpeeds, PostgresSpeeds
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.statistics import SpeedRows, ToldSpeeds
+from rookery.farm.statistics_rows import MemorySpeeds, PostgresSpeeds
 from tests.database import pool_on
 from tests.unit.core.makers import NOW, later
 

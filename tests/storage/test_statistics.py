@@ -6,14 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core.rates import core_hours
-from rookery.core.run import Run
-from rookery.core.task import Task
-from rookery.service.statistics import Accounting, Contributor, Period
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.queries import Queries
-from rookery.storage.statistics import PostgresStatistics
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.statistics import Accounting, Contributor, Period
+from rookery.farm.statistics_rows import PostgresStatistics
+from rookery.farm.store import FleetStore
+from rookery.model.run import Run, core_hours
+from rookery.model.task import Task
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
 from tests.unit.core.makers import NOW, make_run, pairs

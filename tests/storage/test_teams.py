@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rookery.service.teams import Team, TeamExists, TeamRows
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.teams import MemoryTeams, PostgresTeams
-from rookery.storage.users import PostgresUsers
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.people.rows import MemoryTeams, PostgresTeams, PostgresUsers
+from rookery.people.teams import Team, TeamExists, TeamRows
 from tests.database import pool_on
 from tests.unit.service.people import OLGA, SVEN
 

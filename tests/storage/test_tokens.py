@@ -8,13 +8,11 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from rookery.service.tokens import Scope, Token, Tokens, UnknownToken
-from rookery.service.users import UnknownUser, Users
-from rookery.storage.memory import MemoryTokens, MemoryUsers
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.tokens import PostgresTokens
-from rookery.storage.users import PostgresUsers
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.people.rows import PostgresTokens, PostgresUsers
+from rookery.people.users import Scope, Token, Tokens, UnknownToken, UnknownUser, Users
+from rookery.twins import MemoryTokens, MemoryUsers
 from tests.database import pool_on
 from tests.unit.service.people import BORIS, OLGA
 

@@ -8,9 +8,9 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
-from rookery.service.sources.book_reading import BookReading, BookRefused
-from rookery.service.sources.uploads import AT_ONCE, NoLook, received
-from rookery.storage.blobs import FolderBlobs
+from rookery.files.books import BookReading, BookRefused
+from rookery.files.programs import AT_ONCE, NoLook, received
+from rookery.files.store import FolderBlobs
 
 pytestmark = pytest.mark.anyio
 

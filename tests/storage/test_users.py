@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from rookery.service.users import EndedSessions, UnknownUser, User, UserExists, Users
-from rookery.storage.memory import MemoryEndedSessions, MemoryUsers
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.users import PostgresEndedSessions, PostgresUsers
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.people.rows import PostgresEndedSessions, PostgresUsers
+from rookery.people.users import EndedSessions, UnknownUser, User, UserExists, Users
+from rookery.twins import MemoryEndedSessions, MemoryUsers
 from tests.database import pool_on
 
 pytestmark = pytest.mark.anyio

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.core.answers import TaskCall
-from rookery.service.blobs import UnknownBlob
-from rookery.service.worker_logs import LogStore, WorkerLogs
-from rookery.storage.blobs import FolderBlobs
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
-from rookery.storage.worker_logs import MemoryWorkerLogs, PostgresWorkerLogs
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.files.store import FolderBlobs, UnknownBlob
+from rookery.files.worker_logs import LogStore, MemoryWorkerLogs, PostgresWorkerLogs, WorkerLogs
+from rookery.rules.answers import TaskCall
 from tests.database import pool_on
 from tests.unit.core.makers import make_machine, run_id
 from tests.unit.web.fakes import HandClock

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rookery.cli.main import main
-from rookery.cli.worker_settings import NAMES
-from rookery.protocol.engine_record import ENGINE_RECORD
-from rookery.protocol.submission import SUBMISSION
+from rookery.cli.worker_start import NAMES
+from rookery.protocol.engines import ENGINE_RECORD
+from rookery.protocol.runs import SUBMISSION
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHOWN = re.compile(r"^```console\n\$ rookery (stats .*)\n((?:.+\n)+)```$", re.MULTILINE)

@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 import pytest
 
-from rookery.core.results import Results
-from rookery.core.stats.sprt import Sprt
+from rookery.model.task import Results
+from rookery.stats.sprt import Sprt
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.replay import Counted, disagreements, replayed
 from tests.unit.core.makers import pairs

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from rookery.db.pool import leveled
 from rookery.logs import LogWriter, logger, start_logs
-from rookery.storage.log import leveled
 
 
 def lines(out: io.StringIO) -> list[dict[str, object]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.bootstrap.house import limits_of
-from rookery.core.complaint import Complaint
+from rookery.errors import Complaint
 from rookery.settings import Settings
 from rookery.web.bodies import BODY_SECONDS
 

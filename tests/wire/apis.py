@@ -10,22 +10,18 @@ from pathlib import Path
 import httpx
 from starlette.applications import Starlette
 
-from rookery.boundary.gate import Gate
-from rookery.boundary.offload import Threads
-from rookery.core.answers import Grant, TaskCall
-from rookery.core.kinds import Report
-from rookery.core.machine import Machine
-from rookery.core.results import Results
-from rookery.core.task import Task
-from rookery.service.bearers import Bearers
-from rookery.service.fleet.fleet import Fleet
-from rookery.service.sources.archives import Archiver, Archives
-from rookery.service.sources.commits import Commits, Finder
-from rookery.service.tokens import ORDINARY, Scope, mint
-from rookery.service.users import User
-from rookery.storage.fleet.memory.store import MemoryStore
-from rookery.storage.memory import MemoryTokens, MemoryUsers
-from rookery.web.api.desk import ApiDesk
+from rookery.boundary.offload import Gate, Threads
+from rookery.farm.fleet import Fleet
+from rookery.farm.memory import MemoryStore
+from rookery.model.kinds import Report
+from rookery.model.machine import Machine
+from rookery.model.task import Results, Task
+from rookery.people.bearers import Bearers
+from rookery.people.users import ORDINARY, Scope, User, mint
+from rookery.rules.answers import Grant, TaskCall
+from rookery.sources.commits import Archiver, Archives, Commits, Finder
+from rookery.twins import MemoryTokens, MemoryUsers
+from rookery.web.desk import ApiDesk
 from tests.desks import Back, make_back
 from tests.unit.core.makers import make_machine
 from tests.unit.service.people import BORIS, OLGA, SVEN

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 import anyio
 
 from rookery.boundary.domains import Declaration, Domain
-from rookery.core.complaint import Complaint
+from rookery.errors import Complaint
 from rookery.logs import logger, start_logs
-from rookery.service.tokens import ORDINARY, mint
+from rookery.people.users import ORDINARY, mint
 from rookery.settings import Settings, from_process
-from rookery.storage.memory import MemoryTokens, MemoryUsers
+from rookery.twins import MemoryTokens, MemoryUsers
 from rookery.web.app import create_app
 from rookery.web.house import House, Limits
 from rookery.web.steps import Step

@@ -13,19 +13,18 @@ from starlette.routing import BaseRoute
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
+from rookery.farm.events import Bus
+from rookery.files.disk import Disk
 from rookery.logs import Log
-from rookery.service.disk import Disk
-from rookery.service.events import Bus
-from rookery.service.passwords import Passwords
-from rookery.service.tokens import Tokens
-from rookery.service.users import User
-from rookery.storage.memory import MemoryEndedSessions, MemoryUsers
+from rookery.people.passwords import Passwords
+from rookery.people.users import Tokens, User
+from rookery.twins import MemoryEndedSessions, MemoryUsers
 from rookery.web import server
-from rookery.web.api.desk import ApiDesk
 from rookery.web.app import create_app
+from rookery.web.bodies import Streams
+from rookery.web.desk import ApiDesk
 from rookery.web.house import Basis, House, Limits
 from rookery.web.steps import Opened, Stairs, Step, opening
-from rookery.web.streams import Streams
 from tests.api_desks import make_api_desk
 from tests.desks import Back, make_back
 from tests.unit.web.fakes import RecordedLog

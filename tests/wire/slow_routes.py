@@ -10,13 +10,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.protocol.decoding import Reader
-from rookery.web.api.desk import refusals
-from rookery.web.bodies import decoded, json_answer, read_body
-from rookery.web.kit import kit_of
+from rookery.protocol.codec import Reader
+from rookery.web.answers import kit_of
+from rookery.web.bodies import StreamedAnswer, decoded, json_answer, read_body
+from rookery.web.desk import refusals
 from rookery.web.openapi import Operation, described
 from rookery.web.rendering import Frame
-from rookery.web.streams import StreamedAnswer
 
 
 class Ticket(msgspec.Struct):

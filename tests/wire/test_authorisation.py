@@ -22,15 +22,14 @@ from starlette.applications import Starlette
 from starlette.routing import Match, Route
 from starlette.types import Message
 
-from rookery.core.answers import TaskCall
-from rookery.core.lifecycle import Actor
-from rookery.protocol.engine_record import EngineRecord
-from rookery.service.pgns import Pgn
-from rookery.service.sources.archives import mirror_name
-from rookery.service.tokens import ORDINARY, Scope
-from rookery.service.users import User
+from rookery.files.games import Pgn
+from rookery.people.users import ORDINARY, Scope, User
+from rookery.protocol.engines import EngineRecord
+from rookery.rules.answers import TaskCall
+from rookery.rules.lifecycle import Actor
+from rookery.sources.commits import mirror_name
 from rookery.web.inventory import named_routes
-from rookery.web.paths import WORKER_PATHS
+from rookery.web.scope import WORKER_PATHS
 from tests.unit.core.makers import make_machine
 from tests.unit.core.makers import run_id as id_of
 from tests.unit.service.people import BORIS, OLGA, SVEN

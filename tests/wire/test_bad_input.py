@@ -6,7 +6,7 @@ import httpx
 import msgspec
 import pytest
 
-from rookery.web.cookie import COOKIE
+from rookery.web.session import COOKIE
 from tests.wire.houses import open_site
 from tests.wire.slow_routes import slow_routes
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.boundary.domains import Domain
-from rookery.boundary.render import text_table
-from rookery.cli import boundaries, mission_map
+from rookery.boundary.domains import Domain, text_table
+from rookery.cli import boundaries
+from rookery.cli import boundaries as mission_map
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "boundaries.md"

@@ -16,8 +16,9 @@ import pytest
 from rookery.books import demo_path
 from rookery.cli import main as frame
 from rookery.cli.calling import client_of
-from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
-from rookery.core.run import DisplayState
+from rookery.client.client import Client
+from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.model.run import DisplayState
 from rookery.protocol import v1
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.service.tokens import Scope
+from rookery.people.users import Scope
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password, worker_of

@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rookery.boundary.domains import Undeclared
-from rookery.boundary.gate import Gate
+from rookery.boundary.errors import Undeclared
+from rookery.boundary.offload import Gate
 from rookery.web.app import create_app
 from rookery.web.house import PoolStats
-from rookery.web.paths import WORKER_PATHS
+from rookery.web.scope import WORKER_PATHS
 from tests.unit.web.fakes import RecordedLog
 from tests.wire.houses import make_house, open_site
 from tests.wire.slow_routes import slow_routes

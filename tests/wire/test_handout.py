@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.core.ed25519 import is_signed
-from rookery.protocol.worker.answers import wheel_message
+from rookery.protocol.ed25519 import is_signed
+from rookery.protocol.worker_answers import wheel_message
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.houses import PASSWORD

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rookery.web.proxies import proxies
+from rookery.web.house import proxies
 from tests.unit.web.fakes import HandClock
 from tests.wire.houses import PASSWORD, Site, make_house, make_user, open_site
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rookery.service.tokens import Scope
+from rookery.people.users import Scope
 from tests.wire.houses import open_site
 from tests.wire.test_login import signed_in, token_in
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import httpx
 import pytest
 
-from rookery.core.run import Run
-from rookery.service.fleet.fleet import Fleet
-from rookery.service.groups import APPROVERS
+from rookery.farm.fleet import Fleet
+from rookery.model.run import Run
+from rookery.people.users import APPROVERS
 from tests.unit.core.makers import BOSS, make_plan, make_run, pairs, sprt, spsa
 from tests.wire.houses import PASSWORD, Site, make_user, open_site
 

@@ -8,8 +8,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.cookie import MOST_BYTES
 from rookery.web.scope import session_of
+from rookery.web.session import MOST_BYTES
 from tests.wire.houses import make_house, open_site
 
 pytestmark = pytest.mark.anyio

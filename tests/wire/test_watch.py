@@ -11,7 +11,7 @@ import pytest
 
 from rookery.cli import main as frame
 from rookery.cli.up import follow_demo
-from rookery.client import Client
+from rookery.client.client import Client
 from tests.served import COMMAND, PROJECT, environment
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN

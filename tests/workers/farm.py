@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.client import Client
+from rookery.client.client import Client
 from rookery.protocol import v1
 from tests.commands import PASSWORD, add_user, said
 from tests.served import Served, served

@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.cli.worker_settings import WorkerSettings
-from rookery.cli.worker_start import manner_of, put_together
-from rookery.protocol.engine_record import EngineRecord
+from rookery.cli.worker_start import WorkerSettings, manner_of, put_together
+from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import Built, Measured, Order
-from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
-from rookery.worker.session.identity import Facts
-from rookery.worker.session.kit import Maker, Outcome
-from rookery.worker.session.life import Life
-from rookery.worker.session.preparing import BenchCall, Preparation
-from rookery.worker.session.stopping import Stop
-from rookery.worker.session.watching import Status
+from rookery.worker.identity import Facts
+from rookery.worker.kit import Maker, Outcome
+from rookery.worker.preparing import BenchCall, Preparation
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, Sandbox
+from rookery.worker.session import Life
+from rookery.worker.stopping import Status, Stop
 from tests.workers.fake_system import FakeSystem
 from tests.workers.stand_in import BENCH, StandIn, stand_in
 

@@ -1,48 +1,137 @@
-"""The desks at which workers and programs reach the fleet."""
+"""What is kept in memory of accounts, engines and teams follows what any process changes."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rookery.bootstrap.hearing import forget_by_tidings, refresh_by_tidings
-from rookery.bootstrap.sources import make_sources, outside_of
-from rookery.boundary.gate import Gate
-from rookery.core.scheduling.policy import Policy
-from rookery.service.accounts import Accounts
-from rookery.service.audit import Audit
-from rookery.service.bearers import Bearers
-from rookery.service.blobs import Blobs
-from rookery.service.credentials import Credentials
-from rookery.service.engines import EngineRows, Engines
-from rookery.service.events import Bus
-from rookery.service.fleet.fleet import Fleet
-from rookery.service.fleet.primary import Store
-from rookery.service.fleet.waiting import WaitingLine
-from rookery.service.holdings import HoldingRows, Holdings
-from rookery.service.nets import Downloads, Nets
-from rookery.service.passwords import Passwords
-from rookery.service.pgns import Pgns, PgnStore
-from rookery.service.privacy import Privacy
-from rookery.service.quotas import MB
-from rookery.service.sign_up import SignUp
-from rookery.service.sources.repositories import GrantRows, Repositories
-from rookery.service.sources.sources import Shelf
-from rookery.service.speeds import SpeedKeeping, SpeedRows, Speeds
-from rookery.service.statistics import LateGames, Statistics
-from rookery.service.submission.surroundings import Surroundings
-from rookery.service.teams import TeamRows, Teams
-from rookery.service.tokens import Tokens
-from rookery.service.trust import Standards, Trust
-from rookery.service.users import Users
-from rookery.service.worker_logs import LogStore
+from rookery.boundary.offload import Gate
+from rookery.caches import Refresh
+from rookery.clock import Clock
+from rookery.db.fence import is_outage
+from rookery.db.listening import Channel, Tidings
+from rookery.db.pool import Pool, Queries
+from rookery.farm.engines import EngineRows, Engines
+from rookery.farm.events import Bus
+from rookery.farm.fleet import Fleet
+from rookery.farm.primary import Store
+from rookery.farm.privacy import Privacy
+from rookery.farm.statistics import LateGames, SpeedKeeping, SpeedRows, Speeds, Statistics
+from rookery.farm.submission import Surroundings
+from rookery.farm.waiting import WaitingLine
+from rookery.files.books import BookStore, MemoryBooks, PostgresBooks
+from rookery.files.games import Pgns, PgnStore
+from rookery.files.nets import Downloads, Nets
+from rookery.files.programs import BinaryStore, MemoryBinaries, PostgresBinaries
+from rookery.files.quotas import MB, HoldingRows, Holdings
+from rookery.files.store import Blobs, FolderBlobs, MemoryBlobs
+from rookery.files.worker_logs import LogStore
+from rookery.people.accounts import Accounts
+from rookery.people.bearers import Bearers, Standards, Trust
+from rookery.people.login import Credentials, SignUp
+from rookery.people.passwords import Passwords
+from rookery.people.teams import TeamRows, Teams
+from rookery.people.users import Audit, Tokens, Users
+from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
-from rookery.storage.outages import is_outage
-from rookery.web.api.desk import ApiDesk
-from rookery.web.api.worker.desk import Desk
-from rookery.web.api.worker.incoming import Machines
-from rookery.web.api.worker.outgoing import Payloads
+from rookery.sources.commits import Archives, Commits, NoArchiver, NoFinder
+from rookery.sources.git import Git, Reach
+from rookery.sources.github import GitHub
+from rookery.sources.grants import GrantRows, Repositories
+from rookery.sources.lookup import OutsideCommits, Shelf, Sources
+from rookery.sources.mirrors import Mirrors
+from rookery.web.desk import ApiDesk
 from rookery.web.house import Basis, always
+from rookery.web.worker_api.desk import Desk
+from rookery.web.worker_api.incoming import Machines
+from rookery.web.worker_api.outgoing import Payloads
+
+
+def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Bearers) -> None:
+    """Whoever changes an account, from whichever process: within a moment it counts here."""
+
+    def user(name: str) -> None:
+        credentials.forget(name)
+        bearers.forget_all()
+
+    def token(_id: str) -> None:
+        credentials.forget_tokens()
+        bearers.forget_all()
+
+    def everything() -> None:
+        credentials.forget_all()
+        bearers.forget_all()
+
+    tidings.on(Channel.USERS, user, everything)
+    tidings.on(Channel.TOKENS, token, everything)
+
+
+def refresh_by_tidings(basis: Basis, *loads: Callable[[], Awaitable[None]]) -> None:
+    """Engines, teams and files are told of together: who may see what depends on all of them."""
+
+    async def load() -> None:
+        for each in loads:
+            await each()
+
+    refresh = Refresh(load, basis.log)
+    basis.tidings.on(Channel.ENGINES, refresh.soon, refresh.soon)
+
+
+# What engines and openings are fetched from, on rows and folders or on twins in memory.
+
+BLOBS = "blobs"
+ASKED_AT_ONCE = 4
+ASKING_SECONDS = 45.0
+
+
+def make_sources(
+    basis: Basis,
+    shelf: Shelf,
+    fleet: Fleet,
+    outside: OutsideCommits | None = None,
+    quota: int | None = None,
+) -> Sources:
+    """Without an outside nobody is asked for anything, without a quota everything is taken."""
+    threads, clock = basis.threads, basis.clock
+    return Sources(
+        shelf,
+        BinaryStore(shelf.binaries, shelf.binary_files, threads, clock, limit=quota),
+        BookStore(shelf.books, shelf.book_files, threads, clock, fleet.active, limit=quota),
+        Commits(
+            outside or NoFinder(), threads, Gate("commits", ASKED_AT_ONCE), seconds=ASKING_SECONDS
+        ),
+        Archives(outside or NoArchiver(), threads, basis.log),
+        threads,
+    )
+
+
+def outside_of(settings: Settings, clock: Clock) -> OutsideCommits:
+    """Whom this server asks about commits."""
+    reach = Reach(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
+    git = Git(reach, settings.git_credentials)
+    github = GitHub(clock, api=settings.github_api, token=settings.github_token)
+    return OutsideCommits(Mirrors(settings.data / "sources", git), github, clock)
+
+
+def blobs_in(settings: Settings, name: str, clock: Clock) -> FolderBlobs:
+    """A folder of files below the data folder, which leaves the reserve of the disk free."""
+    return FolderBlobs(settings.data / BLOBS / name, clock, reserve=settings.disk_reserve_mb * MB)
+
+
+def kept_shelf(settings: Settings, pool: Pool, queries: Queries, clock: Clock) -> Shelf:
+    return Shelf(
+        PostgresBinaries(pool, queries),
+        blobs_in(settings, "binaries", clock),
+        PostgresBooks(pool, queries),
+        blobs_in(settings, "books", clock),
+    )
+
+
+def memory_shelf() -> Shelf:
+    return Shelf(MemoryBinaries(), MemoryBlobs(), MemoryBooks(), MemoryBlobs())
+
+
+# The desks at which workers and programs reach the fleet.
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,43 +11,32 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from rookery import __version__
-from rookery.bootstrap.desks import Desks, Keeping, make_desks
-from rookery.bootstrap.sources import BLOBS, blobs_in, kept_shelf
+from rookery.bootstrap.desks import BLOBS, Desks, Keeping, blobs_in, kept_shelf, make_desks
 from rookery.boundary.domains import Declaration, Domain
-from rookery.core.events import about_system
+from rookery.db import access, keys, migrations
+from rookery.db.fence import Lease, primacy
+from rookery.db.keys import key_in
+from rookery.db.listening import Channel, Listening
+from rookery.db.migrations import Migration
+from rookery.db.pool import Pool, Queries, leveled, open_pool
+from rookery.db.problems import Problem
+from rookery.db.target import Target
+from rookery.farm.engine_rows import PostgresEngines
+from rookery.farm.events import Bus
+from rookery.farm.fleet import Fleet
+from rookery.farm.reads import PostgresReads
+from rookery.farm.statistics_rows import PostgresSpeeds, PostgresStatistics
+from rookery.farm.store import open_fleet_store, pass_on
+from rookery.files.games import PostgresPgns
+from rookery.files.nets import PostgresNets
+from rookery.files.quotas import PostgresHoldings
+from rookery.files.store import remove_unfinished
+from rookery.files.worker_logs import LogStore, PostgresWorkerLogs
 from rookery.logs import Log
-from rookery.service.events import Bus
-from rookery.service.fleet.fleet import Fleet
-from rookery.service.tidings import Channel
-from rookery.service.worker_logs import LogStore
+from rookery.model.events import about_system
+from rookery.people.rows import PostgresAudit, PostgresTeams, PostgresTokens, PostgresUsers
 from rookery.settings import Settings
-from rookery.storage import access, migrations, secret
-from rookery.storage.audit import PostgresAudit
-from rookery.storage.blobs import remove_unfinished
-from rookery.storage.engines import PostgresEngines
-from rookery.storage.fleet.notices import pass_on
-from rookery.storage.fleet.reads import PostgresReads
-from rookery.storage.fleet.store import open_fleet_store
-from rookery.storage.holdings import PostgresHoldings
-from rookery.storage.keyfile import key_in
-from rookery.storage.lease import Lease
-from rookery.storage.listening import Listening
-from rookery.storage.log import leveled
-from rookery.storage.migrations import Migration
-from rookery.storage.nets import PostgresNets
-from rookery.storage.pgns import PostgresPgns
-from rookery.storage.pool import Pool, open_pool
-from rookery.storage.primacy import primacy
-from rookery.storage.problems import Problem
-from rookery.storage.queries import Queries
-from rookery.storage.repositories import PostgresRepositories
-from rookery.storage.speeds import PostgresSpeeds
-from rookery.storage.statistics import PostgresStatistics
-from rookery.storage.target import Target
-from rookery.storage.teams import PostgresTeams
-from rookery.storage.tokens import PostgresTokens
-from rookery.storage.users import PostgresUsers
-from rookery.storage.worker_logs import PostgresWorkerLogs
+from rookery.sources.grants import PostgresRepositories
 from rookery.web.house import Basis
 from rookery.web.steps import Opened, Step, opening
 
@@ -210,7 +199,7 @@ async def _migrate(ground: Ground, log: Log) -> None:
 
 
 async def _fetch_key(ground: Ground) -> None:
-    ground.key.put(await secret.session_secret(ground.pool(), ground.queries()))
+    ground.key.put(await keys.session_secret(ground.pool(), ground.queries()))
 
 
 def _hold_lease(

@@ -1,4 +1,4 @@
-"""The house on its ground floor, the upper floor's steps, and the site that serves it."""
+"""What the process does by itself: the event bus and the jobs, as steps of the upper floor."""
 
 import secrets
 import socket
@@ -9,41 +9,83 @@ from functools import partial
 
 from starlette.applications import Starlette
 
-from rookery.bootstrap.desks import Desks, Keeping, make_desks
+from rookery.bootstrap.desks import Desks, Keeping, make_desks, memory_shelf
 from rookery.bootstrap.ground import Ground, ground_steps
-from rookery.bootstrap.jobs import all_jobs, event_step, job_step
-from rookery.bootstrap.sources import memory_shelf
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
+from rookery.db.pool import Pool, answers
+from rookery.farm.engine_rows import MemoryEngines
+from rookery.farm.events import Bus
+from rookery.farm.jobs import TICK_SECONDS, Job, jobs_of, working_off
+from rookery.farm.memory import MemoryStore
+from rookery.farm.statistics import Accounting
+from rookery.farm.statistics_rows import MemorySpeeds, MemoryStatistics
+from rookery.files.disk import MB, Disk
+from rookery.files.games import MemoryPgns
+from rookery.files.nets import MemoryNets
+from rookery.files.quotas import MemoryHoldings
+from rookery.files.store import MemoryBlobs, free_bytes, swept
+from rookery.files.worker_logs import LogStore, MemoryWorkerLogs
 from rookery.logs import Log
-from rookery.service.audit import NoAudit
-from rookery.service.disk import MB, Disk
-from rookery.service.fleet.jobs import TICK_SECONDS, Job
-from rookery.service.worker_logs import LogStore
+from rookery.people.rows import MemoryTeams, PostgresEndedSessions, PostgresUsers
+from rookery.people.users import NoAudit
 from rookery.settings import Settings
-from rookery.storage.blobs import MemoryBlobs, free_bytes
-from rookery.storage.engines import MemoryEngines
-from rookery.storage.fleet.memory.store import MemoryStore
-from rookery.storage.holdings import MemoryHoldings
-from rookery.storage.memory import MemoryEndedSessions, MemoryTokens, MemoryUsers
-from rookery.storage.nets import MemoryNets
-from rookery.storage.pgns import MemoryPgns
-from rookery.storage.pool import Pool, answers
-from rookery.storage.repositories import MemoryRepositories
-from rookery.storage.speeds import MemorySpeeds
-from rookery.storage.statistics import MemoryStatistics
-from rookery.storage.teams import MemoryTeams
-from rookery.storage.users import PostgresEndedSessions, PostgresUsers
-from rookery.storage.worker_logs import MemoryWorkerLogs
+from rookery.sources.grants import MemoryRepositories
+from rookery.twins import MemoryEndedSessions, MemoryTokens, MemoryUsers
 from rookery.web.app import create_app
-from rookery.web.hosts import hosts
-from rookery.web.house import Basis, House, Limits, PoolStats
-from rookery.web.proxies import proxies
+from rookery.web.house import Basis, House, Limits, PoolStats, hosts, proxies
 from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
+
+CLEAN_UP_SECONDS = 3600.0
+COUNT_SECONDS = 900.0
+NOTE_SECONDS = 60.0
+SPEED_SECONDS = 300.0
+
+
+def event_step(desks: Desks) -> Step:
+    """The bus on which live pages and streams hang."""
+    place: Opened[Bus] = Opened("the event bus")
+    why = "remembers what changed last; after a gap it awaits the rows"
+    return opening(place, "events", why, desks.api.bus.opened)
+
+
+def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
+    """What is done by itself while the process serves."""
+    workers, api = desks.workers, desks.api
+    # Who may look only with an account uses it by looking, which leaves no trace.
+    idle_days = 0 if settings.login_to_view else settings.idle_account_days
+    counting = Accounting(api.statistics, api.reads, api.clock, idle_days=idle_days)
+    sweep_nets = partial(swept, api.net_files, api.nets, api.threads)
+    return (
+        *jobs_of(desks.fleet, workers.is_primary),
+        Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
+        Job("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
+        Job("user statistics", COUNT_SECONDS, counting),
+        Job("speeds of engines", SPEED_SECONDS, desks.speeds),
+        Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
+        Job("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
+        Job("nets without a row", CLEAN_UP_SECONDS, sweep_nets),
+        Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
+    )
+
+
+def job_step(basis: Basis, desks: Desks, jobs: tuple[Job, ...]) -> Step:
+    """The jobs, until the process begins to stop."""
+    place: Opened[None] = Opened("the jobs")
+    return opening(
+        place,
+        "fleet jobs",
+        "slices of a few milliseconds; files are removed in threads",
+        lambda: working_off(desks.fleet, jobs, basis.log, desks.api.is_outage),
+        before_drain=True,
+    )
+
+
+# The house on its ground floor, the upper floor's steps, and the site that serves it.
 
 Prepare = Callable[[House], Awaitable[None]]
 WORTH_A_STACK_SECONDS = 0.7

@@ -1,19 +1,4 @@
-"""Detection mode: finds what blocks the loop while tests run, or in `serve` when asked to.
-
-Three nets, because each lets something through:
-
-* blocking calls (files, sockets, locks, sleep) are found by blockbuster, which is a test
-  dependency and imported only here; we add the calls that it does not know;
-* a single callback that takes more thread CPU time than `cpu_seconds` is found by timing every
-  callback of the loop (templates, compression, any computing). Time stolen by other processes
-  and garbage collections do not count;
-* a second event loop, started in a pool's thread while another loop runs, is refused: it is how
-  connections of one loop end up on another.
-
-Every find is reported, and the first and the last kind also raise where they happen. Timing
-callbacks needs asyncio's own loop; uvloop's callbacks cannot be timed, so detection mode runs
-on asyncio.
-"""
+"""The list of what may block on the loop under detection: one file, a reason for every line."""
 
 import asyncio
 import gc
@@ -24,11 +9,67 @@ import traceback
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib import resources
 from time import thread_time
 from typing import Any
 
-from rookery.boundary.allowance import Allowance, allows, shipped
 from rookery.boundary.errors import BoundaryError
+
+
+class BadAllowance(BoundaryError):
+    """A line of the allow-list is not `call | file | function | reason`:"""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """This call may block when this function of this file is on the stack, because."""
+
+    call: str
+    file: str
+    function: str
+    reason: str
+
+
+def parse(text: str) -> tuple[Allowance, ...]:
+    """The allowances of a list; comments and empty lines do not count."""
+    lines = (line.strip() for line in text.splitlines())
+    return tuple(_allowance(line) for line in lines if line and not line.startswith("#"))
+
+
+def shipped() -> tuple[Allowance, ...]:
+    """The allow-list that comes with the package."""
+    return parse(resources.files("rookery.boundary").joinpath("allowed.txt").read_text("utf-8"))
+
+
+def allows(allowances: Iterable[Allowance], call: str, file: str, function: str) -> bool:
+    """Whether this function of this file may make the call on the loop."""
+    return any(
+        call == one.call and function == one.function and file.endswith(one.file)
+        for one in allowances
+    )
+
+
+def _allowance(line: str) -> Allowance:
+    columns = [column.strip() for column in line.split("|")]
+    if len(columns) != 4 or not all(columns):
+        raise BadAllowance(line)
+    return Allowance(*columns)
+
+
+# Detection mode: finds what blocks the loop while tests run, or in `serve` when asked to.
+#
+# Three nets, because each lets something through:
+#
+# * blocking calls (files, sockets, locks, sleep) are found by blockbuster, which is a test
+# dependency and imported only here; we add the calls that it does not know; * a single callback
+# that takes more thread CPU time than `cpu_seconds` is found by timing every callback of the loop
+# (templates, compression, any computing). Time stolen by other processes and garbage collections
+# do not count; * a second event loop, started in a pool's thread while another loop runs, is
+# refused: it is how connections of one loop end up on another.
+#
+# Every find is reported, and the first and the last kind also raise where they happen. Timing
+# callbacks needs asyncio's own loop; uvloop's callbacks cannot be timed, so detection mode runs on
+# asyncio.
 
 __all__ = ["Detection", "SecondLoop", "Violation", "install"]
 

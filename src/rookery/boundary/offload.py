@@ -12,18 +12,18 @@ ended, so that no limit is exceeded by threads nobody waits for. Long functions 
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from time import perf_counter
 from typing import Generic, ParamSpec, TypeVar
 
-from anyio import CapacityLimiter, from_thread, to_thread
+from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
 
-from rookery.boundary.errors import GivenUp, Overloaded
-
-__all__ = ["LimiterStats", "Overloaded", "Threads", "check_given_up"]
+from rookery.boundary.errors import GateFull, GivenUp, Overloaded
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -177,3 +177,111 @@ class Threads:
 def check_given_up() -> None:
     """In an offloaded function: raise when the task that waits for it has been cancelled."""
     from_thread.check_cancelled()
+
+
+# A blocking source as an async stream: each chunk is read in a thread, on demand.
+#
+# A thread is held only while a chunk is read, so a thousand slow downloads hold none. Nothing is
+# read ahead: the next chunk is fetched when the last one has been taken. When the stream ends,
+# fails or is given up, the source is closed, in a thread as well. Whoever may leave a stream
+# between two chunks iterates it under `contextlib.aclosing`; otherwise the source is closed when
+# the interpreter finds the forgotten stream.
+
+
+async def stream(
+    source: Iterable[T] | Callable[[], Iterable[T]], threads: Threads
+) -> AsyncGenerator[T, None]:
+    """Iterate a blocking source, or what a function returns when called in a thread."""
+    reader = _Reader(source)
+    try:
+        while chunk := await threads.io(reader.read):
+            # Whoever left during the read is not handed a chunk: the source is closed right away.
+            await checkpoint_if_cancelled()
+            yield chunk[0]
+    finally:
+        # A client that left must not keep the file of its download open.
+        with CancelScope(shield=True):
+            await threads.io(reader.close)
+
+
+class _Reader(Generic[T]):
+    """The thread's side of a stream: opens on the first read, one thread at a time."""
+
+    def __init__(self, source: Iterable[T] | Callable[[], Iterable[T]]) -> None:
+        self._source = source
+        self._opened: Iterable[T] | None = None
+        self._chunks: Iterator[T] | None = None
+        # Closing waits for a read that was given up and is still under way in another thread.
+        self._lock = Lock()
+
+    def read(self) -> tuple[T] | None:
+        """The next chunk in a tuple of one, or None at the end."""
+        with self._lock:
+            for chunk in self._open():
+                return (chunk,)
+            return None
+
+    def close(self) -> None:
+        with self._lock:
+            for held in {id(part): part for part in (self._chunks, self._opened)}.values():
+                closing = getattr(held, "close", None)
+                if closing is not None:
+                    closing()
+
+    def _open(self) -> Iterator[T]:
+        if self._chunks is None:
+            source = self._source
+            self._opened = source if isinstance(source, Iterable) else source()
+            self._chunks = iter(self._opened)
+        return self._chunks
+
+
+# Admission to a scarce section: who finds it full is refused at once and waits for nothing.
+
+
+@dataclass(frozen=True, slots=True)
+class GateStats:
+    """The counters of a gate since the start."""
+
+    name: str
+    size: int
+    inside: int
+    entered: int
+    refused: int
+
+
+class Gate:
+    """At most `size` callers inside at once, from the loop or from any thread."""
+
+    def __init__(self, name: str, size: int) -> None:
+        if size < 1:
+            raise ValueError("a gate lets at least one caller in")
+        self._name = name
+        self._size = size
+        # Held for a few instructions only, so taking it never blocks the loop noticeably.
+        self._lock = Lock()
+        self._inside = 0
+        self._entered = 0
+        self._refused = 0
+
+    @contextmanager
+    def enter(self) -> Iterator[None]:
+        """Hold one place for the length of the block; raises GateFull when there is none."""
+        self._take()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+
+    def stats(self) -> GateStats:
+        with self._lock:
+            return GateStats(self._name, self._size, self._inside, self._entered, self._refused)
+
+    def _take(self) -> None:
+        with self._lock:
+            if self._inside >= self._size:
+                self._refused += 1
+                raise GateFull(self._name)
+            self._inside += 1
+            self._entered += 1

@@ -1,29 +1,63 @@
-"""Watches how late the loop is, and shows what it is doing when it does not answer.
-
-A thread asks the loop for a sign of life a few times a second and notes how long it took. When
-none comes within the threshold, the thread looks at the loop's stack at that very moment and
-reports it, and again each time the blockage has lasted twice as long. Between two questions
-both sleep, so that an idle process stays idle.
-
-The thread knows when it meant to wake. Where it wakes much later, another thread held the
-interpreter (a regular expression, a library in C), and nothing of the process could run, the watch
-as little as the loop: that is reported and counted too.
-"""
+"""Counts of durations in fixed buckets, from which quantiles can be read."""
 
 import asyncio
+import math
 import sys
 import traceback
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from threading import Event, Thread, get_ident
 from threading import enumerate as enumerate_threads
 from time import perf_counter, process_time
 from types import TracebackType
-from typing import Self
+from typing import Any, Generic, Self, TypeVar
 
 from anyio import CancelScope, to_thread
 
-from rookery.boundary.histogram import Histogram
+# Seconds; fine where a loop is healthy, coarse where it is not.
+BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many durations fell into each bucket; the last one is everything above all bounds."""
+
+    bounds: tuple[float, ...] = BOUNDS
+    counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    total_seconds: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+    def with_one(self, seconds: float) -> "Histogram":
+        """This histogram and one duration more."""
+        bucket = bisect_left(self.bounds, seconds)
+        counts = (*self.counts[:bucket], self.counts[bucket] + 1, *self.counts[bucket + 1 :])
+        return Histogram(self.bounds, counts, self.total_seconds + seconds)
+
+    def quantile(self, share: float) -> float:
+        """The upper bound of the bucket in which this share of the durations is reached."""
+        wanted = share * self.count
+        seen = 0
+        for bound, count in zip((*self.bounds, math.inf), self.counts, strict=True):
+            seen += count
+            if seen >= wanted:
+                return bound
+        return math.inf
+
+
+# Watches how late the loop is, and shows what it is doing when it does not answer.
+#
+# A thread asks the loop for a sign of life a few times a second and notes how long it took. When
+# none comes within the threshold, the thread looks at the loop's stack at that very moment and
+# reports it, and again each time the blockage has lasted twice as long. Between two questions both
+# sleep, so that an idle process stays idle.
+#
+# The thread knows when it meant to wake. Where it wakes much later, another thread held the
+# interpreter (a regular expression, a library in C), and nothing of the process could run, the
+# watch as little as the loop: that is reported and counted too.
 
 __all__ = ["Blockage", "Holdup", "LoopWatch"]
 
@@ -156,3 +190,85 @@ def _places() -> tuple[str, ...]:
         for thread, frame in frames.items()
         if thread != get_ident()
     )
+
+
+# Measures the time that a coroutine spends on the loop itself, without what it waits for.
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTime:
+    """What one part has spent on the loop: how often, in all, and in its longest single step."""
+
+    calls: int = 0
+    total_seconds: float = 0.0
+    longest_step_seconds: float = 0.0
+
+    @property
+    def mean_seconds(self) -> float:
+        return self.total_seconds / self.calls if self.calls else 0.0
+
+
+class LoopMeter:
+    """The loop time of every part by its name; the event loop is its only writer."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, _Account] = {}
+
+    async def measure(self, name: str, work: Coroutine[Any, Any, T]) -> T:
+        """Await the work and add what it spent on the loop to the name's account."""
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = _Account()
+        account.calls += 1
+        return await _Steps(work, account)
+
+    def times(self) -> dict[str, LoopTime]:
+        return {name: account.time() for name, account in self._accounts.items()}
+
+
+class _Account:
+    """Counted up in place: it is touched at every step of every call."""
+
+    __slots__ = ("calls", "longest", "total")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.total = 0.0
+        self.longest = 0.0
+
+    def time(self) -> LoopTime:
+        return LoopTime(self.calls, self.total, self.longest)
+
+
+class _Steps(Generic[T]):
+    """Drives a coroutine step by step, as the loop would, with a watch in the hand."""
+
+    __slots__ = ("_account", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T], account: _Account) -> None:
+        self._work = work
+        self._account = account
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        send, account = self._work.send, self._account
+        fault: BaseException | None = None
+        heard: Any = None
+        while True:
+            began = perf_counter()
+            try:
+                waits_for = send(heard) if fault is None else self._work.throw(fault)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            finally:
+                seconds = perf_counter() - began
+                account.total += seconds
+                if seconds > account.longest:
+                    account.longest = seconds
+            fault = None
+            try:
+                heard = yield waits_for
+            except BaseException as error:  # noqa: BLE001 - handed on to the coroutine, unchanged
+                fault = error

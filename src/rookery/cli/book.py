@@ -4,12 +4,11 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.book_import import import_books
 from rookery.cli.calling import add_server_command, print_json, tell
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.client import Client
-from rookery.core.complaint import Complaint
+from rookery.client.client import Client
+from rookery.errors import Complaint
 from rookery.protocol import v1
 
 Work = Callable[[Client, argparse.Namespace], int]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from rookery.client import ApiRefused
-from rookery.core.complaint import Complaint
+from rookery.client.transport import ApiRefused
+from rookery.errors import Complaint
 from rookery.over_http import is_web_address, reason_of
 from rookery.protocol import v1
 

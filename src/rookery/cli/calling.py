@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from rookery.cli.arguments import Subcommands
 from rookery.cli.login import SERVER, THIS_MACHINE, read_logins, server_of
-from rookery.cli.subcommands import Subcommands
-from rookery.client import Client
+from rookery.client.client import Client
 from rookery.client.transport import SECONDS, HttpTransport
-from rookery.core.complaint import Complaint
+from rookery.errors import Complaint
 
 TOKEN = "ROOKERY_TOKEN"  # noqa: S105 - the name of a variable
 Work = Callable[[Client, argparse.Namespace], int | None]

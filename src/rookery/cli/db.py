@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from rookery.boundary.offload import Threads
-from rookery.cli.options import add_settings, settings_of
-from rookery.cli.subcommands import Subcommands
+from rookery.cli.arguments import Subcommands, add_settings, settings_of
+from rookery.db import access, backup, migrations
+from rookery.db.embedded import folder
+from rookery.db.pool import Queries
+from rookery.db.target import Target
 from rookery.settings import Settings
-from rookery.storage import access, backup, migrations
-from rookery.storage.embedded import binaries
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
 
 T = TypeVar("T")
 Work = Callable[[Settings, argparse.Namespace], Coroutine[None, None, int]]
@@ -95,7 +94,7 @@ async def _shell(settings: Settings, _parsed: argparse.Namespace) -> int:
         # Ctrl-C ends a query in psql, not this process that holds the database for it.
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
         psql = await asyncio.create_subprocess_exec(
-            str(binaries.find() / "psql"),
+            str(folder.find() / "psql"),
             f"--dbname={target.dsn}",
             env={**os.environ, **target.program_environment},
         )
@@ -109,7 +108,7 @@ async def _bring_up_to_date(target: Target) -> None:
 
 
 def _programs() -> backup.Programs:
-    return backup.Programs(binaries.find(), os.environ, Threads())
+    return backup.Programs(folder.find(), os.environ, Threads())
 
 
 async def _with_progress(what: str, work: Coroutine[None, None, T]) -> T:

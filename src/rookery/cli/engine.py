@@ -6,15 +6,13 @@ from pathlib import Path
 import msgspec
 
 from rookery.cli import engine_add, engine_import
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import Work, add_server_command, print_json, tell
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.client import Client
-from rookery.core.complaint import Complaint
+from rookery.client.client import Client
+from rookery.errors import Complaint
 from rookery.protocol import v1
-from rookery.protocol.encoding import encode
-from rookery.protocol.engine_record import ENGINE_RECORD, EngineRecord
-from rookery.protocol.faults import WireFault
+from rookery.protocol.codec import WireFault, encode
+from rookery.protocol.engines import ENGINE_RECORD, EngineRecord
 
 
 class BadRecord(Complaint):

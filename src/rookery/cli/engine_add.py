@@ -1,9 +1,13 @@
-"""`rookery engine add`: from an address or a program to a record that workers can play."""
+"""Where `rookery engine add` takes nets from: a folder, a server, or the official one."""
 
 import argparse
+import gzip
+import http.client
 import os
+import shutil
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +18,57 @@ from rich.console import Console
 
 from rookery.boundary.offload import Threads
 from rookery.cli.calling import add_server, client_of
-from rookery.cli.engine_nets import NetSources
 from rookery.cli.login import SERVER
 from rookery.cli.match_resume import INTERRUPTS
-from rookery.core.complaint import Complaint
-from rookery.protocol.encoding import encode
-from rookery.protocol.engine_record import EngineRecord
-from rookery.worker.engines.discovery import discover
-from rookery.worker.engines.git import reach
-from rookery.worker.engines.order import BuildFailed
+from rookery.errors import Complaint
+from rookery.over_http import is_web_address
+from rookery.protocol.codec import encode
+from rookery.protocol.engines import EngineRecord
+from rookery.worker.engines.git import Version, Versions, name_of, prepared, reach
+from rookery.worker.engines.order import BuildFailed, NoDownloads, NotOffered
+from rookery.worker.engines.recipes import discover
 from rookery.worker.engines.trial import NotPlayable, Source, Trial, Trials
-from rookery.worker.engines.versions import Version, Versions, name_of, prepared
 from rookery.worker.engines.workshop import Workshop, surroundings
+from rookery.worker.transport import LARGEST_FILE, NotTaken, copy_at_most
+
+OFFICIAL = "https://tests.stockfishchess.org"
+SECONDS = 120.0
+
+
+class NetSources(NoDownloads):
+    """Nets by name; programs and sources come from nowhere else."""
+
+    def __init__(self, folder: Path | None, server: str, threads: Threads) -> None:
+        self._folder = folder
+        self._servers = [address.rstrip("/") for address in (server, OFFICIAL) if address]
+        self._threads = threads
+
+    async def net(self, name: str, into: Path) -> None:
+        await self._threads.io(self._net, name, into)
+
+    def _net(self, name: str, into: Path) -> None:
+        if self._folder and (self._folder / name).is_file():
+            shutil.copyfile(self._folder / name, into)
+            return
+        for server in self._servers:
+            if is_web_address(server) and _fetched(server, name, into):
+                return
+        raise NotOffered
+
+
+def _fetched(server: str, name: str, into: Path) -> bool:
+    request = urllib.request.Request(f"{server}/api/nn/{name}")  # noqa: S310 - looked at before
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - the same
+            packed = answer.headers.get("Content-Encoding") == "gzip"
+            with into.open("wb") as file, gzip.GzipFile(fileobj=answer) as unpacked:
+                copy_at_most(unpacked if packed else answer, file, LARGEST_FILE)
+    except (OSError, EOFError, http.client.HTTPException, NotTaken):
+        return False
+    return True
+
+
+# `rookery engine add`: from an address or a program to a record that workers can play.
 
 LAST_LINES = 30
 NOTHING_KNOWN = (

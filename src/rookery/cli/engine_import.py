@@ -9,13 +9,12 @@ import msgspec
 
 from rookery.cli.calling import add_server, client_of
 from rookery.cli.engine_add import BadFile
-from rookery.core.complaint import Complaint
-from rookery.protocol import known_engines
-from rookery.protocol.encoding import encode
-from rookery.protocol.faults import WireFault
+from rookery.errors import Complaint
+from rookery.protocol import engines
+from rookery.protocol.codec import WireFault, encode
 from rookery.protocol.openbench import OPENBENCH_ENGINE, Imported, imported
 
-BUILT_IN = frozenset(record.name for record in known_engines.BUILT_IN)
+BUILT_IN = frozenset(record.name for record in engines.BUILT_IN)
 
 
 class WouldReplace(Complaint):

@@ -17,9 +17,8 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from rookery.client.problems import ApiRefused
-from rookery.client.transport import HttpTransport
-from rookery.core.complaint import Complaint
+from rookery.client.transport import ApiRefused, HttpTransport
+from rookery.errors import Complaint
 from rookery.protocol import people
 
 SERVER = "ROOKERY_SERVER"

@@ -2,10 +2,9 @@
 
 import argparse
 
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import add_server_command, print_json, tell
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.client import Client
+from rookery.client.client import Client
 from rookery.protocol import v1
 
 EXAMPLES = """\

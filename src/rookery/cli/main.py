@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from rookery import __version__
-from rookery.cli.subcommands import add_parser
-from rookery.core.complaint import Complaint
+from rookery.cli.arguments import add_parser
+from rookery.errors import Complaint
 
 Run = Callable[[argparse.Namespace], int]
 

@@ -13,6 +13,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rookery.cli.arguments import BadArgument
 from rookery.cli.match_arguments import (
     add_playing,
     book_of,
@@ -26,20 +27,16 @@ from rookery.cli.match_arguments import (
     warn_of_openings,
 )
 from rookery.cli.match_fastchess import fastchess_match, find_fastchess, name_for_fastchess
-from rookery.cli.match_files import Games
-from rookery.cli.match_resume import INTERRUPTS, Sitting, add_session, resumable
+from rookery.cli.match_resume import INTERRUPTS, Games, Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
-from rookery.cli.match_verdict import ACCEPTED, REJECTED, UNDECIDED
-from rookery.cli.usage import BadArgument
-from rookery.core.stats.faults import StatisticsFault
-from rookery.core.stats.sprt import EloModel, Sprt, Verdict
-from rookery.worker.fastchess.detection import Fastchess
-from rookery.worker.match.inspection import Inspected, inspect, unknown_options
-from rookery.worker.match.journal import Journal
-from rookery.worker.match.match import Match
-from rookery.worker.match.schedule import gauntlet, jobs, round_robin
-from rookery.worker.match.sharded import ShardedMatch
-from rookery.worker.match.spec import EngineSpec
+from rookery.cli.watch import ACCEPTED, REJECTED, UNDECIDED
+from rookery.match.fastchess import Fastchess
+from rookery.match.job import EngineSpec, Match, gauntlet, jobs, round_robin
+from rookery.match.pgn import Journal
+from rookery.match.sharded import ShardedMatch
+from rookery.match.uci import Inspected, inspect, unknown_options
+from rookery.stats.numbers import StatisticsFault
+from rookery.stats.sprt import EloModel, Sprt, Verdict
 
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 FIXED_GAMES = 100

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rookery.books import DEMO, demo_path
-from rookery.cli.usage import BadArgument
-from rookery.core.plan import Draw, Resign
-from rookery.core.timecontrol import BadTimeControl, TimeControl, parse
+from rookery.cli.arguments import BadArgument
+from rookery.match.job import EngineSpec, Openings, Setup, openings_of
+from rookery.match.opening_order import CROWDED, Order
+from rookery.match.openings import Book, BookFault
+from rookery.match.scores import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
+from rookery.match.sharded import default_concurrency, read_concurrency
+from rookery.model.plan import Draw, Resign
+from rookery.model.timecontrol import BadTimeControl, TimeControl, parse
 from rookery.worker.engines.installed import OUR_COMMAND, OURS
-from rookery.worker.match.adjudication import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
-from rookery.worker.match.cores import default_concurrency, read_concurrency
-from rookery.worker.match.job import Setup
-from rookery.worker.match.schedule import Openings, openings_of
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings import Book, BookFault, Order
-from rookery.worker.openings.order import CROWDED
 
 FIRST_SEED = 1
 NO_BOOK = "none"

@@ -3,13 +3,11 @@
 import argparse
 from collections.abc import Sequence
 
+from rookery.cli.arguments import BadArgument
 from rookery.cli.match_arguments import book_path
-from rookery.cli.usage import BadArgument
-from rookery.worker.fastchess.detection import Fastchess, find
-from rookery.worker.fastchess.invocation import Unspeakable
-from rookery.worker.match.fastchess import FastchessMatch, Files, invocation
-from rookery.worker.match.job import Setup
-from rookery.worker.match.spec import EngineSpec
+from rookery.match.fastchess import Fastchess, FastchessMatch, Files, find, invocation
+from rookery.match.fastchess_command import Unspeakable
+from rookery.match.job import EngineSpec, Setup
 
 _BRACKETS = str.maketrans("(){}", "[][]")
 

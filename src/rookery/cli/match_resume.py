@@ -4,17 +4,18 @@ import argparse
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
-from rookery.worker.match.faults import MatchFault
-from rookery.worker.match.journal import Head, Journal, JournalWriter, read_journal
+from rookery.match.job import EngineSpec, FileUnusable, GameEnded, MatchFault
+from rookery.match.pgn import Head, Journal, JournalWriter, Tag, pgn, read_journal
 
 T = TypeVar("T")
 INTERRUPTED = 130
@@ -209,3 +210,59 @@ def _words(name: str, value: object) -> Iterator[str]:
     else:
         for one in value:
             yield from (flag, *one) if isinstance(one, list) else (f"{flag}={one}",)
+
+
+# The files a match adds to while it is played: its games, and what failing engines said.
+
+
+class Games:
+    """Writes finished games, and what went wrong in those an engine failed."""
+
+    def __init__(
+        self, engines: Mapping[str, EngineSpec], games: Path | None, failures: Path, event: str
+    ) -> None:
+        self._engines = engines
+        self._games = games
+        self.failures = failures
+        self._event = event
+        self.failed = 0
+
+    def add(self, ended: GameEnded) -> None:
+        game = ended.result
+        if self._games is None and not game.failed:
+            return
+        # Another runner's games come without their moves.
+        text = pgn(game, self._tags(ended)) if game.fen else ""
+        if self._games is not None:
+            _append(self._games, text)
+        if game.failed:
+            self.failed += 1
+            lines = "\n".join(game.lines)
+            _append(self.failures, f"{game.failed}: {game.reason}\n\n{text}{lines}\n\n{'-' * 79}\n")
+
+    def _tags(self, ended: GameEnded) -> list[Tag]:
+        tags = [
+            ("Event", self._event),
+            ("Site", "?"),
+            ("Date", f"{datetime.now(UTC):%Y.%m.%d}"),
+            ("Round", f"{ended.pair + 1}.{ended.game + 1}"),
+        ]
+        for colour, name in (("White", ended.result.white), ("Black", ended.result.black)):
+            if spec := self._engines.get(name):
+                tags.extend(_engine_tags(colour, spec))
+        return tags
+
+
+def _engine_tags(colour: str, spec: EngineSpec) -> Iterator[Tag]:
+    """What a replay needs to know about a side."""
+    yield f"{colour}TimeControl", str(spec.tc)
+    yield f"{colour}Command", shlex.join(spec.command)
+    yield f"{colour}Options", "; ".join(f"{name}={value}" for name, value in spec.options)
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise FileUnusable(path, error) from None

@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from time import monotonic
 
 from rookery.boundary.offload import Threads
-from rookery.cli.match_display import Display, display
-from rookery.cli.match_figures import Data, Progress, Row, data, latency_data, rows
-from rookery.cli.match_files import Games
-from rookery.core.results import NOTHING, Results
-from rookery.core.stats.sprt import Sprt, Verdict
-from rookery.worker.match.events import Event, GameEnded, LatencyMeasured, PairEnded
-from rookery.worker.match.journal import Entry, Journal, JournalWriter
-from rookery.worker.match.latency import Latency
-from rookery.worker.match.match import Match
-from rookery.worker.match.ratings import Pairing, Rating, rate
-from rookery.worker.match.standing import PairScore, Standing, score_of
+from rookery.cli.match_resume import Games
+from rookery.cli.match_show import Data, Display, Progress, Row, data, display, latency_data, rows
+from rookery.match.clock import Latency
+from rookery.match.job import Event, GameEnded, LatencyMeasured, Match, PairEnded
+from rookery.match.pgn import Entry, Journal, JournalWriter
+from rookery.match.results import Pairing, PairScore, Rating, Standing, pair_score_of, rate
+from rookery.model.task import NOTHING, Results
+from rookery.stats.sprt import Sprt, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ class Session:
             # Writing moves in their short form takes milliseconds; the loop has events to read.
             await self._threads.io(self._files.add, event)
         elif isinstance(event, PairEnded):
-            score = score_of(event.pair)
+            score = pair_score_of(event.pair)
             self._count(score)
             await self._threads.io(self._writer.add, Entry(score))
         elif isinstance(event, LatencyMeasured):

@@ -4,10 +4,10 @@ import argparse
 import getpass
 import sys
 
+from rookery.cli.arguments import Subcommands
 from rookery.cli.calling import add_server_command, print_json, tell
-from rookery.cli.subcommands import Subcommands
-from rookery.client import Client
-from rookery.core.complaint import Complaint
+from rookery.client.client import Client
+from rookery.errors import Complaint
 from rookery.protocol import people
 
 EXAMPLES = """\

@@ -4,20 +4,16 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from rookery.boundary.offload import Threads
-from rookery.boundary.stream import stream
+from rookery.boundary.offload import Threads, stream
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import add_server_command, tell
 from rookery.cli.reaching import Reached, add_command
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.client import Client
-from rookery.core.events import about_net
-from rookery.service.nets import NetExists, NetRefused
-from rookery.service.sources.net_intake import NetIntake
-from rookery.service.users import UnknownUser
-from rookery.storage.blobs import FolderBlobs
-from rookery.storage.holdings import PostgresHoldings
-from rookery.storage.nets import PostgresNets
+from rookery.client.client import Client
+from rookery.files.nets import NetExists, NetIntake, NetRefused, PostgresNets
+from rookery.files.quotas import PostgresHoldings
+from rookery.files.store import FolderBlobs
+from rookery.model.events import about_net
+from rookery.people.users import UnknownUser
 
 PIECE = 2**20
 

@@ -11,12 +11,11 @@ from rookery import bootstrap
 from rookery.boundary import detect
 from rookery.boundary.detect import Violation
 from rookery.boundary.offload import Threads
-from rookery.core.complaint import Complaint
+from rookery.errors import Complaint
 from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
-from rookery.web.carriers import choose
-from rookery.web.listening import Place
-from rookery.web.server import DEFAULT_PATIENCE, Patience, serve
+from rookery.web.server import DEFAULT_PATIENCE, Patience, choose, serve
+from rookery.web.serving import Place
 
 COLLECTED_AFTER = (100_000, 50, 100)
 

@@ -9,18 +9,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from rookery.boundary.offload import Threads
-from rookery.cli.options import add_settings, settings_of
-from rookery.cli.subcommands import Subcommands
+from rookery.cli.arguments import Subcommands, add_settings, settings_of
 from rookery.clock import SystemClock
-from rookery.service.accounts import Accounts
-from rookery.service.passwords import Passwords
+from rookery.db import access, migrations
+from rookery.db.pool import Pool, Queries, open_pool
+from rookery.people.accounts import Accounts
+from rookery.people.passwords import Passwords
+from rookery.people.rows import PostgresAudit, PostgresTokens, PostgresUsers
 from rookery.settings import Settings
-from rookery.storage import access, migrations
-from rookery.storage.audit import PostgresAudit
-from rookery.storage.pool import Pool, open_pool
-from rookery.storage.queries import Queries
-from rookery.storage.tokens import PostgresTokens
-from rookery.storage.users import PostgresUsers
 
 
 @dataclass(frozen=True, slots=True)

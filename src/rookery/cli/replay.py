@@ -11,12 +11,12 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from rookery.cli.arguments import BadArgument
 from rookery.cli.match_arguments import command_of, options_of, time_control
 from rookery.cli.match_resume import INTERRUPTS
-from rookery.cli.usage import BadArgument
-from rookery.core.timecontrol import Depth, Nodes
-from rookery.worker.match.replay import Difference, Recorded, read_recorded, replay
-from rookery.worker.match.spec import EngineSpec
+from rookery.match.job import EngineSpec
+from rookery.match.replay import Difference, Recorded, read_recorded, replay
+from rookery.model.timecontrol import Depth, Nodes
 
 SAME, DIFFERENT = 0, 1
 UNKNOWN = "?"

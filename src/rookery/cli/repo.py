@@ -5,20 +5,16 @@ The operator says so here, in the server's database; approvers may by the API.
 
 import argparse
 
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.reaching import Reached, add_command
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.core.complaint import Complaint
-from rookery.core.events import SYSTEM
-from rookery.core.faults import RunFault
-from rookery.core.lifecycle import Actor
-from rookery.protocol.faults import WireFault
-from rookery.service.sources.repositories import Repositories
-from rookery.service.teams import Teams
-from rookery.storage.audit import PostgresAudit
-from rookery.storage.repositories import PostgresRepositories
-from rookery.storage.teams import PostgresTeams
-from rookery.storage.users import PostgresUsers
+from rookery.errors import Complaint
+from rookery.model.events import SYSTEM
+from rookery.model.run import RunFault
+from rookery.people.rows import PostgresAudit, PostgresTeams, PostgresUsers
+from rookery.people.teams import Teams
+from rookery.protocol.codec import WireFault
+from rookery.rules.lifecycle import Actor
+from rookery.sources.grants import PostgresRepositories, Repositories
 
 EXAMPLES = """\
 examples:

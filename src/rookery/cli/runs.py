@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec import UnsetType
 
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import add_server_command, print_json, tell
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.client import Client
+from rookery.client.client import Client
 from rookery.protocol import v1
-from rookery.protocol.stats import Stats
+from rookery.protocol.runs import Stats
 
 EXAMPLES = """\
 examples:

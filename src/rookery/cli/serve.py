@@ -2,7 +2,7 @@
 
 import argparse
 
-from rookery.cli.options import add_settings, settings_of
+from rookery.cli.arguments import add_settings, settings_of
 from rookery.cli.process import run_site
 
 SETTINGS = (

@@ -17,12 +17,12 @@ from rookery.cli.stats_answers import (
     answer_sprt,
 )
 from rookery.cli.stats_spsa import add_spsa_parser
-from rookery.core.complaint import Complaint
-from rookery.core.stats.faults import StatisticsFault
-from rookery.core.stats.outlook import Belief, usual_prior
-from rookery.core.stats.pace import TYPICAL_SIGMA, pace_of
-from rookery.core.stats.power import FixedTest
-from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.errors import Complaint
+from rookery.stats.elo import FixedTest
+from rookery.stats.numbers import StatisticsFault
+from rookery.stats.outlook import Belief, usual_prior
+from rookery.stats.sprt import EloModel, Sprt
+from rookery.stats.walk import TYPICAL_SIGMA, pace_of
 
 # argparse has no public name for what its add_subparsers gives.
 Questions: TypeAlias = "argparse._SubParsersAction[QuestionParser]"  # noqa: SLF001

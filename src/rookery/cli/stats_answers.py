@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.core.stats.bins import games_in, moments
-from rookery.core.stats.estimate import estimate_elo
-from rookery.core.stats.length import Length, Range, length_at
-from rookery.core.stats.live import live_elo
-from rookery.core.stats.normalised import normalised_elo, pairing_gain
-from rookery.core.stats.outlook import Belief, Forecast, outlook
-from rookery.core.stats.pace import TYPICAL_SIGMA, Pace
-from rookery.core.stats.power import FixedTest
-from rookery.core.stats.sprt import EloModel, Sprt, Verdict
-from rookery.core.stats.would_have import WouldHave, would_have
+from rookery.stats.elo import FixedTest, estimate_elo, live_elo
+from rookery.stats.likelihood import normalised_elo, pairing_gain
+from rookery.stats.numbers import games_in, moments
+from rookery.stats.outlook import Belief, Forecast, outlook
+from rookery.stats.sprt import EloModel, Sprt, Verdict, WouldHave, would_have
+from rookery.stats.walk import TYPICAL_SIGMA, Length, Pace, Range, length_at
 
 Row = tuple[str, str]
 Data = dict[str, object]

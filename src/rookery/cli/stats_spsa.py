@@ -9,17 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from rookery.cli.spsa_arguments import add_schedule
-from rookery.cli.usage import BadArgument, text_of
-from rookery.core.spsa import (
-    Tune,
-    as_lines,
-    as_options,
-    as_pairs,
-    as_setoption,
-    remarks,
-    set_up,
-)
+from rookery.cli.arguments import BadArgument, add_schedule, text_of
+from rookery.stats.spsa import Tune, set_up
+from rookery.stats.spsa_outcome import as_lines, as_options, as_pairs, as_setoption, remarks
 
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 

@@ -9,17 +9,21 @@ from pathlib import Path
 
 from rookery.cli import watch
 from rookery.cli.calling import add_server, print_json, tell, transport_of
-from rookery.cli.submit_estimate import estimate
 from rookery.cli.submit_fields import (
     NUMBERS,
     TEXTS,
     BadSubmission,
     bounds,
+    estimate,
     fields_of,
     flag_of,
+    programs_in,
+    try_programs,
+    uploaded,
+    with_hashes,
 )
-from rookery.cli.submit_programs import programs_in, try_programs, uploaded, with_hashes
-from rookery.client import ApiRefused, Client
+from rookery.client.client import Client
+from rookery.client.transport import ApiRefused
 from rookery.protocol import v1
 
 SECONDS = 200.0

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from rookery.storage.embedded.kernel import dying_with_parent
+from rookery.db.embedded.processes import dying_with_parent
 
 LOOK_SECONDS = 0.2
 ORDERLY_SECONDS = 4.0

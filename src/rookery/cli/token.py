@@ -9,15 +9,14 @@ from typing import cast
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import client_of, tell
 from rookery.cli.login import password_of
 from rookery.cli.reaching import Reached, Work, add_command
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.client import Client
+from rookery.client.client import Client
 from rookery.client.transport import HttpTransport
+from rookery.people.users import ORDINARY, Scope, Token
 from rookery.protocol import people
-from rookery.service.tokens import ORDINARY, Scope, Token
 
 LONGEST_DAYS = 3650
 

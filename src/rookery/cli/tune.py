@@ -17,6 +17,7 @@ from random import Random
 from time import monotonic
 
 from rookery.boundary.offload import Threads
+from rookery.cli.arguments import BadArgument, add_schedule, text_of
 from rookery.cli.match_arguments import (
     add_playing,
     book_of,
@@ -29,30 +30,23 @@ from rookery.cli.match_arguments import (
     warn,
     warn_of_openings,
 )
-from rookery.cli.match_display import display
-from rookery.cli.match_figures import Row, duration
-from rookery.cli.match_files import Games
-from rookery.cli.match_resume import INTERRUPTS, Sitting, add_session, resumable
-from rookery.cli.spsa_arguments import add_schedule
-from rookery.cli.usage import BadArgument, text_of
-from rookery.core.spsa import (
+from rookery.cli.match_resume import INTERRUPTS, Games, Sitting, add_session, resumable
+from rookery.cli.match_show import Row, display, duration
+from rookery.match.job import EngineSpec, GameEnded, Match, PairEnded
+from rookery.match.pgn import JournalWriter
+from rookery.match.results import pair_score_of
+from rookery.match.sharded import ShardedMatch
+from rookery.match.tuning import Tuner
+from rookery.match.uci import inspect
+from rookery.stats.spsa import Tune, set_up
+from rookery.stats.spsa_outcome import (
     Concern,
-    Tune,
     as_lines,
     as_mapping,
     as_setoption,
     late_mean,
     remarks,
-    set_up,
 )
-from rookery.worker.match.events import GameEnded, PairEnded
-from rookery.worker.match.inspection import inspect
-from rookery.worker.match.journal import JournalWriter
-from rookery.worker.match.match import Match
-from rookery.worker.match.sharded import ShardedMatch
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.match.standing import score_of
-from rookery.worker.match.tuning import Tuner
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +128,7 @@ class _Session:
                     if isinstance(event, GameEnded):
                         await self.threads.io(self.files.add, event)
                     elif isinstance(event, PairEnded):
-                        entry = self.tuner.after(score_of(event.pair))
+                        entry = self.tuner.after(pair_score_of(event.pair))
                         await self.threads.io(self.writer.add, entry)
                     live.changed()
 

@@ -15,22 +15,22 @@ from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from rookery.cli.demo import begin_demo
-from rookery.cli.local_worker import LEAVE_SECONDS, LocalWorker, provide_token
-from rookery.cli.options import add_settings, settings_of
+from rookery.cli.arguments import add_settings, settings_of
+from rookery.cli.local_worker import LEAVE_SECONDS, LocalWorker, begin_demo, provide_token
 from rookery.cli.process import run_site
 from rookery.cli.serve import SETTINGS
 from rookery.cli.tether import MOST_LOG_BYTES
-from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
-from rookery.core.complaint import Complaint
-from rookery.core.events import SYSTEM, Action, about_user
-from rookery.core.run import DisplayState
-from rookery.core.stats.flags import Flag
+from rookery.client.client import Client
+from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.db.embedded.folder import make_folder
+from rookery.errors import Complaint
+from rookery.model.events import SYSTEM, Action, about_user
+from rookery.model.run import DisplayState
+from rookery.people.passwords import Passwords
+from rookery.people.users import User
 from rookery.protocol import v1
-from rookery.service.passwords import Passwords
-from rookery.service.users import User
 from rookery.settings import Settings
-from rookery.storage.embedded.folder import make
+from rookery.stats.sprt import Flag
 from rookery.web.house import House
 from rookery.web.server import DEFAULT_PATIENCE
 
@@ -187,7 +187,7 @@ def run(parsed: argparse.Namespace) -> int:
 def logged(settings: Settings) -> Iterator[tuple[TextIO, Settings]]:
     """A file for the log, and settings by which it can be read there. Where no person looks at
     standard error, whoever collects it gets the same lines."""
-    make(settings.data)
+    make_folder(settings.data)
     with log_file(log_of(settings)) as opened:
         if not sys.stderr.isatty():
             yield cast("TextIO", Both(sys.stderr, opened)), settings

@@ -5,15 +5,12 @@ import getpass
 import sys
 from typing import Literal
 
+from rookery.cli.arguments import Subcommands, table
 from rookery.cli.reaching import Reached, add_command
-from rookery.cli.subcommands import Subcommands
-from rookery.cli.tables import table
-from rookery.core.complaint import Complaint
-from rookery.service.accounts import MACHINE_LIMIT, AccountChange, NewUser
-from rookery.service.groups import group_named, is_approver
-from rookery.service.quotas import MB
-from rookery.service.users import User
-from rookery.storage.quotas import used_by_user
+from rookery.errors import Complaint
+from rookery.files.quotas import MB, used_by_user
+from rookery.people.accounts import MACHINE_LIMIT, AccountChange, NewUser
+from rookery.people.users import User, group_named, is_approver
 
 MOST_MACHINES = 2**31 - 1
 

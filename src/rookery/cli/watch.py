@@ -1,15 +1,143 @@
-"""`rookery watch`: follows a run on a server until it is over."""
+"""How a command that waits for a test says in its exit code what came of it."""
 
 import argparse
 import sys
+from dataclasses import dataclass
 from time import monotonic
 
 from rookery.cli.calling import add_server, transport_of
-from rookery.cli.match_display import display
-from rookery.cli.match_figures import Row
-from rookery.cli.watch_figures import Glance, rows, title, verdict_code, verdict_text
-from rookery.client import Client
+from rookery.cli.match_show import (
+    Row,
+    display,
+    elo_text,
+    games_text,
+    left_text,
+    pairs_text,
+    ratio_text,
+)
+from rookery.client.client import Client
 from rookery.client.following import Following, Seen
+from rookery.model.run import DisplayState
+from rookery.model.task import Results
+from rookery.protocol import v1
+from rookery.protocol.user_documents import OvershootDocument, SprtDocument
+from rookery.protocol.user_queries import FixedElo, LiveElo
+from rookery.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
+
+ACCEPTED, REJECTED, UNDECIDED = 0, 1, 4
+
+
+# A run on a server as rows for people, and what its end means to whoever waits for it.
+
+OVER = (DisplayState.FINISHED, DisplayState.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A run at a moment, and how fast it was seen to move if the server does not know yet."""
+
+    run: v1.RunDetails
+    games_per_minute: float = 0.0
+
+    @property
+    def results(self) -> Results:
+        return self.run.results.results()
+
+    @property
+    def is_over(self) -> bool:
+        return self.run.state in OVER
+
+    @property
+    def speed(self) -> float:
+        """Games a minute."""
+        return self.run.games_per_minute or self.games_per_minute
+
+
+def title(run: v1.RunDetails) -> str:
+    return _printable(f"{run.new_tag} vs {run.base_tag} by {run.owner}, {run.tc}")
+
+
+def rows(glance: Glance) -> list[Row]:
+    run, results = glance.run, glance.results
+    lines = [("State", str(run.state)), ("Games", games_text(results, run.num_games))]
+    if run.kind != "spsa":
+        lines.append(("Pairs", pairs_text(results)))
+    if elo := _elo(run):
+        lines.append(("Elo", elo_text(elo.elo, *elo.ci)))
+    sprt = _sprt(run)
+    if sprt:
+        lines.append(("LLR", ratio_text(sprt[0], sprt[1].llr, sprt[1].bounds(sprt[0]))))
+    lines.append(("Machines", f"{run.workers} with {run.cores} cores"))
+    if not glance.is_over:
+        lines.append(("Speed", f"{glance.speed:.1f} games a minute"))
+        lines.append(("Left", _left(glance, sprt)))
+    if run.info:
+        lines.append(("About", _printable(run.info.splitlines()[0])))
+    return lines
+
+
+def verdict_code(run: v1.RunDetails) -> int:
+    """The exit codes of `rookery match`; a run that failed decided nothing."""
+    if run.state is DisplayState.FAILED:
+        return UNDECIDED
+    sprt = _sprt(run)
+    verdict = sprt[1].verdict if sprt else Verdict.ACCEPTED
+    return {Verdict.ACCEPTED: ACCEPTED, Verdict.REJECTED: REJECTED}.get(verdict, UNDECIDED)
+
+
+def verdict_text(run: v1.RunDetails) -> str:
+    words = {ACCEPTED: "accepted", REJECTED: "rejected", UNDECIDED: "undecided"}
+    if run.state is DisplayState.FAILED:
+        return "The run failed."
+    if _sprt(run) is None:
+        return "The run is finished."
+    return f"The run is finished: {words[verdict_code(run)]}."
+
+
+def _printable(text: str) -> str:
+    """A stranger's words must not steer a terminal."""
+    return "".join(each if each.isprintable() else "·" for each in text)
+
+
+def _elo(run: v1.RunDetails) -> FixedElo | LiveElo | None:
+    """The one that stopping does not bias, where there is one."""
+    if not sum(run.results.pentanomial):
+        return None
+    return run.live_elo or run.elo or None
+
+
+def _left(glance: Glance, sprt: tuple[Sprt, SprtState] | None) -> str:
+    spec, llr = (sprt[0], sprt[1].llr) if sprt else (None, 0.0)
+    games, wanted = glance.results.games, glance.run.num_games
+    return left_text(spec, llr, games, wanted=wanted, speed=glance.speed / 60)
+
+
+def _sprt(run: v1.RunDetails) -> tuple[Sprt, SprtState] | None:
+    found = run.args.sprt
+    if not isinstance(found, SprtDocument):
+        return None
+    model = EloModel(found.elo_model)
+    spec = Sprt(found.elo0, found.elo1, model, found.alpha, found.beta, found.batch_size)
+    return spec, SprtState(found.llr, Verdict(found.state), _overshoot(found))
+
+
+def _overshoot(found: SprtDocument) -> Overshoot | None:
+    known = found.overshoot
+    if not isinstance(known, OvershootDocument):
+        return None
+    return Overshoot(
+        known.last_update,
+        known.skipped_updates,
+        known.ref0,
+        known.m0,
+        known.sq0,
+        known.ref1,
+        known.m1,
+        known.sq1,
+    )
+
+
+# `rookery watch`: follows a run on a server until it is over.
 
 SHOWN = frozenset({"State", "Games", "Elo", "LLR", "Left"})
 

@@ -5,13 +5,10 @@ import asyncio
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.cli.worker_configure import Person, configure
-from rookery.cli.worker_display import display
 from rookery.cli.worker_doctor import examine
-from rookery.cli.worker_settings import NAMES, config_file, worker_settings
-from rookery.cli.worker_start import EXIT_CODES, start
-from rookery.cli.worker_unit import unit
-from rookery.worker.system import ThisSystem
+from rookery.cli.worker_setup import Person, configure, display, unit
+from rookery.cli.worker_start import EXIT_CODES, NAMES, config_file, start, worker_settings
+from rookery.worker.here import ThisSystem
 
 DESCRIPTION = """\
 Asks a server for games, plays them, and tells what came out, until it is stopped. The first Ctrl-C

@@ -6,21 +6,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rookery.boundary.offload import Threads
-from rookery.cli.tables import table
-from rookery.cli.worker_settings import BadWorkerSetting, WorkerSettings, config_file, credentials
-from rookery.cli.worker_start import identity_of
-from rookery.client import ApiRefused, ApiUnreachable, BadAnswer, Client
-from rookery.protocol.engine_record import EngineRecord
-from rookery.protocol.known_engines import FLEDGLING, STOCKFISH, is_bundled
-from rookery.worker.engines import bundled
-from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
-from rookery.worker.fastchess.detection import find
-from rookery.worker.session.conversation import Account, Conversation
-from rookery.worker.session.faults import Refused, Unreachable
-from rookery.worker.session.fitness import fitness
-from rookery.worker.session.identity import Identity
-from rookery.worker.session.transport import HttpTransport
+from rookery.cli.arguments import table
+from rookery.cli.worker_start import (
+    BadWorkerSetting,
+    WorkerSettings,
+    config_file,
+    credentials,
+    identity_of,
+)
+from rookery.client.client import Client
+from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.match.fastchess import find
+from rookery.protocol.engines import FLEDGLING, STOCKFISH, EngineRecord, is_bundled
+from rookery.worker.conversation import Account, Conversation
+from rookery.worker.engines import installed
+from rookery.worker.identity import Identity, fitness
+from rookery.worker.sandbox.sandbox import Sandbox, detect
 from rookery.worker.system import System
+from rookery.worker.transport import HttpTransport, Refused, Unreachable
 
 Row = tuple[str, str]
 MIB = 2**20
@@ -48,7 +51,7 @@ async def examine(settings: WorkerSettings, system: System, threads: Threads) ->
     sandbox = await detect(threads, permitted=settings.without_sandbox)
     identity.sandbox = sandbox.available
     identity.bundled_only = not sandbox.takes_strangers
-    ours = await bundled.trouble(sandbox, threads)
+    ours = await installed.trouble(sandbox, threads)
     return await threads.io(_examined, settings, identity, sandbox, ours)
 
 

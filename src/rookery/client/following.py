@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from rookery.client.problems import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
 from rookery.protocol import v1
 
 EVENTS = "/api/v1/events"

@@ -1,4 +1,4 @@
-"""One HTTP call: a method, a path and bytes in, bytes out, or a problem that names the server."""
+"""What can go wrong between us and a server, as sentences."""
 
 import base64
 import http.client
@@ -12,8 +12,48 @@ from typing import IO, Protocol
 import msgspec
 
 from rookery import __version__
-from rookery.client.problems import ApiRefused, ApiUnreachable, UploadCutOff
+from rookery.errors import Complaint
 from rookery.over_http import NoRedirects, cause_of, is_web_address, reason_of
+
+UNAUTHORIZED = 401
+WHERE_FROM = " Commands take a token from `rookery login`, --token-file or ROOKERY_TOKEN."
+
+
+class ApiRefused(Complaint):
+    """The server answered, and the answer is no."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status = status
+        self.text = text
+        hint = WHERE_FROM if status == UNAUTHORIZED else ""
+        super().__init__(f"The server refuses ({status}): {text}{hint}")
+
+
+class ApiUnreachable(Complaint):
+    """Nobody answers at that address."""
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(f"No server answers at {server}: {reason}.")
+
+
+class UploadCutOff(Complaint):
+    """The server stopped listening before a file was sent."""
+
+    def __init__(self, server: str, file: str) -> None:
+        super().__init__(
+            f"{server} ended the connection while {file} was sent: it may be larger than the server"
+            " takes (ROOKERY_UPLOAD_MB there), or the token does not count."
+        )
+
+
+class BadAnswer(Complaint):
+    """What answers does not speak this API."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"What answers at {server} is not a Rookery server of this version.")
+
+
+# One HTTP call: a method, a path and bytes in, bytes out, or a problem that names the server.
 
 SECONDS = 30.0
 LARGEST_ANSWER = 64 * 2**20

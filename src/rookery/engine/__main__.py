@@ -3,8 +3,8 @@
 import gc
 import sys
 
-from rookery.engine.inbox import Inbox
 from rookery.engine.session import Session
+from rookery.engine.thinking import Inbox
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,10 +1,156 @@
-"""How good a position is for the side to move: material, squares, pawns, mobility, king."""
+"""What a piece is worth on each square, for the middle game and the endgame.
+
+Two numbers travel in one, so that adding up a position takes one addition per piece: the middle
+game in the low 16 bits, the endgame above them.
+"""
+
+from collections.abc import Callable
 
 import chess
 
-from rookery.engine.pawns import PawnStructure
 from rookery.engine.settings import Weights
-from rookery.engine.squares import end_of, middle_of, pack, tables
+
+Table = tuple[int, ...]
+
+PAWN_ADVANCE_MIDDLE = (0, 0, 2, 9, 20, 42, 70, 0)
+PAWN_ADVANCE_END = (0, 4, 8, 17, 36, 72, 115, 0)
+KING_HOME = (24, 34, 20, -6, 0, -8, 32, 26)
+KING_AWAY_PER_RANK = 22
+
+
+def pack(middle: int, end: int) -> int:
+    return middle + (end << 16)
+
+
+def middle_of(packed: int) -> int:
+    return ((packed + 0x8000) & 0xFFFF) - 0x8000
+
+
+def end_of(packed: int) -> int:
+    return (packed + 0x8000) >> 16
+
+
+def tables(weights: Weights) -> tuple[tuple[Table, ...], tuple[Table, ...]]:
+    """For Black and for White (False and True), a table per piece from pawn to king."""
+    material = (
+        weights.pawn,
+        weights.knight,
+        weights.bishop,
+        weights.rook,
+        weights.queen,
+        0,
+    )
+    shapes = (_pawn, _knight, _bishop, _rook, _queen, _king)
+    white = tuple(
+        _table(shape, worth, weights.piece_square)
+        for shape, worth in zip(shapes, material, strict=True)
+    )
+    # Black sees the board upside down: square 56 is its a1.
+    return tuple(tuple(table[square ^ 56] for square in range(64)) for table in white), white
+
+
+def _table(shape: Callable[[int, int], tuple[int, int]], worth: int, percent: int) -> Table:
+    values = []
+    for square in range(64):
+        middle, end = shape(square & 7, square >> 3)
+        values.append(pack(worth + middle * percent // 100, worth + end * percent // 100))
+    return tuple(values)
+
+
+def _centre(file: int, rank: int) -> int:
+    """0 in the corner to 6 on the four squares in the middle."""
+    return 7 - (abs(2 * file - 7) + abs(2 * rank - 7)) // 2
+
+
+def _pawn(file: int, rank: int) -> tuple[int, int]:
+    occupied_centre = 16 if file in (3, 4) and rank in (3, 4) else 0
+    sleeping = -14 if file in (3, 4) and rank == 1 else 0
+    return PAWN_ADVANCE_MIDDLE[rank] + occupied_centre + sleeping, PAWN_ADVANCE_END[rank]
+
+
+def _knight(file: int, rank: int) -> tuple[int, int]:
+    centre = _centre(file, rank)
+    return 9 * centre - 32 - (12 if rank == 0 else 0), 6 * centre - 22
+
+
+def _bishop(file: int, rank: int) -> tuple[int, int]:
+    centre = _centre(file, rank)
+    return 4 * centre - 10 - (10 if rank == 0 else 0), 3 * centre - 9
+
+
+def _rook(file: int, rank: int) -> tuple[int, int]:
+    seventh = 18 if rank == 6 else 0
+    return 3 * min(file, 7 - file) - 5 + seventh, seventh // 2
+
+
+def _queen(file: int, rank: int) -> tuple[int, int]:
+    centre = _centre(file, rank)
+    return centre - 3, 5 * centre - 15
+
+
+def _king(file: int, rank: int) -> tuple[int, int]:
+    middle = KING_HOME[file] if rank == 0 else -KING_AWAY_PER_RANK * min(rank, 4)
+    return middle, 11 * _centre(file, rank) - 36
+
+
+# The pawn structure: doubled, isolated and passed pawns, remembered because it changes rarely.
+
+MOST_REMEMBERED = 20_000
+NEIGHBOURS = tuple(
+    (chess.BB_FILES[file - 1] if file > 0 else 0) | (chess.BB_FILES[file + 1] if file < 7 else 0)
+    for file in range(8)
+)
+
+
+def _ahead(square: int, *, white: bool) -> int:
+    """The squares in front of a pawn on its own and the neighbouring files."""
+    ranks = range((square >> 3) + 1, 8) if white else range(square >> 3)
+    files = chess.BB_FILES[square & 7] | NEIGHBOURS[square & 7]
+    return files & sum(chess.BB_RANKS[rank] for rank in ranks)
+
+
+AHEAD = (
+    tuple(_ahead(square, white=False) for square in range(64)),
+    tuple(_ahead(square, white=True) for square in range(64)),
+)
+
+
+class PawnStructure:
+    """Scores the pawns alone, from White's point of view, packed."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._doubled = pack(-weights.doubled_pawn, -weights.doubled_pawn * 3 // 2)
+        self._isolated = pack(-weights.isolated_pawn, -weights.isolated_pawn)
+        self._passed = tuple(
+            pack(weights.passed_pawn * rank * rank // 8, weights.passed_pawn * rank * rank // 4)
+            for rank in range(8)
+        )
+        self._known: dict[tuple[int, int], int] = {}
+
+    def score(self, white: int, black: int) -> int:
+        known = self._known.get((white, black))
+        if known is None:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            known = self._side(white, black, white=True) - self._side(black, white, white=False)
+            self._known[white, black] = known
+        return known
+
+    def _side(self, own: int, other: int, *, white: bool) -> int:
+        score = 0
+        for file in range(8):
+            count = (own & chess.BB_FILES[file]).bit_count()
+            if count > 1:
+                score += (count - 1) * self._doubled
+            if count and not own & NEIGHBOURS[file]:
+                score += count * self._isolated
+        for square in chess.scan_forward(own):
+            if not other & AHEAD[white][square]:
+                score += self._passed[square >> 3 if white else 7 - (square >> 3)]
+        return score
+
+
+# How good a position is for the side to move: material, squares, pawns, mobility, king.
 
 FULL_PHASE = 24
 """Minor pieces count one, rooks two, queens four: so many are on the board at the start."""
@@ -115,3 +261,24 @@ def _mobility(board: chess.Board, own: int) -> int:
         count += (reached & free).bit_count()
         pieces ^= bit
     return count
+
+
+# Scores and what they mean: centipawns, or a mate in a number of plies.
+
+MATE = 30_000
+MATE_BOUND = MATE - 1_000
+"""Scores beyond this one tell a mate."""
+DRAW = 0
+
+
+def is_mate(score: int) -> bool:
+    return abs(score) > MATE_BOUND
+
+
+def as_uci(score: int) -> str:
+    """The words after `score` in an info line."""
+    if not is_mate(score):
+        return f"cp {score}"
+    plies = MATE - abs(score)
+    moves = (plies + 1) // 2
+    return f"mate {moves if score > 0 else -moves}"

@@ -1,32 +1,112 @@
-"""The search: alpha-beta with iterative deepening, after which every iteration is reported.
+"""When a search must end: at its node limit exactly, by the clock, or because it was told to."""
 
-Theory of operation. `iterations` deepens ply by ply until its governor says halt. Every position
-visited counts as a node; a node limit is kept exactly, so that the same limit gives the same moves
-everywhere. Halt is an exception: it leaves the board where it was raised, so the search works on
-a copy of its own.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import chess
 
-from rookery.engine.evaluation import Evaluation
-from rookery.engine.governor import Governor, Halt
-from rookery.engine.ordering import Memory, ordered
-from rookery.engine.quiescence import Quiescence
-from rookery.engine.scores import DRAW, MATE, MATE_BOUND
-from rookery.engine.settings import Settings
-from rookery.engine.transposition import (
+from rookery.engine.evaluation import DRAW, MATE, MATE_BOUND, Evaluation
+from rookery.engine.ordering import (
     Bound,
     Entry,
     Key,
+    Memory,
     Table,
+    captures,
     decides,
     from_here,
     from_root,
     key_of,
+    loses_material,
+    ordered,
+    promotions,
 )
+from rookery.engine.settings import Settings, Weights
+
+LOOK_EVERY = 8
+"""Nodes between two looks at clock and input: about a millisecond."""
+
+
+class Halt(Exception):
+    """the search is over"""
+
+
+@dataclass(slots=True)
+class Governor:
+    """One search's limits. `told_to_stop` looks at the input without waiting."""
+
+    clock: Callable[[], float]
+    told_to_stop: Callable[[], bool]
+    nodes: int | None = None
+    soft: float | None = None
+    """No new iteration begins after this moment."""
+    hard: float | None = None
+    """The search ends at this moment."""
+
+    def look(self, nodes: int) -> int:
+        """The node at which to look again; raises Halt when there is none."""
+        if self.nodes is not None and nodes >= self.nodes:
+            raise Halt
+        if self.hard is not None and self.clock() >= self.hard:
+            raise Halt
+        if self.told_to_stop():
+            raise Halt
+        following = nodes + LOOK_EVERY
+        return following if self.nodes is None else min(following, self.nodes)
+
+    def may_go_on(self) -> bool:
+        """Whether another iteration is worth its beginning."""
+        return self.soft is None or self.clock() < self.soft
+
+
+# What is left hanging at the end of a line: captures are followed until the position is quiet.
+
+MARGIN = 120
+"""A capture that does not lift the score so near to alpha is not worth a look."""
+
+
+class Quiescence:
+    """Searches captures and promotions from one board; tells each visited node to its owner."""
+
+    def __init__(self, evaluate: Evaluation, weights: Weights) -> None:
+        self._evaluate = evaluate
+        pieces = (weights.pawn, weights.knight, weights.bishop, weights.rook, weights.queen)
+        self._worth = (0, *pieces, 0)
+
+    def search(self, board: chess.Board, alpha: int, beta: int, visit: Callable[[], None]) -> int:
+        visit()
+        best = self._evaluate(board)
+        if best >= beta:
+            return best
+        alpha = max(alpha, best)
+        floor = alpha - best - MARGIN
+        for move in chain(promotions(board), captures(board)):
+            if not self._is_worth_it(board, move, floor):
+                continue
+            board.push(move)
+            score = -self.search(board, -beta, -alpha, visit)
+            board.pop()
+            if score > best:
+                best = score
+                if score >= beta:
+                    break
+                alpha = max(alpha, score)
+        return best
+
+    def _is_worth_it(self, board: chess.Board, move: chess.Move, floor: int) -> bool:
+        if move.promotion:
+            return move.promotion == chess.QUEEN
+        taken = self._worth[board.piece_type_at(move.to_square) or 0]
+        return taken > floor and not loses_material(board, move)
+
+
+# The search: alpha-beta with iterative deepening, after which every iteration is reported.
+#
+# Theory of operation. `iterations` deepens ply by ply until its governor says halt. Every position
+# visited counts as a node; a node limit is kept exactly, so that the same limit gives the same
+# moves everywhere. Halt is an exception: it leaves the board where it was raised, so the search
+# works on a copy of its own.
 
 DEEPEST = 60
 DEEPEST_PLY = 90

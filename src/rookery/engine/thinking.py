@@ -1,20 +1,218 @@
-"""From `go` to `bestmove`: limits and clock around a search, and an ear for the input meanwhile."""
+"""Lines from stdin: waited for between searches, looked for without waiting during one."""
 
+import os
+import select
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import chess
 
-from rookery.engine.chance import draw, noisy
-from rookery.engine.evaluation import Evaluation
-from rookery.engine.governor import Governor
-from rookery.engine.inbox import Inbox
-from rookery.engine.limits import Limits, allowance
-from rookery.engine.ordering import Memory, ordered
-from rookery.engine.position import Position
-from rookery.engine.scores import MATE, as_uci
-from rookery.engine.search import DEEPEST, Finding, Search
+from rookery.engine.evaluation import MATE, Evaluation, as_uci
+from rookery.engine.ordering import Key, Memory, Table, draw, key_of, noisy, ordered
+from rookery.engine.search import DEEPEST, Finding, Governor, Search
 from rookery.engine.settings import Settings
-from rookery.engine.transposition import Table, key_of
+
+
+class Inbox:
+    """Reads a file descriptor itself, because a buffered reader can't be asked what it holds."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+        self._lines: deque[str] = deque()
+        self.ended = False
+
+    def wait(self) -> str | None:
+        """The next line; None when there will be none."""
+        while not self._lines and not self.ended:
+            self._read()
+        return self._lines.popleft() if self._lines else None
+
+    def look(self) -> str | None:
+        """The next line if it is there already."""
+        while not self._lines and not self.ended and self._is_readable():
+            self._read()
+        return self._lines.popleft() if self._lines else None
+
+    def put_back(self, lines: Sequence[str]) -> None:
+        """Lines that were taken out too early come again first."""
+        self._lines.extendleft(reversed(lines))
+
+    def _is_readable(self) -> bool:
+        return bool(select.select([self._descriptor], [], [], 0)[0])
+
+    def _read(self) -> None:
+        piece = os.read(self._descriptor, 65536)
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if not piece:
+            self.ended = True
+            lines, self._rest = [self._rest], b""
+        self._lines.extend(
+            text for line in lines if (text := line.decode("utf-8", "replace").strip())
+        )
+
+
+# The words of `go`: what they limit, and how much of the clock a move may take.
+
+NUMBERS = (
+    "wtime",
+    "btime",
+    "winc",
+    "binc",
+    "movestogo",
+    "depth",
+    "nodes",
+    "movetime",
+    "mate",
+)
+EXPECTED_MOVES = 40
+"""How many moves the rest of a game is taken to last: many, because Python's moves can be late."""
+
+STALL_MS = 250
+"""How long a process may have to wait for its turn on a loaded machine: kept in reserve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Times in milliseconds."""
+
+    wtime: int | None = None
+    btime: int | None = None
+    winc: int = 0
+    binc: int = 0
+    movestogo: int | None = None
+    depth: int | None = None
+    nodes: int | None = None
+    movetime: int | None = None
+    mate: int | None = None
+    infinite: bool = False
+    ponder: bool = False
+    searchmoves: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the answer has to wait for a `stop` or a `ponderhit`."""
+        return self.infinite or self.ponder
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How long a move may take: no new iteration after `soft`, the end at `hard` (seconds)."""
+
+    soft: float
+    hard: float
+
+
+def parse_go(words: Sequence[str]) -> Limits:
+    """Read the words after `go`; what is unknown or no number is passed over."""
+    given: dict[str, Any] = {}
+    for word, value in pairwise(words):
+        if word in NUMBERS and value.lstrip("-").isdigit():
+            given[word] = int(value)
+    limits = Limits(
+        infinite="infinite" in words, ponder="ponder" in words, searchmoves=_searchmoves(words)
+    )
+    return replace(limits, **given)
+
+
+def allowance(limits: Limits, *, white: bool, overhead_ms: int) -> Allowance | None:
+    """The time for one move; None without a clock."""
+    if limits.movetime is not None:
+        seconds = max(1, limits.movetime - min(overhead_ms, limits.movetime // 4)) / 1000
+        return Allowance(seconds, seconds)
+    time, increment = (limits.wtime, limits.winc) if white else (limits.btime, limits.binc)
+    if time is None:
+        return None
+    usable = _usable(time - overhead_ms)
+    moves = min(limits.movestogo or EXPECTED_MOVES, EXPECTED_MOVES)
+    aim = usable / moves + increment / 2
+    # The last move before a time control may take most of what there is, others a quarter at most.
+    hard = min(2.5 * aim, usable * (0.8 if moves == 1 else 0.25))
+    # An iteration takes longer than all before it: after half the time it is too late for another.
+    return Allowance(min(aim / 2, hard) / 1000, hard / 1000)
+
+
+def _usable(left: int) -> float:
+    """What may be planned with: a loaded machine takes some away at once and without a warning."""
+    return max(left - STALL_MS, left / 4, 1)
+
+
+def _searchmoves(words: Sequence[str]) -> tuple[str, ...]:
+    if "searchmoves" not in words:
+        return ()
+    rest = words[words.index("searchmoves") + 1 :]
+    stop = next((i for i, word in enumerate(rest) if not _is_move(word)), len(rest))
+    return tuple(rest[:stop])
+
+
+def _is_move(word: str) -> bool:
+    return 4 <= len(word) <= 5 and word[1].isdigit() and word[3].isdigit()
+
+
+# The position that a `position` command describes, and the positions before it.
+
+
+class BadPosition(ValueError):
+    """the position makes no sense"""
+
+
+class Position:
+    """A board that follows a game: moves that were there before are not played again."""
+
+    def __init__(self) -> None:
+        self._start: str | None = None
+        self._moves: list[str] = []
+        self.board = chess.Board()
+        self.before: list[Key] = []
+        """The positions since the start, for repetitions; the present one is not among them."""
+
+    def set(self, words: Sequence[str], *, chess960: bool) -> None:
+        """Follow the words after `position`; raises BadPosition and then keeps what it had."""
+        fen, moves = _split(words)
+        if fen != self._start or chess960 != self.board.chess960 or not self._leads_to(moves):
+            board, before, known = _set_up(fen, chess960=chess960), [], 0
+        else:
+            board, before, known = self.board.copy(), list(self.before), len(self._moves)
+        for text in moves[known:]:
+            before.append(key_of(board))
+            _play(board, text)
+        self._start, self._moves, self.board, self.before = fen, list(moves), board, before
+
+    def _leads_to(self, moves: Sequence[str]) -> bool:
+        return list(moves[: len(self._moves)]) == self._moves
+
+
+def _split(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    cut = words.index("moves") if "moves" in words else len(words)
+    kind, moves = words[:1], words[cut + 1 :]
+    if kind == ["startpos"]:
+        return chess.STARTING_FEN, moves
+    if kind == ["fen"] and cut > 1:
+        return " ".join(words[1:cut]), moves
+    raise BadPosition("`position` wants startpos or fen")
+
+
+def _set_up(fen: str, *, chess960: bool) -> chess.Board:
+    try:
+        board = chess.Board(fen, chess960=chess960)
+    except ValueError as error:
+        raise BadPosition(str(error)) from error
+    if not (board.kings & board.occupied_co[True] and board.kings & board.occupied_co[False]):
+        raise BadPosition("each side needs a king")
+    return board
+
+
+def _play(board: chess.Board, text: str) -> None:
+    try:
+        board.push(board.parse_uci(text))
+    except ValueError as error:
+        raise BadPosition(str(error)) from error
+
+
+# From `go` to `bestmove`: limits and clock around a search, and an ear for the input meanwhile.
 
 NODE_NOISE, BLUNDER, BLUNDERED_MOVE = range(3)
 

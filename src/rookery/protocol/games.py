@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from rookery.core.faults import RunFault
+from rookery.model.run import RunFault
 
 PIECE = 256 * 1024
 PACKED_PIECE = 64 * 1024

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from rookery.protocol.decoding import Reader
-from rookery.protocol.engine_record import (
+from rookery.protocol.codec import Reader
+from rookery.protocol.engines import (
     LARGEST_RECORD,
     EngineRecord,
     NetRecord,

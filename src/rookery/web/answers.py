@@ -1,17 +1,20 @@
-"""Errors as answers: JSON for programs, a page for people, plain text for a worker to try again."""
+"""What the app makes for itself out of the house; endpoints and middleware are given it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
-from rookery.protocol.encoding import encode_timed
-from rookery.protocol.worker.answers import OFFICIAL_VERSION, Answer, VersionAnswer
-from rookery.service.disk import Room
-from rookery.service.fleet.faults import Rebuilding
-from rookery.service.fleet.ports import StateLost
+from rookery.caches import Remembered
+from rookery.farm.ports import Contribution, Rebuilding, StateLost
+from rookery.files.disk import Room
+from rookery.people.login import Login
+from rookery.protocol.codec import encode_timed
+from rookery.protocol.worker_answers import OFFICIAL_VERSION, Answer, VersionAnswer
 from rookery.web.faults import (
     MISTAKE,
     UNEXPECTED,
@@ -24,10 +27,44 @@ from rookery.web.faults import (
     shape_of,
     text_of,
 )
-from rookery.web.kit import Kit
-from rookery.web.paths import BEAT_PATH, VERSION_PATH, Audience
-from rookery.web.rendering import frame_of
-from rookery.web.scope import Facts, facts_of, method_of, path_of, session_of
+from rookery.web.house import House
+from rookery.web.metrics import Traffic
+from rookery.web.rendering import Assets, Templates, frame_of
+from rookery.web.scope import (
+    BEAT_PATH,
+    VERSION_PATH,
+    Audience,
+    Facts,
+    facts_of,
+    method_of,
+    path_of,
+    session_of,
+)
+from rookery.web.session import Seal, Standing
+from rookery.web.steps import Readiness
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """One per app."""
+
+    house: House
+    assets: Assets
+    templates: Templates
+    traffic: Traffic
+    seal: Seal
+    readiness: Readiness
+    standing: Standing
+    login: Login
+    contributions: Remembered[str, tuple[Contribution, ...]]
+    """By run, for a moment: they are summed up over all its tasks."""
+
+
+def kit_of(request: Request) -> Kit:
+    return cast("Kit", request.app.state.kit)
+
+
+# Errors as answers: JSON for programs, a page for people, plain text for a worker to try again.
 
 _LONGEST_PATH_SHOWN = 200
 

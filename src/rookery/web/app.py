@@ -12,45 +12,43 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.service.login import Login
-from rookery.service.passwords import Passwords
-from rookery.service.remembered import Remembered
-from rookery.service.tidings import Channel
-from rookery.web.answers import answer_to
-from rookery.web.api.description import openapi
-from rookery.web.api.metrics import metrics
-from rookery.web.api.probes import healthz, readyz
-from rookery.web.api.user.routes import user_routes
-from rookery.web.api.v1.routes import v1_routes
-from rookery.web.api.worker.calls import worker_routes
-from rookery.web.assets import read_assets
-from rookery.web.cookie import Seal
+from rookery.caches import Remembered
+from rookery.db.listening import Channel
+from rookery.pages.routes import page_routes
+from rookery.people.login import Login
+from rookery.people.passwords import Passwords
+from rookery.web.answers import Kit, answer_to, kit_of
 from rookery.web.faults import Fault
-from rookery.web.handout.endpoints import Handout
-from rookery.web.handout.wheel import own_wheel
+from rookery.web.guards import (
+    BlockedUsers,
+    ClosedSite,
+    CsrfGuard,
+    PrimaryGuard,
+    RequestLimits,
+    ShutdownGuard,
+)
+from rookery.web.handout import Handout
 from rookery.web.house import House
-from rookery.web.inventory import entries
-from rookery.web.kit import Kit, kit_of
-from rookery.web.metering import meter_routes
-from rookery.web.middleware.blocked_users import BlockedUsers
-from rookery.web.middleware.closed_site import ClosedSite
-from rookery.web.middleware.csrf import CsrfGuard
-from rookery.web.middleware.errors import Errors
-from rookery.web.middleware.head import Head
-from rookery.web.middleware.limits import RequestLimits
-from rookery.web.middleware.measure import Measure
-from rookery.web.middleware.primary_guard import PrimaryGuard
-from rookery.web.middleware.request_state import RequestState
-from rookery.web.middleware.security_headers import SecurityHeaders
-from rookery.web.middleware.session import SessionCookie
-from rookery.web.middleware.short_path import ShortPath
-from rookery.web.middleware.shutdown_guard import ShutdownGuard
-from rookery.web.openapi import document
-from rookery.web.readiness import Readiness
-from rookery.web.rendering import Templates
-from rookery.web.standing import Ended, Standing
-from rookery.web.traffic import Traffic
-from rookery.web.ui.routes import page_routes
+from rookery.web.inventory import entries, meter_routes
+from rookery.web.metrics import Traffic
+from rookery.web.middleware import (
+    Errors,
+    Head,
+    Measure,
+    RequestState,
+    SecurityHeaders,
+    SessionCookie,
+)
+from rookery.web.openapi import document, openapi
+from rookery.web.probes import healthz, metrics, readyz
+from rookery.web.rendering import Templates, read_assets
+from rookery.web.session import Ended, Seal, Standing
+from rookery.web.short_path import ShortPath
+from rookery.web.steps import Readiness
+from rookery.web.user_api.runs import user_routes
+from rookery.web.v1.routes import v1_routes
+from rookery.web.wheel import own_wheel
+from rookery.web.worker_api.calls import worker_routes
 
 MOST_REMEMBERED = 1000
 

@@ -11,10 +11,8 @@ from http import HTTPStatus
 import msgspec
 from starlette.exceptions import HTTPException
 
-from rookery.boundary.gate import GateFull
-from rookery.boundary.offload import Overloaded
-from rookery.service.fleet.faults import Rebuilding
-from rookery.service.fleet.ports import QueueFull, StateLost
+from rookery.boundary.errors import GateFull, Overloaded
+from rookery.farm.ports import QueueFull, Rebuilding, StateLost
 
 
 class Fault(Exception):

@@ -1,32 +1,132 @@
-"""What the composition root hands to the web app: ports, crossings and the rules of this site."""
+"""Which host names this server answers to.
 
+A forged Host header poisons links and caches, and a web page of a stranger can point a name of his
+at this machine. Both need a name, so plain addresses are always welcome.
+"""
+
+import ipaddress
+import re
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from urllib.parse import urlsplit
 
 from rookery.boundary.bridge import Bridge
-from rookery.boundary.gate import Gate
-from rookery.boundary.meter import LoopMeter
-from rookery.boundary.offload import Threads
-from rookery.boundary.watch import LoopWatch
+from rookery.boundary.offload import Gate, Threads
+from rookery.boundary.watch import LoopMeter, LoopWatch
 from rookery.clock import Clock
-from rookery.core.ed25519 import fingerprint, public_key
+from rookery.db.listening import ListeningStats, Tidings
+from rookery.errors import Complaint
+from rookery.farm.fleet import Fleet
+from rookery.farm.jobs import Job
+from rookery.files.disk import Disk
 from rookery.logs import Log
-from rookery.service.disk import Disk
-from rookery.service.fleet.fleet import Fleet
-from rookery.service.fleet.jobs import Job
-from rookery.service.tidings import ListeningStats, Tidings
-from rookery.service.users import EndedSessions, Users
-from rookery.web.api.desk import ApiDesk
-from rookery.web.api.worker.calls import LARGEST
-from rookery.web.api.worker.desk import Desk
-from rookery.web.hosts import Hosts, hosts
-from rookery.web.lifecycle import Lifecycle
-from rookery.web.paths import BINARIES_PATH, BOOKS_PATH, NETS_PATH
-from rookery.web.proxies import Proxies
-from rookery.web.steps import Opened, Stairs, Step
-from rookery.web.streams import Streams
+from rookery.people.users import EndedSessions, Users
+from rookery.protocol.ed25519 import fingerprint, public_key
+from rookery.web.bodies import Streams
+from rookery.web.desk import ApiDesk
+from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH
+from rookery.web.steps import Lifecycle, Opened, Stairs, Step
+from rookery.web.worker_api.calls import LARGEST
+from rookery.web.worker_api.desk import Desk
+
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
+_ALWAYS = ("localhost", "*.localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Exact names, and endings such as `.example.org`; an empty ending takes any name."""
+
+    names: frozenset[str]
+    endings: tuple[str, ...]
+
+    def allow(self, header: str) -> bool:
+        matched = _HOST.fullmatch(header)
+        if matched is None:
+            return False
+        name = matched[1].lower().rstrip(".")
+        return name in self.names or name.endswith(self.endings) or _is_address(name)
+
+
+def hosts(base_url: str | None, allowed: Iterable[str] = ()) -> Hosts:
+    """The base URL's name, the allowed ones and this host; a leading `*` stands for anything."""
+    own = urlsplit(base_url).hostname if base_url else None
+    patterns = [word.lower() for word in (*_ALWAYS, *allowed, *([own] if own else []))]
+    return Hosts(
+        names=frozenset(word for word in patterns if not word.startswith("*")),
+        endings=tuple(word[1:] for word in patterns if word.startswith("*")),
+    )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+# Who is at the other end, seen through the proxies that are trusted and no others.
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class BadProxy(Complaint):
+    """A trusted proxy is neither an address nor a network."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """The networks whose forwarding headers are believed."""
+
+    networks: tuple[Network, ...] = ()
+
+    def trust(self, address: str) -> bool:
+        if not self.networks:
+            return False
+        parsed = _address(address)
+        return parsed is not None and any(parsed in network for network in self.networks)
+
+    def client(self, peer: str, forwarded_for: Iterable[str]) -> str:
+        """The nearest address that no trusted proxy stands for.
+
+        Read from the right: what lies left of an untrusted address is whatever that one wrote.
+        """
+        if not self.networks:
+            return peer
+        seen = peer
+        for word in reversed([part.strip() for line in forwarded_for for part in line.split(",")]):
+            if not self.trust(seen) or _address(word) is None:
+                break
+            seen = word
+        return seen
+
+
+def proxies(words: Iterable[str]) -> Proxies:
+    """From settings such as `127.0.0.1, 10.0.0.0/8`."""
+    networks = []
+    for word in words:
+        try:
+            networks.append(ipaddress.ip_network(word, strict=False))
+        except ValueError:
+            raise BadProxy(
+                f"A trusted proxy is an address or a network such as 10.0.0.0/8, not {word!r}."
+            ) from None
+    return Proxies(tuple(networks))
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+# What the composition root hands to the web app: ports, crossings and the rules of this site.
 
 
 @dataclass(frozen=True, slots=True)

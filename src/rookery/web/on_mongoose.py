@@ -14,13 +14,7 @@ from starlette.applications import Starlette
 
 from rookery.logs import Log
 from rookery.web.house import House, Limits
-from rookery.web.serving import (
-    BACKLOG,
-    HEAD_BYTES,
-    KEEP_ALIVE_SECONDS,
-    MONGOOSE,
-    Carrier,
-)
+from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, MONGOOSE, Carrier
 
 if TYPE_CHECKING:
     from rookery_asgi import Options

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery import __version__
-from rookery.web.cookie import COOKIE
+from rookery.boundary.domains import Domain, runs
 from rookery.web.faults import ErrorBody
+from rookery.web.session import COOKIE
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -148,3 +151,11 @@ def _parameter(name: str, place: str, kind: type) -> dict[str, object]:
 def _schema(kind: type) -> dict[str, Any]:
     (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
     return schema
+
+
+# /openapi.json: what the JSON routes take and give.
+
+
+@runs(Domain.LOOP, "bytes made at the start")
+async def openapi(request: Request) -> Response:
+    return Response(request.app.state.openapi, media_type="application/json")

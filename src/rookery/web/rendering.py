@@ -1,16 +1,62 @@
-"""Pages from templates: a frozen view model goes in, one call in a thread gives the text."""
+"""Style sheets and pictures, read once and served from memory under names that never change."""
 
-from collections.abc import Callable
+import hashlib
+import mimetypes
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
 from rookery import __version__
-from rookery.web.assets import Assets
+from rookery.web.scope import STATIC_PREFIX
 from rookery.web.session import Flash, Session
 
-FOLDER = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file, with a digest in its address so that it may be cached for ever."""
+
+    name: str
+    content: bytes
+    media_type: str
+
+    @property
+    def address(self) -> str:
+        digest = hashlib.sha256(self.content).hexdigest()[:12]
+        return f"{STATIC_PREFIX}{digest}/{self.name}"
+
+
+class Assets:
+    """The files of the static folder."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        made = [Asset(name, content, _media_type(name)) for name, content in files.items()]
+        self._by_name = {asset.name: asset for asset in made}
+        self._by_address = {asset.address: asset for asset in made}
+
+    def address(self, name: str) -> str:
+        """For templates; a name that does not exist is a programming error."""
+        return self._by_name[name].address
+
+    def at(self, path: str) -> Asset | None:
+        return self._by_address.get(path)
+
+
+def read_assets() -> Assets:
+    return Assets({path.name: path.read_bytes() for path in sorted(STATIC.iterdir())})
+
+
+def _media_type(name: str) -> str:
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+
+
+# Pages from templates: a frozen view model goes in, one call in a thread gives the text.
+
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +87,7 @@ class Templates:
     ) -> None:
         """`trouble` is what every page has to tell of the server's disk."""
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(FOLDER),
+            loader=jinja2.FileSystemLoader(TEMPLATES),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             auto_reload=False,

@@ -1,28 +1,134 @@
-"""Serves the app in the running loop, under our own start, signals and stop.
+"""The end of the process, also when threads or tasks refuse to end.
 
-An HTTP server would tell the app to stop only after every answer has ended, which a stream never
-does. So the sequence is ours:
-
-    signal -> guard on, readiness 503 -> streams told to end -> jobs stopped
-           -> accepted requests drained, up to a limit -> the steps down in reverse -> exit
+Python waits for every worker thread, and the event loop for every task. A thread that waits for
+something that never comes would keep a stopped server alive, so both waits get a deadline.
 """
 
 import asyncio
 import contextlib
+import faulthandler
+import os
+import signal
 import socket
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
 
 from rookery.boundary.offload import Threads
+from rookery.logs import Log
+from rookery.web import on_mongoose, on_uvicorn
 from rookery.web.house import Basis, House
-from rookery.web.leaving import AT_ONCE, fail_after, fail_never, leave_now, leave_within
-from rookery.web.lifecycle import Phase
-from rookery.web.listening import Place, address_of, bind, complaint_for, raise_file_limit
-from rookery.web.serving import Carrier, HttpServer
-from rookery.web.signals import StopRequest, signals_caught
+from rookery.web.serving import (
+    MONGOOSE,
+    Carrier,
+    HttpServer,
+    Place,
+    address_of,
+    bind,
+    complaint_for,
+    raise_file_limit,
+)
+from rookery.web.steps import Phase
+
+AT_ONCE = 130  # what a shell reports of a program that Ctrl-C ended
+
+
+def leave_now(code: int, farewell: Callable[[], None]) -> None:
+    """Ends the process without waiting for anybody. `farewell` writes the last log lines."""
+    farewell()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def leave_within(seconds: float, code: int, farewell: Callable[[], None]) -> None:
+    """Gives the ordinary end that long, then ends the process with the same code."""
+
+    def end() -> None:
+        time.sleep(seconds)
+        leave_now(code, farewell)
+
+    threading.Thread(target=end, name="leave-within", daemon=True).start()
+
+
+def fail_after(seconds: float) -> None:
+    """For a stop that hangs: dumps every stack and ends with code 1, whatever blocks."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
+
+
+def fail_never() -> None:
+    """The stop came to its end."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+# What the process does on signals.
+#
+# SIGTERM, SIGINT stop; a second SIGINT ends the process at once SIGUSR1 every thread's stack on
+# stderr, even while the event loop is blocked SIGHUP a log line and nothing else
+
+
+class StopRequest:
+    """Set by the first signal that asks for a stop."""
+
+    def __init__(self, end_now: Callable[[], None], log: Log) -> None:
+        self._asked = asyncio.Event()
+        self._listeners: list[Callable[[], None]] = []
+        self._end_now = end_now
+        self._log = log
+
+    @property
+    def made(self) -> bool:
+        return self._asked.is_set()
+
+    async def wait(self) -> None:
+        await self._asked.wait()
+
+    def on_first(self, act: Callable[[], None]) -> None:
+        self._listeners.append(act)
+
+    def make(self, number: int = signal.SIGTERM) -> None:
+        if not self.made:
+            self._log.info("stop_requested", signal=signal.Signals(number).name)
+            self._asked.set()
+            for act in self._listeners:
+                act()
+        elif number == signal.SIGINT:
+            self._end_now()
+
+
+@contextmanager
+def signals_caught(request: StopRequest, log: Log) -> Iterator[None]:
+    """On the main thread's running loop, for the length of the block."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, request.make, number)
+    loop.add_signal_handler(signal.SIGHUP, lambda: log.info("hangup_ignored"))
+    _dump_stacks_on(signal.SIGUSR1)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+        faulthandler.unregister(signal.SIGUSR1)
+
+
+def _dump_stacks_on(number: int) -> None:
+    # Written by the C handler itself, so it needs no help from a loop that hangs.
+    faulthandler.register(number, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=False)
+
+
+# Serves the app in the running loop, under our own start, signals and stop.
+#
+# An HTTP server would tell the app to stop only after every answer has ended, which a stream never
+# does. So the sequence is ours:
+#
+#     signal -> guard on, readiness 503 -> streams told to end -> jobs stopped
+#            -> accepted requests drained, up to a limit -> the steps down in reverse -> exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +252,16 @@ def _let_signals_end_the_start(request: StopRequest, basis: Basis) -> None:
 
 def _threads_held(threads: Threads) -> int:
     return sum(limiter.running for limiter in threads.stats())
+
+
+# The choice of what carries HTTP.
+
+
+def choose(wanted: str, log: Log) -> Carrier:
+    """The carrier of that name; uvicorn, with a sentence in the log, where the other can't run."""
+    if wanted != MONGOOSE:
+        return on_uvicorn.carrier()
+    if (why := on_mongoose.unavailable()) is not None:
+        log.warning("serving_with_uvicorn", why=why)
+        return on_uvicorn.carrier()
+    return on_mongoose.carrier()

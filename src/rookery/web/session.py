@@ -1,10 +1,21 @@
 """A visitor's session as the pages see it: who is signed in, messages to show, the CSRF token."""
 
+import asyncio
+import base64
+import binascii
+import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 
+import itsdangerous
 import msgspec
+
+from rookery.caches import Remembered
+from rookery.clock import Clock
+from rookery.people.users import EndedSessions, User, Users
 
 MOST_FLASHES = 5
 
@@ -109,3 +120,200 @@ class Session:
 
 def new_token() -> str:
     return secrets.token_hex(16)
+
+
+# The session as a signed cookie: sealed, opened, and never larger than browsers keep.
+
+COOKIE = "rookery_session"
+MOST_BYTES = 3800
+KEPT = timedelta(days=400)
+UNKEPT = timedelta(days=7)
+# A cookie in use is signed anew when it is this old, so that only idle sessions run out.
+RENEWED = timedelta(days=1)
+
+
+Keys = Callable[[], tuple[bytes, ...]]
+
+
+class CookieRefused(Exception):
+    """The session cookie was not made by this server, or too long ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsealed:
+    """What was in a cookie, and whether it should be signed anew."""
+
+    data: SessionData
+    renew: bool = False
+
+
+class _Signer(itsdangerous.TimestampSigner):
+    """Signs with the time it is given instead of the machine's."""
+
+    def __init__(self, keys: Sequence[bytes], clock: Clock) -> None:
+        super().__init__(list(keys), salt="rookery.session", digest_method=hashlib.sha256)
+        self._clock = clock
+
+    def get_timestamp(self) -> int:
+        return int(self._clock.now().timestamp())
+
+
+class Seal:
+    """Turns sessions into cookies and back. The last key signs, every key is accepted.
+
+    The keys are asked for at each use: they come out of the database, which opens later.
+    """
+
+    def __init__(self, keys: Keys, clock: Clock) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._signers: dict[tuple[bytes, ...], _Signer] = {}
+
+    @property
+    def _signer(self) -> _Signer:
+        keys = self._keys()
+        if keys not in self._signers:
+            self._signers = {keys: _Signer(keys, self._clock)}
+        return self._signers[keys]
+
+    def close(self, data: SessionData) -> str:
+        payload = base64.urlsafe_b64encode(msgspec.json.encode(data)).rstrip(b"=")
+        return self._signer.sign(payload).decode("ascii")
+
+    def close_within(self, data: SessionData) -> str | None:
+        """The cookie with as many of the latest messages as fit; None when nothing helps."""
+        for first in range(len(data.flashes) + 1):
+            text = self.close(msgspec.structs.replace(data, flashes=data.flashes[first:]))
+            if len(COOKIE) + 1 + len(text) <= MOST_BYTES:
+                return text
+        return None
+
+    def open(self, text: str) -> Unsealed:
+        """What a cookie holds; raises CookieRefused and nothing else."""
+        if len(text) > MOST_BYTES:
+            raise CookieRefused("it is too large")
+        try:
+            payload, signed = self._signer.unsign(
+                text.encode("latin-1"), max_age=int(KEPT.total_seconds()), return_timestamp=True
+            )
+            raw = base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4))
+            data = msgspec.json.decode(raw, type=SessionData)
+        except itsdangerous.SignatureExpired:
+            raise CookieRefused("it has expired") from None
+        except (itsdangerous.BadData, binascii.Error, msgspec.MsgspecError, ValueError):
+            raise CookieRefused("its signature is wrong") from None
+        age = self._clock.now() - signed
+        if age > UNKEPT and not data.keep:
+            raise CookieRefused("it has expired")
+        return Unsealed(data, renew=age > RENEWED)
+
+
+def cookie_in(header: str) -> str | None:
+    """The session's value in a Cookie header; of two the first, as browsers order them."""
+    for part in header.split(";"):
+        name, found, value = part.strip().partition("=")
+        if found and name == COOKIE:
+            return value
+    return None
+
+
+def set_cookie(value: str, *, max_age: int | None, secure: bool) -> bytes:
+    age = "" if max_age is None else f"; Max-Age={max_age}"
+    flag = "; Secure" if secure else ""
+    return f"{COOKIE}={value}; Path=/; HttpOnly; SameSite=Lax{age}{flag}".encode("ascii")
+
+
+def clear_cookie(*, secure: bool) -> bytes:
+    return set_cookie("", max_age=0, secure=secure)
+
+
+# Whether a signed-in visitor still may be: known, not blocked, the password unchanged, and not
+# logged out.
+
+REMEMBERED_SECONDS = 2.0
+MOST_REMEMBERED = 10_000
+DIGEST_BYTES = 16
+
+
+class Ended:
+    """Sessions that somebody logged out of. They are read once, and again when others may have been
+    missed; after that every process tells of those that it ends."""
+
+    def __init__(self, rows: EndedSessions, clock: Clock) -> None:
+        self._rows = rows
+        self._clock = clock
+        self._digests: set[bytes] = set()
+        self._is_complete = False
+        self._misses = 0
+        self._reading = asyncio.Lock()
+
+    async def end(self, session: SessionData, lasting: timedelta) -> None:
+        """The session counts no longer, whoever has its cookie."""
+        now, digest = self._clock.now(), digest_of(session)
+        await self._rows.end(digest, now, now + lasting)
+        self._digests.add(digest)
+
+    async def holds(self, session: SessionData) -> bool:
+        """Whether it has ended."""
+        if not self._is_complete:
+            await self._read()
+        return digest_of(session) in self._digests
+
+    def told(self, text: str) -> None:
+        """Another process has ended one."""
+        self._digests.add(bytes.fromhex(text))
+
+    def missed(self) -> None:
+        """Others may have ended some that nobody told of."""
+        self._is_complete = False
+        self._misses += 1
+
+    async def _read(self) -> None:
+        async with self._reading:
+            if not self._is_complete:
+                before = self._misses
+                self._digests |= await self._rows.all()
+                # What was missed while it was read is read by the next.
+                self._is_complete = before == self._misses
+
+
+class Standing:
+    """Looks users up, and remembers for two seconds so that a page costs one look, not ten."""
+
+    def __init__(self, users: Users, ended: Ended, clock: Clock, key: Callable[[], bytes]) -> None:
+        self._users = users
+        self.ended = ended
+        self._key = key
+        self._marks: Remembered[str, str] = Remembered(clock, MOST_REMEMBERED)
+
+    def mark(self, user: User) -> str:
+        """What a session carries of the password: enough to notice a new one, nothing to guess."""
+        digest = hmac.new(self._key(), user.password_hash.encode(), hashlib.sha256)
+        return digest.hexdigest()[:16]
+
+    async def holds(self, session: SessionData) -> bool:
+        """Whether a session of a user, opened with that mark, still counts."""
+        expected = self._marks.get(session.user)
+        if expected is None:
+            expected = await self._look_up(session.user)
+            self._marks.put(session.user, expected, REMEMBERED_SECONDS)
+        unchanged = hmac.compare_digest(expected.encode(), session.mark.encode())
+        return bool(expected) and unchanged and not await self.ended.holds(session)
+
+    def forget(self, name: str) -> None:
+        """To be called when a user was changed here or elsewhere."""
+        self._marks.forget(name)
+
+    def forget_all(self) -> None:
+        """To be called when a change may have been missed."""
+        self._marks.forget_all()
+
+    async def _look_up(self, name: str) -> str:
+        user = await self._users.by_name(name)
+        return "" if user is None or user.blocked else self.mark(user)
+
+
+def digest_of(session: SessionData) -> bytes:
+    """What a session is known by: its token is made anew at each login and never changes."""
+    words = f"{session.user} {session.csrf}".encode()
+    return hashlib.blake2b(words, digest_size=DIGEST_BYTES).digest()

@@ -10,6 +10,7 @@ bridge must be closed by the task that opened it), THREAD steps run in a worker 
 """
 
 import asyncio
+import enum
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from typing import Generic, TypeVar, cast
 
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Threads
-from rookery.core.complaint import Complaint
+from rookery.clock import Clock
+from rookery.errors import Complaint
+from rookery.files.disk import Disk, Room
 from rookery.logs import Log
 
 T = TypeVar("T")
@@ -200,3 +203,99 @@ def _refuse_disorder(steps: tuple[Step, ...]) -> None:
     early = [step.before_drain for step in steps]
     if early != sorted(early):
         raise StepsOutOfOrder(", ".join(step.name for step in steps if step.before_drain))
+
+
+# The life of the serving process, as requests and probes see it.
+#
+#     STARTING --started--> READY --stop--> STOPPING
+#         \------------------stop------------^
+#
+# One writer, the event loop; STOPPING is the end.
+
+
+class Phase(enum.Enum):
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+
+
+_MOVES = {
+    (Phase.STARTING, Phase.READY),
+    (Phase.STARTING, Phase.STOPPING),
+    (Phase.READY, Phase.STOPPING),
+}
+
+
+class Lifecycle:
+    """Which phase it is; a move that the diagram does not have is ignored."""
+
+    def __init__(self) -> None:
+        self.phase = Phase.STARTING
+
+    @property
+    def stopping(self) -> bool:
+        return self.phase is Phase.STOPPING
+
+    def started(self) -> None:
+        self._move(Phase.READY)
+
+    def stop(self) -> None:
+        self._move(Phase.STOPPING)
+
+    def _move(self, phase: Phase) -> None:
+        if (self.phase, phase) in _MOVES:
+            self.phase = phase
+
+
+# Whether this process can do its work right now, asked by load balancers.
+
+ANSWER_SECONDS = 2.0
+# The database is asked at most this often, however many probes there are.
+REMEMBERED_SECONDS = 0.5
+
+
+class Readiness:
+    """Ready means: started, not stopping, room on the disk, and the database answers."""
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        database_answers: Callable[[], Awaitable[None]],
+        disk: Disk,
+        clock: Clock,
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._database_answers = database_answers
+        self._disk = disk
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._asked = float("-inf")
+        self._reason = ""
+
+    async def reason_against(self) -> str:
+        """Why not, in words; empty when ready."""
+        if self._lifecycle.phase is not Phase.READY:
+            return f"the server is {self._lifecycle.phase.value}"
+        async with self._one_at_a_time:
+            if self._clock.seconds() - self._asked >= REMEMBERED_SECONDS:
+                self._reason = await self._ask()
+                self._asked = self._clock.seconds()
+        return self._reason
+
+    @property
+    def warning(self) -> str:
+        """What is going to be a reason unless somebody does something."""
+        return self._disk.trouble()
+
+    async def _ask(self) -> str:
+        await self._disk.look()
+        if self._disk.room is Room.FULL:
+            return self._disk.trouble()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._database_answers()
+        except TimeoutError:
+            return "the database does not answer"
+        except Exception as error:  # noqa: BLE001 - whatever it is, it means not ready
+            return f"the database can't be used: {type(error).__name__}"
+        return ""

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.storage.fleet.memory.store import MemoryStore
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.memory import MemoryStore
+from rookery.farm.store import FleetStore
 from tests.storage.fleet.scenes import Store, opened
 
 

@@ -6,16 +6,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from rookery.core.changes import Changes
-from rookery.core.run import Run
-from rookery.core.tally import recounted
-from rookery.core.task import Task
-from rookery.service.fleet.ports import Batch, Commits, FleetReads, Sample
-from rookery.storage.fleet.commits import STANDARD_LIMITS, Limits
-from rookery.storage.fleet.store import FleetStore
-from rookery.storage.lease import Lease
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.fence import Lease
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.commits import STANDARD_LIMITS, Limits
+from rookery.farm.ports import Batch, Commits, FleetReads, Sample
+from rookery.farm.store import FleetStore
+from rookery.model.run import Run
+from rookery.model.task import Task, recounted
+from rookery.rules.answers import Changes
 from tests.database import pool_on
 from tests.unit.core.makers import NOW, later, make_machine, make_run
 from tests.unit.core.rehearsal import OFTEN, Rehearsal

@@ -5,21 +5,26 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from rookery.core.engine import Tool
-from rookery.core.events import Action, Event
-from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.core.machine import Abilities, Machine
-from rookery.core.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
-from rookery.core.results import Results
-from rookery.core.run import Run, Sole, Status
-from rookery.core.spsa import Issued, Sample
-from rookery.core.stats.flags import Flag
-from rookery.core.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
-from rookery.core.tally import Tally
-from rookery.core.task import Task
-from rookery.core.timecontrol import Clock, Depth, MoveTime, Nodes
-from rookery.protocol.user.action_filter import All, Among, Compare, Either, Order, Value
-from rookery.protocol.user.filter_parsing import NUMBER_FIELDS, TEXT_FIELDS
+from rookery.model.engine import Tool
+from rookery.model.events import Action, Event
+from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.model.machine import Abilities, Machine
+from rookery.model.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
+from rookery.model.run import Run, Sole, Status
+from rookery.model.task import Results, Tally, Task
+from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes
+from rookery.protocol.actions import (
+    NUMBER_FIELDS,
+    TEXT_FIELDS,
+    All,
+    Among,
+    Compare,
+    Either,
+    Order,
+    Value,
+)
+from rookery.stats.sprt import EloModel, Flag, Overshoot, Sprt, SprtState, Verdict
+from rookery.stats.spsa import Issued, Sample
 from tests.unit.core.makers import NOW, make_run, run_id, spsa
 
 EPOCH = datetime.fromtimestamp(0, UTC)

@@ -7,18 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rookery.core.kinds import Fixed
-from rookery.core.run import Run
-from rookery.core.task import Task
-from rookery.service.fleet.ports import Commits
-from rookery.storage.fleet.kinds import (
-    UnknownKind,
-    UnknownTicket,
-    taken_apart,
-    ticket_of,
-    ticket_text,
-)
-from rookery.storage.fleet.store import FleetStore
+from rookery.farm.columns import UnknownKind, UnknownTicket, taken_apart, ticket_of, ticket_text
+from rookery.farm.ports import Commits
+from rookery.farm.store import FleetStore
+from rookery.model.kinds import Fixed
+from rookery.model.run import Run
+from rookery.model.task import Task
 from tests.storage.fleet.scenes import changed, kept, make_task
 from tests.storage.fleet.strategies import runs, tasks
 from tests.unit.core.makers import make_run

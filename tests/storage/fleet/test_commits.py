@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.changes import Changes, Closing
-from rookery.service.fleet.ports import Batch, QueueFull, StateLost
-from rookery.storage.fleet.backlog import Slice
-from rookery.storage.fleet.commits import GroupCommit, Limits
-from rookery.storage.fleet.gathering import Gathered
+from rookery.farm.commits import GroupCommit, Limits
+from rookery.farm.ports import Batch, QueueFull, StateLost
+from rookery.farm.writing import Gathered, Slice
+from rookery.rules.answers import Changes, Closing
 from tests.eventually import eventually
 from tests.storage.fleet.scenes import changed, finished, make_task
 from tests.unit.core.makers import NOW, make_run, pairs

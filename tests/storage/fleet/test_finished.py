@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.run import Run
-from rookery.core.spsa import Sample
-from rookery.core.stats.flags import Flag
-from rookery.core.timecontrol import parse
-from rookery.service.fleet.ports import FinishedQuery
+from rookery.farm.ports import FinishedQuery
+from rookery.model.run import Run
+from rookery.model.timecontrol import parse
+from rookery.stats.sprt import Flag
+from rookery.stats.spsa import Sample
 from tests.storage.fleet.scenes import Store, changed, finished, kept
 from tests.unit.core.makers import later, make_plan, make_run, spsa
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.results import NOTHING
-from rookery.service.fleet.ports import Batch, Contribution
+from rookery.farm.ports import Batch, Contribution
+from rookery.model.task import NOTHING
 from tests.storage.fleet.scenes import (
     UNKNOWN,
     Store,

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rookery.core.changes import Changes
-from rookery.core.events import Action, Event
-from rookery.protocol.user.action_filter import All, Compare, Expression, Order, matches
-from rookery.service.fleet.ports import Batch, Commits, Sight
-from rookery.storage.fleet.logbook import documented
-from rookery.storage.fleet.store import FleetStore
+from rookery.farm.action_log import documented
+from rookery.farm.ports import Batch, Commits, Sight
+from rookery.farm.store import FleetStore
+from rookery.model.events import Action, Event
+from rookery.protocol.actions import All, Compare, Expression, Order, matches
+from rookery.rules.answers import Changes
 from tests.storage.fleet.scenes import Store, changed, kept
 from tests.storage.fleet.strategies import events, filters
 from tests.unit.core.makers import NOW, later, make_plan, make_run

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rookery.storage.fleet.packing import packed
-from rookery.storage.target import Target
+from rookery.db.target import Target
+from rookery.farm.statements import packed
 from tests.database import pool_on
 
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.answers import Grant
-from rookery.core.events import Action
-from rookery.core.purge import Purging
-from rookery.core.run import Run
-from rookery.core.scheduling.policy import Policy
-from rookery.core.tally import recounted
-from rookery.core.timecontrol import parse
-from rookery.service.fleet import purges
-from rookery.service.fleet.fleet import Fleet
-from rookery.service.fleet.ports import Batch, Commits, CommitStats, FleetReads, StateLost
-from rookery.service.fleet.primary import Store
+from rookery.farm import purges
+from rookery.farm.fleet import Fleet
+from rookery.farm.ports import Batch, Commits, CommitStats, FleetReads, StateLost
+from rookery.farm.primary import Store
+from rookery.model.events import Action
+from rookery.model.run import Run
+from rookery.model.task import recounted
+from rookery.model.timecontrol import parse
+from rookery.rules.answers import Grant
+from rookery.rules.eligibility import Policy
+from rookery.rules.purge import Purging
 from tests.eventually import eventually
 from tests.unit.core.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, pairs
 from tests.unit.service.fleet.stage import call_of, report

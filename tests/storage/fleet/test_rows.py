@@ -7,12 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from rookery.core.changes import Changes, Closing
-from rookery.core.purge import BadTask
-from rookery.core.results import NOTHING
-from rookery.core.stats.residuals import Colour
-from rookery.core.tally import recounted
-from rookery.service.fleet.ports import Batch, Block, Provenance, Recalled, Seen, WorkerResults
+from rookery.farm.ports import Batch, Block, Provenance, Recalled, Seen, WorkerResults
+from rookery.model.task import NOTHING, recounted
+from rookery.rules.answers import Changes, Closing
+from rookery.rules.purge import BadTask
+from rookery.stats.residuals import Colour
 from tests.storage.fleet.scenes import (
     UNKNOWN,
     Store,

@@ -2,21 +2,14 @@
 
 import pytest
 
-from rookery.core.events import Action, about_run
-from rookery.storage.fleet.codecs import Columns, moving_task
-from rookery.storage.fleet.gathering import Gathered
-from rookery.storage.fleet.logbook import action_columns
-from rookery.storage.fleet.statements import (
-    FIRST_PLACES,
-    MOST_ROWS,
-    Statements,
-    expected,
-    pieces,
-)
-from rookery.storage.fleet.writing import Writer
-from rookery.storage.lease import Lease
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.fence import Lease
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.action_log import action_columns
+from rookery.farm.rows import Columns, moving_task
+from rookery.farm.statements import FIRST_PLACES, MOST_ROWS, Statements, expected, pieces
+from rookery.farm.writing import Gathered, Writer
+from rookery.model.events import Action, about_run
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, make_task
 from tests.unit.core.makers import NOW, make_run

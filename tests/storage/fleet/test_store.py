@@ -7,18 +7,15 @@ from time import monotonic
 import asyncpg
 import pytest
 
-from rookery.core.changes import Changes, Closing
-from rookery.core.tally import recounted
-from rookery.service.fleet.ports import Batch, ChangedRuns, StateLost
-from rookery.storage.fence import FencedOff
-from rookery.storage.fleet.commits import Limits
-from rookery.storage.fleet.gathering import Gathered
-from rookery.storage.fleet.notices import PAUSE_SECONDS
-from rookery.storage.fleet.store import FleetStore, open_fleet_store
-from rookery.storage.fleet.writing import RowsMissing, Writer
-from rookery.storage.lease import Lease
-from rookery.storage.queries import Queries
-from rookery.storage.target import Target
+from rookery.db.fence import FencedOff, Lease
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.commits import Limits
+from rookery.farm.ports import Batch, ChangedRuns, StateLost
+from rookery.farm.store import PAUSE_SECONDS, FleetStore, open_fleet_store
+from rookery.farm.writing import Gathered, RowsMissing, Writer
+from rookery.model.task import recounted
+from rookery.rules.answers import Changes, Closing
 from tests.database import pool_on
 from tests.eventually import eventually
 from tests.storage.fleet.scenes import Store, changed, finished, make_task, opened, played

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.storage.fleet.thinning import MOST_PLACES, period, place
+from rookery.farm.samples import MOST_PLACES, period, place
 from tests.storage.fleet.scenes import make_sample
 from tests.unit.core.makers import make_run
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.boundary.allowance import Allowance, BadAllowance, allows, parse, shipped
+from rookery.boundary.detect import Allowance, BadAllowance, allows, parse, shipped
 
 STAT = Allowance("os.stat", "asyncpg/connect_utils.py", "_connect", "once at the start")
 

@@ -4,15 +4,8 @@ from functools import partial, wraps
 
 import pytest
 
-from rookery.boundary.domains import (
-    Declaration,
-    Domain,
-    Entry,
-    Undeclared,
-    declaration_of,
-    inventory,
-    runs,
-)
+from rookery.boundary.domains import Declaration, Domain, Entry, declaration_of, inventory, runs
+from rookery.boundary.errors import Undeclared
 
 
 @runs(Domain.LOOP, "answers from memory")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rookery.boundary.gate import Gate, GateFull, GateStats
+from rookery.boundary.errors import GateFull
+from rookery.boundary.offload import Gate, GateStats
 
 
 def test_a_full_gate_refuses_at_once_and_names_itself() -> None:

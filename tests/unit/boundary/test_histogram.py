@@ -2,7 +2,7 @@
 
 import math
 
-from rookery.boundary.histogram import Histogram
+from rookery.boundary.watch import Histogram
 
 
 def test_a_duration_falls_into_the_first_bucket_that_holds_it() -> None:

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from rookery.boundary.meter import LoopMeter, LoopTime
+from rookery.boundary.watch import LoopMeter, LoopTime
 
 pytestmark = pytest.mark.anyio
 

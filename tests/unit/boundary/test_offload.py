@@ -9,7 +9,8 @@ import pytest
 from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
-from rookery.boundary.offload import Overloaded, Threads, check_given_up
+from rookery.boundary.errors import Overloaded
+from rookery.boundary.offload import Threads, check_given_up
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio

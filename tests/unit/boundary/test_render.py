@@ -1,8 +1,7 @@
 """The inventory as people read it."""
 
-from rookery.boundary.domains import Domain, Entry
-from rookery.boundary.meter import LoopTime
-from rookery.boundary.render import markdown_inventory, text_table
+from rookery.boundary.domains import Domain, Entry, markdown_inventory, text_table
+from rookery.boundary.watch import LoopTime
 
 ENTRIES = (
     Entry("route", "GET /healthz", Domain.LOOP, "a constant"),

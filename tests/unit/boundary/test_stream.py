@@ -8,8 +8,7 @@ from threading import Event, get_ident
 import anyio
 import pytest
 
-from rookery.boundary.offload import Threads
-from rookery.boundary.stream import stream
+from rookery.boundary.offload import Threads, stream
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio

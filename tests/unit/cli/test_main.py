@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from rookery.cli import main as frame
-from rookery.core.complaint import Complaint
+from rookery.errors import Complaint
 
 
 class OutOfPaper(Complaint):

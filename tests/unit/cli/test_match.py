@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.books import demo_path
+from rookery.cli.arguments import BadArgument
 from rookery.cli.match import (
     Field,
     add_arguments,
@@ -16,18 +17,15 @@ from rookery.cli.match import (
     sprt_of,
 )
 from rookery.cli.match_arguments import book_of, book_path, setup_of, warn_of_openings
-from rookery.cli.match_display import Plain, display
-from rookery.cli.match_figures import Progress, data, duration, rows
 from rookery.cli.match_resume import words_of
-from rookery.cli.usage import BadArgument
-from rookery.core.plan import Draw, Resign
-from rookery.core.stats.sprt import Sprt
-from rookery.core.timecontrol import Clock, Nodes
-from rookery.worker.match.journal import Entry, Head, Journal
-from rookery.worker.match.latency import Latency
-from rookery.worker.match.standing import Standing, score_of
-from rookery.worker.openings import Book
-from rookery.worker.openings.packing import Format
+from rookery.cli.match_show import Plain, Progress, data, display, duration, rows
+from rookery.match.clock import Latency
+from rookery.match.openings import Book, Format
+from rookery.match.pgn import Entry, Head, Journal
+from rookery.match.results import Standing, pair_score_of
+from rookery.model.plan import Draw, Resign
+from rookery.model.timecontrol import Clock, Nodes
+from rookery.stats.sprt import Sprt
 from tests.unit.worker.match.games import pair
 
 SIDES = ("--new", "./a -x", "--base", "./b")
@@ -42,7 +40,7 @@ def parsed(*words: str) -> argparse.Namespace:
 def standing(pairs: int, sprt: Sprt | None = None) -> Standing:
     now = Standing(sprt)
     for _ in range(pairs):
-        now = now.after(score_of(pair("1-0", "1/2-1/2")))
+        now = now.after(pair_score_of(pair("1-0", "1/2-1/2")))
     return now
 
 
@@ -150,7 +148,7 @@ def test_names_for_fastchess_have_no_sign_that_its_output_uses() -> None:
 
 
 def test_a_table_of_other_engines_is_not_gone_on_with(capsys: pytest.CaptureFixture[str]) -> None:
-    score = replace(score_of(pair("1-0", "1-0")), first="Old", second="Bob")
+    score = replace(pair_score_of(pair("1-0", "1-0")), first="Old", second="Bob")
     kept = Journal(Head("match", ()), (Entry(score),))
     two = parsed(*SIDES)
     look_over_names(named(two, field_of(two), ["Ada", "Bob"]), kept)

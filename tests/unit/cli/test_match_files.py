@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.cli.match_files import Games
-from rookery.worker.match.events import GameEnded
-from rookery.worker.match.faults import FileUnusable
+from rookery.cli.match_resume import Games
+from rookery.match.job import FileUnusable, GameEnded
 from tests.unit.worker.match.games import game
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.boundary.domains import Domain, Entry
-from rookery.cli.mission_map import BadRow, disagreements, markdown, parse, shipped
+from rookery.cli.boundaries import BadRow, disagreements, markdown, parse, shipped
 from rookery.web.app import create_app
 from tests.wire.houses import make_house
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rookery.cli.arguments import BadArgument
 from rookery.cli.stats_spsa import add_spsa_parser
-from rookery.cli.usage import BadArgument
-from rookery.core.spsa import SpsaFault
+from rookery.stats.spsa_parameters import SpsaFault
 
 LINES = "P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.2\n"
 

@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from rookery.cli import submit
-from rookery.cli.submit_estimate import estimate
-from rookery.cli.submit_fields import BadSubmission, fields_of, flag_of
-from rookery.cli.submit_programs import NoProgram, try_programs
-from rookery.client import Client
+from rookery.cli.submit_fields import (
+    BadSubmission,
+    NoProgram,
+    estimate,
+    fields_of,
+    flag_of,
+    try_programs,
+)
+from rookery.client.client import Client
 from rookery.protocol import v1
-from rookery.protocol.encoding import encode
-from rookery.protocol.engine_record import EngineRecord, PresetRecord
+from rookery.protocol.codec import encode
+from rookery.protocol.engines import EngineRecord, PresetRecord
 from tests.unit.protocol.samples import make_args
 
 MINI = EngineRecord(

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.cli.up import end_of_demo, reachable
-from rookery.core.stats.flags import Flag
-from rookery.core.stats.sprt import Verdict
+from rookery.stats.sprt import Flag, Verdict
 from tests.unit.cli.test_watch import decided, played, shown
 from tests.unit.core.makers import sprt
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.cli.watch_figures import Glance, rows, title, verdict_code, verdict_text
-from rookery.core.kinds import Kind, SprtTest
-from rookery.core.run import Run
-from rookery.core.stats.sprt import SprtState, Verdict
+from rookery.cli.watch import Glance, rows, title, verdict_code, verdict_text
+from rookery.farm.views import STILL, Pulse
+from rookery.model.kinds import Kind, SprtTest
+from rookery.model.run import Run
 from rookery.protocol import v1
-from rookery.service.fleet.views import STILL, Pulse
-from rookery.web.api.v1.views import details_of
+from rookery.stats.sprt import SprtState, Verdict
+from rookery.web.v1.views import details_of
 from tests.unit.core.makers import make_plan, make_run, pairs, sprt, spsa
 
 RESULTS = pairs(ll=5, ld=100, even=300, wd=140, ww=10)

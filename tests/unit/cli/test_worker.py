@@ -7,21 +7,19 @@ from pathlib import Path
 import pytest
 
 from rookery.cli import worker
-from rookery.cli.worker_configure import Person, configure
-from rookery.cli.worker_display import PlainDisplay
-from rookery.cli.worker_settings import (
+from rookery.cli.worker_setup import Person, PlainDisplay, configure, quoted, unit
+from rookery.cli.worker_start import (
     BadWorkerSetting,
     WorkerSettings,
+    apply_sandbox,
     credentials,
     from_file,
     worker_settings,
 )
-from rookery.cli.worker_start import apply_sandbox
-from rookery.cli.worker_unit import quoted, unit
-from rookery.core.results import Results
-from rookery.worker.engines.sandbox.sandbox import Sandbox
-from rookery.worker.session.identity import Identity, Offer
-from rookery.worker.session.watching import Status
+from rookery.model.task import Results
+from rookery.worker.identity import Identity, Offer
+from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.stopping import Status
 from tests.workers.fake_system import FakeSystem
 from tests.workers.lives import FACTS
 from tests.workers.stand_in import StandIn, stand_in

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from rookery.client.following import Following, Sent, events_in
-from rookery.client.problems import ApiRefused, ApiUnreachable, BadAnswer
-from rookery.service.fleet.views import STILL
-from rookery.web.api.v1.views import details_of
+from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.farm.views import STILL
+from rookery.web.v1.views import details_of
 from tests.unit.core.makers import make_run
 
 RUN = make_run("a")

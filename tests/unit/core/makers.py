@@ -6,21 +6,20 @@ from typing import Any
 
 from hypothesis import settings
 
-from rookery.core.answers import Grant, TaskCall
-from rookery.core.engine import STANDARD, Catalogue
-from rookery.core.events import Action, Event, about_run
-from rookery.core.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.core.lifecycle import Actor
-from rookery.core.machine import Machine, rookery_abilities
-from rookery.core.plan import Book, Plan, Rules, Side, Wishes
-from rookery.core.results import Results
-from rookery.core.run import Run, Status, create
-from rookery.core.scheduling.assignment import Assignment
-from rookery.core.spsa import set_up
-from rookery.core.stats.sprt import Sprt
-from rookery.core.task import Task
-from rookery.core.timecontrol import TimeControl, parse
-from rookery.core.workingset import WorkingSet
+from rookery.model.engine import STANDARD, Catalogue
+from rookery.model.events import Action, Event, about_run
+from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.model.machine import Machine, rookery_abilities
+from rookery.model.plan import Book, Plan, Rules, Side, Wishes
+from rookery.model.run import Run, Status, create
+from rookery.model.task import Results, Task
+from rookery.model.timecontrol import TimeControl, parse
+from rookery.rules.answers import Grant, TaskCall
+from rookery.rules.assignment import Assignment
+from rookery.rules.lifecycle import Actor
+from rookery.rules.working_set import WorkingSet
+from rookery.stats.sprt import Sprt
+from rookery.stats.spsa import set_up
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUICK = settings(max_examples=40, derandomize=True, deadline=None)

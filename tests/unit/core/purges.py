@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rookery.core import purge as rules
-from rookery.core.changes import Changes
-from rookery.core.command import begin_purge, conclude_purge
-from rookery.core.events import SYSTEM, Event
-from rookery.core.lifecycle import Actor
-from rookery.core.purge import BadTask, Inquiry, Purging, Struck
-from rookery.core.run import Run
-from rookery.core.stats.residuals import MANUAL, PurgeRule
-from rookery.core.task import Task
-from rookery.core.workingset import WorkingSet
+from rookery.model.events import SYSTEM, Event
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.rules import purge as rules
+from rookery.rules.answers import Changes
+from rookery.rules.commands import begin_purge, conclude_purge
+from rookery.rules.lifecycle import Actor
+from rookery.rules.purge import BadTask, Inquiry, Purging, Struck
+from rookery.rules.working_set import WorkingSet
+from rookery.stats.residuals import MANUAL, PurgeRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,26 +10,21 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from rookery.core import faults, lifecycle
-from rookery.core.answers import Grant, TaskCall, Word
-from rookery.core.changes import Changes
-from rookery.core.command import settle, submit
-from rookery.core.kinds import Kind, Report, SpsaTuning
-from rookery.core.kinds.spsa import ticket_of
-from rookery.core.lifecycle import Moved
-from rookery.core.machine import Machine
-from rookery.core.modification import Modification, modify
-from rookery.core.needs import first_missing
-from rookery.core.plan import Plan
-from rookery.core.reception import Reception
-from rookery.core.results import NOTHING, Results
-from rookery.core.run import Run
-from rookery.core.scheduling.assignment import Assignment
-from rookery.core.spsa import Batch
-from rookery.core.tally import recounted
-from rookery.core.task import Task
-from rookery.core.timecontrol import parse
-from rookery.core.workingset import WorkingSet
+from rookery.model import run as faults
+from rookery.model.kinds import Kind, Report, SpsaTuning, ticket_of
+from rookery.model.machine import Machine
+from rookery.model.plan import Plan, first_missing
+from rookery.model.run import Run
+from rookery.model.task import NOTHING, Results, Task, recounted
+from rookery.model.timecontrol import parse
+from rookery.rules import lifecycle
+from rookery.rules.answers import Changes, Grant, TaskCall, Word
+from rookery.rules.assignment import Assignment
+from rookery.rules.commands import submit
+from rookery.rules.lifecycle import Modification, Moved, modify
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet, settle
+from rookery.stats.spsa import Batch
 from tests.unit.core.makers import (
     BOSS,
     NOW,

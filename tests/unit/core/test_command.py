@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core import faults, lifecycle
-from rookery.core.command import settle, submit
-from rookery.core.endings import finish_decided
-from rookery.core.events import Action
-from rookery.core.kinds import Report
-from rookery.core.reception import Reception
-from rookery.core.run import Run
-from rookery.core.task import Task
-from rookery.core.workingset import WorkingSet
+from rookery.model import run as faults
+from rookery.model.events import Action
+from rookery.model.kinds import Report
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.rules import lifecycle
+from rookery.rules.commands import submit
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet, finish_decided, settle
 from tests.unit.core.makers import (
     BOSS,
     NOW,

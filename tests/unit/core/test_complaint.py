@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.core.complaint import describe_exit
+from rookery.errors import describe_exit
 
 
 @pytest.mark.parametrize(

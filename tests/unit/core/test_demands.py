@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from rookery.core.demands import demands_of
-from rookery.core.engine import STANDARD
-from rookery.core.plan import Wishes
+from rookery.model.engine import STANDARD
+from rookery.model.plan import Wishes, demands_of
 from tests.unit.core.makers import make_plan, make_side
 
 

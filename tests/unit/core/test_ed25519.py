@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.core.ed25519 import ORDER, fingerprint, is_signed, public_key, sign
+from rookery.protocol.ed25519 import ORDER, fingerprint, is_signed, public_key, sign
 
 # RFC 8032, 7.1: seed, public key, message, signature.
 EXAMPLES = [

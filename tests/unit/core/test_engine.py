@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.core.engine import STANDARD, STOCKFISH, Engine, source_address, time_factor
+from rookery.model.engine import STANDARD, STOCKFISH, Engine, source_address, time_factor
 
 
 def test_stockfishs_record_holds_the_protocols_numbers() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rookery.core.events import Action, about_run, about_task, run_name
+from rookery.model.events import Action, about_run, about_task, run_name
 from tests.unit.core.makers import NOW, OWNER, grant, make_machine, make_run, working_with
 
 

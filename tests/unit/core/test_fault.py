@@ -1,6 +1,6 @@
 """Errors whose docstring is their message."""
 
-from rookery.core.fault import Fault
+from rookery.errors import Fault
 
 
 class TooManyOwls(Fault):

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core import faults
-from rookery.core import lifecycle as life
-from rookery.core.engine import STANDARD
-from rookery.core.events import Action
-from rookery.core.kinds import Fixed
-from rookery.core.lifecycle import MOVES, Actor, Move, Moved, Stage, stage
-from rookery.core.run import DisplayState, Run, create
-from rookery.core.stats.flags import Flag
+from rookery.model import run as faults
+from rookery.model.engine import STANDARD
+from rookery.model.events import Action
+from rookery.model.kinds import Fixed
+from rookery.model.run import DisplayState, Run, create
+from rookery.rules import lifecycle as life
+from rookery.rules.lifecycle import MOVES, Actor, Move, Moved, Stage, stage
+from rookery.stats.sprt import Flag
 from tests.unit.core.makers import (
     BOSS,
     NOW,

@@ -8,17 +8,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rookery.core import faults, lifecycle
-from rookery.core.answers import Word
-from rookery.core.command import settle, submit
-from rookery.core.kinds import Report
-from rookery.core.lifecycle import Actor, Moved
-from rookery.core.modification import Modification, modify
-from rookery.core.reception import Reception
-from rookery.core.run import DisplayState, Run
-from rookery.core.scheduling.assignment import Assignment
-from rookery.core.task import Task
-from rookery.core.workingset import WorkingSet
+from rookery.model import run as faults
+from rookery.model.kinds import Report
+from rookery.model.run import DisplayState, Run
+from rookery.model.task import Task
+from rookery.rules import lifecycle
+from rookery.rules.answers import Word
+from rookery.rules.assignment import Assignment
+from rookery.rules.commands import submit
+from rookery.rules.lifecycle import Actor, Modification, Moved, modify
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet, settle
 from tests.unit.core.makers import (
     BOSS,
     NOW,

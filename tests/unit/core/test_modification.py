@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core import faults
-from rookery.core import lifecycle as life
-from rookery.core.modification import Modification, modify
-from rookery.core.run import Run
+from rookery.model import run as faults
+from rookery.model.run import Run
+from rookery.rules import lifecycle as life
+from rookery.rules.lifecycle import Modification, modify
 from tests.unit.core.makers import (
     BOSS,
     NOW,

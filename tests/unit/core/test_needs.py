@@ -2,11 +2,10 @@
 
 import pytest
 
-from rookery.core.engine import STANDARD, STOCKFISH, Catalogue, Engine, Speed, Tool
-from rookery.core.machine import BUNDLED, OFFICIAL, Abilities, rookery_abilities, version
-from rookery.core.needs import Need, NeedWord, first_missing, needs_of
-from rookery.core.plan import Book, Draw, Plan, Rules
-from rookery.core.timecontrol import parse
+from rookery.model.engine import STANDARD, STOCKFISH, Catalogue, Engine, Speed, Tool
+from rookery.model.machine import BUNDLED, OFFICIAL, Abilities, rookery_abilities, version
+from rookery.model.plan import Book, Draw, Need, NeedWord, Plan, Rules, first_missing, needs_of
+from rookery.model.timecontrol import parse
 from tests.unit.core.makers import ROOKERY, make_plan, make_side, spsa
 
 TINY = Engine(

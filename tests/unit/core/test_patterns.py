@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.core.patterns import (
+from rookery.model.patterns import (
     MOST_CHARACTERS,
     MOST_SUBJECT,
     BadPattern,

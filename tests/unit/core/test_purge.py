@@ -5,14 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core import faults
-from rookery.core import lifecycle as life
-from rookery.core.kinds import Kind, SprtTest
-from rookery.core.results import Results
-from rookery.core.run import Run
-from rookery.core.stats.residuals import AUTOMATIC, MANUAL, Colour, PurgeRule
-from rookery.core.tally import recounted
-from rookery.core.task import Task
+from rookery.model import run as faults
+from rookery.model.kinds import Kind, SprtTest
+from rookery.model.run import Run
+from rookery.model.task import Results, Task, recounted
+from rookery.rules import lifecycle as life
+from rookery.stats.residuals import AUTOMATIC, MANUAL, Colour, PurgeRule
 from tests.unit.core.makers import NOW, broken, make_machine, make_plan, make_run, pairs, sprt, spsa
 from tests.unit.core.purges import purge
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rookery.core.plan import Rules
-from rookery.core.rates import core_hours, games_per_minute, nodes_per_second
+from rookery.model.plan import Rules
+from rookery.model.run import core_hours, games_per_minute, nodes_per_second
 from tests.unit.core.makers import ROOKERY, grant, make_machine, make_plan, make_run, working_with
 
 

@@ -4,22 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core import faults, lifecycle, reception
-from rookery.core.answers import Alive, StopAnswer, Word
-from rookery.core.changes import NO_CHANGES, Outcome
-from rookery.core.endings import end_task, settle
-from rookery.core.events import Action
-from rookery.core.kinds import Report, SprtTest, SpsaTuning
-from rookery.core.kinds.spsa import ticket_of
-from rookery.core.purge import Purging
-from rookery.core.reception import Reception
-from rookery.core.results import Results
-from rookery.core.run import Run, Sole
-from rookery.core.scheduling.policy import Policy
-from rookery.core.spsa import Batch
-from rookery.core.task import Task
-from rookery.core.timecontrol import parse
-from rookery.core.workingset import WorkingSet
+from rookery.model import run as faults
+from rookery.model.events import Action
+from rookery.model.kinds import Report, SprtTest, SpsaTuning, ticket_of
+from rookery.model.run import Run, Sole
+from rookery.model.task import Results, Task
+from rookery.model.timecontrol import parse
+from rookery.rules import lifecycle, reception
+from rookery.rules.answers import NO_CHANGES, Alive, Outcome, StopAnswer, Word
+from rookery.rules.eligibility import Policy
+from rookery.rules.purge import Purging
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet, end_task, settle
+from rookery.stats.spsa import Batch
 from tests.unit.core.makers import (
     BOSS,
     NOW,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.results import NOTHING, Results, contradiction, total
+from rookery.model.task import NOTHING, Results, contradiction, total
 from tests.unit.core.makers import QUICK
 
 PAIRS = ((0, 2, 0), (0, 1, 1), (0, 0, 2), (1, 1, 0), (1, 0, 1), (2, 0, 0))  # wins, losses, draws

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.timecontrol import (
+from rookery.model.timecontrol import (
     BadTimeControl,
     Clock,
     Depth,

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from rookery.core.answers import StopAnswer, Word
-from rookery.core.kinds import Report
-from rookery.core.reception import Reception
-from rookery.core.scheduling.assignment import Assignment
-from rookery.core.workingset import WorkingSet
+from rookery.model.kinds import Report
+from rookery.rules.answers import StopAnswer, Word
+from rookery.rules.assignment import Assignment
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet
 from tests.unit.core.makers import (
     call_of,
     grant,

@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rookery.engine.inbox import Inbox
 from rookery.engine.session import Session
+from rookery.engine.thinking import Inbox
 
 
 @contextmanager

@@ -3,8 +3,7 @@
 import chess
 import pytest
 
-from rookery.engine.chance import draw, noisy
-from rookery.engine.transposition import key_of
+from rookery.engine.ordering import draw, key_of, noisy
 from tests.unit.engine.table import thought
 
 KEY = key_of(chess.Board())

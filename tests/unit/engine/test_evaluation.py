@@ -3,10 +3,9 @@
 import chess
 import pytest
 
-from rookery.engine.bench import POSITIONS
-from rookery.engine.evaluation import Evaluation
+from rookery.engine.evaluation import Evaluation, end_of, middle_of, pack
+from rookery.engine.session import POSITIONS
 from rookery.engine.settings import Weights
-from rookery.engine.squares import end_of, middle_of, pack
 
 evaluate = Evaluation(Weights())
 

@@ -2,7 +2,7 @@
 
 import os
 
-from rookery.engine.inbox import Inbox
+from rookery.engine.thinking import Inbox
 from tests.unit.engine.table import spoken
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.engine.limits import Allowance, Limits, allowance, parse_go
+from rookery.engine.thinking import Allowance, Limits, allowance, parse_go
 
 
 @pytest.mark.parametrize(

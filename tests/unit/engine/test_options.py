@@ -2,8 +2,7 @@
 
 import pytest
 
-from rookery.engine.options import UnknownOption
-from rookery.engine.settings import Settings, Weights, option_lines, with_option
+from rookery.engine.settings import Settings, UnknownOption, Weights, option_lines, with_option
 
 
 def test_a_number_is_declared_with_its_limits() -> None:

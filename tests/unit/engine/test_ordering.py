@@ -3,8 +3,8 @@
 import chess
 import pytest
 
-from rookery.engine.bench import POSITIONS
 from rookery.engine.ordering import Memory, captures, loses_material, ordered, promotions
+from rookery.engine.session import POSITIONS
 
 EXTRA = (
     "4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1",

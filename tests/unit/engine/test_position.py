@@ -3,8 +3,8 @@
 import chess
 import pytest
 
-from rookery.engine.position import BadPosition, Position
-from rookery.engine.transposition import key_of
+from rookery.engine.ordering import key_of
+from rookery.engine.thinking import BadPosition, Position
 
 
 def put(position: Position, words: str, *, chess960: bool = False) -> Position:

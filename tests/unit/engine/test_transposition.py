@@ -3,8 +3,8 @@
 import chess
 import pytest
 
-from rookery.engine.scores import MATE, as_uci
-from rookery.engine.transposition import (
+from rookery.engine.evaluation import MATE, as_uci
+from rookery.engine.ordering import (
     ENTRIES_PER_MEGABYTE,
     Bound,
     Entry,

@@ -5,10 +5,10 @@ import copy
 import gzip
 import json
 
-from rookery.protocol.decoding import Reader
-from rookery.protocol.stats import Stats
-from rookery.protocol.user.runs import ArgsDocument, RunDocument
-from rookery.protocol.worker import requests
+from rookery.protocol import worker_requests
+from rookery.protocol.codec import Reader
+from rookery.protocol.runs import Stats
+from rookery.protocol.user_documents import ArgsDocument, RunDocument
 
 RUN_ID = "64e74776a170cb1f26fa3930"
 KEY = "1a2b3c4d-0e3f-4a55-9c1d-6b7f8e9a0b1c"
@@ -50,17 +50,17 @@ TASK: Json = {**ENVELOPE, "run_id": RUN_ID, "task_id": 41}
 
 BODIES: dict[str, tuple[Reader[object], Json]] = {
     "request_version": (
-        requests.REQUEST_VERSION,
+        worker_requests.REQUEST_VERSION,
         {"password": "pw", "worker_info": {"username": "alice"}},
     ),
-    "request_task": (requests.REQUEST_TASK, ENVELOPE),
-    "beat": (requests.BEAT, TASK),
-    "update_task": (requests.UPDATE_TASK, {**TASK, "stats": STATS, "spsa": SPSA}),
-    "request_spsa": (requests.REQUEST_SPSA, {**TASK, "stats": STATS, "spsa": SPSA}),
-    "failed_task": (requests.FAILED_TASK, {**TASK, "message": "no compiler"}),
-    "stop_run": (requests.STOP_RUN, {**TASK, "message": "wrong bench"}),
-    "upload_pgn": (requests.UPLOAD_PGN, {**TASK, "message": "", "pgn": PGN}),
-    "worker_log": (requests.WORKER_LOG, {**TASK, "message": "engine is not responsive"}),
+    "request_task": (worker_requests.REQUEST_TASK, ENVELOPE),
+    "beat": (worker_requests.BEAT, TASK),
+    "update_task": (worker_requests.UPDATE_TASK, {**TASK, "stats": STATS, "spsa": SPSA}),
+    "request_spsa": (worker_requests.REQUEST_SPSA, {**TASK, "stats": STATS, "spsa": SPSA}),
+    "failed_task": (worker_requests.FAILED_TASK, {**TASK, "message": "no compiler"}),
+    "stop_run": (worker_requests.STOP_RUN, {**TASK, "message": "wrong bench"}),
+    "upload_pgn": (worker_requests.UPLOAD_PGN, {**TASK, "message": "", "pgn": PGN}),
+    "worker_log": (worker_requests.WORKER_LOG, {**TASK, "message": "engine is not responsive"}),
 }
 
 

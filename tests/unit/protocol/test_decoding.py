@@ -2,9 +2,9 @@
 
 import pytest
 
-from rookery.protocol import faults
-from rookery.protocol.decoding import Reader
-from rookery.protocol.stats import Stats
+from rookery.protocol import codec
+from rookery.protocol.codec import Reader
+from rookery.protocol.runs import Stats
 from tests.unit.protocol.samples import STATS, body, changed
 
 READER = Reader(Stats, most_bytes=1_000_000)
@@ -17,54 +17,54 @@ def test_unknown_keys_are_passed_over() -> None:
 
 @pytest.mark.parametrize("value", [1.0, 1e2, True, "1", None, [1], -1, 2**31, 10**30])
 def test_an_int_is_a_small_json_integer(value: object) -> None:
-    with pytest.raises(faults.BadField, match=r"^wins: expected int"):
+    with pytest.raises(codec.BadField, match=r"^wins: expected int"):
         READER.read(changed(STATS, "wins", value))
 
 
 def test_an_int_of_thousands_of_digits_is_out_of_range() -> None:
-    with pytest.raises(faults.BadField, match="wins"):
+    with pytest.raises(codec.BadField, match="wins"):
         READER.read(body(STATS).replace(b'"wins": 8', b'"wins": ' + b"9" * 5000))
 
 
 def test_the_field_of_a_fault_is_named_by_its_path() -> None:
-    with pytest.raises(faults.BadField, match=r"^pentanomial\[2\]: expected int, got str$"):
+    with pytest.raises(codec.BadField, match=r"^pentanomial\[2\]: expected int, got str$"):
         READER.read(changed(STATS, "pentanomial", [0, 0, "x", 0, 0]))
 
 
 def test_a_missing_field_is_named() -> None:
-    with pytest.raises(faults.MissingField, match=r"^losses: is missing$"):
+    with pytest.raises(codec.MissingField, match=r"^losses: is missing$"):
         READER.read(b'{"wins":1}')
 
 
 @pytest.mark.parametrize("text", [b"[]", b"null", b"1", b'"x"', b"[" * 100_000])
 def test_only_an_object_will_do(text: bytes) -> None:
-    with pytest.raises(faults.NotAnObject):
+    with pytest.raises(codec.NotAnObject):
         READER.read(text)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"NaN", b"\xff", b'{"wins":NaN}', b"\x00"])
 def test_what_is_not_json_is_said_to_be_so(text: bytes) -> None:
-    with pytest.raises(faults.NotJson):
+    with pytest.raises(codec.NotJson):
         READER.read(text)
 
 
 def test_nothing_may_follow_the_object() -> None:
-    with pytest.raises(faults.NotJson):
+    with pytest.raises(codec.NotJson):
         READER.read(body(STATS) + b"x")
 
 
 def test_bad_utf8_is_not_json() -> None:
-    with pytest.raises(faults.NotJson):
+    with pytest.raises(codec.NotJson):
         TEXTS.read(b'{"a":"\xff"}')
 
 
 def test_deep_nesting_is_a_fault_also_under_an_unknown_key() -> None:
-    with pytest.raises(faults.TooDeep):
+    with pytest.raises(codec.TooDeep):
         READER.read(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
 def test_a_body_has_a_largest_size() -> None:
-    with pytest.raises(faults.TooLarge, match="10 bytes"):
+    with pytest.raises(codec.TooLarge, match="10 bytes"):
         Reader(Stats, most_bytes=10).read(body(STATS))
 
 
@@ -90,11 +90,11 @@ def test_what_a_database_cannot_hold_is_replaced(sent: bytes, kept: str) -> None
 
 
 def test_a_fault_is_answered_with_the_path_first() -> None:
-    assert faults.MissingField(field="stats").at("/api/update_task") == (
+    assert codec.MissingField(field="stats").at("/api/update_task") == (
         "/api/update_task: stats: is missing"
     )
 
 
 def test_texts_with_braces_do_not_confuse_a_message() -> None:
-    assert str(faults.BadField(field="{x}", text="{0}")) == "{x}: {0}"
-    assert str(faults.WireFault()) == "the message cannot be used"
+    assert str(codec.BadField(field="{x}", text="{0}")) == "{x}: {0}"
+    assert str(codec.WireFault()) == "the message cannot be used"

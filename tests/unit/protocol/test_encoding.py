@@ -6,7 +6,7 @@ import math
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from rookery.protocol.encoding import LARGEST, encode, encode_timed, finite
+from rookery.protocol.codec import LARGEST, encode, encode_timed, finite
 
 
 class Note(Struct):

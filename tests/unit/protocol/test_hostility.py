@@ -10,25 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
-from rookery.protocol.encoding import encode_timed
-from rookery.protocol.faults import WireFault
-from rookery.protocol.user.elo import elo_query
-from rookery.protocol.user.filter_parsing import action_filter
-from rookery.protocol.user.finished import finished_query
-from rookery.protocol.user.names import net_hash, pgn_name, run_pgns_name, task_name
-from rookery.protocol.worker import answers
-from rookery.protocol.worker.answers import AliveAnswer, House, Setting, Slot, SpsaAnswer
+from rookery.protocol import worker_answers
+from rookery.protocol.actions import action_filter
+from rookery.protocol.codec import WireFault, encode_timed
+from rookery.protocol.user_queries import (
+    elo_query,
+    finished_query,
+    net_hash,
+    pgn_name,
+    run_pgns_name,
+    task_name,
+)
+from rookery.protocol.worker_answers import AliveAnswer, House, Setting, Slot, SpsaAnswer
 from tests.unit.protocol.samples import BODIES, STATS, WORKER_INFO, body, changed
 
 Read = Callable[[bytes], object]
 
 READERS: dict[str, Read] = {
     **{name: reader.read for name, (reader, _) in BODIES.items()},
-    "version answer": answers.VERSION.read,
-    "task answer": answers.TASK.read,
-    "alive answer": answers.ALIVE.read,
-    "spsa answer": answers.SPSA.read,
-    "end answer": answers.END.read,
+    "version answer": worker_answers.VERSION.read,
+    "task answer": worker_answers.TASK.read,
+    "alive answer": worker_answers.ALIVE.read,
+    "spsa answer": worker_answers.SPSA.read,
+    "end answer": worker_answers.END.read,
     "actions": action_filter,
 }
 KEYS = st.sampled_from(
@@ -101,15 +105,15 @@ SETTINGS = st.lists(
 SLOTS = st.builds(Slot, w_params=SETTINGS, b_params=SETTINGS, sig=st.integers(0, 2**32 - 1))
 ANSWERS = st.one_of(
     st.builds(
-        answers.VersionAnswer,
+        worker_answers.VersionAnswer,
         error=MAYBE_TEXT,
         info=MAYBE_TEXT,
         version=st.integers(0, 325) | st.just(UNSET),
         rookery=st.builds(House, ANY_TEXT) | st.just(UNSET),
     ),
-    st.builds(answers.waiting, MAYBE_TEXT),
+    st.builds(worker_answers.waiting, MAYBE_TEXT),
     st.builds(AliveAnswer, task_alive=st.booleans(), error=MAYBE_TEXT, info=MAYBE_TEXT),
-    st.builds(answers.EndAnswer, info=MAYBE_TEXT),
+    st.builds(worker_answers.EndAnswer, info=MAYBE_TEXT),
     st.builds(
         SpsaAnswer,
         task_alive=st.booleans(),
@@ -182,11 +186,11 @@ def test_no_answer_holds_a_null_and_each_has_a_duration(answer: Struct, seconds:
 @given(task_alive=st.booleans(), info=st.text('null "é\U0001f600\n', min_size=1))
 def test_answers_are_read_as_they_were_written(task_alive: bool, info: str) -> None:
     answer = AliveAnswer(task_alive=task_alive, info=info)
-    assert answers.ALIVE.read(encode_timed(answer, seconds=1)) == answer
+    assert worker_answers.ALIVE.read(encode_timed(answer, seconds=1)) == answer
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
 def test_values_of_a_tune_are_read_as_they_were_written(values: list[float]) -> None:
     settings = tuple(Setting(f"P{place}", value) for place, value in enumerate(values))
     answer = SpsaAnswer(task_alive=True, w_params=settings, b_params=settings, sig=7)
-    assert answers.SPSA.read(encode_timed(answer, seconds=1)) == answer
+    assert worker_answers.SPSA.read(encode_timed(answer, seconds=1)) == answer

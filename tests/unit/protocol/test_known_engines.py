@@ -1,10 +1,17 @@
 """Engine records as the core reads them."""
 
-from rookery.core import engine as core
-from rookery.core.machine import OFFICIAL, rookery_abilities
-from rookery.core.needs import NeedWord, needs_of
-from rookery.protocol.engine_record import EngineRecord, PresetRecord, ToolRecord
-from rookery.protocol.known_engines import BUILT_IN, STOCKFISH, catalogue_of, engine_of
+from rookery.model import engine as core
+from rookery.model.machine import OFFICIAL, rookery_abilities
+from rookery.model.plan import NeedWord, needs_of
+from rookery.protocol.engines import (
+    BUILT_IN,
+    STOCKFISH,
+    EngineRecord,
+    PresetRecord,
+    ToolRecord,
+    catalogue_of,
+    engine_of,
+)
 from tests.unit.core.makers import ROOKERY, make_plan
 
 

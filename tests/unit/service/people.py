@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from rookery.service.groups import APPROVERS
-from rookery.service.tokens import Chance
-from rookery.service.users import User
+from rookery.people.users import APPROVERS, Chance, User
 
 OLGA = User(
     name="olga",

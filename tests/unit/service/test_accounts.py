@@ -5,18 +5,15 @@ import secrets
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.core.complaint import Complaint
-from rookery.core.events import SYSTEM
-from rookery.service.accounts import AccountChange, Accounts, NewUser, NotWaiting, OwnAccount
-from rookery.service.groups import APPROVERS
-from rookery.service.login import Throttled
-from rookery.service.password_rules import WeakPassword
-from rookery.service.passwords import Passwords
-from rookery.service.sign_up import Applicant, BadEmail, NameTaken, SignUp, SignUpClosed
-from rookery.service.tokens import Scope
-from rookery.storage.audit import MemoryAudit
-from rookery.storage.fleet.memory.rows import MemoryRows
-from rookery.storage.memory import MemoryTokens, MemoryUsers
+from rookery.errors import Complaint
+from rookery.farm.memory import MemoryRows
+from rookery.model.events import SYSTEM
+from rookery.people.accounts import AccountChange, Accounts, NewUser, NotWaiting, OwnAccount
+from rookery.people.login import Applicant, BadEmail, NameTaken, SignUp, SignUpClosed, Throttled
+from rookery.people.passwords import Passwords, WeakPassword
+from rookery.people.rows import MemoryAudit
+from rookery.people.users import APPROVERS, Scope
+from rookery.twins import MemoryTokens, MemoryUsers
 from tests.unit.service.people import BORIS, OLGA
 from tests.unit.web.fakes import HandClock
 

@@ -5,11 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core.lifecycle import Actor
-from rookery.service.bearers import Bearers, OwnerRefused, TokenRefused
-from rookery.service.tokens import ORDINARY, Minted, Scope, mint
-from rookery.service.users import User
-from rookery.storage.memory import MemoryTokens, MemoryUsers
+from rookery.people.bearers import Bearers, OwnerRefused, TokenRefused
+from rookery.people.users import ORDINARY, Minted, Scope, User, mint
+from rookery.rules.lifecycle import Actor
+from rookery.twins import MemoryTokens, MemoryUsers
 from tests.unit.service.people import BORIS, OLGA, counting
 from tests.unit.web.fakes import HandClock
 

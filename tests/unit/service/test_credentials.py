@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.service.credentials import Credentials, Verified
-from rookery.service.login import AccountBlocked, Throttled, WrongCredentials
-from rookery.service.passwords import Passwords
-from rookery.service.users import User
-from rookery.storage.memory import MemoryUsers
+from rookery.people.login import AccountBlocked, Credentials, Throttled, Verified, WrongCredentials
+from rookery.people.passwords import Passwords
+from rookery.people.users import User
+from rookery.twins import MemoryUsers
 from tests.unit.web.fakes import START, HandClock
 
 pytestmark = pytest.mark.anyio

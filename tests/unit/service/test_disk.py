@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.service.blobs import NoRoom
-from rookery.service.disk import LEAST, MB, Disk, Room
+from rookery.files.disk import LEAST, MB, Disk, Room
+from rookery.files.store import NoRoom
 from tests.unit.web.fakes import HandClock, RecordedLog
 
 pytestmark = pytest.mark.anyio

@@ -6,17 +6,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from rookery.core.lifecycle import Actor
-from rookery.core.run import Run
-from rookery.protocol.engine_record import (
-    BenchRecord,
-    EngineRecord,
-    NetRecord,
-    PresetRecord,
-    SpeedRecord,
-)
-from rookery.protocol.faults import BadField
-from rookery.service.engines import (
+from rookery.farm.engine_rows import MemoryEngines
+from rookery.farm.engines import (
     BuiltIn,
     EngineExists,
     EngineInUse,
@@ -28,10 +19,13 @@ from rookery.service.engines import (
     UnknownVersion,
     records_digest,
 )
-from rookery.service.teams import Team, Teams
-from rookery.storage.engines import MemoryEngines
-from rookery.storage.memory import MemoryUsers
-from rookery.storage.teams import MemoryTeams
+from rookery.model.run import Run
+from rookery.people.rows import MemoryTeams
+from rookery.people.teams import Team, Teams
+from rookery.protocol.codec import BadField
+from rookery.protocol.engines import BenchRecord, EngineRecord, NetRecord, PresetRecord, SpeedRecord
+from rookery.rules.lifecycle import Actor
+from rookery.twins import MemoryUsers
 from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, make_plan, make_run
 from tests.unit.web.fakes import HandClock
 

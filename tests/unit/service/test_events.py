@@ -6,11 +6,9 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
-from rookery.service.events import FROM_THE_START, Bus, Notice, Wanted
-from rookery.service.fleet.ports import ChangedRuns
-from rookery.service.readers import PAUSE_SECONDS
-from rookery.storage.fleet.memory.reads import MemoryReads
-from rookery.storage.fleet.memory.rows import MemoryRows
+from rookery.farm.events import FROM_THE_START, PAUSE_SECONDS, Bus, Notice, Wanted
+from rookery.farm.memory import MemoryReads, MemoryRows
+from rookery.farm.ports import ChangedRuns
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio

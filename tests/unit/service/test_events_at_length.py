@@ -6,10 +6,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from rookery.service.events import FROM_THE_START, Bus
-from rookery.service.fleet.ports import ChangedRuns
-from rookery.storage.fleet.memory.reads import MemoryReads
-from rookery.storage.fleet.memory.rows import MemoryRows
+from rookery.farm.events import FROM_THE_START, Bus
+from rookery.farm.memory import MemoryReads, MemoryRows
+from rookery.farm.ports import ChangedRuns
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio

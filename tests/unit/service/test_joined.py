@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rookery.service.joined import Joined
+from rookery.caches import Joined
 
 pytestmark = pytest.mark.anyio
 

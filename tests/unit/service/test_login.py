@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.service.login import (
+from rookery.people.login import (
     AccountBlocked,
     AccountPending,
     Login,
@@ -14,9 +14,9 @@ from rookery.service.login import (
     Throttled,
     WrongCredentials,
 )
-from rookery.service.passwords import Passwords
-from rookery.service.users import User
-from rookery.storage.memory import MemoryUsers
+from rookery.people.passwords import Passwords
+from rookery.people.users import User
+from rookery.twins import MemoryUsers
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio

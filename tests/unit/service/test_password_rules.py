@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rookery.service.password_rules import (
+from rookery.people.passwords import (
     JUDGED_CHARACTERS,
     MOST_PARTS,
     BadLength,

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.service.password_rules import LONGEST_PASSWORD
-from rookery.service.passwords import NOBODYS_HASH, Passwords
+from rookery.people.passwords import LONGEST_PASSWORD, NOBODYS_HASH, Passwords
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio

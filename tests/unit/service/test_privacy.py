@@ -2,14 +2,14 @@
 
 import pytest
 
-from rookery.core.lifecycle import Actor
-from rookery.protocol.engine_record import EngineRecord
-from rookery.service.engines import Engines
-from rookery.service.privacy import Privacy
-from rookery.service.teams import Team, Teams
-from rookery.storage.engines import MemoryEngines
-from rookery.storage.memory import MemoryUsers
-from rookery.storage.teams import MemoryTeams
+from rookery.farm.engine_rows import MemoryEngines
+from rookery.farm.engines import Engines
+from rookery.farm.privacy import Privacy
+from rookery.people.rows import MemoryTeams
+from rookery.people.teams import Team, Teams
+from rookery.protocol.engines import EngineRecord
+from rookery.rules.lifecycle import Actor
+from rookery.twins import MemoryUsers
 from tests.unit.core.makers import BOSS, NOW, make_plan, make_run, make_side
 from tests.unit.service.test_engines import playing
 from tests.unit.web.fakes import HandClock

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rookery.service.refresh import Refresh
+from rookery.caches import Refresh
 from tests.unit.web.fakes import RecordedLog
 
 pytestmark = pytest.mark.anyio

@@ -1,6 +1,6 @@
 """Answers are kept for their time, and never too many."""
 
-from rookery.service.remembered import Remembered
+from rookery.caches import Remembered
 from tests.unit.web.fakes import HandClock
 
 

@@ -5,9 +5,9 @@ from datetime import datetime
 
 import pytest
 
-from rookery.core.machine import Machine
-from rookery.service.speeds import SpeedKeeping, Speeds, ToldSpeeds
-from rookery.storage.speeds import MemorySpeeds
+from rookery.farm.statistics import SpeedKeeping, Speeds, ToldSpeeds
+from rookery.farm.statistics_rows import MemorySpeeds
+from rookery.model.machine import Machine
 from tests.unit.core.makers import ROOKERY, make_machine, make_plan, make_side
 from tests.unit.web.fakes import HandClock
 

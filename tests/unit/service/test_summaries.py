@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.kinds import Kind
-from rookery.core.run import Run
-from rookery.core.timecontrol import parse
+from rookery.farm.summaries import conditions, summary
+from rookery.model.kinds import Kind
+from rookery.model.run import Run
+from rookery.model.timecontrol import parse
 from rookery.protocol.v1 import HouseStyle
-from rookery.service.summaries import conditions, summary
 from tests.unit.core.makers import make_plan, make_run, make_side, pairs, sprt, spsa
 
 

@@ -2,13 +2,12 @@
 
 import pytest
 
-from rookery.core.lifecycle import Actor
-from rookery.service.teams import LastLead, NotLeading, TeamExists, Teams, UnknownTeam
-from rookery.service.users import UnknownUser
-from rookery.storage.audit import MemoryAudit
-from rookery.storage.fleet.memory.rows import MemoryRows
-from rookery.storage.memory import MemoryUsers
-from rookery.storage.teams import MemoryTeams
+from rookery.farm.memory import MemoryRows
+from rookery.people.rows import MemoryAudit, MemoryTeams
+from rookery.people.teams import LastLead, NotLeading, TeamExists, Teams, UnknownTeam
+from rookery.people.users import UnknownUser
+from rookery.rules.lifecycle import Actor
+from rookery.twins import MemoryUsers
 from tests.unit.core.makers import BOSS, OWNER, STRANGER
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.web.fakes import HandClock

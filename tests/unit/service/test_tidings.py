@@ -1,6 +1,6 @@
 """Tidings reach those who asked for their channel."""
 
-from rookery.service.tidings import Channel, Tidings
+from rookery.db.listening import Channel, Tidings
 
 
 def test_each_hears_its_own_channel() -> None:

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
+from rookery.people.users import ORDINARY, MixedScopes, Scope, digest_of, mint
 from rookery.protocol.people import TokenScope
-from rookery.service.tokens import ORDINARY, MixedScopes, Scope, digest_of, mint
 from tests.unit.service.people import counting
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.answers import Word
-from rookery.service.groups import APPROVERS
-from rookery.service.trust import Standards, Trust
-from rookery.service.users import User
+from rookery.people.bearers import Standards, Trust
+from rookery.people.users import APPROVERS, User
+from rookery.rules.answers import Word
 from tests.unit.service.test_credentials import ada
 from tests.unit.web.fakes import HandClock
 

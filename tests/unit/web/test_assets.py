@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.web.assets import Assets
+from rookery.web.rendering import Assets
 
 
 def test_an_asset_is_found_at_its_address_with_its_type() -> None:

@@ -5,8 +5,8 @@ from types import ModuleType
 
 import pytest
 
-from rookery.web.carriers import choose
 from rookery.web.on_mongoose import NOT_INSTALLED
+from rookery.web.server import choose
 
 
 class KeptLog:

@@ -2,8 +2,15 @@
 
 import pytest
 
-from rookery.web.cookie import MOST_BYTES, CookieRefused, Seal, cookie_in, set_cookie
-from rookery.web.session import Flash, SessionData
+from rookery.web.session import (
+    MOST_BYTES,
+    CookieRefused,
+    Flash,
+    Seal,
+    SessionData,
+    cookie_in,
+    set_cookie,
+)
 from tests.unit.web.fakes import HandClock
 
 ADA = SessionData(user="ada", mark="0123", csrf="abc")

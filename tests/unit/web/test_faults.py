@@ -3,9 +3,8 @@
 import pytest
 from starlette.exceptions import HTTPException
 
-from rookery.boundary.gate import GateFull
-from rookery.boundary.offload import Overloaded
-from rookery.service.fleet.faults import Rebuilding
+from rookery.boundary.errors import GateFull, Overloaded
+from rookery.farm.ports import Rebuilding
 from rookery.web.faults import (
     TABLE,
     BadHost,

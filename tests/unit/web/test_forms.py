@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.web.faults import MalformedForm
-from rookery.web.forms import parse_form
+from rookery.web.scope import parse_form
 
 
 def test_fields_are_read_with_their_spaces_and_accents() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.web.hosts import hosts
+from rookery.web.house import hosts
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rookery.boundary.domains import Declaration, Domain, Entry, Undeclared, runs
+from rookery.boundary.domains import Declaration, Domain, Entry, runs
+from rookery.boundary.errors import Undeclared
 from rookery.web.inventory import SyncEndpoint, entries
 from rookery.web.steps import Step
 

@@ -1,6 +1,6 @@
 """The life of the serving process."""
 
-from rookery.web.lifecycle import Lifecycle, Phase
+from rookery.web.steps import Lifecycle, Phase
 
 
 def test_a_process_starts_serves_and_stops() -> None:

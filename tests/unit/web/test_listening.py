@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from rookery.web.listening import Place, complaint_for
+from rookery.web.serving import Place, complaint_for
 
 
 @pytest.mark.parametrize(

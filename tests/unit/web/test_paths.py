@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.web.paths import WORKER_PATHS, Audience, audience_of, is_local
+from rookery.web.scope import WORKER_PATHS, Audience, audience_of, is_local
 
 
 def test_there_are_nine_worker_paths() -> None:

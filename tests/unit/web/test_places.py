@@ -4,8 +4,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from rookery.boundary.gate import Gate, GateFull
-from rookery.web.places import Places, TooManyStreams
+from rookery.boundary.errors import GateFull
+from rookery.boundary.offload import Gate
+from rookery.web.bodies import Places, TooManyStreams
 
 
 def test_no_address_takes_most_of_the_places() -> None:

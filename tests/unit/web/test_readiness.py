@@ -7,9 +7,8 @@ import anyio.lowlevel
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.service.disk import Disk
-from rookery.web.lifecycle import Lifecycle
-from rookery.web.readiness import Readiness
+from rookery.files.disk import Disk
+from rookery.web.steps import Lifecycle, Readiness
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio

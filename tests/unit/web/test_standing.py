@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rookery.service.users import User
-from rookery.storage.memory import MemoryEndedSessions, MemoryUsers
-from rookery.web.session import SessionData
-from rookery.web.standing import Ended, Standing, digest_of
+from rookery.people.users import User
+from rookery.twins import MemoryEndedSessions, MemoryUsers
+from rookery.web.session import Ended, SessionData, Standing, digest_of
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio

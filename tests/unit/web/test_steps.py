@@ -11,7 +11,7 @@ import pytest
 
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Threads
-from rookery.core.complaint import Complaint
+from rookery.errors import Complaint
 from rookery.web.steps import NotOpen, Opened, Stairs, Step, StepFailed, StepsOutOfOrder, opening
 from tests.eventually import eventually
 from tests.unit.web.fakes import RecordedLog

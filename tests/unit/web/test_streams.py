@@ -6,7 +6,7 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from rookery.web.streams import StreamedAnswer, Streams
+from rookery.web.bodies import StreamedAnswer, Streams
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio

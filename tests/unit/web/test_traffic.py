@@ -1,6 +1,6 @@
 """Requests are counted by route, method and status."""
 
-from rookery.web.traffic import BOUNDS, Tally, Traffic
+from rookery.web.metrics import BOUNDS, Tally, Traffic
 
 
 def test_answers_of_one_kind_are_counted_together() -> None:

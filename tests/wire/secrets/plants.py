@@ -6,11 +6,11 @@ from base64 import b64encode
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rookery.core.lifecycle import Actor
-from rookery.service.passwords import Passwords
-from rookery.service.pgns import Pgn
-from rookery.service.sources.archives import Archive
-from rookery.service.users import User
+from rookery.files.games import Pgn
+from rookery.people.passwords import Passwords
+from rookery.people.users import User
+from rookery.rules.lifecycle import Actor
+from rookery.sources.commits import Archive
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS, OLGA
 from tests.unit.service.submission.samples import SPRT

@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rookery.service.users import User
+from rookery.people.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import body
 from tests.wire.apis import Api, open_api

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Message, Scope
 
-from rookery.service.sources.archives import mirror_name
+from rookery.sources.commits import mirror_name
 from rookery.web.inventory import named_routes
 from tests.wire.secrets.plants import BOOK, ENGINE, KEY, NET_NAME, REPOSITORY, TEAM, Planted
 

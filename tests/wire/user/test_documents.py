@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rookery.protocol.encoding import encode
+from rookery.protocol.codec import encode
 from tests.unit.core.makers import make_machine, pairs
 from tests.unit.protocol.samples import WORKER_INFO
 from tests.unit.service.people import BORIS, OLGA

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.service.nets import Net
-from rookery.service.pgns import Pgn
+from rookery.files.games import Pgn
+from rookery.files.nets import Net
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from rookery.service.passwords import Passwords
-from rookery.service.sources.archives import Archive, mirror_name
-from rookery.service.sources.commits import CannotAsk
-from rookery.service.tokens import Scope
-from rookery.service.users import User
+from rookery.people.passwords import Passwords
+from rookery.people.users import Scope, User
+from rookery.sources.commits import Archive, CannotAsk, mirror_name
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import PLAIN, body
 from tests.wire.apis import Api, Json, open_api

@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
-from rookery.core.engine import STOCKFISH
-from rookery.service.sources.commits import CannotAsk, Commit
+from rookery.model.engine import STOCKFISH
+from rookery.sources.commits import CannotAsk, Commit
 from tests.unit.service.people import BORIS
 from tests.unit.service.submission.samples import body
 from tests.wire.apis import Api, open_api

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from starlette.routing import Route
 
-from rookery.boundary.gate import Gate
-from rookery.core.run import DisplayState, Run
+from rookery.boundary.offload import Gate
+from rookery.farm.privacy import Privacy
+from rookery.model.run import DisplayState, Run
 from rookery.protocol import v1
-from rookery.service.privacy import Privacy
-from rookery.web.api.desk import ApiDesk
-from rookery.web.api.v1.events import EventEndpoints
+from rookery.web.desk import ApiDesk
+from rookery.web.v1.events import EventEndpoints
 from tests.eventually import eventually
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS, OLGA

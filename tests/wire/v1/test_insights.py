@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from rookery.core.answers import TaskCall
-from rookery.core.kinds import Report
-from rookery.core.lifecycle import Actor
-from rookery.core.machine import Machine
-from rookery.core.results import Results
-from rookery.core.task import Task
-from rookery.protocol.engine_record import EngineRecord
+from rookery.farm.ports import Provenance
+from rookery.files.games import Pgn
+from rookery.model.kinds import Report
+from rookery.model.machine import Machine
+from rookery.model.task import Results, Task
+from rookery.protocol.engines import EngineRecord
 from rookery.protocol.games import Ending, Game, Outcome
-from rookery.service.fleet.ports import Provenance
-from rookery.service.pgns import Pgn
+from rookery.rules.answers import TaskCall
+from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import make_machine, pairs
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api

@@ -6,12 +6,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from rookery.core.lifecycle import Actor
+from rookery.farm.jobs import Chores
+from rookery.farm.statistics import Contributor, Period
+from rookery.farm.statistics_rows import MemoryStatistics
+from rookery.people.users import Scope
 from rookery.protocol import people, v1
-from rookery.service.fleet.chores import Chores
-from rookery.service.statistics import Contributor, Period
-from rookery.service.tokens import Scope
-from rookery.storage.statistics import MemoryStatistics
+from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import NOW, make_machine
 from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api

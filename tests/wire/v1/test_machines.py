@@ -6,10 +6,9 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from rookery.core.answers import TaskCall, Waiting
-from rookery.core.machine import Machine
-from rookery.service.tokens import Scope
-from rookery.service.users import User
+from rookery.model.machine import Machine
+from rookery.people.users import Scope, User
+from rookery.rules.answers import TaskCall, Waiting
 from tests.unit.core.makers import make_machine, restarted
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api

@@ -8,9 +8,8 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from rookery.service.profiles import MOST_TOKENS
-from rookery.service.tokens import ORDINARY, Scope, mint
-from rookery.service.users import User
+from rookery.people.profiles import MOST_TOKENS
+from rookery.people.users import ORDINARY, Scope, User, mint
 from tests.unit.service.people import BORIS, OLGA, SVEN, counting
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.apis import Api, Json, open_api

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rookery.service.users import User
+from rookery.people.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import body
 from tests.wire.apis import Api, Json, open_api

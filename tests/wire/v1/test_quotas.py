@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rookery.service.sources.binaries import BinaryStore
-from rookery.service.sources.books import BookStore
-from rookery.web.api.desk import ApiDesk
+from rookery.files.books import BookStore
+from rookery.files.programs import BinaryStore
+from rookery.web.desk import ApiDesk
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.v1.test_uploads import files_below

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from rookery.core.run import DisplayState
+from rookery.model.run import DisplayState
+from rookery.people.users import Scope
 from rookery.protocol import v1
-from rookery.service.tokens import Scope
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import SPRT, body

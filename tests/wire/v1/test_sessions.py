@@ -7,8 +7,8 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from rookery.core.lifecycle import Actor
-from rookery.service.users import User
+from rookery.people.users import User
+from rookery.rules.lifecycle import Actor
 from tests.unit.service.people import BORIS, OLGA
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.apis import Api, open_api

@@ -7,10 +7,10 @@ import httpx
 import msgspec
 import pytest
 
-from rookery.core.lifecycle import Actor
+from rookery.people.passwords import Passwords
+from rookery.people.users import User
 from rookery.protocol import people, v1
-from rookery.service.passwords import Passwords
-from rookery.service.users import User
+from rookery.rules.lifecycle import Actor
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.houses import PASSWORD

@@ -6,10 +6,8 @@ import httpx
 import msgspec
 import pytest
 
+from rookery.people.users import APPROVERS, ORDINARY, Scope, User
 from rookery.protocol import people, v1
-from rookery.service.groups import APPROVERS
-from rookery.service.tokens import ORDINARY, Scope
-from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 

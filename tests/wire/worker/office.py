@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 
-from rookery.core.engine import STANDARD
-from rookery.core.kinds import Kind
-from rookery.core.plan import Plan
-from rookery.core.results import Results
-from rookery.core.run import Run, create
-from rookery.storage.memory import MemoryUsers
+from rookery.model.engine import STANDARD
+from rookery.model.kinds import Kind
+from rookery.model.plan import Plan
+from rookery.model.run import Run, create
+from rookery.model.task import Results
+from rookery.twins import MemoryUsers
 from tests.desks import Back, make_back
 from tests.unit.core.makers import BOSS, make_plan, run_id, sprt
 from tests.unit.web.fakes import HandClock

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.events import Action
-from rookery.core.kinds import Fixed
-from rookery.core.scheduling.assignment import MOST_WASTED
-from rookery.core.scheduling.policy import STANDARD_POLICY
-from rookery.core.troubles import MOST_LINES
-from rookery.service.fleet.chores import Chores
-from rookery.service.pgns import MOST_UPLOADS
-from rookery.service.worker_logs import MOST_OF_A_USER
-from rookery.storage.memory import MemoryUsers
+from rookery.farm.jobs import Chores
+from rookery.files.games import MOST_UPLOADS
+from rookery.files.worker_logs import MOST_OF_A_USER
+from rookery.model.events import Action
+from rookery.model.kinds import Fixed
+from rookery.rules.assignment import MOST_WASTED
+from rookery.rules.eligibility import STANDARD_POLICY
+from rookery.rules.troubles import MOST_LINES
+from rookery.twins import MemoryUsers
 from tests.desks import make_back
 from tests.unit.core.makers import make_plan, pairs, sprt
 from tests.unit.web.fakes import HandClock

@@ -7,8 +7,8 @@ from base64 import b64decode, b64encode
 
 import pytest
 
-from rookery.core.events import Action
-from rookery.core.lifecycle import Actor
+from rookery.model.events import Action
+from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import make_plan, make_side, pairs, run_id, sprt, spsa
 from tests.wire.houses import make_user
 from tests.wire.worker.office import GAMES, Office, Worker

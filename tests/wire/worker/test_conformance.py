@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.service.fleet.chores import Chores
-from rookery.service.fleet.ports import StateLost
+from rookery.farm.jobs import Chores
+from rookery.farm.ports import StateLost
 from tests.desks import make_back
 from tests.unit.core.makers import BOSS, pairs, run_id, sprt, spsa
 from tests.wire.houses import make_user

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
+from rookery.people.users import Scope, User
 from rookery.protocol import v1
-from rookery.service.tokens import Scope
-from rookery.service.users import User
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, open_api
 from tests.wire.worker.office import Worker, worker_info

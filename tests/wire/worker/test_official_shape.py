@@ -8,21 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord
+from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured, Order
-from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
-from rookery.worker.session.preparing import BenchCall
+from rookery.worker.preparing import BenchCall
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, Sandbox
 from tests.served import PROJECT
 from tests.workers.lives import live
-from tests.workers.official import (
-    SHAPES,
-    Scenario,
-    call_of,
-    exchanges,
-    once_each,
-    scenarios,
-    shape,
-)
+from tests.workers.official import SHAPES, Scenario, call_of, exchanges, once_each, scenarios, shape
 from tests.workers.stand_in import Body, StandIn
 
 BOOK = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from rookery.core.run import Run
-from rookery.protocol.submission import SUBMISSION
-from rookery.service.passwords import Passwords
-from rookery.service.submission import Surroundings, created
+from rookery.farm.submission import Surroundings, created
+from rookery.model.run import Run
+from rookery.people.passwords import Passwords
+from rookery.protocol.runs import SUBMISSION
 from tests.desks import KEY
 from tests.unit.core.makers import BOSS
 from tests.unit.service.people import OLGA

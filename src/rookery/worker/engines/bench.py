@@ -1,29 +1,83 @@
-"""Counts an engine's nodes and takes its speed, with as many at once as games will be played.
+"""Looks for a record's pattern in a text, in a process of its own.
 
-A single bench on an idle machine has a core's full boost and all of its cache: that speed is never
-seen again once every slot plays.
-
-A record without a pattern has its bench read in the usual way: engines end their bench with a line
-such as `2946917 nodes 1180000 nps`, `Nodes searched : 2030154` or `Bench: 17 nodes, NPS = 5`. Many
-print the lines of their searches before it, which name nodes and speeds of their own.
+A pattern comes from whoever wrote the record, and a malicious one would search for hours: not in
+the worker itself.
 """
 
 import asyncio
+import contextlib
 import re
 import shlex
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from time import perf_counter
 
-from rookery.core.complaint import describe_exit
-from rookery.protocol.engine_record import EngineRecord
+import msgspec
+
+from rookery.errors import describe_exit
+from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured
-from rookery.worker.engines.output import Output
-from rookery.worker.engines.patterns import BadPattern, last_match
-from rookery.worker.engines.programs import Program, TooLong, run
-from rookery.worker.engines.sandbox.sandbox import NO_SANDBOX, Sandbox
+from rookery.worker.engines.programs import Output, Program, TooLong, run
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, Sandbox
+
+SECONDS = 20.0
+MOST_TEXT = 2**20
+KNOWN = frozenset({r"Nodes searched\s*:\s*(\d+)"})
+"""Patterns of our own, whose time grows with the text and no faster."""
+SEARCH = """
+import json, re, sys
+pattern, text = json.load(sys.stdin)
+found = None
+for found in re.finditer(pattern, text): pass
+print(json.dumps(None if found is None else found.groups()))
+"""
+
+
+class BadPattern(Exception):
+    """it can't be searched for"""
+
+
+Groups = tuple[str | None, ...]
+
+
+async def last_match(pattern: str, text: str) -> Groups | None:
+    """The groups of the last place that fits; raises BadPattern."""
+    text = text[-MOST_TEXT:]
+    if pattern in KNOWN:
+        found = list(re.finditer(pattern, text))
+        return found[-1].groups() if found else None
+    return await _elsewhere(pattern, text)
+
+
+async def _elsewhere(pattern: str, text: str) -> Groups | None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-S", "-c", SEARCH, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={}
+    )
+    try:
+        async with asyncio.timeout(SECONDS):
+            asked = msgspec.json.encode((pattern, text))
+            answer, _ = await process.communicate(asked)
+            return msgspec.json.decode(answer, type=Groups | None)
+    except (TimeoutError, msgspec.MsgspecError):
+        raise BadPattern from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+# Counts an engine's nodes and takes its speed, with as many at once as games will be played.
+#
+# A single bench on an idle machine has a core's full boost and all of its cache: that speed is
+# never seen again once every slot plays.
+#
+# A record without a pattern has its bench read in the usual way: engines end their bench with a
+# line such as `2946917 nodes 1180000 nps`, `Nodes searched : 2030154` or `Bench: 17 nodes, NPS =
+# 5`. Many print the lines of their searches before it, which name nodes and speeds of their own.
 
 PATIENCE_SECONDS = 600.0
 NOISY_SPREAD = 0.15

@@ -1,28 +1,42 @@
 """Carries out a build's plan in a scratch folder, and finds the program it made."""
 
 import asyncio
+import hashlib
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
 
+import msgspec
+
 from rookery.boundary.offload import Threads
-from rookery.core.complaint import describe_exit
-from rookery.worker.engines import sessions
-from rookery.worker.engines.cache import MOST_SCRATCH, excess_of, in_words
-from rookery.worker.engines.confinement import is_plain_file, is_within
+from rookery.errors import describe_exit
+from rookery.protocol.engines import EngineRecord, RecipeRecord
+from rookery.worker.engines import programs as sessions
+from rookery.worker.engines.cache import (
+    MOST_SCRATCH,
+    Cache,
+    Excess,
+    excess_of,
+    guarded,
+    in_words,
+    is_plain_file,
+    is_within,
+    note_use,
+)
 from rookery.worker.engines.gateway import opened
-from rookery.worker.engines.guard import Excess, guarded
-from rookery.worker.engines.order import BuildFailed, Whose
-from rookery.worker.engines.output import Output, tells_of_full_disk
-from rookery.worker.engines.programs import Program, TooLong, run
+from rookery.worker.engines.nets import Net, digest_of
+from rookery.worker.engines.order import BuildFailed, Built, Whose
+from rookery.worker.engines.programs import Output, Program, TooLong, run, tells_of_full_disk
 from rookery.worker.engines.recipes import Plan, Step
-from rookery.worker.engines.sandbox.sandbox import Sandbox
-from rookery.worker.engines.sandbox.watch import look_at
 from rookery.worker.engines.sources import gateway_of, trusted_files
+from rookery.worker.engines.toolchain import Identity, Tool
+from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.watch import look_at
 
 SECONDS = 1800.0
 MARK = "ROOKERY_BUILD"
@@ -194,3 +208,84 @@ def _programs(folder: Path, tree: Path) -> Iterable[Path]:
             and os.access(path, os.X_OK)
         ):
             yield path
+
+
+# Programs that were built before, by everything that went into them.
+
+FORM = 1
+"""Counted up when the way of building changes, so that older programs are not taken."""
+
+
+class _Ingredients(msgspec.Struct, frozen=True):
+    form: int
+    tree: str
+    recipe: RecipeRecord
+    nets: tuple[tuple[str, str], ...]
+    tools: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    machine: tuple[str, ...]
+
+
+class _Label(msgspec.Struct, frozen=True):
+    program: str
+    digest: str
+
+
+def key_of(
+    record: EngineRecord,
+    tree: str,
+    nets: Sequence[Net],
+    tools: Sequence[Tool],
+    environment: Mapping[str, str],
+    machine: Identity,
+) -> str:
+    """The name of all that decides what a build's program is."""
+    # A program of one machine may be wrong on another that shares the cache.
+    own = () if record.recipe.portable else (machine.flags, machine.host)
+    ingredients = _Ingredients(
+        FORM,
+        tree,
+        record.recipe,
+        tuple((net.name, net.digest) for net in nets),
+        tuple((tool.path, tool.says) for tool in tools),
+        tuple(sorted(environment.items())),
+        (machine.system, machine.processor, *own),
+    )
+    return hashlib.sha256(msgspec.json.encode(ingredients, order="sorted")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Builds:
+    """The built programs of one cache. Reads and writes files, so it belongs into threads."""
+
+    cache: Cache
+
+    def find(self, key: str) -> Built | None:
+        """A program whose bytes are those that were built."""
+        place = self.cache.place("builds", key)
+        try:
+            label = msgspec.json.decode((place / "label").read_bytes(), type=_Label)
+            program = place / label.program
+            if digest_of(program) != label.digest:
+                return None
+        except (OSError, msgspec.MsgspecError):
+            return None
+        note_use(place)
+        return _built(program, label.digest)
+
+    def keep(self, program: Path, scratch: Path, key: str) -> Built:
+        """Take a new program in."""
+        made = scratch / "made"
+        made.mkdir()
+        copy = made / program.name
+        shutil.copyfile(program, copy)
+        copy.chmod(0o755)
+        label = _Label(program.name, digest_of(copy))
+        (made / "label").write_bytes(msgspec.json.encode(label))
+        made.chmod(0o755)
+        place = self.cache.keep(made, "builds", key)
+        return _built(place / program.name, label.digest)
+
+
+def _built(program: Path, digest: str) -> Built:
+    return Built((str(program),), digest, readable=(program,))

@@ -1,19 +1,56 @@
-"""The folder where a worker keeps sources, nets and programs, alone or together with others.
+"""A lock by file between processes, and between machines that share a folder."""
 
-Entries appear whole, by a rename; a lock per entry keeps two workers from making the same one
-twice. What was not used for a while goes first when the folder grows over its bound.
-"""
-
+import asyncio
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from rookery.boundary.offload import Threads
-from rookery.worker.engines.locks import lock
+
+if sys.platform != "win32":
+    import fcntl
+
+PAUSE_SECONDS = 0.1
+
+
+@contextlib.asynccontextmanager
+async def lock(path: Path, threads: Threads) -> AsyncIterator[None]:
+    """Held while the block lasts; the kernel lets go when the process dies."""
+    file = await threads.io(_open, path)
+    try:
+        # Another process lets go of it, which no event of this loop could tell.
+        while not await threads.io(_taken, file):  # noqa: ASYNC110
+            await asyncio.sleep(PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(file)
+
+
+def _open(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _taken(file: int) -> bool:
+    # On Windows nothing is locked: two workers there must not share a cache.
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+# The folder where a worker keeps sources, nets and programs, alone or together with others.
+#
+# Entries appear whole, by a rename; a lock per entry keeps two workers from making the same one
+# twice. What was not used for a while goes first when the folder grows over its bound.
 
 MOST_BYTES = 20 * 2**30
 MOST_SCRATCH = 20 * 2**30
@@ -149,3 +186,78 @@ def remove(path: Path) -> None:
                 if not inner.is_symlink():
                     inner.chmod(0o700)
     shutil.rmtree(path, ignore_errors=True)
+
+
+# Does something while its cost is looked at from time to time, and gives it up when too high.
+
+T = TypeVar("T")
+LOOK_SECONDS = 2.0
+
+
+class Excess(Exception):
+    """it takes more than it may"""
+
+
+async def guarded(
+    work: Coroutine[Any, Any, T],
+    excess: Callable[[], str],
+    threads: Threads,
+    seconds: float = LOOK_SECONDS,
+) -> T:
+    """What the work gives; raises Excess with the words that `excess` finds, in a thread."""
+    running = asyncio.create_task(work)
+    try:
+        while not (await asyncio.wait((running,), timeout=seconds))[0]:
+            if why := await threads.io(excess):
+                raise Excess(why)
+        return running.result()
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
+
+
+# Reads and writes within a stranger's tree of files, whose links may lead anywhere.
+#
+# What runs inside a build is kept in by the sandbox. The worker's own steps around it are not, so
+# they never follow a link out of the tree.
+
+LARGEST_TEXT = 2**20
+
+
+class LedOut(Exception):
+    """a link leads out of the source"""
+
+
+def is_within(path: Path, tree: Path) -> bool:
+    """Whether a path, with all its links followed, ends in the tree."""
+    try:
+        return path.resolve(strict=True).is_relative_to(tree.resolve(strict=True))
+    except (OSError, RuntimeError):
+        return False
+
+
+def is_plain_file(path: Path, tree: Path) -> bool:
+    return is_within(path, tree) and path.is_file()
+
+
+def text_of(path: Path, tree: Path) -> str:
+    """Nothing for what is no ordinary file of the tree, or too large to be text."""
+    if not is_plain_file(path, tree) or path.stat().st_size > LARGEST_TEXT:
+        return ""
+    return path.read_text("utf-8", "replace")
+
+
+def put(source: Path, folder: Path, name: str, tree: Path) -> Path:
+    """Copy a file of ours into a folder of the tree; raises LedOut when that lies elsewhere."""
+    if not is_within(folder, tree):
+        raise LedOut
+    target = folder / name
+    # A link of that name would have its target written over.
+    target.unlink(missing_ok=True)
+    with source.open("rb") as read, os.fdopen(_new(target), "wb") as write:
+        shutil.copyfileobj(read, write)
+    return target
+
+
+def _new(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from rookery.boundary.offload import Threads
 from rookery.over_http import is_public
-from rookery.worker.engines.sandbox.doorway import PORT
+from rookery.worker.sandbox.doorway import PORT
 
 MOST_HEAD = 65_536
 MOST_CONNECTIONS = 64

@@ -2,16 +2,19 @@
 
 import os
 import re
+import shutil
+import stat
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from rookery.core.complaint import describe_exit
+from rookery.errors import describe_exit
 from rookery.worker.engines.order import BuildFailed, Whose
-from rookery.worker.engines.output import Output, tells_of_full_disk
-from rookery.worker.engines.programs import Program, TooLong, run
+from rookery.worker.engines.programs import Output, Program, TooLong, run, tells_of_full_disk
 
-SECONDS = 900.0
+FETCH_SECONDS = 900.0
 OUTSIDE = ("http", "https")
 OWN = (*OUTSIDE, "git", "ssh", "file")
 Wrap = Callable[[Sequence[str], Path, Mapping[str, str]], tuple[str, ...]]
@@ -94,10 +97,10 @@ class Git:
     async def _git(self, *words: str) -> int:
         output = self._output
         output.line(f"$ git {' '.join(words)}")
-        program = Program(("git", *words), self._folder, self._environment, SECONDS)
+        program = Program(("git", *words), self._folder, self._environment, FETCH_SECONDS)
         if self._wrap:
             command = self._wrap(program.command, self._folder, self._environment)
-            program = Program(command, seconds=SECONDS)
+            program = Program(command, seconds=FETCH_SECONDS)
         try:
             return await run(program, output)
         except FileNotFoundError:
@@ -128,3 +131,149 @@ def _whose(log: str) -> Whose:
 def is_web(repository: str) -> bool:
     """Whether it is fetched by http or https, which is all that a server's order may ask for."""
     return repository.startswith(("https://", "http://"))
+
+
+# Unpacks a source's zip archive: no file outside its folder, not more than a disk can bear.
+
+MOST_BYTES = 2 * 2**30
+MOST_FILES = 100_000
+
+
+class BadArchive(Exception):
+    """can't be unpacked"""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+
+
+def unpack(archive: Path, into: Path) -> None:
+    """The tree without the one folder that archives put around it; raises BadArchive."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            _unpack(opened, into)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+        raise BadArchive("is damaged") from None
+
+
+def _unpack(opened: zipfile.ZipFile, into: Path) -> None:
+    members = opened.infolist()
+    if len(members) > MOST_FILES or sum(each.file_size for each in members) > MOST_BYTES:
+        raise BadArchive("unpacks to more than a source may have")
+    outer = _outer([each.filename for each in members])
+    for member in members:
+        inner = PurePosixPath(member.filename).relative_to(outer)
+        if inner.is_absolute() or ".." in inner.parts:
+            raise BadArchive("has a file outside its folder")
+        # Links could lead out of the folder, and no source needs one.
+        if inner.parts and not stat.S_ISLNK(member.external_attr >> 16):
+            _extract(opened, member, into.joinpath(*inner.parts))
+
+
+def _outer(names: list[str]) -> PurePosixPath:
+    firsts = {PurePosixPath(name).parts[:1] for name in names}
+    alone = len(firsts) == 1 and any(len(PurePosixPath(name).parts) > 1 for name in names)
+    return PurePosixPath(*next(iter(firsts))) if alone else PurePosixPath()
+
+
+def _extract(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path) -> None:
+    if member.is_dir():
+        place.mkdir(parents=True, exist_ok=True)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with opened.open(member) as packed, place.open("wb") as file:
+        shutil.copyfileobj(packed, file)
+    if (member.external_attr >> 16) & 0o111:
+        place.chmod(0o755)
+
+
+# Finds out which version of an engine is meant: by address, checkout or folder.
+
+LOOKUP_SECONDS = 120.0
+_LISTED = re.compile(r"^([0-9a-f]{40,64})\t(\S+)$", re.MULTILINE)
+_FITTING = re.compile(r"[^A-Za-z0-9._+-]+")
+US = ("-c", "user.name=rookery", "-c", "user.email=rookery@localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A commit, where to fetch it, and what the engine's record should say of its source."""
+
+    repository: str
+    commit: str
+    known_as: str
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Asks git, in a folder of its own."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    async def remote(self, address: str, ref: str) -> Version:
+        """The commit that a server's branch, tag or default branch has; raises BuildFailed."""
+        if COMMIT.fullmatch(ref):
+            return Version(address, ref, address)
+        wanted = [f"refs/tags/{ref}^{{}}", f"refs/heads/{ref}", f"refs/tags/{ref}", ref]
+        wanted = wanted if ref else ["HEAD"]
+        code, said = await self._git("ls-remote", "--", address, *wanted)
+        listed = {name: sha for sha, name in _LISTED.findall(said)}
+        if why := trouble(said):
+            raise BuildFailed(f"{address} can't be read: {why}.", said)
+        commit = next((listed[name] for name in wanted if name in listed), "")
+        if code or not commit:
+            what = f"no branch, tag or commit {ref}" if not code else "nothing that git can read"
+            raise BuildFailed(f"There is {what} at {address}.", said)
+        return Version(address, commit, address)
+
+    async def checkout(self, folder: Path, ref: str) -> Version:
+        """The commit that a checkout on this machine has; what is not committed stays outside."""
+        code, said = await self._git("-C", str(folder), "rev-parse", f"{ref or 'HEAD'}^{{commit}}")
+        if code:
+            raise BuildFailed(f"There is no commit {ref or 'HEAD'} in {folder}.", said)
+        origin, address = await self._git("-C", str(folder), "remote", "get-url", "origin")
+        known_as = address.strip() if not origin else str(folder)
+        return Version(str(folder), said.strip(), known_as)
+
+    async def snapshot(self, folder: Path) -> Version:
+        """A plain folder as it is now, as a commit of a repository of ours."""
+        where = (f"--git-dir={self.folder / 'snapshot.git'}", f"--work-tree={folder}")
+        for words in (
+            ("init", "--quiet"),
+            ("add", "--all"),
+            ("commit", "--quiet", "--message", "."),
+        ):
+            code, said = await self._git(*US, *where, *words)
+            if code:
+                raise BuildFailed(f"{folder} can't be read as a source.", said)
+        _, commit = await self._git(*where, "rev-parse", "HEAD")
+        return Version(str(self.folder / "snapshot.git"), commit.strip(), str(folder))
+
+    async def _git(self, *words: str) -> tuple[int, str]:
+        config = self.folder / "gitconfig"
+        environment = {
+            **self.environment,
+            "GIT_CONFIG_GLOBAL": str(config),
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+        }
+        output = Output()
+        try:
+            code = await run(Program(("git", *words), None, environment, LOOKUP_SECONDS), output)
+        except FileNotFoundError:
+            raise BuildFailed("git is not installed on this machine.") from None
+        except TooLong:
+            raise BuildFailed("git did not answer in time.", output.text) from None
+        return code, output.text
+
+
+def prepared(folder: Path, environment: Mapping[str, str]) -> Versions:
+    """Writes a file, so that it belongs into a thread."""
+    (folder / "gitconfig").write_text(CONFIG)
+    return Versions(folder, environment)
+
+
+def name_of(address: str) -> str:
+    """An engine's name from its address or path."""
+    last = PurePosixPath(address.rstrip("/")).name.removesuffix(".git")
+    return _FITTING.sub("-", last).strip("-._+")[:60] or "Engine"

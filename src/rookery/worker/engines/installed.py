@@ -10,9 +10,12 @@ from pathlib import Path
 import chess
 
 import rookery
-from rookery.protocol.known_engines import BUNDLED_COMMAND
+from rookery.boundary.offload import Threads
+from rookery.protocol.engines import BUNDLED_COMMAND, FLEDGLING
 from rookery.worker.engines.nets import digest_of
 from rookery.worker.engines.order import BuildFailed, Built, Order
+from rookery.worker.engines.programs import NoIntroduction, introduce
+from rookery.worker.sandbox.sandbox import Sandbox
 
 OURS = BUNDLED_COMMAND
 OUR_COMMAND = (sys.executable, "-m", "rookery.engine")
@@ -54,3 +57,22 @@ def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
     readable = (*shown, *behind_links(Path(chess.__file__).parent, root / "rookery" / "engine"))
     found = os.pathsep.join(dict.fromkeys((str(root), str(libraries))))
     return readable, (("PYTHONPATH", found),)
+
+
+# Whether the engine that comes along starts on this machine, told before games are awaited.
+
+
+async def trouble(sandbox: Sandbox, threads: Threads) -> str:
+    """Why it does not start; empty where it does."""
+    built = await threads.io(installed, Order(FLEDGLING, "", ""))
+    try:
+        await introduce(sandbox.playing(built), threads, environment={})
+    except NoIntroduction as failed:
+        return told(failed)
+    return ""
+
+
+def told(failed: NoIntroduction) -> str:
+    """With the last of its own words, such as which module is missing."""
+    last = failed.said.rstrip().rpartition("\n")[2].removeprefix("! ")
+    return f"the bundled engine does not start here: {last or failed}"

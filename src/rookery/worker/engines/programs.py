@@ -1,4 +1,4 @@
-"""Runs a program to its end: its output kept within bounds, its time limited, nothing left over."""
+"""Keeps what a program writes within bounds: the head, where the first error is, and the tail."""
 
 import asyncio
 import contextlib
@@ -6,11 +6,59 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rookery.worker.engines.output import Output
+from rookery.boundary.offload import Threads
+from rookery.match.job import EngineFault
+from rookery.match.process import EngineProcess, start_process
+
+HEAD_BYTES = 2**19
+TAIL_BYTES = 2**19
+
+
+class Output:
+    """A log of at most a megabyte, however much is poured into it; one writer."""
+
+    def __init__(self, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._head_bytes, self._tail_bytes = head_bytes, tail_bytes
+        self._left_out = 0
+
+    def add(self, data: bytes) -> None:
+        room = self._head_bytes - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        # Cut rarely, so that a flood is not copied once for each of its pieces.
+        if len(self._tail) > 2 * self._tail_bytes:
+            self._cut()
+
+    def line(self, text: str) -> None:
+        """A line of our own among what the programs say."""
+        self.add(f"{text}\n".encode())
+
+    @property
+    def text(self) -> str:
+        self._cut()
+        gap = f"\n[... {self._left_out:,} bytes left out ...]\n" if self._left_out else ""
+        head, tail = (bytes(part).decode("utf-8", "replace") for part in (self._head, self._tail))
+        return head + gap + tail
+
+    def _cut(self) -> None:
+        extra = len(self._tail) - self._tail_bytes
+        if extra > 0:
+            del self._tail[:extra]
+            self._left_out += extra
+
+
+def tells_of_full_disk(log: str) -> bool:
+    """Programs have one way to say it."""
+    return "No space left on device" in log or "Disk quota exceeded" in log
+
+
+# Runs a program to its end: its output kept within bounds, its time limited, nothing left over.
 
 CHUNK_BYTES = 65_536
 LAST_WORDS_SECONDS = 0.2
@@ -103,3 +151,151 @@ async def _end(process: Process) -> None:
         else:
             process.kill()
     await process.wait()
+
+
+# Finds and ends what a program left running, where no namespace does it.
+
+ROUNDS = 200
+"""A bomb makes new processes while it is put out; it loses in the end."""
+
+
+def members(session: int, mark: str, processes: Path = Path("/proc")) -> list[int]:
+    """The processes of a session, and those with a mark in their environment, wherever they went.
+
+    None where the system does not tell.
+    """
+    found = []
+    for folder in processes.glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # The name in parentheses may hold anything, spaces too.
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            ours = int(fields[3]) == session or mark.encode() in (folder / "environ").read_bytes()
+            if ours and fields[0] != "Z":
+                found.append(int(folder.name))
+    return found
+
+
+def end(session: int, mark: str) -> None:
+    """Stop them all first, so that they make no more, then end them."""
+    for _ in range(ROUNDS):
+        left = members(session, mark)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+        if not left:
+            return
+
+
+# Starts an engine and lets it introduce itself: whether it speaks UCI, and what options it has.
+
+SECONDS = 60.0
+QUIT_SECONDS = 2.0
+MOST_OPTIONS = 1000
+LONGEST_NUMBER = 18
+_KEYS = frozenset({"default", "min", "max", "var"})
+
+
+@dataclass(frozen=True, slots=True)
+class UciOption:
+    """An option as an engine lists it."""
+
+    name: str
+    type: str
+    default: str = ""
+    least: int | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """What an engine says of itself."""
+
+    name: str
+    options: tuple[UciOption, ...]
+    move: str = ""
+    """Its first one from the initial position, when it was asked for it."""
+
+
+class NoIntroduction(Exception):
+    """The program can't be started or does not speak UCI."""
+
+    def __init__(self, why: str, said: str = "") -> None:
+        super().__init__(why)
+        self.said = said
+
+
+async def introduce(
+    command: Sequence[str],
+    threads: Threads,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    seconds: float = SECONDS,
+    with_move: bool = False,
+) -> Introduction:
+    """Ask the engine who it is; raises NoIntroduction."""
+    try:
+        process = await start_process(command, threads, folder=folder, environment=environment)
+    except OSError as error:
+        raise NoIntroduction(f"it can't be started: {error.strerror}") from None
+    try:
+        found = await _asked(process, seconds)
+        return replace(found, move=await _moved(process, seconds)) if with_move else found
+    except EngineFault as fault:
+        why = f"{type(fault).__doc__}"
+        raise NoIntroduction(why, "\n".join(process.tail)) from None
+    finally:
+        await process.quit(QUIT_SECONDS)
+
+
+async def _asked(process: EngineProcess, seconds: float) -> Introduction:
+    lines: list[str] = []
+
+    def note(line: bytes) -> None:
+        if len(lines) < MOST_OPTIONS:
+            lines.append(line.decode("utf-8", "replace").strip())
+
+    process.write(b"uci")
+    await process.expect(b"uciok", seconds, note)
+    return read_introduction(lines)
+
+
+async def _moved(process: EngineProcess, seconds: float) -> str:
+    process.write(b"ucinewgame", b"isready")
+    await process.expect(b"readyok", seconds)
+    process.write(b"position startpos", b"go movetime 100")
+    words = (await process.expect(b"bestmove", seconds)).text.split()
+    return words[1].decode("ascii", "replace") if len(words) > 1 else ""
+
+
+def read_introduction(lines: Sequence[str]) -> Introduction:
+    """From the lines between `uci` and `uciok`."""
+    names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]
+    found = (_option(line.split()) for line in lines)
+    return Introduction(names[0] if names else "", tuple(filter(None, found)))
+
+
+def _option(words: Sequence[str]) -> UciOption | None:
+    """Word by word; a pattern with three texts of any length would try them all."""
+    if list(words[:2]) != ["option", "name"] or "type" not in words[3:-1]:
+        return None
+    place = words.index("type", 3)
+    name, kind, rest = " ".join(words[2:place]), words[place + 1], words[place + 2 :]
+    if kind == "string":
+        # Whatever stands in a text is its own, also `min` and `var`.
+        return UciOption(name, kind, " ".join(rest[1:]) if rest[:1] == ["default"] else "")
+    said: dict[str, list[str]] = {}
+    for word in rest:
+        if word in _KEYS:
+            key = said.setdefault(word, [])
+        elif said:
+            key.append(word)
+    least, most = (_whole(said.get(key, [])) for key in ("min", "max"))
+    return UciOption(name, kind, " ".join(said.get("default", [])), least, most)
+
+
+def _whole(words: Sequence[str]) -> int | None:
+    digits = words[0].removeprefix("-") if len(words) == 1 else ""
+    good = digits.isascii() and digits.isdecimal() and len(digits) <= LONGEST_NUMBER
+    return int(words[0]) if good else None

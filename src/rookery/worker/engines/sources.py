@@ -1,7 +1,8 @@
-"""Source trees: fetched once by commit, kept for every worker that shares the cache."""
+"""Lays a source and its nets out for a build."""
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,17 +11,109 @@ from functools import partial
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.worker.engines.cache import Cache, excess_of, most_scratch, note_use
+from rookery.match.sharded import usable_processors
+from rookery.protocol.engines import EngineRecord
+from rookery.worker.engines.cache import (
+    Cache,
+    Excess,
+    LedOut,
+    excess_of,
+    guarded,
+    most_scratch,
+    note_use,
+    put,
+    text_of,
+)
 from rookery.worker.engines.gateway import ALLOWING, Gateway, opened
-from rookery.worker.engines.git import COMMIT, CONFIG, PROXIES, TRUST, Fetched, Git, is_web
-from rookery.worker.engines.guard import Excess, guarded
+from rookery.worker.engines.git import (
+    COMMIT,
+    CONFIG,
+    PROXIES,
+    TRUST,
+    BadArchive,
+    Fetched,
+    Git,
+    is_web,
+    unpack,
+)
+from rookery.worker.engines.nets import Net, by_name
 from rookery.worker.engines.order import BuildFailed, Downloads, NotOffered
-from rookery.worker.engines.output import Output
-from rookery.worker.engines.preparation import give
-from rookery.worker.engines.sandbox.enclosure import Account
-from rookery.worker.engines.sandbox.sandbox import Sandbox
-from rookery.worker.engines.toolchain import Tool, folders_of
-from rookery.worker.engines.unpacking import BadArchive, unpack
+from rookery.worker.engines.programs import Output
+from rookery.worker.engines.recipes import Circumstances, folder_of, makefile
+from rookery.worker.engines.toolchain import Tool, best_architecture, folders_of
+from rookery.worker.sandbox.enclosure import Account
+from rookery.worker.sandbox.sandbox import Sandbox
+
+_FINDS_OUT = re.compile(r"ARCH\)\s*,\s*native\b")
+
+
+def prepare(
+    record: EngineRecord,
+    source: Fetched,
+    nets: Sequence[Net],
+    scratch: Path,
+    compiler: Tool | None,
+    owner: Account | None,
+) -> Circumstances:
+    """Copies, so that it belongs into a thread; nobody builds in the kept source itself."""
+    tree = scratch / "tree"
+    shutil.copytree(source.folder, tree, symlinks=True)
+    folder = folder_of(record.recipe, tree)
+    named: tuple[tuple[str, Path], ...] = ()
+    if record.nets.use == "embedded":
+        _embed(nets, folder, tree)
+    elif record.nets.use == "build_variable":
+        named = tuple((name, _copied(net, scratch)) for name, net in by_name(record, nets))
+    for name in ("cargo", "home"):
+        (scratch / name).mkdir()
+    if owner:
+        give(scratch, owner)
+    return Circumstances(
+        tree,
+        compiler,
+        named,
+        usable_processors(),
+        _architecture(folder, tree) if record.recipe.kind == "stockfish" else "native",
+        has_cargo=(folder / "Cargo.toml").is_file(),
+        is_vendored=any("replace-with" in text_of(path, tree) for path in _cargo_settings(folder)),
+        is_locked=(folder / "Cargo.lock").is_file(),
+    )
+
+
+def _cargo_settings(folder: Path) -> tuple[Path, ...]:
+    return (folder / ".cargo" / "config.toml", folder / ".cargo" / "config")
+
+
+def _architecture(folder: Path, tree: Path) -> str:
+    """Makefiles of some years ago do not find out themselves what the machine is."""
+    text = makefile(folder, tree)
+    return "native" if _FINDS_OUT.search(text) else best_architecture(text)
+
+
+def _embed(nets: Sequence[Net], folder: Path, tree: Path) -> None:
+    """Where Makefiles look before they would download."""
+    try:
+        for net in nets:
+            put(net.path, folder, net.name, tree)
+    except LedOut:
+        sentence = f"The source has no folder {folder.name} of its own."
+        raise BuildFailed(sentence, whose="run") from None
+
+
+def _copied(net: Net, scratch: Path) -> Path:
+    folder = scratch / "nets"
+    folder.mkdir(exist_ok=True)
+    return put(net.path, folder, net.name, scratch)
+
+
+def give(folder: Path, owner: Account) -> None:
+    """To the account that builds inside; links themselves, never what they point to."""
+    for place, folders, files in os.walk(folder):
+        for name in (".", *folders, *files):
+            os.chown(Path(place, name), owner.uid, owner.gid, follow_symlinks=False)
+
+
+# Source trees: fetched once by commit, kept for every worker that shares the cache.
 
 TREE, CONTENTS, GIT = "tree", "contents", ".git"
 

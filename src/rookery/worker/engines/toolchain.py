@@ -1,6 +1,7 @@
 """Finds the programs a build needs on this machine, and which version of each is there."""
 
 import os
+import platform
 import re
 import shutil
 from collections.abc import Iterable, Mapping
@@ -8,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.core.engine import Version
+from rookery.model.engine import Version
 from rookery.worker.engines.order import BuildFailed
-from rookery.worker.engines.output import Output
-from rookery.worker.engines.programs import Program, TooLong, run
+from rookery.worker.engines.programs import Output, Program, TooLong, run
+from rookery.worker.here import ThisSystem
+from rookery.worker.system import X86_64, architecture
 
 SECONDS = 30.0
 _WANTED = re.compile(r"(?P<name>.*?)(?:\s*>=\s*(?P<version>[\d.]+))?\s*\Z", re.DOTALL)
@@ -131,3 +133,40 @@ def _home() -> Path | None:
         return Path.home()
     except RuntimeError:
         return None
+
+
+# What makes this machine's programs its own: system, processor and name.
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Two machines of equal identity can run each other's programs."""
+
+    system: str
+    processor: str
+    flags: str
+    host: str
+
+
+def identity() -> Identity:
+    """Reads files, so that it belongs into a thread."""
+    here = ThisSystem()
+    cpu = here.cpu()
+    system = f"{here.name} {'-'.join(platform.libc_ver())}"
+    return Identity(system, cpu.machine, f"{cpu.name} {sorted(cpu.flags)}", here.host_id())
+
+
+def memory_mib() -> int:
+    """What the machine or its container has."""
+    return ThisSystem().memory_mib()
+
+
+def best_architecture(makefile: str) -> str:
+    """The best of those that a Makefile in Stockfish's way knows, where it can't tell itself."""
+    here = ThisSystem()
+    cpu = here.cpu()
+    best = architecture(cpu, here.name)
+    if best in makefile:
+        return best
+    fitting = (name for name, needed in X86_64 if needed <= cpu.flags and name in makefile)
+    return next(fitting, best)

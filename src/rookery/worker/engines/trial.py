@@ -11,18 +11,12 @@ import chess
 import msgspec
 
 from rookery.boundary.offload import Threads
-from rookery.core.complaint import Complaint
-from rookery.protocol.engine_record import (
-    EngineRecord,
-    NetRecord,
-    RecipeRecord,
-    SpeedRecord,
-    ToolRecord,
-)
+from rookery.errors import Complaint
+from rookery.protocol.engines import EngineRecord, NetRecord, RecipeRecord, SpeedRecord, ToolRecord
 from rookery.worker.engines.bench import NOISY_SPREAD, bench
-from rookery.worker.engines.discovery import Found
-from rookery.worker.engines.introduction import Introduction, NoIntroduction, introduce
 from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Measured, Order
+from rookery.worker.engines.programs import Introduction, NoIntroduction, introduce
+from rookery.worker.engines.recipes import Found
 from rookery.worker.engines.workshop import Workshop
 
 BENCHES = 3

@@ -10,26 +10,19 @@ from time import monotonic
 import msgspec
 
 from rookery.boundary.offload import Threads
-from rookery.protocol.engine_record import EngineRecord
-from rookery.protocol.known_engines import is_bundled
-from rookery.worker.engines import bundled
-from rookery.worker.engines.building import SECONDS, Site, build
-from rookery.worker.engines.builds import Builds, key_of
+from rookery.protocol.engines import EngineRecord, is_bundled
+from rookery.worker.engines import installed as bundled
+from rookery.worker.engines.building import SECONDS, Builds, Site, build, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
-from rookery.worker.engines.discovery import net_names
 from rookery.worker.engines.git import Fetched, reach
 from rookery.worker.engines.installed import OUR_COMMAND, installed
-from rookery.worker.engines.introduction import NoIntroduction, introduce
-from rookery.worker.engines.machine import identity
-from rookery.worker.engines.nets import Net, Nets, by_name, defaults
+from rookery.worker.engines.nets import Net, Nets, Uploads, by_name, defaults
 from rookery.worker.engines.order import BuildFailed, Built, Downloads, NoDownloads, Order
-from rookery.worker.engines.output import Output
-from rookery.worker.engines.preparation import prepare
-from rookery.worker.engines.recipes import compilers_of, plan, tools_of
-from rookery.worker.engines.sandbox.sandbox import Sandbox, detect
-from rookery.worker.engines.sources import Sources
-from rookery.worker.engines.toolchain import Tool, Toolchain, folders_of, rust_home
-from rookery.worker.engines.uploads import Uploads
+from rookery.worker.engines.programs import NoIntroduction, Output, introduce
+from rookery.worker.engines.recipes import compilers_of, net_names, plan, tools_of
+from rookery.worker.engines.sources import Sources, prepare
+from rookery.worker.engines.toolchain import Tool, Toolchain, folders_of, identity, rust_home
+from rookery.worker.sandbox.sandbox import Sandbox, detect
 
 TIDY_SECONDS = 3600.0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import rookery
 from rookery.boundary.offload import Threads
-from rookery.core.ed25519 import fingerprint, is_signed
-from rookery.protocol.worker.answers import House, wheel_message
+from rookery.protocol.ed25519 import fingerprint, is_signed
+from rookery.protocol.worker_answers import House, wheel_message
 from rookery.worker.renewal.installation import (
     ENVIRONMENT,
     LARGEST_WHEEL,
@@ -29,8 +29,7 @@ from rookery.worker.renewal.probation import (
     told,
     went_back,
 )
-from rookery.worker.session.faults import Refused, Unreachable
-from rookery.worker.session.transport import Transport
+from rookery.worker.transport import Refused, Transport, Unreachable
 
 TRIAL_SECONDS = 120.0
 NO_KEY = (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rookery.core.kinds import Fixed, Report
-from rookery.core.results import NOTHING, Results
-from rookery.core.stats.flags import Flag
+from rookery.model.kinds import Fixed, Report
+from rookery.model.task import NOTHING, Results
+from rookery.stats.sprt import Flag
 from tests.unit.core.makers import pairs
 
 

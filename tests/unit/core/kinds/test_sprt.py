@@ -2,10 +2,9 @@
 
 import pytest
 
-from rookery.core.kinds import Report, SprtTest
-from rookery.core.results import NOTHING, Results
-from rookery.core.stats.flags import Flag
-from rookery.core.stats.sprt import Sprt, SprtState, Verdict
+from rookery.model.kinds import Report, SprtTest
+from rookery.model.task import NOTHING, Results
+from rookery.stats.sprt import Flag, Sprt, SprtState, Verdict
 from tests.unit.core.makers import pairs, sprt
 
 STEPS = [

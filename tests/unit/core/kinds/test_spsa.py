@@ -2,11 +2,10 @@
 
 import pytest
 
-from rookery.core.kinds import Report, SpsaTuning
-from rookery.core.kinds.spsa import ticket_of
-from rookery.core.results import NOTHING
-from rookery.core.spsa import Batch, Draw
-from rookery.core.stats.flags import Flag
+from rookery.model.kinds import Report, SpsaTuning, ticket_of
+from rookery.model.task import NOTHING
+from rookery.stats.sprt import Flag
+from rookery.stats.spsa import Batch, Draw
 from tests.unit.core.makers import pairs, spsa
 
 WON = pairs(ww=4)

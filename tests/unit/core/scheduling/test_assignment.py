@@ -5,17 +5,16 @@ from itertools import pairwise
 
 import pytest
 
-from rookery.core import lifecycle
-from rookery.core.answers import Grant, Refusal, RefusalKind, Waiting
-from rookery.core.endings import settle
-from rookery.core.events import Action
-from rookery.core.kinds import Report
-from rookery.core.lifecycle import Moved
-from rookery.core.machine import Machine
-from rookery.core.reception import Reception
-from rookery.core.scheduling.assignment import Assignment
-from rookery.core.scheduling.eligibility import Filter
-from rookery.core.scheduling.policy import Policy
+from rookery.model.events import Action
+from rookery.model.kinds import Report
+from rookery.model.machine import Machine
+from rookery.rules import lifecycle
+from rookery.rules.answers import Grant, Refusal, RefusalKind, Waiting
+from rookery.rules.assignment import Assignment
+from rookery.rules.eligibility import Filter, Policy
+from rookery.rules.lifecycle import Moved
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import settle
 from tests.unit.core.makers import (
     NOW,
     call_of,

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.scheduling.crowd import Crowd, Sitting
+from rookery.rules.roster import Crowd, Sitting
 
 STEPS = st.lists(st.tuples(st.sampled_from("sler"), st.integers(0, 2), st.sampled_from("ab")))
 

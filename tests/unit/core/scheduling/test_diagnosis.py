@@ -3,14 +3,13 @@
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.core import lifecycle
-from rookery.core.kinds import Report
-from rookery.core.reception import Reception
-from rookery.core.run import Run
-from rookery.core.scheduling.assignment import Assignment
-from rookery.core.scheduling.diagnosis import Diagnosis, Finding, diagnose
-from rookery.core.scheduling.fleet import Fleet
-from rookery.core.workingset import WorkingSet
+from rookery.model.kinds import Report
+from rookery.model.run import Run
+from rookery.rules import lifecycle
+from rookery.rules.assignment import Assignment
+from rookery.rules.diagnosis import Diagnosis, Finding, Fleet, diagnose
+from rookery.rules.reception import Reception
+from rookery.rules.working_set import WorkingSet
 from tests.unit.core.makers import (
     NOW,
     broken,

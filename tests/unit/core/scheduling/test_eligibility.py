@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.engine import Catalogue, Engine
-from rookery.core.machine import Machine
-from rookery.core.plan import Plan, Wishes
-from rookery.core.scheduling.eligibility import Filter, Past, objection
-from rookery.core.timecontrol import parse
+from rookery.model.engine import Catalogue, Engine
+from rookery.model.machine import Machine
+from rookery.model.plan import Plan, Wishes
+from rookery.model.timecontrol import parse
+from rookery.rules.eligibility import Filter, Past, objection
 from tests.unit.core.makers import ROOKERY, make_machine, make_plan, make_run, spsa
 
 

@@ -6,23 +6,14 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.machine import OFFICIAL, Machine
-from rookery.core.plan import Wishes
-from rookery.core.run import Run
-from rookery.core.scheduling import ranking
-from rookery.core.scheduling.eligibility import Past
-from rookery.core.scheduling.index import RunIndex
-from rookery.core.scheduling.shelf import SPARE
-from rookery.core.timecontrol import parse
-from tests.unit.core.makers import (
-    QUICK,
-    ROOKERY,
-    make_machine,
-    make_plan,
-    make_run,
-    sprt,
-    spsa,
-)
+from rookery.model.machine import OFFICIAL, Machine
+from rookery.model.plan import Wishes
+from rookery.model.run import Run
+from rookery.model.timecontrol import parse
+from rookery.rules import eligibility
+from rookery.rules.eligibility import Past
+from rookery.rules.run_index import SPARE, RunIndex
+from tests.unit.core.makers import QUICK, ROOKERY, make_machine, make_plan, make_run, sprt, spsa
 
 NAMES = [f"r{number}" for number in range(9)]
 SHARES = {"Tiny": 2.0, "Stockfish": 1.0}
@@ -133,10 +124,10 @@ class Pair:
 
     def compare(self, machine: Machine, past: Past) -> None:
         everyone = self.runs.values()
-        loads = ranking.engine_loads(everyone, SHARES)
-        expected = ranking.choose(everyone, machine, past, loads)
+        loads = eligibility.engine_loads(everyone, SHARES)
+        expected = eligibility.choose(everyone, machine, past, loads)
         assert self.index.choose(machine, past) == (expected.id if expected else None)
-        assert self.index.reasons(machine, past) == ranking.reasons(everyone, machine, past)
+        assert self.index.reasons(machine, past) == eligibility.reasons(everyone, machine, past)
 
 
 @QUICK

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from rookery.core.machine import Machine
-from rookery.core.run import Run
-from rookery.core.scheduling.eligibility import Past
-from rookery.core.scheduling.ranking import choose, engine_loads, reasons
+from rookery.model.machine import Machine
+from rookery.model.run import Run
+from rookery.rules.eligibility import Past, choose, engine_loads, reasons
 from tests.unit.core.makers import ROOKERY, make_machine, make_plan, make_run
 
 

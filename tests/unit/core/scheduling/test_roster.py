@@ -1,8 +1,8 @@
 """The roster remembers machines, their pasts and how many are at work."""
 
-from rookery.core.scheduling.eligibility import Past
-from rookery.core.scheduling.roster import Roster
-from rookery.core.task import Task
+from rookery.model.task import Task
+from rookery.rules.eligibility import Past
+from rookery.rules.roster import Roster
 from tests.unit.core.makers import NOW, later, make_machine, restarted
 
 MACHINE = make_machine()

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.run import Run
-from rookery.core.scheduling.pace import Pace
-from rookery.core.scheduling.sizing import (
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.model.timecontrol import parse
+from rookery.rules.assignment import (
     BatchFacts,
     batch_for,
     batch_pairs,
@@ -17,8 +18,7 @@ from rookery.core.scheduling.sizing import (
     patience_seconds,
     task_games,
 )
-from rookery.core.task import Task
-from rookery.core.timecontrol import parse
+from rookery.rules.troubles import Pace
 from tests.unit.core.makers import NOW, QUICK, make_machine, make_plan, make_run, pairs, sprt
 
 

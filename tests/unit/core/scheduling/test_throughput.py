@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.kinds import SprtTest
-from rookery.core.run import Run
-from rookery.core.scheduling.throughput import length_ratio, share, shares
-from rookery.core.stats.sprt import Sprt, SprtState
-from rookery.core.timecontrol import parse
+from rookery.model.kinds import SprtTest
+from rookery.model.run import Run
+from rookery.model.timecontrol import parse
+from rookery.rules.assignment import length_ratio, share, shares
+from rookery.stats.sprt import Sprt, SprtState
 from tests.unit.core.makers import make_plan, make_run, pairs, sprt
 
 NPS = 628_000

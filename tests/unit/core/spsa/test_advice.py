@@ -2,7 +2,8 @@
 
 import pytest
 
-from rookery.core.spsa import Concern, remarks, set_up
+from rookery.stats.spsa import set_up
+from rookery.stats.spsa_outcome import Concern, remarks
 
 
 def concerns(line: str, options: list[str] | None = None) -> list[Concern]:

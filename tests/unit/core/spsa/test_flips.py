@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.spsa import joint_signature, pack, packed_size, signature, unpack
-from rookery.core.spsa.faults import WrongDrawSize
+from rookery.stats.spsa import joint_signature, pack, packed_size, signature, unpack
+from rookery.stats.spsa_parameters import WrongDrawSize
 
 
 def test_the_first_flip_is_the_most_significant_bit() -> None:

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.spsa import (
+from rookery.stats.spsa import (
     Batch,
     Draw,
     Issued,
     Tune,
     fold,
     fold_all,
-    late_mean,
     perturb,
     perturb_final,
     set_up,
 )
-from rookery.core.spsa import sampling_period as period
+from rookery.stats.spsa import sampling_period as period
+from rookery.stats.spsa_outcome import late_mean
 
 TUNE = set_up("P,100,0,200,20,0.002", 60_000)
 UP = perturb(TUNE, b"\x80").issued

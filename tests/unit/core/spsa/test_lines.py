@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.spsa import Kind, Line, SpsaFault, faults, read_lines
+from rookery.stats import spsa_parameters
+from rookery.stats.spsa_parameters import Kind, Line, SpsaFault, read_lines
 
 
 def test_six_fields_are_a_whole_number() -> None:
@@ -26,22 +27,26 @@ def test_both_forms_and_blank_lines_may_be_mixed() -> None:
 @pytest.mark.parametrize(
     ("text", "fault", "message"),
     [
-        ("", faults.NoParameters, "no parameter line"),
-        ("P,1,0,2,1", faults.WrongFieldCount, "line 1: 5 fields"),
-        ("\nP,1,0,2,1,0.002,7,8", faults.WrongFieldCount, "line 2: 8 fields"),
-        (",1,0,2,1,0.002", faults.BadName, "'' is no option name"),
-        ("A=B,1,0,2,1,0.002", faults.BadName, "'A=B' is no option name"),
-        ("P,1,0,2,1,0.002\nP,1,0,2,1,0.002", faults.RepeatedName, "line 2: P is named twice"),
-        ("P,bool,1,0,2,1,0.002", faults.BadKind, "the type of P is 'bool'"),
-        ("P,one,0,2,1,0.002", faults.BadNumber, "start of P is 'one'"),
-        ("P,1,0,inf,1,0.002", faults.BadNumber, "max of P is 'inf'"),
-        ("P,1,0,2,nan,0.002", faults.BadNumber, "c_end of P is 'nan'"),
-        ("P,1_0,0,20,1,0.002", faults.BadNumber, "start of P is '1_0'"),
-        ("P,1,0,2,1,1e999", faults.BadNumber, "r_end of P is '1e999'"),
-        ("P,1,0,2,0,0.002", faults.OutOfBounds, "c_end of P is 0"),
-        ("P,1,0,2,1,-1", faults.OutOfBounds, "r_end of P is -1"),
-        ("P,1,2,0,1,0.002", faults.EmptyRange, "no value of P lies within 2 and 0"),
-        ("P,1,0.2,0.8,1,0.002", faults.EmptyRange, "no value of P"),
+        ("", spsa_parameters.NoParameters, "no parameter line"),
+        ("P,1,0,2,1", spsa_parameters.WrongFieldCount, "line 1: 5 fields"),
+        ("\nP,1,0,2,1,0.002,7,8", spsa_parameters.WrongFieldCount, "line 2: 8 fields"),
+        (",1,0,2,1,0.002", spsa_parameters.BadName, "'' is no option name"),
+        ("A=B,1,0,2,1,0.002", spsa_parameters.BadName, "'A=B' is no option name"),
+        (
+            "P,1,0,2,1,0.002\nP,1,0,2,1,0.002",
+            spsa_parameters.RepeatedName,
+            "line 2: P is named twice",
+        ),
+        ("P,bool,1,0,2,1,0.002", spsa_parameters.BadKind, "the type of P is 'bool'"),
+        ("P,one,0,2,1,0.002", spsa_parameters.BadNumber, "start of P is 'one'"),
+        ("P,1,0,inf,1,0.002", spsa_parameters.BadNumber, "max of P is 'inf'"),
+        ("P,1,0,2,nan,0.002", spsa_parameters.BadNumber, "c_end of P is 'nan'"),
+        ("P,1_0,0,20,1,0.002", spsa_parameters.BadNumber, "start of P is '1_0'"),
+        ("P,1,0,2,1,1e999", spsa_parameters.BadNumber, "r_end of P is '1e999'"),
+        ("P,1,0,2,0,0.002", spsa_parameters.OutOfBounds, "c_end of P is 0"),
+        ("P,1,0,2,1,-1", spsa_parameters.OutOfBounds, "r_end of P is -1"),
+        ("P,1,2,0,1,0.002", spsa_parameters.EmptyRange, "no value of P lies within 2 and 0"),
+        ("P,1,0.2,0.8,1,0.002", spsa_parameters.EmptyRange, "no value of P"),
     ],
 )
 def test_a_faulty_line_is_named(text: str, fault: type[SpsaFault], message: str) -> None:
@@ -50,7 +55,7 @@ def test_a_faulty_line_is_named(text: str, fault: type[SpsaFault], message: str)
 
 
 def test_there_is_a_most_number_of_parameters() -> None:
-    with pytest.raises(faults.TooManyParameters, match="10001"):
+    with pytest.raises(spsa_parameters.TooManyParameters, match="10001"):
         read_lines("\n".join(f"P{number},1,0,2,1,0.002" for number in range(10_001)))
 
 

@@ -4,19 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.spsa import (
+from rookery.stats.spsa import Sample, set_up
+from rookery.stats.spsa_outcome import (
     LineStyle,
-    Sample,
     as_lines,
     as_mapping,
     as_options,
     as_pairs,
     as_setoption,
     late_mean,
-    read_lines,
-    set_up,
 )
-from rookery.core.spsa.faults import SpacedName
+from rookery.stats.spsa_parameters import SpacedName, read_lines
 
 TUNE = set_up("P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002", 60_000)
 VALUES = (103.7, 0.1 + 0.2)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.spsa import Draw, Issued, Kind, perturb, perturb_final, set_up
-from rookery.core.spsa.faults import WrongDrawSize
+from rookery.stats.spsa import Draw, Issued, perturb, perturb_final, set_up
+from rookery.stats.spsa_parameters import Kind, WrongDrawSize
 
 TUNE = set_up("P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002", 60_000)
 UNITS = st.floats(0, 1, exclude_max=True)

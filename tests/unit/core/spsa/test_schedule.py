@@ -2,9 +2,8 @@
 
 import pytest
 
-from rookery.core.spsa import set_up
-from rookery.core.spsa.faults import BadSetting
-from rookery.core.spsa.schedule import schedule_for
+from rookery.stats.spsa import set_up
+from rookery.stats.spsa_parameters import BadSetting, schedule_for
 
 TUNE = set_up("P,100,0,200,20,0.002", 60_000)
 

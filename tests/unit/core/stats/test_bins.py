@@ -2,8 +2,7 @@
 
 import pytest
 
-from rookery.core.stats.bins import games_in, moments, regularised
-from rookery.core.stats.faults import UnusableBins
+from rookery.stats.numbers import UnusableBins, games_in, moments, regularised
 
 
 def test_an_empty_bin_counts_as_a_thousandth() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.stats.brownian import Walk
+from rookery.stats.walk import Walk
 from tests.unit.core.stats.strategies import PROPERTY
 
 walks = st.builds(

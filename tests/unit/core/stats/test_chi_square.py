@@ -3,7 +3,7 @@
 import pytest
 from scipy import special
 
-from rookery.core.stats.chi_square import upper_tail
+from rookery.stats.numbers import upper_tail
 
 
 @pytest.mark.parametrize("degrees", [2, 4, 20, 200, 20_000])

@@ -5,7 +5,7 @@ from math import isfinite
 import pytest
 from hypothesis import given
 
-from rookery.core.stats.estimate import estimate_elo
+from rookery.stats.elo import estimate_elo
 from tests.unit.core.stats.strategies import PROPERTY, any_bins
 from tests.unit.core.stats.vectors import P_GAMES, P
 

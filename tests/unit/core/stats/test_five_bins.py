@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.stats.bins import PENTANOMIAL, regularised
-from rookery.core.stats.five_bins import tilt_of_five_to_sigmas
-from rookery.core.stats.likelihood import _refined, _shares
+from rookery.stats.likelihood import _refined, _shares, tilt_of_five_to_sigmas
+from rookery.stats.numbers import PENTANOMIAL, regularised
 from tests.unit.core.stats.strategies import PROPERTY
 
 COUNTS = st.one_of(st.just(0), st.integers(0, 40), st.integers(0, 10**6))

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rookery.core.stats.flags import Flag, Style, fixed_verdict, flag, style
-from rookery.core.stats.sprt import Sprt, Verdict
+from rookery.stats.sprt import Flag, Sprt, Style, Verdict, fixed_verdict, flag, style
 
 
 @pytest.mark.parametrize(

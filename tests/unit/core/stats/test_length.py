@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.stats.length import Range, length_at
-from rookery.core.stats.pace import pace_of
-from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.stats.sprt import EloModel, Sprt
+from rookery.stats.walk import Range, length_at, pace_of
 from tests.unit.core.stats.strategies import PROPERTY, bounds_within
 
 PACE = pace_of(Sprt(0.0, 2.0))

@@ -9,16 +9,21 @@ import pytest
 from hypothesis import given
 from scipy import optimize
 
-from rookery.core.stats.bins import moments, regularised, values_of
-from rookery.core.stats.faults import UnusableBins
-from rookery.core.stats.likelihood import (
+from rookery.stats.likelihood import (
     bayes_ratio,
     logistic_ratio,
     normalised_ratio,
     shares_at,
     unpaired,
 )
-from rookery.core.stats.scale import NELO_PER_SIGMA, score_of
+from rookery.stats.numbers import (
+    NELO_PER_SIGMA,
+    UnusableBins,
+    moments,
+    regularised,
+    score_of,
+    values_of,
+)
 from tests.unit.core.stats.strategies import PROPERTY, any_bins, bounds_within, moderate_bins
 from tests.unit.core.stats.vectors import P_GAMES, P, Q
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.stats.estimate import estimate_elo
-from rookery.core.stats.live import WIDEST_ELO, LiveElo, live_elo
-from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.stats.elo import WIDEST_ELO, LiveElo, estimate_elo, live_elo
+from rookery.stats.sprt import EloModel, Sprt
 from tests.unit.core.stats.strategies import PROPERTY, any_bins, bounds_within
 from tests.unit.core.stats.vectors import P_GAMES, P, Q
 

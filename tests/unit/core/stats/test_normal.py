@@ -3,7 +3,7 @@
 import pytest
 from scipy import special
 
-from rookery.core.stats.normal import Z95, cdf, grown_tail, quantile, scaled_tail, upper_quantile
+from rookery.stats.numbers import Z95, cdf, grown_tail, quantile, scaled_tail, upper_quantile
 
 
 @pytest.mark.parametrize("z", [-37.0, -20.0, -8.0, -3.0, -0.1, 0.0, 0.7, 2.0, 6.0, 12.0])

@@ -5,7 +5,7 @@ from math import isfinite
 import pytest
 from hypothesis import given
 
-from rookery.core.stats.normalised import normalised_elo, pairing_gain
+from rookery.stats.likelihood import normalised_elo, pairing_gain
 from tests.unit.core.stats.strategies import PROPERTY, any_bins
 from tests.unit.core.stats.vectors import P_GAMES, P
 

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.stats.faults import UnusablePrior
-from rookery.core.stats.length import Range, length_at
-from rookery.core.stats.outlook import Belief, forecast, outlook, posterior, usual_prior
-from rookery.core.stats.pace import pace_of
-from rookery.core.stats.scale import NELO_PER_SIGMA
-from rookery.core.stats.sprt import Sprt
+from rookery.stats.numbers import NELO_PER_SIGMA, UnusablePrior
+from rookery.stats.outlook import Belief, forecast, outlook, posterior, usual_prior
+from rookery.stats.sprt import Sprt
+from rookery.stats.walk import Range, length_at, pace_of
 from tests.unit.core.stats.strategies import PROPERTY, bounds_within
 
 SPEC = Sprt(0.0, 2.0)

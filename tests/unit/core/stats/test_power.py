@@ -3,9 +3,8 @@
 import pytest
 from scipy import special
 
-from rookery.core.stats.faults import UnusablePowerQuestion
-from rookery.core.stats.power import FixedTest
-from rookery.core.stats.scale import score_of
+from rookery.stats.elo import FixedTest
+from rookery.stats.numbers import UnusablePowerQuestion, score_of
 
 TEST = FixedTest(sigma_per_game=0.3)
 

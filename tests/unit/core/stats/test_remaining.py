@@ -2,8 +2,8 @@
 
 import pytest
 
-from rookery.core.stats.remaining import fixed_games_left, sprt_games_left
-from rookery.core.stats.sprt import Overshoot, Sprt, SprtState, Verdict
+from rookery.stats.outlook import fixed_games_left, sprt_games_left
+from rookery.stats.sprt import Overshoot, Sprt, SprtState, Verdict
 
 SPEC = Sprt(0.0, 2.0, batch_size=16)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.stats.faults import UnusableBins
-from rookery.core.stats.residuals import (
+from rookery.stats.numbers import UnusableBins
+from rookery.stats.residuals import (
     AUTOMATIC,
     MANUAL,
     Colour,

@@ -4,7 +4,7 @@ from math import cos, tanh
 
 import pytest
 
-from rookery.core.stats.roots import root
+from rookery.stats.numbers import root
 
 
 def test_a_crossing_is_found_to_the_last_digits() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.core.stats.scale import NELO_PER_SIGMA, elo_of, score_of
+from rookery.stats.numbers import NELO_PER_SIGMA, elo_of, score_of
 
 
 def test_an_even_score_is_no_elo() -> None:

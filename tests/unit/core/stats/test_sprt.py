@@ -4,13 +4,13 @@ from itertools import accumulate
 
 import pytest
 
-from rookery.core.stats.faults import (
+from rookery.stats.numbers import (
     BoundsOutOfRange,
     EqualBounds,
     UnusableBatchSize,
     UnusableErrorRates,
 )
-from rookery.core.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
+from rookery.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
 from tests.unit.core.stats.vectors import BATCHES
 
 SPEC = Sprt(0.0, 2.0, batch_size=16)

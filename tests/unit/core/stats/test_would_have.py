@@ -1,7 +1,6 @@
 """What other bounds would have said."""
 
-from rookery.core.stats.sprt import Sprt, Verdict
-from rookery.core.stats.would_have import would_have
+from rookery.stats.sprt import Sprt, Verdict, would_have
 
 HISTORY = [(2, 11, 27, 19, 5), (4, 40, 110, 80, 22), (6, 60, 180, 150, 44), (9, 99, 260, 160, 50)]
 

@@ -4,11 +4,17 @@ import json
 
 import pytest
 
-from rookery.protocol.encoding import encode
-from rookery.protocol.faults import BadFilter, NotAnObject, WireFault
-from rookery.protocol.user.action_filter import All, Among, Compare, Either, Order, matches
-from rookery.protocol.user.actions import ActionDocument
-from rookery.protocol.user.filter_parsing import action_filter
+from rookery.protocol.actions import (
+    ActionDocument,
+    All,
+    Among,
+    Compare,
+    Either,
+    Order,
+    action_filter,
+    matches,
+)
+from rookery.protocol.codec import BadFilter, NotAnObject, WireFault, encode
 
 FAILED = ActionDocument(
     id="1", time=100.5, action="failed_task", username="alice", worker="w", task_id=7

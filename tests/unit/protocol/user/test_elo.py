@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from rookery.protocol.encoding import encode
-from rookery.protocol.faults import BadParameter
-from rookery.protocol.user.elo import EloQuery, FixedElo, LiveElo, SprtBounds, elo_query
+from rookery.protocol.codec import BadParameter, encode
+from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo, SprtBounds, elo_query
 
 PAIRS = {"LL": "10", "LD": "50", "DDWL": "120", "WD": "70", "WW": "14"}
 GAMES = {"W": "3", "D": "2", "L": "1"}

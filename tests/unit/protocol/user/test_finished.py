@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rookery.protocol.faults import BadParameter
-from rookery.protocol.user.finished import FinishedQuery, finished_query
+from rookery.protocol.codec import BadParameter
+from rookery.protocol.user_queries import FinishedQuery, finished_query
 
 
 def test_a_page_is_enough() -> None:

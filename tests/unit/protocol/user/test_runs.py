@@ -8,14 +8,18 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from msgspec import UNSET
 
-from rookery.core.spsa import Sample, set_up
-from rookery.protocol.dates import rendered
-from rookery.protocol.encoding import encode
-from rookery.protocol.user.elo import LiveElo
-from rookery.protocol.user.quota import QuotaDocument
-from rookery.protocol.user.runs import RunDocument, listed, single
-from rookery.protocol.user.sprt import SprtDocument
-from rookery.protocol.user.spsa import history_of, spsa_document
+from rookery.protocol.codec import encode, rendered
+from rookery.protocol.user_documents import (
+    QuotaDocument,
+    RunDocument,
+    SprtDocument,
+    history_of,
+    listed,
+    single,
+    spsa_document,
+)
+from rookery.protocol.user_queries import LiveElo
+from rookery.stats.spsa import Sample, set_up
 from tests.unit.protocol.samples import RUN_ID, make_args, make_run
 
 LINES = "P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002"

@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from rookery.core.results import Results
-from rookery.core.spsa import Issued
-from rookery.protocol.encoding import encode
-from rookery.protocol.faults import BadName
-from rookery.protocol.stats import stats_of
-from rookery.protocol.user.names import (
+from rookery.model.task import Results
+from rookery.protocol import worker_requests
+from rookery.protocol.codec import BadName, encode
+from rookery.protocol.runs import stats_of
+from rookery.protocol.user_documents import TaskDocument, issued_document, masked, shown_residual
+from rookery.protocol.user_queries import (
     PgnName,
     TaskName,
     net_hash,
@@ -18,11 +18,12 @@ from rookery.protocol.user.names import (
     run_pgns_name,
     task_name,
 )
-from rookery.protocol.user.tasks import TaskDocument, issued_document, masked, shown_residual
-from rookery.protocol.worker import requests
+from rookery.stats.spsa import Issued
 from tests.unit.protocol.samples import ENVELOPE, KEY, RUN_ID, changed
 
-READ = requests.REQUEST_TASK.read(changed(ENVELOPE, "worker_info.rookery", {"host": "lab-1"}))
+READ = worker_requests.REQUEST_TASK.read(
+    changed(ENVELOPE, "worker_info.rookery", {"host": "lab-1"})
+)
 TASK = TaskDocument(
     num_games=480,
     active=True,

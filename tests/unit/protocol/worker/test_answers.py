@@ -5,12 +5,10 @@ import json
 import pytest
 from msgspec import UNSET
 
-from rookery.core.spsa import Draw, perturb, perturb_final, set_up
-from rookery.protocol.encoding import encode, encode_timed
-from rookery.protocol.faults import MissingField
-from rookery.protocol.run_args import SprtTask, SpsaMark, TaskArgs
-from rookery.protocol.worker import answers
-from rookery.protocol.worker.answers import (
+from rookery.protocol import worker_answers
+from rookery.protocol.codec import MissingField, encode, encode_timed
+from rookery.protocol.runs import SprtTask, SpsaMark, TaskArgs
+from rookery.protocol.worker_answers import (
     AliveAnswer,
     Answer,
     EndAnswer,
@@ -27,6 +25,7 @@ from rookery.protocol.worker.answers import (
     update_refused,
     waiting,
 )
+from rookery.stats.spsa import Draw, perturb, perturb_final, set_up
 from tests.unit.protocol.samples import NO_GAMES, RUN_ID, body
 
 ARGS = TaskArgs(
@@ -140,22 +139,22 @@ def test_our_workers_get_whole_values_for_each_slot() -> None:
 
 @pytest.mark.parametrize("answer", [GRANT, waiting("busy")])
 def test_our_worker_reads_what_the_server_writes(answer: TaskAnswer) -> None:
-    assert heard(answers.TASK, encode_timed(answer, seconds=0.1)) == answer
+    assert heard(worker_answers.TASK, encode_timed(answer, seconds=0.1)) == answer
 
 
 def test_our_worker_reads_the_values_of_a_tune() -> None:
     answer = spsa_values(TUNE, perturb(TUNE, b"\x40"))
-    assert heard(answers.SPSA, encode_timed(answer, seconds=0.1)) == answer
+    assert heard(worker_answers.SPSA, encode_timed(answer, seconds=0.1)) == answer
 
 
 def test_an_error_is_heard_whatever_else_is_missing() -> None:
-    refused = heard(answers.ALIVE, b'{"error":"no such task","duration":0.1}')
+    refused = heard(worker_answers.ALIVE, b'{"error":"no such task","duration":0.1}')
     assert refused.error == "no such task"
 
 
 def test_an_answer_without_task_alive_is_a_fault() -> None:
     with pytest.raises(MissingField, match="task_alive"):
-        heard(answers.ALIVE, b'{"duration":0.1}')
+        heard(worker_answers.ALIVE, b'{"duration":0.1}')
 
 
 def test_our_worker_reads_a_foreign_servers_task() -> None:
@@ -170,7 +169,7 @@ def test_our_worker_reads_a_foreign_servers_task() -> None:
         },
         "my_task": {"num_games": 24, "start": 0},
     }
-    read = answers.TASK.read(body({"run": run, "task_id": 0, "duration": 0.1}))
+    read = worker_answers.TASK.read(body({"run": run, "task_id": 0, "duration": 0.1}))
     assert read.run is not UNSET
     assert read.run.args.sprt == SprtTask(batch_size=4, llr=0.5)
     assert read.run.args.book_depth == 8

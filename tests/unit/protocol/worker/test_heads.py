@@ -7,8 +7,8 @@ from base64 import b64encode
 
 import pytest
 
-from rookery.protocol.faults import BadField, NotAnObject, NotJson, TooLarge, WireFault
-from rookery.protocol.worker.heads import HEAD_BYTES, CredentialsLate, LongText, long_text, scan
+from rookery.protocol.codec import BadField, NotAnObject, NotJson, TooLarge, WireFault
+from rookery.protocol.worker_heads import HEAD_BYTES, CredentialsLate, LongText, long_text, scan
 
 GAMES = gzip.compress(bytes(range(256)) * 40, 0)
 TEXT = b64encode(GAMES)

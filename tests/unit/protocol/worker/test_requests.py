@@ -3,11 +3,10 @@
 import pytest
 from msgspec import UNSET
 
-from rookery.core.results import Results
-from rookery.protocol.decoding import Reader
-from rookery.protocol.faults import BadBody, BadField, MissingField, TooLarge, WireFault
-from rookery.protocol.worker import requests
-from rookery.protocol.worker.requests import SpsaWish
+from rookery.model.task import Results
+from rookery.protocol import worker_requests
+from rookery.protocol.codec import BadBody, BadField, MissingField, Reader, TooLarge, WireFault
+from rookery.protocol.worker_requests import SpsaWish
 from tests.unit.protocol.samples import (
     BODIES,
     ENVELOPE,
@@ -48,7 +47,7 @@ def test_credentials_are_always_asked_for(endpoint: str, place: str) -> None:
 def test_every_key_of_worker_info_is_wanted(key: str) -> None:
     info = {name: value for name, value in WORKER_INFO.items() if name != key}
     with pytest.raises(MissingField, match=rf"^worker_info\.{key}: is missing$"):
-        requests.REQUEST_TASK.read(body({**ENVELOPE, "worker_info": info}))
+        worker_requests.REQUEST_TASK.read(body({**ENVELOPE, "worker_info": info}))
 
 
 @pytest.mark.parametrize(
@@ -71,17 +70,17 @@ def test_every_key_of_worker_info_is_wanted(key: str) -> None:
 )
 def test_a_known_key_is_taken_seriously(key: str, value: object) -> None:
     with pytest.raises(BadField, match=rf"^worker_info\.{key}"):
-        requests.REQUEST_TASK.read(changed(ENVELOPE, f"worker_info.{key}", value))
+        worker_requests.REQUEST_TASK.read(changed(ENVELOPE, f"worker_info.{key}", value))
 
 
 def test_a_speed_may_be_a_whole_number() -> None:
-    read = requests.REQUEST_TASK.read(changed(ENVELOPE, "worker_info.nps", 700_000))
+    read = worker_requests.REQUEST_TASK.read(changed(ENVELOPE, "worker_info.nps", 700_000))
     assert read.worker_info.nps == 700_000.0
 
 
 def test_a_worker_of_ours_tells_what_it_can() -> None:
     extension = {"os": "linux", "flags": ["avx2"], "tools": {"cargo": "1.80"}, "host": "lab-1"}
-    read = requests.REQUEST_TASK.read(changed(ENVELOPE, "worker_info.rookery", extension))
+    read = worker_requests.REQUEST_TASK.read(changed(ENVELOPE, "worker_info.rookery", extension))
     abilities = read.worker_info.rookery
     assert abilities is not UNSET
     assert (abilities.os, abilities.flags, abilities.tools) == (
@@ -94,35 +93,37 @@ def test_a_worker_of_ours_tells_what_it_can() -> None:
 @pytest.mark.parametrize("value", ["64e7", RUN_ID.upper(), RUN_ID + "\n", 7, None])
 def test_a_run_id_is_24_hex_digits(value: object) -> None:
     with pytest.raises(BadField, match=r"^run_id"):
-        requests.BEAT.read(changed(TASK, "run_id", value))
+        worker_requests.BEAT.read(changed(TASK, "run_id", value))
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, "1", True, 2**40])
 def test_a_task_id_is_a_small_integer(value: object) -> None:
     with pytest.raises(BadField, match=r"^task_id"):
-        requests.BEAT.read(changed(TASK, "task_id", value))
+        worker_requests.BEAT.read(changed(TASK, "task_id", value))
 
 
 def test_stats_become_results() -> None:
-    read = requests.UPDATE_TASK.read(body(UPDATE))
+    read = worker_requests.UPDATE_TASK.read(body(UPDATE))
     assert read.stats.results() == Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0))
     assert read.spsa is UNSET
 
 
 def test_a_batch_of_a_tune_adds_up() -> None:
     with pytest.raises(BadField, match=r"^spsa: wins, losses and draws do not add up"):
-        requests.UPDATE_TASK.read(body({**UPDATE, "spsa": {**SPSA, "wins": 10}}))
+        worker_requests.UPDATE_TASK.read(body({**UPDATE, "spsa": {**SPSA, "wins": 10}}))
 
 
 def test_a_batch_of_a_tune_is_even() -> None:
     odd = {**SPSA, "wins": 8, "num_games": 31}
     with pytest.raises(BadField, match=r"^spsa: num_games is odd"):
-        requests.UPDATE_TASK.read(body({**UPDATE, "spsa": odd}))
+        worker_requests.UPDATE_TASK.read(body({**UPDATE, "spsa": odd}))
 
 
 def test_a_worker_of_ours_reports_a_result_per_slot() -> None:
     slot = {"num_games": 16, "wins": 9, "losses": 7, "draws": 0, "sig": 5}
-    read = requests.UPDATE_TASK.read(body({**UPDATE, "spsa": {**SPSA, "slots": [slot, slot]}}))
+    read = worker_requests.UPDATE_TASK.read(
+        body({**UPDATE, "spsa": {**SPSA, "slots": [slot, slot]}})
+    )
     assert read.spsa is not UNSET
     assert [part.sig for part in read.spsa.slots] == [5, 5]
 
@@ -130,76 +131,76 @@ def test_a_worker_of_ours_reports_a_result_per_slot() -> None:
 def test_slots_add_up_to_their_batch() -> None:
     slot = {"num_games": 16, "wins": 9, "losses": 7, "draws": 0, "sig": 5}
     with pytest.raises(BadField, match=r"^spsa: the slots do not add up"):
-        requests.UPDATE_TASK.read(body({**UPDATE, "spsa": {**SPSA, "slots": [slot]}}))
+        worker_requests.UPDATE_TASK.read(body({**UPDATE, "spsa": {**SPSA, "slots": [slot]}}))
 
 
 def test_a_worker_of_ours_tells_how_it_played() -> None:
     how = {"runner": "fastchess", "factor": 1.25}
-    read = requests.UPDATE_TASK.read(body({**UPDATE, "rookery": how}))
+    read = worker_requests.UPDATE_TASK.read(body({**UPDATE, "rookery": how}))
     assert read.rookery is not UNSET
     assert (read.rookery.runner, read.rookery.factor) == ("fastchess", 1.25)
 
 
 def test_request_spsa_passes_over_results_even_odd_ones() -> None:
-    read = requests.REQUEST_SPSA.read(body({**TASK, "stats": "old", "spsa": 1}))
+    read = worker_requests.REQUEST_SPSA.read(body({**TASK, "stats": "old", "spsa": 1}))
     assert read.task_id == 41
 
 
 def test_a_worker_of_ours_wants_several_perturbations() -> None:
-    read = requests.REQUEST_SPSA.read(body({**TASK, "rookery": {"slots": 4}}))
+    read = worker_requests.REQUEST_SPSA.read(body({**TASK, "rookery": {"slots": 4}}))
     assert read.rookery == SpsaWish(4)
 
 
 def test_long_messages_are_cut() -> None:
-    read = requests.FAILED_TASK.read(body({**TASK, "message": "x" * 6000}))
+    read = worker_requests.FAILED_TASK.read(body({**TASK, "message": "x" * 6000}))
     assert len(read.message) == 5120
 
 
 def test_a_failure_may_come_without_words() -> None:
-    assert requests.FAILED_TASK.read(body(TASK)).message == ""
+    assert worker_requests.FAILED_TASK.read(body(TASK)).message == ""
 
 
 def test_a_failure_may_bring_its_log() -> None:
-    read = requests.FAILED_TASK.read(body({**TASK, "rookery": {"log": "y" * 2**20}}))
+    read = worker_requests.FAILED_TASK.read(body({**TASK, "rookery": {"log": "y" * 2**20}}))
     assert read.rookery is not UNSET
     assert len(read.rookery.log) == 2**20
 
 
 def test_a_pgn_arrives_as_gzip_bytes() -> None:
     _, sample = BODIES["upload_pgn"]
-    assert requests.UPLOAD_PGN.read(body(sample)).pgn.startswith(b"\x1f\x8b")
+    assert worker_requests.UPLOAD_PGN.read(body(sample)).pgn.startswith(b"\x1f\x8b")
 
 
 @pytest.mark.parametrize("pgn", ["not base64!", "AAAA", "", 7])
 def test_anything_but_gzip_in_base64_is_refused(pgn: object) -> None:
     with pytest.raises(WireFault, match="pgn"):
-        requests.UPLOAD_PGN.read(body({**TASK, "pgn": pgn}))
+        worker_requests.UPLOAD_PGN.read(body({**TASK, "pgn": pgn}))
 
 
 def test_a_log_line_needs_no_task() -> None:
-    read = requests.WORKER_LOG.read(body({**ENVELOPE, "message": "hello"}))
+    read = worker_requests.WORKER_LOG.read(body({**ENVELOPE, "message": "hello"}))
     assert read.run_id is UNSET
 
 
 @pytest.mark.parametrize("ids", [{"run_id": RUN_ID}, {"task_id": 1}])
 def test_a_log_line_names_run_and_task_together(ids: Json) -> None:
     with pytest.raises(BadBody, match="come together"):
-        requests.WORKER_LOG.read(body({**ENVELOPE, "message": "hello", **ids}))
+        worker_requests.WORKER_LOG.read(body({**ENVELOPE, "message": "hello", **ids}))
 
 
 def test_credentials_can_be_read_where_the_rest_cannot() -> None:
     broken = changed(TASK, "worker_info.concurrency", "many")
-    assert requests.CREDENTIALS.read(broken).worker_info.username == "alice"
+    assert worker_requests.CREDENTIALS.read(broken).worker_info.username == "alice"
 
 
 @pytest.mark.parametrize(
     "reader",
     [
-        requests.REQUEST_VERSION,
-        requests.REQUEST_TASK,
-        requests.BEAT,
-        requests.UPDATE_TASK,
-        requests.REQUEST_SPSA,
+        worker_requests.REQUEST_VERSION,
+        worker_requests.REQUEST_TASK,
+        worker_requests.BEAT,
+        worker_requests.UPDATE_TASK,
+        worker_requests.REQUEST_SPSA,
     ],
 )
 def test_ordinary_bodies_are_small(reader: Reader[object]) -> None:

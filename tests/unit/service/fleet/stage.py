@@ -6,17 +6,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from rookery.core.answers import Grant, TaskCall
-from rookery.core.engine import STANDARD
-from rookery.core.kinds import Kind, Report
-from rookery.core.machine import Machine
-from rookery.core.plan import Plan
-from rookery.core.results import Results
-from rookery.core.run import Run, create
-from rookery.core.scheduling.policy import Policy
-from rookery.core.task import Task
-from rookery.service.fleet.fleet import Fleet
-from rookery.storage.fleet.memory.store import MemoryStore
+from rookery.farm.fleet import Fleet
+from rookery.farm.memory import MemoryStore
+from rookery.model.engine import STANDARD
+from rookery.model.kinds import Kind, Report
+from rookery.model.machine import Machine
+from rookery.model.plan import Plan
+from rookery.model.run import Run, create
+from rookery.model.task import Results, Task
+from rookery.rules.answers import Grant, TaskCall
+from rookery.rules.eligibility import Policy
 from tests.eventually import eventually
 from tests.unit.core.makers import BOSS, make_machine, make_plan, run_id, sprt
 from tests.unit.web.fakes import HandClock, RecordedLog

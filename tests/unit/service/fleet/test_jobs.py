@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.answers import GO_ON
-from rookery.service.fleet.chores import Chores, Listening, SumsDisagree
-from rookery.service.fleet.jobs import Job, attempt
+from rookery.farm.jobs import Chores, Job, Listening, SumsDisagree, attempt
+from rookery.rules.answers import GO_ON
 from tests.unit.core.makers import make_machine, pairs, run_id
 from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
 

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from rookery.core.answers import GO_ON
-from rookery.core.faults import ForeignTask
-from rookery.service.fleet.faults import Rebuilding
-from rookery.service.fleet.ports import QueueFull, StateLost
+from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.model.run import ForeignTask
+from rookery.rules.answers import GO_ON
 from tests.unit.core.makers import BOSS, make_machine, pairs, run_id, spsa
 from tests.unit.service.fleet.stage import Stage, call_of, is_waiting, report, started
 

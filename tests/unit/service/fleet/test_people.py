@@ -2,10 +2,10 @@
 
 import pytest
 
-from rookery.core.faults import NotApprover, NotYours
-from rookery.core.modification import Modification
-from rookery.service.fleet import purges
-from rookery.service.fleet.faults import UnknownRun
+from rookery.farm import purges
+from rookery.farm.ports import UnknownRun
+from rookery.model.run import NotApprover, NotYours
+from rookery.rules.lifecycle import Modification
 from tests.eventually import eventually
 from tests.unit.core.makers import BOSS, OWNER, STRANGER, make_machine, make_plan, pairs, run_id
 from tests.unit.service.fleet.stage import Stage, call_of, report

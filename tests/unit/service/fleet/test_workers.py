@@ -2,12 +2,12 @@
 
 import pytest
 
-from rookery.core.answers import Alive, TaskCall
-from rookery.core.faults import ForeignTask
-from rookery.core.kinds import Report
-from rookery.core.spsa import Batch
-from rookery.service.fleet.faults import NoTune, UnknownRun, UnknownTask
-from rookery.service.fleet.workers import Drawn
+from rookery.farm.fleet import Drawn
+from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
+from rookery.model.kinds import Report
+from rookery.model.run import ForeignTask
+from rookery.rules.answers import Alive, TaskCall
+from rookery.stats.spsa import Batch
 from tests.unit.core.makers import BOSS, make_machine, make_plan, pairs, run_id, sprt, spsa
 from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
 

@@ -8,7 +8,7 @@ import pytest
 from scripts.demo_book import LINES, position
 
 from rookery.books import DEMO, demo_path, official_books
-from rookery.service.sources.book_reading import BookReading, BookRefused, BookText
+from rookery.files.books import BookReading, BookRefused, BookText
 
 LINE = chess.STARTING_FEN
 GAME = '[Event "a"]\n[Result "*"]\n\n1. e4 e5 2. Nf3 *\n\n'

@@ -2,10 +2,10 @@
 
 import json
 
-from rookery.core.kinds import Kind
-from rookery.core.plan import Plan
-from rookery.protocol.submission import SUBMISSION, SubmittedArgs
-from rookery.service.submission import planned
+from rookery.farm.submission import planned
+from rookery.model.kinds import Kind
+from rookery.model.plan import Plan
+from rookery.protocol.runs import SUBMISSION, SubmittedArgs
 
 SRI = "k" * 64
 SPRT = {"elo0": 0.0, "elo1": 2.0}

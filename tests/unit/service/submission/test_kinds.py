@@ -2,8 +2,8 @@
 
 import pytest
 
-from rookery.core.kinds import Fixed, SprtTest, SpsaTuning
-from rookery.service.submission import Surroundings, planned
+from rookery.farm.submission import Surroundings, planned
+from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from tests.unit.service.submission.samples import SPRT, kind_of, plan_of, submitted
 
 LINES = "A,10,0,20,1,0.002\nB,5,0,10,1,0.002"

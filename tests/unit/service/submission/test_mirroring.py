@@ -2,11 +2,11 @@
 
 import pytest
 
-from rookery.core.engine import STOCKFISH, Catalogue, Engine
-from rookery.core.plan import Plan
-from rookery.protocol.faults import WireFault
-from rookery.service.sources.archives import mirror_name, mirrored_side
-from rookery.service.submission import Surroundings, planned
+from rookery.farm.submission import Surroundings, planned
+from rookery.model.engine import STOCKFISH, Catalogue, Engine
+from rookery.model.plan import Plan
+from rookery.protocol.codec import WireFault
+from rookery.sources.commits import mirror_name, mirrored_side
 from tests.unit.service.submission.samples import submitted
 
 SECRET = Engine("Secret", source="https://git.example/secret", team="them", private=True)

@@ -2,14 +2,13 @@
 
 import pytest
 
-from rookery.core.engine import STOCKFISH
-from rookery.core.plan import Draw, Resign
-from rookery.core.timecontrol import Clock, Nodes
-from rookery.protocol import known_engines
-from rookery.protocol.engine_record import EngineRecord, NetRecord
-from rookery.protocol.faults import WireFault
-from rookery.service.submission.planning import planned
-from rookery.service.submission.surroundings import Surroundings
+from rookery.farm.submission import Surroundings, planned
+from rookery.model.engine import STOCKFISH
+from rookery.model.plan import Draw, Resign
+from rookery.model.timecontrol import Clock, Nodes
+from rookery.protocol import engines
+from rookery.protocol.codec import WireFault
+from rookery.protocol.engines import EngineRecord, NetRecord
 from tests.unit.service.submission.samples import SPRT, SRI, plan_of, submitted
 
 
@@ -42,7 +41,7 @@ def test_the_owner_is_who_asks_whatever_the_args_say() -> None:
 
 def test_a_pattern_that_never_ends_elsewhere_ends_here() -> None:
     written = EngineRecord(name="Slow", nets=NetRecord(pattern=r"(a|aa|\\)*b"))
-    around = Surroundings(known_engines.catalogue_of((*known_engines.BUILT_IN, written)))
+    around = Surroundings(engines.catalogue_of((*engines.BUILT_IN, written)))
     asked = submitted(new_engine="Slow", new_nets=["a" * 60])
     with pytest.raises(WireFault, match="new_nets"):
         planned(asked, "olga", around)

@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from rookery.web.handout.wheel import Wheel, own_wheel, pack
+from rookery.web.wheel import Wheel, own_wheel, pack
 
 
 def names(wheel: Wheel) -> list[str]:

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from rookery.core.kinds import SprtTest
-from rookery.service.fleet.ports import Sample
-from rookery.web.ui.views.charts import HIGH, MOST_POINTS, charts_of
+from rookery.farm.ports import Sample
+from rookery.model.kinds import SprtTest
+from rookery.pages.charts import HIGH, MOST_POINTS, charts_of
 from tests.unit.core.makers import later, make_run, sprt, spsa
 
 

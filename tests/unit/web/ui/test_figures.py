@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core.run import Run
-from rookery.service.fleet.ports import Sample
-from rookery.service.fleet.views import Pulse
-from rookery.web.ui.views import figures
+from rookery.farm.ports import Sample
+from rookery.farm.views import Pulse
+from rookery.model.run import Run
+from rookery.pages import figures
 from tests.unit.core.makers import NOW, make_plan, make_run, pairs, sprt, spsa
 
 STILL = Pulse()

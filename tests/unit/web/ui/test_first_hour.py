@@ -1,7 +1,7 @@
 """What to do in the first hour, and how a machine joins."""
 
-from rookery.web.ui.views.first_hour import next_steps
-from rookery.web.ui.views.machines import machines_view
+from rookery.pages.home import next_steps
+from rookery.pages.machines import machines_view
 from tests.unit.core.makers import make_plan, make_run
 
 DEMO = make_run("demo", make_plan(engine="Fledgling"))

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from rookery.core.lifecycle import Actor
-from rookery.core.task import Task
-from rookery.service.fleet.views import Pulse
-from rookery.web.ui.pages.home import filters_in
-from rookery.web.ui.views.home import PAGE_SIZE, Filters, HomeMaterial, home_view
+from rookery.farm.views import Pulse
+from rookery.model.task import Task
+from rookery.pages.home import PAGE_SIZE, Filters, HomeMaterial, filters_in, home_view
+from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, sprt
 
 PENDING = make_run("pending", kind=sprt(), approved=False)

@@ -1,6 +1,6 @@
 """The small drawings of a table."""
 
-from rookery.web.ui.views.marks import llr_bar, pentanomial
+from rookery.pages.charts import llr_bar, pentanomial
 
 
 def test_the_bar_grows_from_zero_towards_the_bound_it_nears() -> None:

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.events import SYSTEM
-from rookery.core.lifecycle import Actor
-from rookery.core.run import Run, Status
-from rookery.core.scheduling.diagnosis import Diagnosis, Finding
-from rookery.protocol.user.actions import ActionDocument
-from rookery.service.fleet.ports import Contribution
-from rookery.web.ui.views.contributors import groups_of
-from rookery.web.ui.views.rights import Rights, rights_of
-from rookery.web.ui.views.run import RunMaterial, run_view
-from rookery.web.ui.views.standing import Tone
+from rookery.farm.ports import Contribution
+from rookery.model.events import SYSTEM
+from rookery.model.run import Run, Status
+from rookery.pages.page import Rights, rights_of
+from rookery.pages.row import Tone
+from rookery.pages.run import RunMaterial, run_view
+from rookery.pages.run_tables import groups_of
+from rookery.protocol.actions import ActionDocument
+from rookery.rules.diagnosis import Diagnosis, Finding
+from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, make_run, pairs, sprt, spsa
 
 OVER = Status(approver="boris", finished=True)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.core.kinds import Fixed, SprtTest
-from rookery.core.results import Results
-from rookery.core.run import Run, Status
-from rookery.core.stats.sprt import Sprt, SprtState, Verdict
-from rookery.web.ui.views.standing import Tone, standing_of
+from rookery.model.kinds import Fixed, SprtTest
+from rookery.model.run import Run, Status
+from rookery.model.task import Results
+from rookery.pages.row import Tone, standing_of
+from rookery.stats.sprt import Sprt, SprtState, Verdict
 from tests.unit.core.makers import make_plan, make_run, pairs
 
 OVER = Status(approver="boris", finished=True)

@@ -2,47 +2,47 @@
 
 from dataclasses import replace
 
-from rookery.core.kinds import Fixed
-from rookery.core.timecontrol import parse
-from rookery.web.ui.views import terms
+from rookery.model.kinds import Fixed
+from rookery.model.timecontrol import parse
+from rookery.pages import words
 from tests.unit.core.makers import make_plan, make_run, make_side, sprt, spsa
 
 FORK = "https://github.com/olga/Stockfish"
 
 
 def test_the_question_of_each_kind_of_run_is_short() -> None:
-    assert terms.question(make_run(kind=sprt(elo1=2.0))) == "gain [0, 2]"
-    assert terms.question(make_run(kind=sprt(elo0=-1.75, elo1=0.25))) == (
+    assert words.question(make_run(kind=sprt(elo1=2.0))) == "gain [0, 2]"
+    assert words.question(make_run(kind=sprt(elo0=-1.75, elo1=0.25))) == (
         "no regression [-1.75, 0.25]"
     )
-    assert terms.question(make_run(kind=spsa())) == "tune of 1 parameter"
-    assert terms.question(make_run(kind=Fixed())) == "40,000 games"
+    assert words.question(make_run(kind=spsa())) == "tune of 1 parameter"
+    assert words.question(make_run(kind=Fixed())) == "40,000 games"
 
 
 def test_a_run_is_told_in_one_sentence() -> None:
-    assert terms.sentence(make_run(kind=sprt(elo1=2.0))) == (
+    assert words.sentence(make_run(kind=sprt(elo1=2.0))) == (
         "Asks for a gain (0 or 2 nElo): Stockfish idea against master at 10 s + 0.1 s"
         " with 1 thread from UHO.epd, for at most 40,000 games."
     )
-    assert terms.sentence(make_run(kind=spsa())).startswith("Tunes 1 parameter of Stockfish idea")
+    assert words.sentence(make_run(kind=spsa())).startswith("Tunes 1 parameter of Stockfish idea")
 
 
 def test_the_difference_is_where_the_change_can_be_read() -> None:
     new, base = make_side(commit="a" * 40), make_side("master", commit="b" * 40)
     same = make_run(plan=make_plan(sides=(new, base)))
-    assert terms.difference(same).endswith("/compare/bbbbbbbbbb...aaaaaaaaaa")
+    assert words.difference(same).endswith("/compare/bbbbbbbbbb...aaaaaaaaaa")
     fork = make_run(plan=make_plan(sides=(replace(new, repository=FORK), base)))
-    assert terms.difference(fork) == f"{FORK}/commit/{'a' * 40}"
+    assert words.difference(fork) == f"{FORK}/commit/{'a' * 40}"
     elsewhere = replace(new, repository="https://git.example.org/e")
-    assert terms.difference(make_run(plan=make_plan(sides=(elsewhere, base)))) == ""
-    assert terms.difference(make_run(plan=make_plan(sides=(base, base)))) == ""
+    assert words.difference(make_run(plan=make_plan(sides=(elsewhere, base)))) == ""
+    assert words.difference(make_run(plan=make_plan(sides=(base, base)))) == ""
 
 
 def test_the_table_names_what_differs_between_the_sides() -> None:
     new = make_side(tc=parse("20+0.2"), threads=2, signature="123", nets=("nn.nnue",))
     found = {
         term.name: term.text
-        for term in terms.terms_of(
+        for term in words.terms_of(
             make_run(plan=make_plan(sides=(new, make_side("master"))), kind=sprt())
         )
     }

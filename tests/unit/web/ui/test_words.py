@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.core.timecontrol import parse
-from rookery.web.ui.views import words
+from rookery.model.timecontrol import parse
+from rookery.pages import words
 from tests.unit.core.makers import NOW
 
 NAN, INF = float("nan"), float("inf")

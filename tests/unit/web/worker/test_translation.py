@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import msgspec
 
-from rookery.core.answers import Grant
-from rookery.core.plan import Book, Draw, Resign, Rules
-from rookery.core.run import Run
-from rookery.core.task import Task
-from rookery.protocol.encoding import encode
-from rookery.protocol.worker.machine import WorkerInfo
-from rookery.web.api.worker.callers import Caller
-from rookery.web.api.worker.complaints import complaint_in
-from rookery.web.api.worker.incoming import Machines, machine_of
-from rookery.web.api.worker.outgoing import Payloads, args_of, task_answer
+from rookery.model.plan import Book, Draw, Resign, Rules
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.protocol.codec import encode
+from rookery.protocol.worker_requests import WorkerInfo
+from rookery.rules.answers import Grant
+from rookery.web.worker_api.calls import complaint_in
+from rookery.web.worker_api.incoming import Caller, Machines, machine_of
+from rookery.web.worker_api.outgoing import Payloads, args_of, task_answer
 from tests.unit.core.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
 from tests.unit.service.test_credentials import ada
 from tests.wire.worker.office import worker_info
@@ -98,7 +97,7 @@ def test_the_books_hash_is_sent_without_a_prefix() -> None:
 
 
 def test_time_odds_give_each_side_its_own_time() -> None:
-    from rookery.core.timecontrol import parse
+    from rookery.model.timecontrol import parse
 
     sides = (make_side("idea", tc=parse("5+0.05")), make_side("base"))
     args = sent(make_run(plan=make_plan(sides=sides)))

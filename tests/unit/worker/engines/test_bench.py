@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from rookery.protocol.engine_record import BenchRecord, EngineRecord
-from rookery.worker.engines import patterns
+from rookery.protocol.engines import BenchRecord, EngineRecord
+from rookery.worker.engines import bench
 from rookery.worker.engines.bench import read_bench
 from rookery.worker.engines.order import BenchFailed
 
@@ -83,7 +83,7 @@ def test_a_text_without_nodes_is_no_bench(pattern: str) -> None:
 
 
 def test_a_pattern_that_would_search_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "SECONDS", 0.3)
+    monkeypatch.setattr(bench, "SECONDS", 0.3)
     record = EngineRecord(name="Any", bench=BenchRecord(pattern=r"(a+)+b"))
     with pytest.raises(BenchFailed, match="can't be searched for"):
         asyncio.run(read_bench("a" * 100, record, 1.0))

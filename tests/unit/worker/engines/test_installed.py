@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord, RecipeRecord
-from rookery.worker.engines.bundled import told
-from rookery.worker.engines.installed import behind_links, installed
-from rookery.worker.engines.introduction import NoIntroduction
+from rookery.protocol.engines import EngineRecord, RecipeRecord
+from rookery.worker.engines.installed import behind_links, installed, told
 from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.programs import NoIntroduction
 
 
 def order(output: str) -> Order:

@@ -1,6 +1,6 @@
 """What engines say of themselves."""
 
-from rookery.worker.engines.introduction import UciOption, read_introduction
+from rookery.worker.engines.programs import UciOption, read_introduction
 
 LINES = (
     "Tiny by Nobody",

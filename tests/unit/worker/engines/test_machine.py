@@ -1,6 +1,6 @@
 """The machine as programs see it."""
 
-from rookery.worker.engines.machine import best_architecture, identity
+from rookery.worker.engines.toolchain import best_architecture, identity
 
 
 def test_a_machine_knows_itself_again() -> None:

@@ -1,6 +1,6 @@
 """Output within bounds."""
 
-from rookery.worker.engines.output import Output
+from rookery.worker.engines.programs import Output
 
 
 def test_a_short_log_is_kept_whole() -> None:

@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from rookery.core.timecontrol import parse
-from rookery.worker.fastchess import (
+from rookery.match.fastchess_command import (
     Draw,
     Invocation,
     Openings,
     Pgn,
     Resign,
     Side,
+    Tablebases,
+    Unspeakable,
     command_line,
+    limit,
 )
-from rookery.worker.fastchess.command import limit
-from rookery.worker.fastchess.invocation import Tablebases, Unspeakable
+from rookery.model.timecontrol import parse
 
 NEW = Side("New", Path("/engines/new"), parse("10+0.1"), options=(("Hash", "16"),))
 BASE = Side("Base", Path("/engines/base"), parse("10+0.1"))

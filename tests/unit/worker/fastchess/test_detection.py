@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.worker.fastchess.detection import Fastchess, find, recognised
+from rookery.match.fastchess import Fastchess, find, recognised
 
 
 @pytest.mark.parametrize(

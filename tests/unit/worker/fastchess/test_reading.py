@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.worker.fastchess.events import (
+from rookery.match.fastchess_output import (
     CrashesCounted,
     Ending,
     Event,
@@ -18,8 +18,9 @@ from rookery.worker.fastchess.events import (
     TimeoutsCounted,
     Trouble,
     Warned,
+    ending,
+    read,
 )
-from rookery.worker.fastchess.reading import ending, read
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import chess
 
-from rookery.worker.match.job import PairResult
-from rookery.worker.match.record import GameResult, Played, Termination
+from rookery.match.job import GameResult, PairResult, Played, Termination
 
 
 def game(

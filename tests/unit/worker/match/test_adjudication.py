@@ -1,8 +1,7 @@
 """Games ended by the engines' own scores."""
 
-from rookery.core.plan import Draw, Resign
-from rookery.worker.match.adjudication import DrawCount, ResignCount
-from rookery.worker.match.info import Score
+from rookery.match.scores import DrawCount, ResignCount, Score
+from rookery.model.plan import Draw, Resign
 
 LOST, FINE, MATED = Score(-600), Score(-599), Score(-3, mate=True)
 

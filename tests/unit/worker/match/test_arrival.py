@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.worker.match.arrival import SLACK_SECONDS, Spent, spent
+from rookery.match.clock import LATE_SLACK_SECONDS, Spent, spent
 
 ASKED = 100.0
 
@@ -15,8 +15,8 @@ def test_an_answer_read_at_once_is_charged_until_it_was_read() -> None:
 
 def test_what_the_answer_lay_in_its_pipe_is_not_charged() -> None:
     time = spent(ASKED, read_at=101.250, written_at=101.0)
-    assert time.charged == pytest.approx(1.0 + SLACK_SECONDS)
-    assert time.late == pytest.approx(0.25 - SLACK_SECONDS)
+    assert time.charged == pytest.approx(1.0 + LATE_SLACK_SECONDS)
+    assert time.late == pytest.approx(0.25 - LATE_SLACK_SECONDS)
 
 
 def test_the_flag_has_the_benefit_of_the_doubt() -> None:
@@ -33,7 +33,7 @@ def test_a_stamp_that_cannot_be_the_answers_says_nothing(written_at: float | Non
 def test_a_stamp_may_be_a_step_early() -> None:
     time = spent(ASKED, read_at=100.5, written_at=99.996)
     assert time.least == 0.0
-    assert time.charged == pytest.approx(SLACK_SECONDS - 0.004)
+    assert time.charged == pytest.approx(LATE_SLACK_SECONDS - 0.004)
 
 
 def test_no_move_takes_longer_than_until_it_was_read() -> None:

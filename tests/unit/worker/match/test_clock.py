@@ -2,8 +2,8 @@
 
 import pytest
 
-from rookery.core.timecontrol import parse
-from rookery.worker.match.clock import STALL_SECONDS, SideClock, go_line
+from rookery.match.clock import STALL_SECONDS, SideClock, go_line
+from rookery.model.timecontrol import parse
 
 
 def clock(text: str, margin_ms: int = 0) -> SideClock:

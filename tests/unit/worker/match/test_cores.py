@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.worker.match.cores import (
+from rookery.match.sharded import (
     BadConcurrency,
     physical_cores,
     read_concurrency,

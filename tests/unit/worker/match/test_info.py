@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.worker.match.info import Info, Score, read_info
+from rookery.match.scores import Info, Score, read_info
 
 
 def test_a_whole_line_is_read() -> None:

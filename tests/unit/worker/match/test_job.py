@@ -2,11 +2,9 @@
 
 import pytest
 
-from rookery.core.results import contradiction
-from rookery.core.timecontrol import Nodes
-from rookery.worker.match.job import PairResult
-from rookery.worker.match.record import Termination
-from rookery.worker.match.spec import EngineSpec
+from rookery.match.job import EngineSpec, PairResult, Termination
+from rookery.model.task import contradiction
+from rookery.model.timecontrol import Nodes
 from tests.unit.worker.match.games import game, pair
 
 

@@ -4,15 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.worker.match.faults import FileUnusable
-from rookery.worker.match.journal import (
-    Entry,
-    Head,
-    JournalWriter,
-    UnusableJournal,
-    read_journal,
-)
-from rookery.worker.match.standing import score_of
+from rookery.match.job import FileUnusable
+from rookery.match.pgn import Entry, Head, JournalWriter, UnusableJournal, read_journal
+from rookery.match.results import pair_score_of
 from tests.unit.worker.match.games import pair
 
 HEAD = Head("match", ("--tc=N=1",))
@@ -21,7 +15,7 @@ HEAD = Head("match", ("--tc=N=1",))
 def written(path: Path, *numbers: int) -> None:
     with JournalWriter(path, HEAD) as writer:
         for number in numbers:
-            writer.add(Entry(score_of(pair("1-0", "0-1", number=number))))
+            writer.add(Entry(pair_score_of(pair("1-0", "0-1", number=number))))
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.worker.match.latency import Latency
+from rookery.match.clock import Latency
 
 
 def measured(*seconds: float) -> Latency:

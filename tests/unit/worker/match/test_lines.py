@@ -1,6 +1,6 @@
 """Bytes from an engine become lines."""
 
-from rookery.worker.match.lines import MOST_LINE_BYTES, LastScore, Lines, has_score
+from rookery.match.launch import MOST_LINE_BYTES, LastScore, Lines, has_score
 
 
 def test_a_line_may_come_in_pieces() -> None:

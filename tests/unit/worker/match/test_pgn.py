@@ -4,8 +4,8 @@ import io
 
 import chess.pgn
 
-from rookery.worker.match.pgn import pgn
-from rookery.worker.match.record import GameResult, Played, Termination
+from rookery.match.job import GameResult, Played, Termination
+from rookery.match.pgn import pgn
 from tests.unit.worker.match.games import game
 
 

@@ -3,14 +3,8 @@
 import chess
 import pytest
 
-from rookery.worker.match.position import (
-    Ending,
-    IllegalMove,
-    Position,
-    UnusableOpening,
-    opened,
-)
-from rookery.worker.openings import Opening
+from rookery.match.openings import Opening
+from rookery.match.position import Ending, IllegalMove, Position, UnusableOpening, opened
 
 SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
 

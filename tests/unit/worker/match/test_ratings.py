@@ -4,10 +4,10 @@ from math import sqrt
 
 import pytest
 
-from rookery.core.results import Results
-from rookery.core.stats.estimate import estimate_elo
-from rookery.worker.match.job import pair_results
-from rookery.worker.match.ratings import mirrored, rate
+from rookery.match.job import pair_results
+from rookery.match.results import mirrored, rate
+from rookery.model.task import Results
+from rookery.stats.elo import estimate_elo
 
 
 def meeting(pentanomial: tuple[int, int, int, int, int]) -> Results:

@@ -2,10 +2,9 @@
 
 from itertools import islice
 
-from rookery.core.timecontrol import Nodes
-from rookery.worker.match.schedule import gauntlet, jobs, openings_of, round_robin
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.openings import Opening
+from rookery.match.job import EngineSpec, gauntlet, jobs, openings_of, round_robin
+from rookery.match.openings import Opening
+from rookery.model.timecontrol import Nodes
 
 ENGINES = tuple(EngineSpec(name, ("./x",), (), Nodes(1)) for name in "abc")
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rookery.worker.match.sharding import MOST_GAMES, Shard, nodes_here, plan_shards
+from rookery.match.sharded import MOST_GAMES, Shard, nodes_here, plan_shards
 
 ONE = (frozenset(range(8)),)
 TWO = (frozenset(range(32)), frozenset(range(32, 64)))

@@ -1,14 +1,14 @@
 """Where a match stands."""
 
-from rookery.core.stats.sprt import Sprt, Verdict
-from rookery.worker.match.standing import Standing, score_of
+from rookery.match.results import Standing, pair_score_of
+from rookery.stats.sprt import Sprt, Verdict
 from tests.unit.worker.match.games import pair
 
 
 def after(*pairs: tuple[str, str], sprt: Sprt | None = None) -> Standing:
     standing = Standing(sprt)
     for results in pairs:
-        standing = standing.after(score_of(pair(*results)))
+        standing = standing.after(pair_score_of(pair(*results)))
     return standing
 
 
@@ -28,7 +28,7 @@ def test_a_test_is_decided_once() -> None:
     standing = after(*[("1-0", "0-1")] * 40, sprt=sprt)
     assert standing.verdict is Verdict.ACCEPTED
     for _ in range(100):
-        standing = standing.after(score_of(pair("0-1", "1-0")))
+        standing = standing.after(pair_score_of(pair("0-1", "1-0")))
     assert standing.verdict is Verdict.ACCEPTED
 
 

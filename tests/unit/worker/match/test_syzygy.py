@@ -5,7 +5,7 @@ from pathlib import Path
 import chess
 import pytest
 
-from rookery.worker.match.syzygy import NoTables, open_tables, probe_of
+from rookery.match.position import NoTables, open_tables, probe_of
 
 
 def test_a_folder_without_tables_knows_nothing(tmp_path: Path) -> None:

@@ -2,14 +2,13 @@
 
 from random import Random
 
-from rookery.core.spsa import Tune, set_up
-from rookery.core.timecontrol import Nodes
-from rookery.worker.match.job import PairJob
-from rookery.worker.match.journal import Entry
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.match.standing import PairScore
-from rookery.worker.match.tuning import Tuner
-from rookery.worker.openings import Opening
+from rookery.match.job import EngineSpec, PairJob
+from rookery.match.openings import Opening
+from rookery.match.pgn import Entry
+from rookery.match.results import PairScore
+from rookery.match.tuning import Tuner
+from rookery.model.timecontrol import Nodes
+from rookery.stats.spsa import Tune, set_up
 
 ENGINE = EngineSpec("engine", ("./x",), (("Hash", "1"), ("P", "7")), Nodes(1))
 

@@ -2,12 +2,10 @@
 
 import chess
 
-from rookery.core.plan import Draw, Resign
-from rookery.worker.match.adjudication import Adjudication
-from rookery.worker.match.info import Score
-from rookery.worker.match.position import Position
-from rookery.worker.match.record import Termination
-from rookery.worker.match.verdict import Referee, Verdict
+from rookery.match.job import Termination
+from rookery.match.position import Position, Referee, Verdict
+from rookery.match.scores import Adjudication, Score
+from rookery.model.plan import Draw, Resign
 
 EAGER = Adjudication(Resign(100, 1), Draw(0, 1, 20))
 

@@ -4,14 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from rookery.core.plan import Resign
-from rookery.core.timecontrol import parse
-from rookery.worker.match.adjudication import Adjudication
-from rookery.worker.match.events import Event, GameEnded, GameStarted, LatencyMeasured, PairEnded
-from rookery.worker.match.job import PairJob, Setup
-from rookery.worker.match.latency import Latency
-from rookery.worker.match.spec import EngineSpec
-from rookery.worker.match.wire import (
+from rookery.match.clock import Latency
+from rookery.match.job import (
+    EngineSpec,
+    Event,
+    GameEnded,
+    GameStarted,
+    LatencyMeasured,
+    PairEnded,
+    PairJob,
+    Setup,
+)
+from rookery.match.openings import Opening
+from rookery.match.scores import Adjudication
+from rookery.match.shard import (
     Failed,
     Hearing,
     Job,
@@ -23,7 +29,8 @@ from rookery.worker.match.wire import (
     read_report,
     report_of,
 )
-from rookery.worker.openings import Opening
+from rookery.model.plan import Resign
+from rookery.model.timecontrol import parse
 from tests.unit.worker.match.games import pair
 
 

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from rookery.worker.openings import BadOpening, Book, Opening
-from rookery.worker.openings.faults import EmptyBook, UnknownFormat, UnreadableBook
-from rookery.worker.openings.packing import Format, sri
+from rookery.match.openings import (
+    BadOpening,
+    Book,
+    EmptyBook,
+    Format,
+    Opening,
+    UnknownFormat,
+    UnreadableBook,
+    sri,
+)
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"
 KINGS = "4k3/8/8/8/8/8/4P3/4K3 w - -"

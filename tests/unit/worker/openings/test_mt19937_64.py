@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from rookery.worker.openings.mt19937_64 import draws
+from rookery.match.opening_order import draws
 
 PLACES = (0, 1, 311, 312, 999)
 

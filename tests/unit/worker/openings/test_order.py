@@ -10,7 +10,7 @@ import hashlib
 
 import pytest
 
-from rookery.worker.openings.order import Order, order_of_run, seed_of_run, sequential
+from rookery.match.opening_order import Order, order_of_run, seed_of_run, sequential
 
 RUN = "64e74776a170cb1f26fa3930"
 

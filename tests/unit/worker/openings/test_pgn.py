@@ -2,8 +2,7 @@
 
 import pytest
 
-from rookery.worker.openings import BadOpening, Book, Opening
-from rookery.worker.openings.packing import Format
+from rookery.match.openings import BadOpening, Book, Format, Opening
 
 STANDARD = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from rookery.core.plan import Draw, Resign
-from rookery.core.timecontrol import Clock
-from rookery.protocol.known_engines import STOCKFISH
-from rookery.protocol.worker.answers import TASK
-from rookery.worker.match.adjudication import OFFICIAL
-from rookery.worker.session.assignment import Assignment, assignment_of, batch_pairs, setup_of
-from rookery.worker.session.faults import TaskFailed, Unreachable
+from rookery.match.scores import OFFICIAL
+from rookery.model.plan import Draw, Resign
+from rookery.model.timecontrol import Clock
+from rookery.protocol.engines import STOCKFISH
+from rookery.protocol.worker_answers import TASK
+from rookery.worker.assignment import Assignment, assignment_of, batch_pairs, setup_of
+from rookery.worker.transport import TaskFailed, Unreachable
 from tests.workers.stand_in import task
 
 

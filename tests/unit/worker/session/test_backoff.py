@@ -1,6 +1,6 @@
 """How long a worker waits before it asks again."""
 
-from rookery.worker.session.backoff import Backoff
+from rookery.worker.stopping import Backoff
 
 
 def test_each_wait_is_twice_as_long_up_to_a_limit() -> None:

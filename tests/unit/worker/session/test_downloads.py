@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
+from rookery.worker.conversation import Account, Conversation
 from rookery.worker.engines.order import NotOffered
-from rookery.worker.session.conversation import Account, Conversation
-from rookery.worker.session.downloads import ServerDownloads
-from rookery.worker.session.faults import Refused, Unreachable
-from rookery.worker.session.reporting import Patience
-from rookery.worker.session.transport import HeldCall
-from rookery.worker.session.watching import Nobody
+from rookery.worker.kit import ServerDownloads
+from rookery.worker.reporting import Patience
+from rookery.worker.stopping import Nobody
+from rookery.worker.transport import HeldCall, Refused, Unreachable
 
 AT_ONCE = Patience(seconds=0.0)
 

@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.protocol.engine_record import EngineRecord, RecipeRecord, ToolRecord
-from rookery.protocol.known_engines import FLEDGLING, STOCKFISH
-from rookery.worker.session.fitness import fitness
-from rookery.worker.session.identity import Identity, Offer
+from rookery.protocol.engines import FLEDGLING, STOCKFISH, EngineRecord, RecipeRecord, ToolRecord
+from rookery.worker.identity import Identity, Offer, fitness
 from tests.workers.lives import FACTS
 
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import chess
 
-from rookery.worker.match.events import GameEnded
-from rookery.worker.match.record import GameResult, Played, Termination
-from rookery.worker.session.gamefile import GameFile, Mishaps
+from rookery.match.job import GameEnded, GameResult, Played, Termination
+from rookery.worker.reporting import GameFile, Mishaps
 from tests.unit.worker.session.test_assignment import granted
 
 

@@ -2,8 +2,8 @@
 
 import threading
 
-from rookery.worker.session.faults import Refused, Unreachable
-from rookery.worker.session.heart import Heart
+from rookery.worker.reporting import Heart
+from rookery.worker.transport import Refused, Unreachable
 
 LIMIT_SECONDS = 60
 

@@ -1,12 +1,11 @@
 """Pairs become batches."""
 
-from rookery.core.results import NOTHING, Results
-from rookery.protocol.stats import stats_of
-from rookery.protocol.worker.requests import SlotResult, SpsaResult
-from rookery.worker.match.job import PairResult
-from rookery.worker.match.record import GameResult, Termination
-from rookery.worker.session.conversation import Progress
-from rookery.worker.session.ledger import GamesLedger, TuneLedger
+from rookery.match.job import GameResult, PairResult, Termination
+from rookery.model.task import NOTHING, Results
+from rookery.protocol.runs import stats_of
+from rookery.protocol.worker_requests import SlotResult, SpsaResult
+from rookery.worker.conversation import Progress
+from rookery.worker.playing import GamesLedger, TuneLedger
 
 
 def game(result: str) -> GameResult:

@@ -9,17 +9,14 @@ from typing import Any, Self
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.core.results import NOTHING
-from rookery.worker.match.events import Event, GameStarted, PairEnded
-from rookery.worker.session.conversation import Progress
-from rookery.worker.session.faults import TaskFailed
-from rookery.worker.session.gamefile import GameFile
-from rookery.worker.session.identity import Identity, Offer
-from rookery.worker.session.ledger import GamesLedger
-from rookery.worker.session.playing import Parts, Sitting, Table
-from rookery.worker.session.stopping import Stop
-from rookery.worker.session.supply import Supply
-from rookery.worker.session.watching import Nobody
+from rookery.match.job import Event, GameStarted, PairEnded
+from rookery.model.task import NOTHING
+from rookery.worker.conversation import Progress
+from rookery.worker.identity import Identity, Offer
+from rookery.worker.playing import GamesLedger, Parts, Sitting, Supply, Table
+from rookery.worker.reporting import GameFile
+from rookery.worker.stopping import Nobody, Stop
+from rookery.worker.transport import TaskFailed
 from tests.unit.worker.session.test_assignment import granted
 from tests.unit.worker.session.test_ledger import pair
 from tests.workers.lives import FACTS

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from rookery.core.timecontrol import Clock
-from rookery.protocol.engine_record import EngineRecord
+from rookery.model.timecontrol import Clock
+from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured
-from rookery.worker.session.faults import TaskFailed, WrongBench
-from rookery.worker.session.preparing import Preparation
+from rookery.worker.preparing import Preparation
+from rookery.worker.transport import TaskFailed, WrongBench
 from tests.unit.worker.session.test_assignment import granted
 from tests.workers.lives import READY
 from tests.workers.stand_in import record

@@ -2,10 +2,9 @@
 
 import pytest
 
-from rookery.worker.match.job import PairJob
-from rookery.worker.match.schedule import jobs
-from rookery.worker.openings.opening import STANDARD
-from rookery.worker.session.supply import Supply, last_useful
+from rookery.match.job import PairJob, jobs
+from rookery.match.openings import STANDARD
+from rookery.worker.playing import Supply, last_useful
 from tests.engines.matches import mover
 
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from rookery.protocol.worker.answers import SPSA, SpsaAnswer
-from rookery.worker.session.tuning import drawn
+from rookery.protocol.worker_answers import SPSA, SpsaAnswer
+from rookery.worker.rounds import drawn
 from tests.engines.matches import mover
 
 NEW, BASE = mover("new", options=[("A", "1"), ("Other", "x")]), mover("base")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.worker.system.allotment import BadAllotment, cores, memory_mib
+from rookery.worker.system import BadAllotment, cores, memory_mib
 from tests.workers.fake_system import FakeSystem
 
 

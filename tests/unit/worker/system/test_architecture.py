@@ -2,8 +2,7 @@
 
 import pytest
 
-from rookery.worker.system import Cpu
-from rookery.worker.system.architecture import AVX512, ICE_LAKE, architecture
+from rookery.worker.system import AVX512, ICE_LAKE, Cpu, architecture
 
 BMI2 = {"sse4_1", "popcnt", "avx2", "bmi2"}
 

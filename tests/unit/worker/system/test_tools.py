@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.worker.system.tools import triple, version_in
+from rookery.worker.system import triple, version_in
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""Answers worth keeping for a moment: each has its own end, and there are never too many."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from rookery.clock import Clock
+from rookery.logs import Log
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[V]):
+    value: V
+    until: float
+
+
+class Remembered(Generic[K, V]):
+    """Values by key; the event loop alone writes here. The oldest are forgotten first."""
+
+    def __init__(self, clock: Clock, most: int) -> None:
+        self._clock = clock
+        self._most = most
+        self._kept: OrderedDict[K, _Kept[V]] = OrderedDict()
+        self.forgotten = 0
+        """How often something was to be forgotten: what was looked up before is of no use then."""
+
+    def get(self, key: K) -> V | None:
+        kept = self._kept.get(key)
+        return kept.value if kept is not None and kept.until > self._clock.seconds() else None
+
+    def put(self, key: K, value: V, seconds: float) -> None:
+        self._kept[key] = _Kept(value, self._clock.seconds() + seconds)
+        self._kept.move_to_end(key)
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+    def forget(self, key: K) -> None:
+        self.forgotten += 1
+        self._kept.pop(key, None)
+
+    def forget_all(self) -> None:
+        self.forgotten += 1
+        self._kept.clear()
+
+
+# Work that several callers want at the same time and that is done once for all of them.
+
+
+class Joined(Generic[K, V]):
+    """What is being done, by key; the event loop alone writes here.
+
+    A caller that leaves does not end the work that others wait for.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[K, asyncio.Task[V]] = {}
+
+    async def __call__(self, key: K, work: Callable[[], Coroutine[Any, Any, V]]) -> V:
+        task = self._running.get(key)
+        if task is None:
+            task = self._running[key] = asyncio.ensure_future(work())
+            task.add_done_callback(lambda ended: self._end(key, ended))
+        return await asyncio.shield(task)
+
+    def _end(self, key: K, ended: "asyncio.Task[V]") -> None:
+        del self._running[key]
+        if not ended.cancelled():
+            # Looked at here too: every caller may have left by now.
+            ended.exception()
+
+
+# Reads again what another process may have changed, soon after it was told.
+
+
+class Refresh:
+    """However often it is told while it reads, it reads once more. The event loop alone uses it."""
+
+    def __init__(self, load: Callable[[], Awaitable[None]], log: Log) -> None:
+        self._load = load
+        self._log = log
+        self._due = False
+        self._task: asyncio.Task[None] | None = None
+
+    def soon(self, _what: str = "") -> None:
+        self._due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._work(), name="refresh")
+
+    async def _work(self) -> None:
+        while self._due:
+            self._due = False
+            try:
+                await self._load()
+            except Exception as error:  # noqa: BLE001 - the next tidings bring another attempt
+                self._log.warning("not_refreshed", why=repr(error))

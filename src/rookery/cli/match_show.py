@@ -1,0 +1,309 @@
+"""Shows a match while it is played: a live table on a terminal, a line now and then elsewhere."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isfinite
+from time import monotonic
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from rookery.boundary.watch import Histogram
+from rookery.match.clock import Latency
+from rookery.match.results import Standing
+from rookery.model.task import Results
+from rookery.stats.elo import estimate_elo, live_elo
+from rookery.stats.outlook import outlook
+from rookery.stats.sprt import Sprt, Verdict
+from rookery.stats.walk import pace_of
+
+Row = tuple[str, str]
+Rows = Callable[[], list[Row]]
+"""Asked for whenever something is to be shown."""
+
+PLAIN_SECONDS = 10.0
+INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError)
+
+
+class Display(Protocol):
+    """Is told that something has changed."""
+
+    def changed(self) -> None: ...
+
+
+class Silent:
+    def changed(self) -> None:
+        """Programs read the result alone."""
+
+
+class Plain:
+    """One line every ten seconds, for logs."""
+
+    def __init__(self, rows: Rows, shown: frozenset[str]) -> None:
+        self._rows = rows
+        self._shown = shown
+        self._next = monotonic() + PLAIN_SECONDS
+
+    def changed(self) -> None:
+        if monotonic() >= self._next:
+            self._next = monotonic() + PLAIN_SECONDS
+            self.tell()
+
+    def tell(self) -> None:
+        texts = [f"{label} {text}" for label, text in self._rows() if label in self._shown]
+        print(" | ".join(texts), flush=True)
+
+
+def table(title: str, rows: list[Row]) -> Table:
+    shown = Table.grid(padding=(0, 2))
+    shown.title, shown.title_justify = Text(title), "left"
+    for label, text in rows:
+        shown.add_row(Text(label, style="bold"), Text(text))
+    return shown
+
+
+class _Refreshed:
+    """Rendered by the display's own thread, twice a second."""
+
+    def __init__(self, title: str, rows: Rows) -> None:
+        self._title = title
+        self._rows = rows
+
+    def __call__(self) -> Table:
+        return table(self._title, self._rows())
+
+
+@contextlib.contextmanager
+def display(
+    title: str,
+    rows: Rows,
+    *,
+    quiet: bool,
+    shown: frozenset[str] = frozenset({"Games", "Elo", "LLR", "Runner"}),
+) -> Iterator[Display]:
+    """The display that suits where the output goes; interrupted, it leaves what was reached."""
+    if quiet:
+        yield Silent()
+    elif not sys.stdout.isatty():
+        plain = Plain(rows, shown)
+        try:
+            yield plain
+        except INTERRUPTIONS:
+            plain.tell()
+            raise
+    else:
+        with Live(
+            console=Console(),
+            get_renderable=_Refreshed(title, rows),
+            refresh_per_second=2,
+            transient=True,
+        ) as live:
+            try:
+                yield Silent()
+            except INTERRUPTIONS:
+                # What was reached stays to be read; the end of a match prints it by itself.
+                live.transient = False
+                raise
+
+
+# The figures of a match between two engines, as rows for people and as data for programs.
+
+Data = dict[str, object]
+BAR = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A standing, how long it took to get there, and how many games there may be."""
+
+    standing: Standing
+    seconds: float
+    games_wanted: int | None = None
+    latency: Latency | None = None
+
+    @property
+    def games_per_second(self) -> float:
+        return self.standing.results.games / self.seconds if self.seconds > 0 else 0.0
+
+
+def elo_of(standing: Standing) -> tuple[float, float, float]:
+    """Elo with its 95 % interval; for a sequential test the one that stopping does not bias."""
+    results = standing.results
+    if standing.sprt:
+        live = live_elo(standing.sprt, results.pentanomial, results.trinomial)
+        return live.elo, live.low, live.high
+    fixed = estimate_elo(results.pentanomial)
+    return fixed.elo, fixed.low, fixed.high
+
+
+def rows(progress: Progress) -> list[Row]:
+    """What the display, the plain lines and the end of a match show."""
+    standing = progress.standing
+    results = standing.results
+    lines = [("Games", games_text(results, progress.games_wanted)), ("Pairs", pairs_text(results))]
+    if results.pairs:
+        elo, low, high = elo_of(standing)
+        lines.append(("Elo", elo_text(elo, low, high)))
+    if standing.sprt:
+        bounds = standing.state.bounds(standing.sprt)
+        lines.append(("LLR", ratio_text(standing.sprt, standing.state.llr, bounds)))
+    lines.append(("White", f"{standing.white_share:.1%} of the points"))
+    lines.append(("Ends", _ends(standing)))
+    lines.append(("Speed", f"{60 * progress.games_per_second:.1f} games a minute"))
+    if standing.verdict is Verdict.RUNNING:
+        lines.append(("Left", _left(progress)))
+    if progress.latency is not None:
+        lines.append(("Runner", _latency(progress.latency)))
+        if progress.latency.late_answers:
+            lines.append(("Late", _lateness(progress.latency)))
+    return lines
+
+
+def data(progress: Progress) -> Data:
+    standing = progress.standing
+    results = standing.results
+    elo, low, high = elo_of(standing) if results.pairs else (0.0, -1000.0, 1000.0)
+    return {
+        "games": results.games,
+        "wins": results.wins,
+        "losses": results.losses,
+        "draws": results.draws,
+        "pentanomial": list(results.pentanomial),
+        "crashes": results.crashes,
+        "time_losses": results.time_losses,
+        "elo": {"value": elo, "low": low, "high": high},
+        "white_share": standing.white_share,
+        "terminations": dict(standing.terminations),
+        "seconds": progress.seconds,
+        **_sprt_data(standing),
+        **({} if progress.latency is None else {"latency": latency_data(progress.latency)}),
+    }
+
+
+def latency_data(latency: Latency) -> Data:
+    """Of the runner itself, in milliseconds, and its CPU time per move in microseconds."""
+    return {
+        "turnaround_ms": _quantiles(latency.turnaround),
+        "lag_ms": _quantiles(latency.lag),
+        "cpu_us_per_ply": 1e6 * latency.cpu_seconds / max(1, latency.plies),
+        "plies": latency.plies,
+        "late_answers": latency.late_answers,
+        "late_ms": 1e3 * latency.late_seconds,
+        "flags_spared": latency.flags_spared,
+    }
+
+
+def _quantiles(times: Histogram) -> Data:
+    """Null stands for more than the histogram's last bound, which JSON could not write."""
+    found = {"p50": times.quantile(0.5), "p99": times.quantile(0.99)}
+    return {name: 1e3 * value if isfinite(value) else None for name, value in found.items()}
+
+
+def _sprt_data(standing: Standing) -> Data:
+    if not standing.sprt:
+        return {}
+    lower, upper = standing.state.bounds(standing.sprt)
+    return {
+        "sprt": {
+            "elo0": standing.sprt.elo0,
+            "elo1": standing.sprt.elo1,
+            "model": standing.sprt.model.value,
+            "llr": standing.state.llr,
+            "lower": lower,
+            "upper": upper,
+            "verdict": standing.verdict.value or "running",
+        }
+    }
+
+
+def elo_text(elo: float, low: float, high: float) -> str:
+    return f"{elo:+.2f} [{low:+.2f}, {high:+.2f}] (95 %)"
+
+
+def games_text(results: Results, games_wanted: int | None) -> str:
+    wanted = f" of {games_wanted}" if games_wanted else ""
+    share = (results.wins + results.draws / 2) / results.games if results.games else 0.5
+    return (
+        f"{results.games}{wanted}: +{results.wins} -{results.losses} ={results.draws} ({share:.1%})"
+    )
+
+
+def pairs_text(results: Results) -> str:
+    names = ("LL", "LD", "even", "WD", "WW")
+    counts = zip(names, results.pentanomial, strict=True)
+    return ", ".join(f"{name} {count}" for name, count in counts)
+
+
+def ratio_text(sprt: Sprt, llr: float, bounds: tuple[float, float]) -> str:
+    lower, upper = bounds
+    filled = round(BAR * min(1.0, max(0.0, (llr - lower) / (upper - lower))))
+    bar = "█" * filled + "░" * (BAR - filled)
+    place = f"in ({lower:.2f}, {upper:.2f})"
+    if not lower <= llr <= upper:
+        place = f"beyond {upper:.2f}" if llr > upper else f"below {lower:.2f}"
+    return f"{llr:+.3f} {place} {bar} [{sprt.elo0:g}, {sprt.elo1:g}]"
+
+
+def _ends(standing: Standing) -> str:
+    counts = sorted(standing.terminations.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {count}" for name, count in counts) or "none yet"
+
+
+def _left(progress: Progress) -> str:
+    standing, wanted = progress.standing, progress.games_wanted
+    games = standing.results.games
+    if standing.sprt is None and wanted is None:
+        return ""
+    return left_text(
+        standing.sprt, standing.state.llr, games, wanted=wanted, speed=progress.games_per_second
+    )
+
+
+def left_text(
+    sprt: Sprt | None, llr: float, games: int, *, wanted: int | None, speed: float
+) -> str:
+    """How long it will still take, at so many games a second."""
+    if not games or not speed:
+        return "unknown"
+    allowed = None if wanted is None else float(wanted - games)
+    if sprt is None:
+        return "unknown" if allowed is None else duration(allowed / speed)
+    seen = outlook(pace_of(sprt), llr, games, games_allowed=allowed)
+    if seen.forecast is None:
+        return "too early to say"
+    left = seen.forecast.games_left.scaled(1 / speed)
+    return (
+        f"{duration(left.middle)} ({duration(left.early)} to {duration(left.late)}),"
+        f" passes with {seen.forecast.pass_chance:.0%}"
+    )
+
+
+def _latency(latency: Latency) -> str:
+    turnaround, lag = latency.turnaround, latency.lag
+    return (
+        f"turnaround p50 {1e3 * turnaround.quantile(0.5):.2f} ms, p99"
+        f" {1e3 * turnaround.quantile(0.99):.2f} ms; lag p50 {1e3 * lag.quantile(0.5):.2f} ms, p99"
+        f" {1e3 * lag.quantile(0.99):.2f} ms"
+    )
+
+
+def _lateness(latency: Latency) -> str:
+    return (
+        f"{1e3 * latency.late_seconds:.0f} ms in {latency.late_answers} answers, charged to nobody;"
+        f" {latency.flags_spared} of them read after the flag"
+    )
+
+
+def duration(seconds: float) -> str:
+    whole = round(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

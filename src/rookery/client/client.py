@@ -1,0 +1,317 @@
+"""What every call has: a body as JSON, an answer as a typed value."""
+
+import urllib.parse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from rookery.client.transport import ApiRefused, BadAnswer, HttpTransport, Transport
+from rookery.errors import Complaint
+from rookery.protocol import people, v1
+from rookery.protocol.engines import EngineRecord
+
+T = TypeVar("T")
+ROOT = "/api/v1"
+
+
+class Caller:
+    """Calls one server; each method is one call, and blocks until it is answered."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _get(self, path: str, kind: type[T]) -> T:
+        return self._decoded(self._transport.call("GET", path), kind)
+
+    def _delete(self, path: str, kind: type[T]) -> T:
+        return self._decoded(self._transport.call("DELETE", path), kind)
+
+    def _post(self, path: str, body: object, kind: type[T]) -> T:
+        return self._send("POST", path, body, kind)
+
+    def _send(self, method: str, path: str, body: object, kind: type[T]) -> T:
+        return self._decoded(self._transport.call(method, path, msgspec.json.encode(body)), kind)
+
+    def _decoded(self, body: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise BadAnswer(self._transport.server) from None
+
+
+def place(*words: str) -> str:
+    """The path of what these words name; the names in it may hold anything."""
+    return "/".join((ROOT, *(quote(word, safe="") for word in words)))
+
+
+# What is played with: programs, nets, books and engines.
+
+NOT_FOUND = 404
+
+
+class FileCalls(Caller):
+    """Files that people give, and records of engines."""
+
+    def has_program(self, sha256: str) -> bool:
+        """Whether the server keeps it already, so that it need not be sent again."""
+        try:
+            self._transport.call("HEAD", f"/api/binary/{sha256}")
+        except ApiRefused as refused:
+            if refused.status == NOT_FOUND:
+                return False
+            raise
+        return True
+
+    def upload(self, program: Path, engine: str = "") -> v1.Uploaded:
+        """Give a program to be played; `submit` names it by its hash. That of a private engine
+        is for its team alone."""
+        query = _upload_query(program, engine)
+        answer = self._transport.upload("POST", f"{place('binaries')}?{query}", program)
+        return self._decoded(answer, v1.Uploaded)
+
+    def nets(self) -> v1.NetList:
+        return self._get(place("nets"), v1.NetList)
+
+    def give_net(self, file: Path, engine: str = "") -> v1.NetEntry:
+        """Give a net; one whose name does not tell its hash goes by its SHA-256 from then on."""
+        query = _upload_query(file, engine)
+        answer = self._transport.upload("POST", f"{place('nets')}?{query}", file)
+        return self._decoded(answer, v1.NetEntry)
+
+    def remove_net(self, name: str) -> v1.NetEntry:
+        return self._delete(place("nets", name), v1.NetEntry)
+
+    def books(self) -> v1.BookList:
+        return self._get(place("books"), v1.BookList)
+
+    def put_book(self, name: str, file: Path) -> v1.BookEntry:
+        answer = self._transport.upload("PUT", place("books", name), file)
+        return self._decoded(answer, v1.BookEntry)
+
+    def remove_book(self, name: str) -> v1.BookEntry:
+        return self._delete(place("books", name), v1.BookEntry)
+
+    def engines(self) -> v1.EngineList:
+        return self._get(place("engines"), v1.EngineList)
+
+    def engine(self, name: str) -> EngineRecord:
+        return self._get(place("engines", name), EngineRecord)
+
+    def put_engine(self, record: EngineRecord, *, replace: bool | None = None) -> EngineRecord:
+        """Make an engine known, or replace what is known of it: any record if told to, none if told
+        not to, else any but a built-in one."""
+        query = "" if replace is None else f"?replace={str(replace).lower()}"
+        return self._send("PUT", place("engines", record.name) + query, record, EngineRecord)
+
+    def engine_versions(self, name: str) -> v1.EngineVersions:
+        return self._get(place("engines", name, "versions"), v1.EngineVersions)
+
+    def restore_engine(self, name: str, version: int) -> v1.EngineList:
+        """Make an engine what it was; nothing is left of one that was not there then."""
+        body = v1.RestoreBody(version=version)
+        return self._post(place("engines", name, "restore"), body, v1.EngineList)
+
+    def remove_engine(self, name: str) -> EngineRecord:
+        return self._delete(place("engines", name), EngineRecord)
+
+
+def _upload_query(file: Path, engine: str) -> str:
+    given = {"name": file.name[:100]} | ({"engine": engine} if engine else {})
+    return urllib.parse.urlencode(given)
+
+
+# Users and teams.
+
+
+class PeopleCalls(Caller):
+    """Who has an account, and who shares engines with whom."""
+
+    def users(self) -> people.UserList:
+        return self._get(place("users"), people.UserList)
+
+    def sign_up(self, name: str, password: str, email: str) -> people.UserEntry:
+        """Ask for an account, which waits until an approver accepts it."""
+        body = people.Application(name=name, password=password, email=email)
+        return self._post(place("users"), body, people.UserEntry)
+
+    def change_user(self, name: str, wish: people.UserChange) -> people.UserEntry:
+        return self._send("PATCH", place("users", name), wish, people.UserEntry)
+
+    def teams(self) -> people.TeamList:
+        return self._get(place("teams"), people.TeamList)
+
+    def create_team(self, name: str) -> people.TeamEntry:
+        return self._post(place("teams"), people.NewTeam(name=name), people.TeamEntry)
+
+    def join_team(self, team: str, user: str, *, lead: bool = False) -> people.TeamEntry:
+        body = people.MemberBody(lead=lead)
+        return self._send("PUT", place("teams", team, "members", user), body, people.TeamEntry)
+
+    def leave_team(self, team: str, user: str) -> people.TeamEntry:
+        return self._delete(place("teams", team, "members", user), people.TeamEntry)
+
+    def repositories(self) -> people.GrantedList:
+        return self._get(place("repositories"), people.GrantedList)
+
+    def grant_repository(self, repository: str, team: str = "") -> people.GrantedRepository:
+        body = people.NewGrant(repository=repository, team=team)
+        return self._post(place("repositories"), body, people.GrantedRepository)
+
+    def revoke_repository(self, repository: str, team: str = "") -> people.NewGrant:
+        query = urlencode({"repository": repository, "team": team})
+        return self._delete(f"{place('repositories')}?{query}", people.NewGrant)
+
+    def me(self) -> people.MeEntry:
+        return self._get(place("me"), people.MeEntry)
+
+    def change_me(self, wish: people.MeChange) -> people.MeEntry:
+        """Password and e-mail address take the present password along."""
+        return self._send("PATCH", place("me"), wish, people.MeEntry)
+
+    def tokens(self) -> people.TokenList:
+        return self._get(place("tokens"), people.TokenList)
+
+    def make_token(self, wish: people.NewToken) -> people.MadeToken:
+        """Takes a transport with name and password: no token makes another."""
+        return self._post(place("tokens"), wish, people.MadeToken)
+
+    def revoke_token(self, token_id: str) -> people.TokenEntry:
+        return self._delete(place("tokens", token_id), people.TokenEntry)
+
+
+# Runs, and the machines that play them.
+
+WHOLE_ID = 24
+
+
+class NotOneRun(Complaint):
+    """The beginning of an id fits no run, or several."""
+
+    exit_code = 2
+
+
+class RunCalls(Caller):
+    """Everything that can be done to runs."""
+
+    def submit(self, args: Mapping[str, object]) -> v1.Made:
+        """Create a run; `args` by the names that runs have."""
+        return self._post(place("runs"), args, v1.Made)
+
+    def preview(self, args: Mapping[str, object]) -> v1.Preview:
+        """What `submit` would make of it."""
+        return self._post(place("runs", "preview"), args, v1.Preview)
+
+    def runs(
+        self,
+        *,
+        state: v1.ListedState = v1.ListedState.UNFINISHED,
+        owner: str = "",
+        prefix: str = "",
+        page: int = 1,
+        size: int = 50,
+    ) -> v1.RunList:
+        """With a prefix those of any state whose id begins so."""
+        query = {"state": state.value, "page": page, "size": size}
+        query |= {name: text for name, text in (("owner", owner), ("prefix", prefix)) if text}
+        return self._get(f"{place('runs')}?{urllib.parse.urlencode(query)}", v1.RunList)
+
+    def run(self, run_id: str) -> v1.RunDetails:
+        return self._get(place("runs", run_id), v1.RunDetails)
+
+    def find_run(self, beginning: str) -> str:
+        """The id of the one run that begins so; raises NotOneRun."""
+        if len(beginning) >= WHOLE_ID:
+            return beginning
+        found = self.runs(prefix=beginning, size=5).runs
+        if len(found) == 1:
+            return found[0].id
+        if not found:
+            raise NotOneRun(f"There is no run whose id begins with {beginning}.")
+        some = ", ".join(run.id for run in found[:3])
+        raise NotOneRun(f"Several runs begin with {beginning}: {some}; give more of the id.")
+
+    def address_of(self, run_id: str) -> str:
+        """Where people look at a run."""
+        return f"{self._transport.server}/runs/{run_id}"
+
+    def summary(self, run_id: str, style: v1.HouseStyle = v1.HouseStyle.FISHTEST) -> str:
+        path = f"{place('runs', run_id, 'summary.txt')}?style={style}"
+        return self._transport.call("GET", path).decode("utf-8", "replace")
+
+    def approve(self, run_id: str, records: str = "") -> v1.RunSummary:
+        """`records` says which records were looked at, as the run's details name them."""
+        body = v1.ApproveBody(records=records)
+        return self._post(place("runs", run_id, "approve"), body, v1.RunSummary)
+
+    def stop(self, run_id: str, message: str = "") -> v1.RunSummary:
+        return self._post(
+            place("runs", run_id, "stop"), v1.StopBody(message=message), v1.RunSummary
+        )
+
+    def modify(self, run_id: str, wish: v1.ModifyBody) -> v1.RunSummary:
+        return self._post(place("runs", run_id, "modify"), wish, v1.RunSummary)
+
+    def purge(self, run_id: str) -> v1.PurgeAnswer:
+        return self._post(place("runs", run_id, "purge"), {}, v1.PurgeAnswer)
+
+    def delete(self, run_id: str) -> v1.RunSummary:
+        return self._post(place("runs", run_id, "delete"), {}, v1.RunSummary)
+
+    def restore(self, run_id: str) -> v1.RunSummary:
+        return self._post(place("runs", run_id, "restore"), {}, v1.RunSummary)
+
+    def withdraw(self, run_id: str) -> v1.RunSummary:
+        return self._post(place("runs", run_id, "withdraw"), {}, v1.RunSummary)
+
+    def reopen(self, run_id: str) -> v1.RunSummary:
+        return self._post(place("runs", run_id, "reopen"), {}, v1.RunSummary)
+
+    def diagnosis(self, run_id: str) -> v1.Diagnosis:
+        """Why it does not move, or that it does."""
+        return self._get(place("runs", run_id, "diagnosis"), v1.Diagnosis)
+
+    def samples(self, run_id: str) -> v1.SampleList:
+        return self._get(place("runs", run_id, "samples"), v1.SampleList)
+
+    def residuals(self, run_id: str, page: int = 1, size: int = 50) -> v1.ResidualList:
+        return self._get(_page(run_id, "residuals", page, size), v1.ResidualList)
+
+    def bad_tasks(self, run_id: str, page: int = 1, size: int = 50) -> v1.BadTaskList:
+        return self._get(_page(run_id, "bad_tasks", page, size), v1.BadTaskList)
+
+    def provenance(self, run_id: str, page: int = 1, size: int = 50) -> v1.ProvenanceList:
+        return self._get(_page(run_id, "provenance", page, size), v1.ProvenanceList)
+
+    def games(self, run_id: str, page: int = 1, size: int = 50) -> v1.RunGameList:
+        return self._get(_page(run_id, "games", page, size), v1.RunGameList)
+
+    def machine(self, name: str) -> v1.WorkerDetails:
+        return self._get(place("workers", name), v1.WorkerDetails)
+
+    def block_machine(self, name: str, message: str) -> v1.WorkerDetails:
+        body = v1.BlockBody(message=message)
+        return self._post(place("workers", name, "block"), body, v1.WorkerDetails)
+
+    def unblock_machine(self, name: str) -> v1.WorkerDetails:
+        return self._post(place("workers", name, "unblock"), {}, v1.WorkerDetails)
+
+    def workers(self) -> v1.WorkerList:
+        return self._get(place("workers"), v1.WorkerList)
+
+
+def _page(run_id: str, what: str, page: int, size: int) -> str:
+    return f"{place('runs', run_id, what)}?{urllib.parse.urlencode({'page': page, 'size': size})}"
+
+
+# The JSON API as methods: typed values in and out.
+
+
+class Client(RunCalls, FileCalls, PeopleCalls):
+    """Calls one server; each method is one call, and blocks until it is answered."""
+
+    @classmethod
+    def at(cls, server: str, token: str = "") -> "Client":
+        return cls(HttpTransport(server, token))

@@ -1,1 +1,0 @@
-"""Who plays what next: eligibility, order, the index that finds it fast, task sizes, diagnosis."""

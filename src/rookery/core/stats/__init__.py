@@ -1,1 +1,0 @@
-"""The arithmetic of engine tests: from counted results to Elo, verdicts and forecasts."""

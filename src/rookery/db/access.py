@@ -1,0 +1,236 @@
+"""A PostgreSQL that someone else runs, named by a URL: looked at before anything relies on it."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+
+import asyncpg
+
+from rookery.db.embedded import cluster
+from rookery.db.embedded import folder as sockets
+from rookery.db.embedded.folder import FolderBusy, Layout
+from rookery.db.embedded.server import DATABASE, EmbeddedServer, open_server
+from rookery.db.pool import BROKEN, Log, quiet
+from rookery.db.problems import Problem
+from rookery.db.target import Target, socket_target
+
+OLDEST = 15
+CONNECT_SECONDS = 10.0
+ROUNDS = 3
+OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+# Errors that only a pooler causes: a statement prepared on one backend is missing on another.
+MIXED_UP = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+
+
+class BadUrl(Problem):
+    """ROOKERY_DATABASE_URL cannot be read; it looks like postgresql://user:password@host:5432/name,
+    with special characters in the password percent-encoded."""
+
+
+class Unreachable(Problem):
+    """No PostgreSQL answers at {place}: {reason}."""
+
+
+class Refused(Problem):
+    """PostgreSQL at {place} refuses the connection: {reason}."""
+
+
+class TooOld(Problem):
+    """PostgreSQL at {place} is version {found}, Rookery needs {wanted} or later."""
+
+
+class Pooled(Problem):
+    """At {place} answers a connection pooler ({sign}): Rookery needs sessions of its own, so name
+    the PostgreSQL server itself."""
+
+
+class ReadOnly(Problem):
+    """PostgreSQL at {place} is read-only, such as a standby: name one that accepts writes."""
+
+
+async def check(url: str, *, log: Log = quiet, seconds: float = CONNECT_SECONDS) -> Target:
+    """How to reach the server, after it was seen to be one that Rookery can use."""
+    target, place = parse(url)
+    first = await _connect(target, place, seconds)
+    try:
+        second = await _connect(target, place, seconds)
+        try:
+            _check_version(first, place)
+            await _check_direct(first, second, place)
+            await _check_writable(first, place)
+            await _warn_unsafe(first, place, log)
+        finally:
+            await _hang_up(second)
+    finally:
+        await _hang_up(first)
+    return target
+
+
+def parse(url: str) -> tuple[Target, str]:
+    """The target, and the place as it may be shown: without account and password."""
+    try:
+        parts = urlsplit(url)
+        place = f"{parts.hostname or 'the local socket'}:{parts.port or 5432}"
+    except ValueError:
+        raise BadUrl from None  # its text may quote a part of the password
+    # A password that was not encoded ends the host too early: then its rest is somewhere here.
+    torn = "@" in parts.path + parts.query or parts.fragment
+    if parts.scheme not in ("postgres", "postgresql") or torn:
+        raise BadUrl
+    options = dict(parse_qsl(parts.query))
+    password = parts.password or options.pop("password", None)
+    dsn = parts._replace(netloc=_account_and_host(parts), query=urlencode(options)).geturl()
+    return Target(
+        dsn, {"dsn": url}, None if password is None else unquote(password)
+    ), place + parts.path
+
+
+def _account_and_host(parts: SplitResult) -> str:
+    account, _, host = parts.netloc.rpartition("@")
+    return f"{account.partition(':')[0]}@{host}" if account else host
+
+
+async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
+    try:
+        return await asyncpg.connect(
+            **target.connect_args,
+            timeout=seconds,
+            command_timeout=seconds,
+            statement_cache_size=0,
+            server_settings={"idle_in_transaction_session_timeout": "1s"},
+        )
+    except asyncpg.ProtocolViolationError as error:
+        raise Pooled(place=place, sign=error) from None
+    except asyncpg.PostgresError as error:
+        raise Refused(place=place, reason=error) from None
+    except TimeoutError:
+        raise Unreachable(place=place, reason=f"no answer within {seconds:g} s") from None
+    except OSError as error:
+        raise Unreachable(place=place, reason=_reason(error)) from None
+    except (asyncpg.InterfaceError, ValueError):
+        raise BadUrl from None
+
+
+async def _hang_up(connection: OwnConnection) -> None:
+    """What answers strangely may also end strangely; the connection is cut then."""
+    with contextlib.suppress(*BROKEN):
+        await connection.close(timeout=1)
+
+
+def _reason(error: OSError) -> str:
+    """asyncio puts its own words before the system's; name look-ups have numbers of their own."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or "connection failed"
+
+
+def _check_version(connection: OwnConnection, place: str) -> None:
+    if connection.get_server_version().major < OLDEST:
+        found = connection.get_settings().server_version
+        raise TooOld(place=place, found=found, wanted=OLDEST)
+
+
+async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
+    """A transaction pooler gives the session of one that waits to the other: see whether it does.
+
+    Only the simple protocol is used, whose answers to `SELECT` are counts: it works anywhere.
+    """
+    try:
+        for _ in range(ROUNDS):
+            for marked, other in ((first, second), (second, first)):
+                if not await _keeps_its_session(marked, other):
+                    raise Pooled(place=place, sign="sessions change between transactions")
+    except MIXED_UP:
+        raise Pooled(place=place, sign="prepared statements get lost") from None
+
+
+async def _keeps_its_session(marked: OwnConnection, other: OwnConnection) -> bool:
+    mine = f"{id(marked)}"
+    seen = f"SELECT 1 WHERE current_setting('rookery.probe', true) = '{mine}'"
+    await marked.execute(f"SET rookery.probe = '{mine}'")
+    if await marked.execute(seen) != "SELECT 1":  # each transaction went to another backend
+        return False
+    await other.execute("BEGIN")
+    try:
+        taken = await other.execute(seen) == "SELECT 1"
+        return await marked.execute(seen) == "SELECT 1" and not taken
+    finally:
+        await other.execute("ROLLBACK")
+
+
+async def _check_writable(connection: OwnConnection, place: str) -> None:
+    if await connection.fetchval("SHOW transaction_read_only") == "on":
+        raise ReadOnly(place=place)
+
+
+async def _warn_unsafe(connection: OwnConnection, place: str, log: Log) -> None:
+    """On a server of someone else's it is their choice; they should know what it means."""
+    for name in ("fsync", "full_page_writes", "synchronous_commit"):
+        if await connection.fetchval(f"SHOW {name}") == "off":
+            log("database_unsafe", place=place, setting=f"{name} = off")
+
+
+# Reaching the database from a command: external, of a running server, or started just now.
+
+GivenUp = Callable[[Problem], object]
+
+
+class NoDatabase(Problem):
+    """There is no database in {path}. If a server of this machine keeps its data elsewhere, name
+    that folder with --data (or ROOKERY_DATA), or its database with --database-url. What a server
+    elsewhere knows is asked from it by the commands that take --server."""
+
+
+def require_database(data: Path, database_url: str | None) -> None:
+    """Raises NoDatabase where reaching the database would make a new one; blocks for a moment."""
+    if database_url is None and not Layout(data).cluster.exists():
+        raise NoDatabase(path=data)
+
+
+def ignore(_problem: Problem) -> None:
+    """A command notices by itself."""
+
+
+@asynccontextmanager
+async def reach(
+    data: Path,
+    database_url: str | None,
+    *,
+    alone: bool = False,
+    log: Log = quiet,
+    given_up: GivenUp = ignore,
+) -> AsyncIterator[Target]:
+    """The database to work on; `alone` refuses to share a data folder with a running server.
+
+    `given_up` is told when an embedded server ended for good in the meantime.
+    """
+    async with AsyncExitStack() as stack:
+        if database_url is not None:
+            target = await check(database_url, log=log)
+        else:
+            target = await _embedded(stack, data, given_up, alone=alone, log=log)
+        yield target
+
+
+async def _embedded(
+    stack: AsyncExitStack, data: Path, given_up: GivenUp, *, alone: bool, log: Log
+) -> Target:
+    try:
+        server = await stack.enter_async_context(open_server(data, log=log))
+    except FolderBusy:
+        folder = None if alone else sockets.recorded(Layout(data))
+        if folder is None:
+            raise
+        return socket_target(str(folder), sockets.PORT, cluster.USER, DATABASE)
+    watching = asyncio.create_task(_watch(server, given_up), name="embedded-postgres watch")
+    stack.callback(watching.cancel)
+    return server.target
+
+
+async def _watch(server: EmbeddedServer, given_up: GivenUp) -> None:
+    given_up(await server.wait_failed())

@@ -1,0 +1,141 @@
+"""Backups in PostgreSQL's own format: taken while the server runs, restored whole or not at all."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping
+from pathlib import Path
+
+import asyncpg
+
+from rookery.boundary.offload import Threads
+from rookery.db.problems import Problem, sync
+from rookery.db.target import Target
+from rookery.errors import describe_exit
+
+SQL = Path(__file__).parent / "sql"
+# Reads the catalog alone, so it works on any database, also on one that is not ours.
+OCCUPIED = """
+SELECT count(*) FROM pg_class
+WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
+"""
+
+
+class BackupFailed(Problem):
+    """The backup was not written: {reason}."""
+
+
+class RestoreFailed(Problem):
+    """Nothing was restored, the database is as it was: {reason}."""
+
+
+class NotEmpty(Problem):
+    """The database already holds {tables} tables, which restoring would replace, and a server that
+    uses them would be cut off: say --force if that is what you want."""
+
+
+class Programs:
+    """PostgreSQL's client programs, run on the loop with a password that `ps` does not show."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], threads: Threads) -> None:
+        self._folder = folder
+        self._environment = environment
+        self.threads = threads
+
+    async def run(self, target: Target, name: str, *arguments: str) -> str:
+        """Runs to the end; gives an empty text, or what the program complained about."""
+        process = await asyncio.create_subprocess_exec(
+            str(self._folder / name),
+            *arguments,
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            stderr=PIPE,
+            env={**self._environment, **target.program_environment},
+        )
+        try:
+            _, words = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        if not (code := process.returncode):
+            return ""
+        return _complaint(words.decode(errors="replace")) or f"it {describe_exit(code)}"
+
+
+async def backup(target: Target, file: Path, programs: Programs) -> int:
+    """Writes a backup beside its place and moves it there when it is whole: its size in bytes."""
+    draft = file.with_name(f"{file.name}.unfinished")
+    options = ("--format=custom", "--no-owner", "--no-privileges", f"--file={draft}")
+    try:
+        await programs.threads.io(_make_private, draft)
+        if words := await programs.run(target, "pg_dump", *options, f"--dbname={target.dsn}"):
+            raise BackupFailed(reason=words)
+        return await programs.threads.io(_settle, draft, file)
+    except OSError as error:
+        raise BackupFailed(reason=f"{file}: {error.strerror}") from None
+    finally:
+        await programs.threads.io(draft.unlink, missing_ok=True)
+
+
+async def restore(
+    target: Target, file: Path, programs: Programs, *, known: int, force: bool = False
+) -> None:
+    """Replaces the database by a backup, in one transaction, up to schema number `known`."""
+    await _check_place(target, force=force)
+    folder = await programs.threads.io(tempfile.mkdtemp, prefix="rookery-restore-")
+    try:
+        script = Path(folder) / "backup.sql"
+        options = ("--no-owner", "--no-privileges", f"--file={script}", str(file))
+        words = await programs.run(target, "pg_restore", *options)
+        if not words:
+            words = await programs.run(target, "psql", *_session(target, script, known))
+    finally:
+        await programs.threads.io(shutil.rmtree, folder)
+    if words:
+        raise RestoreFailed(reason=words)
+
+
+def _session(target: Target, script: Path, known: int) -> list[str]:
+    files = (SQL / "restore_before.sql", script, SQL / "restore_after.sql")
+    return [
+        *("--no-psqlrc", "--quiet", "--single-transaction"),
+        *("--set=ON_ERROR_STOP=1", f"--set=known={known}"),
+        *(f"--file={path}" for path in files),
+        f"--dbname={target.dsn}",
+    ]
+
+
+async def _check_place(target: Target, *, force: bool) -> None:
+    connection = await asyncpg.connect(**target.connect_args)
+    try:
+        tables = await connection.fetchval(OCCUPIED)
+        if tables and not force:
+            raise NotEmpty(tables=tables)
+    finally:
+        await connection.close()
+
+
+def _complaint(words: str) -> str:
+    """The line that says why; programs put hints and context around it."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    marked = [line for line in lines if "error:" in line or "ERROR:" in line]
+    best = (marked or lines or [""])[0]
+    for mark in ("error:", "ERROR:"):
+        best = best.rpartition(mark)[2]
+    return best.strip().rstrip(".")
+
+
+def _make_private(draft: Path) -> None:
+    """An empty file that its owner alone may read: a backup holds addresses, hashes and keys."""
+    draft.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _settle(draft: Path, file: Path) -> int:
+    """Moves a backup to its place once it is on disk: its size."""
+    sync(draft)
+    draft.replace(file)
+    return file.stat().st_size

@@ -1,0 +1,330 @@
+"""The transaction that every write goes through, so that a primary of the past can write nothing.
+
+Theory of operation. The row of `fence` holds the present epoch. A write locks it FOR SHARE under
+the condition that the epoch is still its own; a takeover (`lease`) counts the epoch up, for which
+it waits until all such locks are gone. So a write either ends before the takeover and is seen by
+it, or finds its epoch gone and does nothing. A stopped process holds its lock for a second at most:
+then the server ends its session, because it is idle in a transaction.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from traceback import walk_tb
+
+import asyncpg
+
+from rookery.db import problems
+from rookery.db.pool import (
+    AWAY,
+    BROKEN,
+    Connection,
+    Log,
+    NoConnection,
+    Pool,
+    Queries,
+    application_name,
+    quiet,
+)
+from rookery.db.problems import Problem
+
+
+class FencedOff(Problem):
+    """Another process has become primary since epoch {epoch}; this one may not write any more."""
+
+
+class OutcomeUnknown(Problem):
+    """The connection broke during a commit ({reason}): whether it happened is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The right to write: the primary's, for one epoch, or anyone's (users, tokens) without one."""
+
+    pool: Pool
+    queries: Queries
+    epoch: int | None = None
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Connection]:
+        """One write transaction: committed when the block ends well, else rolled back."""
+        async with self.transaction() as connection:
+            await self._pass(connection)
+            yield connection
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """The same for whoever's first statement passes the fence itself."""
+        async with _lent(self.pool) as connection:
+            # Stricter levels answer a takeover with a serialisation error instead of no row.
+            transaction = connection.transaction(isolation="read_committed")
+            await transaction.start()
+            try:
+                yield connection
+                problems.reached("write_before_commit")
+            except BaseException:
+                await _roll_back(transaction)
+                raise
+            await _commit(transaction)
+
+    async def _pass(self, connection: Connection) -> None:
+        if self.epoch is None:
+            await connection.fetchval(self.queries["fence_pass_any"])
+        elif await connection.fetchval(self.queries["fence_pass"], self.epoch) is None:
+            raise FencedOff(epoch=self.epoch)
+
+
+@asynccontextmanager
+async def _lent(pool: Pool) -> AsyncIterator[Connection]:
+    """A connection that breaks while it is given back has done its work: the pool drops it, and
+    whoever was told that the commit succeeded may rely on it."""
+    connection = await pool.acquire()
+    try:
+        yield connection
+    finally:
+        with contextlib.suppress(*BROKEN, asyncpg.PostgresError):
+            await pool.release(connection)
+
+
+async def _roll_back(transaction: "asyncpg.transaction.Transaction") -> None:
+    """A broken connection has rolled back already, and the error that broke it goes on."""
+    try:
+        await transaction.rollback()
+    except (*BROKEN, asyncpg.PostgresError):
+        return
+
+
+async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
+    try:
+        await transaction.commit()
+    except BROKEN as error:
+        raise OutcomeUnknown(reason=repr(error)) from error
+    problems.reached("write_after_commit")
+
+
+# Being primary: taking the fence, and the heartbeat that says for how long.
+#
+# Expiry is judged by the database's clock. The holder counts by its own, from before it sent the
+# renewal and on a clock that goes on while the machine sleeps: so it stops believing in its lease
+# before anyone else may take it.
+
+LEASE_SECONDS = 10.0
+RENEWALS_PER_LEASE = 3
+TAKEOVER_SECONDS = 10.0
+
+
+class LeaseHeld(Problem):
+    """Another process is primary ({holder} at {address}), with a lease for {seconds:.0f} s more."""
+
+
+class TakeoverBlocked(Problem):
+    """The fence could not be taken within {seconds:.0f} s: writes that do not end hold it."""
+
+
+def boottime() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Primary:
+    """What the lease row says: who is primary, and where."""
+
+    epoch: int
+    holder: str
+    address: str
+    live: bool
+
+
+class Lease:
+    """This process's claim to be primary; one object, changed on the loop alone."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        queries: Queries,
+        *,
+        instance: str,
+        address: str,
+        seconds: float = LEASE_SECONDS,
+        clock: Callable[[], float] = boottime,
+    ) -> None:
+        self._pool = pool
+        self._queries = queries
+        self._instance = instance
+        self._address = address
+        self._seconds = seconds
+        self._clock = clock
+        self._epoch: int | None = None
+        self._valid_until = 0.0
+        self._hear: Callable[[str], object] | None = None
+        # A renewal that a takeover of our own overtook would look like another's takeover.
+        self._turn = asyncio.Lock()
+
+    def on_loss(self, hear: Callable[[str], object]) -> None:
+        """Have it told why, when another process has taken over: also where nobody writes."""
+        self._hear = hear
+
+    def is_held(self) -> bool:
+        """Whether this process may still speak as primary; to be asked at each answer."""
+        return self._epoch is not None and self._clock() < self._valid_until
+
+    async def read(self) -> Primary:
+        row = await self._pool.fetchrow(self._queries["lease_read"])
+        assert row is not None
+        return Primary(row["epoch"], row["holder"], row["address"], row["live"])
+
+    async def take(self, *, force: bool = False, seconds: float = TAKEOVER_SECONDS) -> Fence:
+        """Becomes primary; raises LeaseHeld while another is, unless told that it cannot be alive.
+
+        Forcing is right for an embedded database, whose folder is locked by us alone.
+        """
+        deadline = self._clock() + seconds
+        attempt = 0
+        while self._clock() < deadline:
+            try:
+                async with self._turn:
+                    return await self._attempt(force=force, insist=attempt > 0)
+            except asyncpg.LockNotAvailableError:
+                attempt += 1
+        raise TakeoverBlocked(seconds=seconds)
+
+    async def _attempt(self, *, force: bool, insist: bool) -> Fence:
+        asked = self._clock()
+        async with self._pool.acquire() as connection, connection.transaction():
+            await connection.execute(self._queries["fence_takeover_patience"])
+            await self._end_sessions(connection, force=force, insist=insist)
+            epoch: int = await connection.fetchval(self._queries["fence_raise"])
+            await connection.execute(
+                self._queries["lease_take"], epoch, self._instance, self._address, self._seconds
+            )
+        self._epoch, self._valid_until = epoch, asked + self._seconds
+        return Fence(self._pool, self._queries, epoch)
+
+    async def _end_sessions(self, connection: Connection, *, force: bool, insist: bool) -> None:
+        """Ends the sessions of the primary before us, and those that held up our last attempt."""
+        row = await connection.fetchrow(self._queries["lease_look"])
+        assert row is not None
+        holder, left = row["holder"], row["seconds_left"]
+        if holder != self._instance:
+            if left > 0 and not force:
+                raise LeaseHeld(holder=holder, address=row["address"], seconds=left)
+            await connection.execute(self._queries["fence_end_holder"], application_name(holder))
+        if insist:
+            await connection.execute(self._queries["fence_end_stragglers"])
+
+    async def renew(self) -> None:
+        """One heartbeat; raises FencedOff when another process is primary by now."""
+        async with self._turn:
+            await self._renew()
+
+    async def _renew(self) -> None:
+        asked, epoch = self._clock(), self._epoch
+        found = await self._pool.fetchval(
+            self._queries["lease_renew"], epoch, self._seconds, timeout=self._seconds / 2
+        )
+        if self._epoch != epoch:
+            return  # taken anew meanwhile, by this very process
+        if found is None:
+            self._epoch, fenced = None, FencedOff(epoch=epoch)
+            if self._hear is not None:
+                self._hear(str(fenced))
+            raise fenced
+        self._valid_until = asked + self._seconds
+
+    async def keep(self, *, log: Log = quiet) -> None:
+        """Renews until another process has taken over; a database that is away is asked again."""
+        while True:
+            await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
+            if self._epoch is None:
+                continue
+            try:
+                await self.renew()
+            except AWAY as error:
+                log("lease_not_renewed", reason=repr(error), held=self.is_held())
+
+    async def release(self) -> None:
+        """Lets another process take over at once; answers as primary end with it."""
+        epoch, self._epoch = self._epoch, None
+        if epoch is not None:
+            await self._pool.execute(self._queries["lease_release"], epoch)
+
+
+# Being primary for the length of a block: waits for the lease, renews it, gives it back.
+
+LOOK_AGAIN_SECONDS = 0.5
+# A primary that was killed holds its lease until it expires; one that lives renews it for ever.
+PATIENCE_SECONDS = LEASE_SECONDS + 2
+
+
+@asynccontextmanager
+async def primacy(lease: Lease, *, force: bool, log: Log = quiet) -> AsyncIterator[Lease]:
+    """Raises LeaseHeld when another process stays primary; `force` takes over at once."""
+    await _take(lease, force=force, log=log)
+    heartbeat = asyncio.create_task(_beat(lease, log), name="lease heartbeat")
+    try:
+        yield lease
+    finally:
+        heartbeat.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await heartbeat
+        await _release(lease, log)
+
+
+async def _take(lease: Lease, *, force: bool, log: Log) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    while True:
+        try:
+            await lease.take(force=force)
+        except LeaseHeld as held:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            log("lease_awaited", reason=str(held))
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        else:
+            return
+
+
+async def _beat(lease: Lease, log: Log) -> None:
+    while True:
+        try:
+            await lease.keep(log=log)
+        except FencedOff as fenced:
+            # `is_held` says no, and every answer with it, until the lease is taken anew.
+            log("primacy_lost", reason=str(fenced))
+
+
+async def _release(lease: Lease, log: Log) -> None:
+    """A lease that can't be given back expires by itself."""
+    try:
+        await lease.release()
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        log("lease_not_released", reason=repr(error))
+
+
+# Whether an error means that the database is away, as opposed to a mistake of ours.
+
+AWAY_FOR_SURE = (
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.TooManyConnectionsError,
+    NoConnection,
+    OutcomeUnknown,
+)
+
+
+def is_outage(error: BaseException) -> bool:
+    """Sockets and time limits fail in many places: theirs counts where the driver raised it."""
+    if isinstance(error, AWAY_FOR_SURE):
+        return True
+    return isinstance(error, OSError | TimeoutError) and _came_through_driver(error)
+
+
+def _came_through_driver(error: BaseException) -> bool:
+    frames = walk_tb(error.__traceback__)
+    return any("asyncpg" in frame.f_code.co_filename for frame, _ in frames)

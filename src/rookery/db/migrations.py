@@ -1,0 +1,121 @@
+"""Brings a database to the present schema: numbered files, one transaction each, each only once."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import asyncpg
+
+from rookery.db import problems
+from rookery.db.pool import Log, Queries, quiet
+from rookery.db.problems import Problem
+from rookery.db.target import Target
+
+FOLDER = Path(__file__).parent / "sql" / "migrations"
+LOCK = 0x726F6F6B  # any number that all versions of Rookery agree on
+LOOK_AGAIN_SECONDS = 0.2
+OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
+class SchemaNewer(Problem):
+    """The database has migration {found}, this Rookery knows them up to {known}: use the newer
+    version that made it."""
+
+
+class MigrationChanged(Problem):
+    """Migration {number} ({name}) is not the one that this database has seen: its text was changed
+    after it was applied."""
+
+
+class MigrationFailed(Problem):
+    """Migration {number} ({name}) failed and was undone: {reason}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    number: int
+    name: str
+    checksum: str
+
+
+def load(folder: Path = FOLDER) -> tuple[Migration, ...]:
+    """Reads the files; it blocks, so call it before the loop runs or in a thread."""
+    return tuple(
+        Migration(int(path.stem[:4]), path.stem[5:], path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    )
+
+
+def missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
+    """Which migrations are still to be applied; a database from the future or another past is not
+    touched."""
+    by_number = {migration.number: migration for migration in known}
+    for one in applied:
+        if one.number not in by_number:
+            raise SchemaNewer(found=one.number, known=max(by_number, default=0))
+        if by_number[one.number].checksum != one.checksum:
+            raise MigrationChanged(number=one.number, name=one.name)
+    seen = {one.number for one in applied}
+    return tuple(migration for migration in known if migration.number not in seen)
+
+
+async def migrate(
+    target: Target, queries: Queries, known: Sequence[Migration], *, log: Log = quiet
+) -> tuple[Migration, ...]:
+    """Applies what is missing, one process at a time, and says what that was."""
+    async with _session(target, queries, log) as connection:
+        todo = missing(known, await _applied(connection, queries))
+        for migration in todo:
+            await _apply(connection, queries, migration)
+            log("migration_applied", number=migration.number, name=migration.name)
+    return todo
+
+
+@asynccontextmanager
+async def _session(target: Target, queries: Queries, log: Log) -> AsyncIterator[OwnConnection]:
+    """A connection of its own, without the pool's time limits: a migration may take long."""
+    settings = {"application_name": "rookery-migrations"}
+    connection = await asyncpg.connect(**target.connect_args, server_settings=settings)
+    try:
+        while not await connection.fetchval(queries["migrations_lock"], LOCK):
+            log("migration_waits", reason="another process migrates this database")
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        yield connection
+    finally:
+        await connection.close(timeout=5)
+
+
+async def _applied(connection: OwnConnection, queries: Queries) -> list[Applied]:
+    if not await connection.fetchval(queries["migrations_begun"]):
+        return []
+    return [Applied(**row) for row in await connection.fetch(queries["migrations_applied"])]
+
+
+async def _apply(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
+    problems.reached("migration_begins")
+    try:
+        async with connection.transaction():
+            if await connection.fetchval(queries["migrations_begun"]):
+                await connection.execute(queries["migrations_hold_writers"])
+            await connection.execute(migration.sql)
+            await connection.execute(
+                queries["migrations_note"], migration.number, migration.name, migration.checksum
+            )
+            problems.reached("migration_before_commit")
+    except asyncpg.PostgresError as error:
+        raise MigrationFailed(number=migration.number, name=migration.name, reason=error) from error

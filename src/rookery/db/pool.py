@@ -1,0 +1,209 @@
+"""What storage asks of a log: an event with fields, at the level that its name stands for."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from rookery import logs
+from rookery.db.problems import Problem
+from rookery.db.target import Target
+
+WARNINGS = frozenset(
+    {
+        "backlog_dropped",
+        "database_down",
+        "database_supervisor_lost",
+        "database_supervisor_stuck",
+        "database_unreachable",
+        "lease_not_released",
+        "lease_not_renewed",
+        "listening_interrupted",
+        "primacy_lost",
+        "state_lost",
+    }
+)
+"""Trouble that passes by itself, and that an operator may want to know of."""
+
+
+class Log(Protocol):
+    def __call__(self, event: str, /, **fields: object) -> object: ...
+
+
+def quiet(_event: str, /, **_fields: object) -> None:
+    """For callers who do not want to know."""
+
+
+def leveled(log: logs.Log) -> Log:
+    """Writes events to a log of levels: those in WARNINGS as warnings, the rest as information."""
+
+    def write(event: str, /, **fields: object) -> object:
+        return log.warning(event, **fields) if event in WARNINGS else log.info(event, **fields)
+
+    return write
+
+
+# Named queries: SQL lies in files, each query with its name and a line of purpose.
+
+FOLDER = Path(__file__).parent / "sql" / "queries"
+HEADER = re.compile(r"^-- name: (?P<name>[a-z0-9_]+)\n-- (?P<purpose>\S.*)\n", re.MULTILINE)
+
+
+class BadQueryFile(Problem):
+    """The query file {path} is malformed: {reason}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    name: str
+    purpose: str
+    sql: str
+
+
+class Queries:
+    """All queries by name; loaded once, at the start."""
+
+    def __init__(self, queries: Iterable[Query]) -> None:
+        self._queries: Mapping[str, Query] = {query.name: query for query in queries}
+
+    def __getitem__(self, name: str) -> str:
+        return self._queries[name].sql
+
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self._queries.values())
+
+    @classmethod
+    def load(cls, folder: Path = FOLDER) -> "Queries":
+        """Reads the files; it blocks, so call it before the loop runs or in a thread."""
+        found: dict[str, Query] = {}
+        for path in sorted(folder.glob("*.sql")):
+            for query in parse(path.read_text(encoding="utf-8"), path):
+                if query.name in found:
+                    raise BadQueryFile(path=path, reason=f"{query.name} exists twice")
+                found[query.name] = query
+        return cls(found.values())
+
+
+def parse(text: str, path: Path) -> list[Query]:
+    heads = list(HEADER.finditer(text))
+    if text.count("-- name:") != len(heads):
+        raise BadQueryFile(path=path, reason="each name needs a line of purpose after it")
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    return [
+        Query(head["name"], head["purpose"], text[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=True)
+    ]
+
+
+# The pool of connections on the running loop, with the limits that every session of ours has.
+
+Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
+
+# The server ends a statement first, then the client gives up, then whoever waits over the bridge.
+STATEMENT_SECONDS = 5
+COMMAND_SECONDS = 8.0
+CONNECT_SECONDS = 10.0
+CLOSE_SECONDS = 5.0
+LOOK_AGAIN_SECONDS = 0.1
+
+# A connection that broke. asyncpg calls it an internal error when the server's last words come
+# between two of our statements.
+BROKEN = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+)
+# A database that is away for now: restarting, recovering, or ending sessions.
+AWAY = (
+    *BROKEN,
+    asyncpg.OperatorInterventionError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
+
+
+class NoConnection(Problem):
+    """The database cannot be reached within {seconds} s: {reason}."""
+
+
+def application_name(instance: str) -> str:
+    """Under which name the sessions of one process are found, to end them at a takeover."""
+    return f"rookery {instance}"
+
+
+@asynccontextmanager
+async def open_pool(
+    target: Target,
+    *,
+    instance: str,
+    size: int = 10,
+    connect_seconds: float = CONNECT_SECONDS,
+    close_seconds: float = CLOSE_SECONDS,
+    log: Log = quiet,
+) -> AsyncIterator[Pool]:
+    """A pool for this loop; closing waits for connections in use, but not for long."""
+    pool = asyncpg.create_pool(
+        **target.connect_args,
+        min_size=0,  # else asyncpg complains at length in the log while a server restarts
+        max_size=size,
+        timeout=connect_seconds,
+        command_timeout=COMMAND_SECONDS,
+        server_settings=_session(instance),
+        reset=_leave_as_it_is,
+    )
+    try:
+        await pool
+        await _wait_for_server(pool, connect_seconds)
+        yield pool
+    finally:
+        await _close(pool, close_seconds, log)
+
+
+async def _leave_as_it_is(_connection: "asyncpg.Connection[Any]") -> None:
+    """Nobody of ours changes a session for longer than a transaction, and asyncpg ends those by
+    itself: clearing up after every query would cost as much as the query."""
+
+
+async def _wait_for_server(pool: Pool, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            await pool.fetchval("SELECT 1")
+        except AWAY as error:
+            if time.monotonic() > deadline:
+                raise NoConnection(seconds=seconds, reason=error) from None
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        else:
+            return
+
+
+async def answers(pool: Pool, queries: Queries) -> None:
+    """Returns when the database has answered the shortest question there is."""
+    await pool.fetchval(queries["alive"])
+
+
+def _session(instance: str) -> dict[str, str]:
+    return {
+        "application_name": application_name(instance),
+        # So that a process that is stopped in mid-transaction does not hold up a takeover.
+        "idle_in_transaction_session_timeout": "1s",
+        "statement_timeout": f"{STATEMENT_SECONDS}s",
+        "timezone": "UTC",
+    }
+
+
+async def _close(pool: Pool, seconds: float, log: Log) -> None:
+    try:
+        await asyncio.wait_for(pool.close(), seconds)
+    except AWAY as error:
+        log("pool_cut", reason=repr(error))
+        pool.terminate()

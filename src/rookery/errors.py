@@ -1,0 +1,35 @@
+"""The base of every error that the person at the keyboard can put right, and words for them."""
+
+import signal
+from typing import ClassVar
+
+
+class Complaint(Exception):
+    """Its text is a whole sentence; the command line prints it and ends with the exit code."""
+
+    exit_code: ClassVar[int] = 3
+
+
+SHELL_SIGNAL = 128
+"""What shells, and our sandbox, add to the number of the signal that ended a program."""
+
+
+def describe_exit(code: int) -> str:
+    """What a program did, by its return code: below zero it is the signal that killed it."""
+    names = {int(each): each.name for each in signal.Signals}
+    if code < 0:
+        return f"was killed by signal {names.get(-code, -code)}"
+    inner = names.get(code - SHELL_SIGNAL)
+    return f"ended with exit code {code}" + (f" (killed by signal {inner})" if inner else "")
+
+
+# The base of errors whose docstring is their message.
+
+
+class Fault(Exception):
+    """something is wrong"""
+
+    def __init__(self, **fields: object) -> None:
+        self.fields = fields
+        words = " ".join((type(self).__doc__ or "").split())
+        super().__init__(words.format(**fields))

@@ -1,0 +1,247 @@
+"""Conditions for the WHERE of a list. Nothing that was asked for gets into the text of a query:
+fields are looked up, values are numbered parameters.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from msgspec import UNSET
+
+from rookery.farm.columns import clean
+from rookery.farm.ports import FinishedQuery, Sight
+from rookery.farm.rows import Row
+from rookery.model.events import PERSONAL, Action, Event
+from rookery.protocol.actions import ActionDocument, All, Among, Compare, Either, Expression, Order
+
+PLACE = "/* conditions */ true"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A query with its conditions in place, and the values of its parameters."""
+
+    sql: str
+    values: tuple[object, ...]
+
+
+class Parameters:
+    """Numbers the values; made for one query and thrown away."""
+
+    def __init__(self, *values: object) -> None:
+        self._values = list(values)
+
+    def add(self, value: object, cast: str) -> str:
+        self._values.append(value)
+        return f"${len(self._values)}::{cast}"
+
+    def into(self, query: str, conditions: str) -> Selection:
+        return Selection(query.replace(PLACE, f"({conditions})"), tuple(self._values))
+
+
+def finished(query: str, wanted: FinishedQuery) -> Selection:
+    """The page of finished runs that a list asks for."""
+    given = Parameters(wanted.page_size, (wanted.page - 1) * wanted.page_size)
+    conditions = ["true"]
+    if wanted.owner:
+        conditions.append(f"owner = {given.add(clean(wanted.owner), 'text')}")
+    if wanted.engine:
+        conditions.append(f"{given.add(clean(wanted.engine), 'text')} = ANY(engines)")
+    if wanted.green_only:
+        conditions.append("flag = 'green'")
+    if wanted.yellow_only:
+        conditions.append("flag = 'yellow'")
+    if wanted.ltc_only:
+        # Spelled like the index; protocol.user.finished.LTC_SECONDS is the same number.
+        conditions.append("tc_base >= 40")
+    if wanted.since is not None:
+        conditions.append(f"listed >= {given.add(wanted.since, 'timestamptz')}")
+    if wanted.hidden:
+        conditions.append(f"NOT engines && {given.add(sorted(wanted.hidden), 'text[]')}")
+    return given.into(query, " AND ".join(conditions))
+
+
+def actions(query: str, wanted: Expression, limit: int, sight: Sight) -> Selection:
+    """The lines of the log that a filter asks for, as far as the reader may see them."""
+    given = Parameters(limit)
+    conditions = [_condition(wanted, given), *_in_sight(sight, given)]
+    return given.into(query, " AND ".join(conditions))
+
+
+def _in_sight(sight: Sight, given: Parameters) -> Iterator[str]:
+    if sight.hidden:
+        engines = given.add(sorted(sight.hidden), "text[]")
+        runs = f"SELECT FROM runs WHERE runs.id = run_id AND engines && {engines}"
+        nets = f"SELECT FROM holdings WHERE file = nn AND holdings.engine = ANY({engines})"
+        yield f"NOT EXISTS ({runs}) AND NOT EXISTS ({nets})"
+        yield f"(actions.engine = ANY({engines})) IS NOT TRUE"
+    if sight.teams is not None:
+        yield f"(team IS NULL OR team = ANY({given.add(sorted(sight.teams), 'text[]')}))"
+    if sight.person is not None:
+        personal = given.add(sorted(PERSONAL), "text[]")
+        yield f"(action <> ALL({personal}) OR subject = {given.add(sight.person, 'text')})"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of the log as SQL sees it; `ordered` is how it is compared by size."""
+
+    column: str
+    cast: str
+    value: Callable[[str | int | float], object]
+    ordered: str
+
+
+def _text(value: str | float) -> str:
+    return clean(str(value))
+
+
+def _moment(seconds: str | float) -> datetime:
+    """Times that no calendar knows are moved to its ends."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    if float(seconds) <= first.timestamp():
+        return first
+    if float(seconds) >= last.timestamp():
+        return last
+    return datetime.fromtimestamp(float(seconds), UTC)
+
+
+def _text_field(column: str) -> Field:
+    # By code points, as everybody else compares texts, whatever the language of the database.
+    return Field(column, "text", _text, f'{column} COLLATE "C"')
+
+
+FIELDS = {
+    "_id": _text_field("id::text"),
+    "time": Field("at", "timestamptz", _moment, "at"),
+    "action": _text_field("action"),
+    "username": _text_field("username"),
+    "worker": _text_field("worker"),
+    "run_id": _text_field("run_id"),
+    "run": _text_field("run"),
+    "task_id": Field("task_id", "integer", int, "task_id"),
+    "message": _text_field("message"),
+    "nn": _text_field("nn"),
+    "user": _text_field("subject"),
+    "engine": _text_field("engine"),
+    "team": _text_field("team"),
+}
+
+# Where a field is absent, only "is not" holds; SQL's own comparison with null would hold nowhere.
+_OPERATORS = {
+    Order.EQUAL: "=",
+    Order.UNEQUAL: "IS DISTINCT FROM",
+    Order.ABOVE: ">",
+    Order.AT_LEAST: ">=",
+    Order.BELOW: "<",
+    Order.AT_MOST: "<=",
+}
+
+
+def _condition(wanted: Expression, given: Parameters) -> str:
+    match wanted:
+        case All(parts):
+            return _joined(" AND ", "true", parts, given)
+        case Either(parts):
+            return _joined(" OR ", "false", parts, given)
+        case Among(name, values, negated):
+            field = FIELDS[name]
+            found = given.add([field.value(value) for value in values], f"{field.cast}[]")
+            among = f"{field.column} = ANY({found})"
+            return f"({among}) IS NOT TRUE" if negated else f"({among})"
+        case Compare(name, order, value):
+            field = FIELDS[name]
+            column = field.column if order in (Order.EQUAL, Order.UNEQUAL) else field.ordered
+            found = given.add(field.value(value), field.cast)
+            return f"({column} {_OPERATORS[order]} {found})"
+
+
+def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Parameters) -> str:
+    conditions = [_condition(part, given) for part in parts]
+    return f"({word.join([alone, *conditions])})"
+
+
+# The log of actions as scripts read it: which fields an event fills.
+
+WORDLESS = frozenset({Action.DEAD_TASK, Action.DELETE_RUN})
+"""Actions that say all by their name; every other one has a message, be it empty."""
+
+OPTIONAL = {
+    "worker": "worker",
+    "run_id": "run_id",
+    "run": "run",
+    "task_id": "task_id",
+    "message": "message",
+    "nn": "nn",
+    "user": "subject",
+    "engine": "engine",
+    "team": "team",
+}
+"""Fields that not every line has, and their columns."""
+
+
+def message_of(event: Event) -> str | None:
+    return None if event.action in WORDLESS and not event.message else event.message
+
+
+def documented(number: int, event: Event) -> ActionDocument:
+    """An event as a line of the log."""
+    message = message_of(event)
+    return ActionDocument(
+        id=str(number),
+        time=event.at.timestamp(),
+        action=event.action.value,
+        username=event.actor,
+        worker=event.worker or UNSET,
+        run_id=event.run or UNSET,
+        run=event.run_name or UNSET,
+        task_id=UNSET if event.task is None else event.task,
+        message=UNSET if message is None else message,
+        nn=event.nn or UNSET,
+        user=event.subject or UNSET,
+        engine=event.engine or UNSET,
+        team=event.team or UNSET,
+    )
+
+
+def action_columns(event: Event) -> tuple[object, ...]:
+    """An event as a row; what it does not have is null."""
+    message = message_of(event)
+    return (
+        event.at,
+        event.action.value,
+        clean(event.actor),
+        clean(event.worker) or None,
+        event.run or None,
+        clean(event.run_name) or None,
+        event.task,
+        None if message is None else clean(message),
+    )
+
+
+def event_of(row: Row) -> Event:
+    return Event(
+        Action(row["action"]),
+        row["at"],
+        row["username"],
+        row["run_id"] or "",
+        row["run"] or "",
+        row["message"] or "",
+        row["task_id"],
+        row["worker"] or "",
+        row["subject"] or "",
+        row["nn"] or "",
+        row["engine"] or "",
+        row["team"] or "",
+    )
+
+
+def document_of(row: Row) -> ActionDocument:
+    """A row as scripts read it; nulls are left out."""
+    return ActionDocument(
+        id=str(row["id"]),
+        time=row["at"].timestamp(),
+        action=row["action"],
+        username=row["username"],
+        **{name: row[column] for name, column in OPTIONAL.items() if row[column] is not None},
+    )

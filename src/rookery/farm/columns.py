@@ -1,0 +1,293 @@
+"""Values as jsonb: exact both ways, and never of a form that PostgreSQL refuses.
+
+Workers and people write texts. PostgreSQL knows no NUL and no half of a surrogate pair, and one
+such text would make a batch fail that carries the results of many; so they are replaced.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from rookery.db.problems import Problem
+from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.model.plan import Book, Plan, Rules, Side, Wishes
+from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
+from rookery.stats.sprt import Sprt, SprtState
+from rookery.stats.spsa import Issued, Sample, Tune
+from rookery.stats.spsa_parameters import Parameter, Schedule
+
+T = TypeVar("T")
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_NUL = "\\u0000"
+_encode = msgspec.json.Encoder().encode
+
+
+class Json(Generic[T]):
+    """One type of value and its text; made once, since the decoder is worth keeping."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
+
+    def text(self, value: T) -> str:
+        """The value as text that PostgreSQL takes."""
+        try:
+            text = _encode(value).decode()
+        except UnicodeEncodeError:
+            text = _NUL  # so that it is looked at below
+        if _NUL in text:
+            text = _encode(_cleaned(msgspec.to_builtins(value))).decode()
+        return text
+
+    def value(self, text: str) -> T:
+        return self._decoder.decode(text)
+
+    def converted(self, builtins: object) -> T:
+        """The value out of what a text of unknown type was decoded to."""
+        found: T = msgspec.convert(builtins, self._kind)
+        return found
+
+
+def clean(text: str) -> str:
+    """A text for a column of its own."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode()
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_cleaned(each) for each in value]
+    return value
+
+
+# Plans as jsonb. Their rows are spelled out because a time control is one of several types, which
+# a decoder can tell apart only by name.
+
+
+class TimeRow(Struct, frozen=True, omit_defaults=True):
+    """A time control under the name of its type."""
+
+    clock: Clock | None = None
+    nodes: Nodes | None = None
+    depth: Depth | None = None
+    move: MoveTime | None = None
+
+
+class SideRow(Struct, frozen=True, kw_only=True):
+    """One engine that plays."""
+
+    tag: str
+    commit: str
+    message: str
+    signature: str
+    options: str
+    uci: tuple[tuple[str, str], ...]
+    nets: tuple[str, ...]
+    repository: str
+    engine: str
+    binary: str
+    tc: TimeRow | None
+    threads: int | None
+    record: str = ""
+
+
+class PlanRow(Struct, frozen=True, kw_only=True):
+    """All a submitter chose."""
+
+    sides: tuple[SideRow, ...]
+    games: int
+    tc: TimeRow
+    owner: str
+    book: Book
+    threads: int
+    rules: Rules
+    wishes: Wishes
+    priority: int
+    throughput: int
+    auto_purge: bool
+    info: str
+    master_repo: str = ""
+
+
+_PLAN: Json[PlanRow] = Json(PlanRow)
+
+
+def plan_text(plan: Plan) -> str:
+    fields = _fields(plan) | {"sides": tuple(map(_side_row, plan.sides)), "tc": _time_row(plan.tc)}
+    return _PLAN.text(PlanRow(**fields))
+
+
+def plan_of(text: str) -> Plan:
+    row = _PLAN.value(text)
+    return Plan(
+        **asdict(row) | {"sides": tuple(map(_side, row.sides)), "tc": _time_control(row.tc)}
+    )
+
+
+def _side_row(side: Side) -> SideRow:
+    return SideRow(**_fields(side) | {"tc": side.tc and _time_row(side.tc)})
+
+
+def _side(row: SideRow) -> Side:
+    return Side(**asdict(row) | {"tc": row.tc and _time_control(row.tc)})
+
+
+def _fields(value: Plan | Side) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in type(value).__dataclass_fields__}
+
+
+def _time_row(tc: TimeControl) -> TimeRow:
+    match tc:
+        case Clock():
+            return TimeRow(clock=tc)
+        case Nodes():
+            return TimeRow(nodes=tc)
+        case Depth():
+            return TimeRow(depth=tc)
+        case MoveTime():
+            return TimeRow(move=tc)
+
+
+def _time_control(row: TimeRow) -> TimeControl:
+    found = row.clock or row.nodes or row.depth or row.move
+    assert found is not None
+    return found
+
+
+# How each kind of run is kept: rules that stay, where it stands now, and what led there.
+#
+# A new kind gets a `Shape` of its own here and no column anywhere. What a kind decides by is
+# written once; only where it stands is written with every result; its trail is only ever appended
+# to.
+
+
+class UnknownKind(Problem):
+    """A run is of the kind {kind}, which this version of Rookery does not know."""
+
+
+class UnknownTicket(Problem):
+    """No kind of run that this version of Rookery knows gives out a ticket like {ticket}."""
+
+
+class Parts(NamedTuple):
+    """A kind, taken apart."""
+
+    name: str
+    rules: object = ()
+    standing: object = ()
+    trail: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one kind is taken apart and put together again."""
+
+    split: Callable[[Any], Parts]
+    join: Callable[[Any, Any, Any], Kind]
+    rules: Json[Any]
+    standing: Json[Any]
+    entry: Json[Any]
+    ticket: Json[Any]
+    owns: Callable[[object], bool] = lambda _ticket: False
+
+
+NOTHING: Json[Any] = Json(tuple[()])
+
+
+def _split_sprt(kind: SprtTest) -> Parts:
+    return Parts(kind.name, kind.spec, kind.state)
+
+
+def _split_spsa(kind: SpsaTuning) -> Parts:
+    tune = kind.tune
+    rules, standing = (tune.schedule, tune.parameters), (tune.thetas, tune.iteration)
+    return Parts(kind.name, rules, standing, tune.history)
+
+
+def _join_spsa(
+    rules: tuple[Schedule, tuple[Parameter, ...]],
+    standing: tuple[tuple[float, ...], int],
+    trail: tuple[tuple[Sample, ...], ...],
+) -> SpsaTuning:
+    return SpsaTuning(Tune(*rules, *standing, trail))
+
+
+def _is_issued(ticket: object) -> bool:
+    return isinstance(ticket, tuple) and all(isinstance(each, Issued) for each in ticket)
+
+
+SHAPES: Mapping[str, Shape] = {
+    "fixed": Shape(
+        lambda kind: Parts(kind.name),
+        lambda _rules, _standing, _trail: Fixed(),
+        *(NOTHING,) * 4,
+    ),
+    "sprt": Shape(
+        _split_sprt,
+        lambda spec, state, _trail: SprtTest(spec, state),
+        Json(Sprt),
+        Json(SprtState),
+        *(NOTHING,) * 2,
+    ),
+    "spsa": Shape(
+        _split_spsa,
+        _join_spsa,
+        Json(tuple[Schedule, tuple[Parameter, ...]]),
+        Json(tuple[tuple[float, ...], int]),
+        Json(tuple[Sample, ...]),
+        Json(tuple[Issued, ...]),
+        _is_issued,
+    ),
+}
+"""Every kind this version knows, by name."""
+
+
+def shape_of(name: str, shapes: Mapping[str, Shape] = SHAPES) -> Shape:
+    if name not in shapes:
+        raise UnknownKind(kind=name)
+    return shapes[name]
+
+
+def taken_apart(kind: Kind, shapes: Mapping[str, Shape] = SHAPES) -> Parts:
+    return shape_of(kind.name, shapes).split(kind)
+
+
+def put_together(parts: Parts, shapes: Mapping[str, Shape] = SHAPES) -> Kind:
+    return shape_of(parts.name, shapes).join(parts.rules, parts.standing, parts.trail)
+
+
+def without_trail(kind: Kind) -> Kind:
+    """The kind as a list needs it."""
+    parts = taken_apart(kind)
+    return kind if not parts.trail else put_together(Parts(parts.name, parts.rules, parts.standing))
+
+
+_TICKET: Json[dict[str, Any]] = Json(dict[str, Any])
+
+
+def ticket_text(ticket: object | None) -> str | None:
+    """A task's ticket under the name of the kind that gave it out."""
+    if ticket is None:
+        return None
+    for name, shape in SHAPES.items():
+        if shape.owns(ticket):
+            return _TICKET.text({name: ticket})
+    raise UnknownTicket(ticket=repr(ticket)[:100])
+
+
+def ticket_of(text: str | None) -> object | None:
+    if text is None:
+        return None
+    ((name, body),) = _TICKET.value(text).items()
+    found: object = shape_of(name).ticket.converted(body)
+    return found

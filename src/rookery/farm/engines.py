@@ -1,0 +1,376 @@
+"""Engines: which ones this installation knows, live in memory, and who may change them.
+
+Some engines are built in; a stored record of the same name takes their place, where an approver
+says that it is meant to. What is removed is kept: a run of it may still be looked at, and its name
+stays with its team. Every record that was ever written is kept as a version, and can be restored.
+
+A run carries the records that its engines had when it was submitted: an approver lets those onto
+machines, whatever becomes of the engines later. New private engines are named after their team
+(`owls~Strix`), and such names are refused to everybody else alike, taken or not.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from rookery.clock import Clock
+from rookery.model.engine import Catalogue
+from rookery.model.events import Action, Event, about_engine
+from rookery.model.patterns import BadPattern, check, check_for_workers
+from rookery.model.plan import Side, demands_of
+from rookery.model.run import Run, RunFault
+from rookery.people.teams import Teams
+from rookery.people.users import Audit, NoAudit
+from rookery.protocol import engines as known_engines
+from rookery.protocol.codec import BadField, encode
+from rookery.protocol.engines import EngineRecord
+from rookery.rules.lifecycle import Actor
+
+BUILT_IN_NAMES = frozenset(record.name for record in known_engines.BUILT_IN)
+TEAM_MARK = "~"
+NOTHING_TOLD = "-"
+"""In the place of a record, where workers are told none."""
+SHOWN = tuple(name for name in EngineRecord.__struct_fields__ if name != "team")
+"""Parts of a record whose names everybody may read in the log."""
+
+
+class UnknownEngine(RunFault):
+    """there is no engine {name}"""
+
+
+class NotOfTeam(RunFault):
+    """only a member of the engine's team may do this, or an approver where nothing is private"""
+
+
+class EngineInUse(RunFault):
+    """engine {name} has unfinished runs; {what}"""
+
+
+class EngineExists(RunFault):
+    """there is already an engine {name}; to replace its record takes `replace=true`"""
+
+
+class BuiltIn(RunFault):
+    """{name} is built in; an approver may replace its record by `replace=true`"""
+
+
+class UnknownVersion(RunFault):
+    """engine {name} has no version {version}"""
+
+
+class RecordsChanged(RunFault):
+    """the record of {engines} has changed since this run was submitted: look at the records that
+    the run has, and approve with `records` {digest}"""
+
+
+class OtherRecords(RunFault):
+    """the records that were looked at are not those of this run, which have `records` {digest}"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEngine:
+    """A record with who wrote it when; a removed one is known to its old runs only."""
+
+    record: EngineRecord
+    changed: datetime
+    changed_by: str
+    removed: bool = False
+    version: int = 0
+    """Given by the rows, from 1 on."""
+
+
+class EngineRows(Protocol):
+    """The port. Any process may write; each change is told to all."""
+
+    async def everything(self) -> tuple[KeptEngine, ...]: ...
+
+    async def save(self, engine: KeptEngine) -> None:
+        """As it is from now on, under the next version."""
+        ...
+
+    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
+        """All that was ever written of an engine, the oldest first."""
+        ...
+
+
+ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
+
+
+class Engines:
+    """One per process; the event loop alone writes here."""
+
+    def __init__(
+        self,
+        rows: EngineRows,
+        teams: Teams,
+        clock: Clock,
+        active: ActiveRuns,
+        shares: dict[str, float] | None = None,
+        audit: Audit | None = None,
+    ) -> None:
+        """`shares` is kept up to date for the scheduler, which looks into it."""
+        self._rows = rows
+        self._teams = teams
+        self._shares = {} if shares is None else shares
+        self._clock = clock
+        self._active = active
+        self._audit = audit or NoAudit()
+        self._one_at_a_time = asyncio.Lock()
+        self._kept: dict[str, KeptEngine] = {}
+        self._known: dict[str, EngineRecord] = {}
+        self._told: dict[str, EngineRecord] = {}
+        self.catalogue = Catalogue({})
+        self._ever = self.catalogue
+        self.private: dict[str, str] = {}
+        """The teams of private engines, also of removed ones."""
+        self._learn(())
+
+    async def load(self) -> None:
+        """At the start, and whenever another process has changed a record."""
+        self._learn(await self._rows.everything())
+
+    async def by_name(self, name: str) -> EngineRecord:
+        """Raises UnknownEngine."""
+        record = self._known.get(name)
+        if record is None:
+            raise UnknownEngine(name=name)
+        return record
+
+    async def list(self) -> tuple[EngineRecord, ...]:
+        """All engines, by name."""
+        return tuple(self._known[name] for name in sorted(self._known))
+
+    def told(self, name: str) -> EngineRecord | None:
+        """What a worker of ours is told of an engine; nothing of plain Stockfish, which it knows.
+
+        Runs outlive the removal of their engine.
+        """
+        return self._told.get(name)
+
+    def renewed(self, run: Run) -> Run:
+        """The run with the demands of its own records, of teams and privacy as they are now: one
+        that plays again after its engine became private is for the machines of the team."""
+        engines = dict(self._ever.engines)
+        for side in run.plan.sides:
+            now, then = self._ever.record(side.engine), self.told_of(side)
+            if side.record and then is not None:
+                own = known_engines.engine_of(then)
+                engines[side.engine] = with_changes(own, team=now.team, private=now.private)
+        demands = demands_of(run.plan, Catalogue(engines), run.kind.needs())
+        return run if demands == run.demands else with_changes(run, demands=demands)
+
+    def told_of(self, side: Side) -> EngineRecord | None:
+        """As `told`, by the record that the run was submitted with."""
+        return record_of(side) if side.record else self.told(side.engine)
+
+    def with_records(self, run: Run) -> Run:
+        """The run with the records of its engines as they are now."""
+        sides = tuple(
+            with_changes(side, record=_encoded(self.told(side.engine))) for side in run.plan.sides
+        )
+        return with_changes(run, plan=with_changes(run.plan, sides=sides))
+
+    def check_looked_at(self, run: Run, digest: str) -> None:
+        """Whether what an approver saw is what the run has: by the digest of the records that they
+        were shown, else by what the engines' records are now. Raises RecordsChanged or
+        OtherRecords."""
+        own = records_digest(run)
+        if digest and digest != own:
+            raise OtherRecords(digest=own)
+        now = self.with_records(run)
+        pairs = zip(run.plan.sides, now.plan.sides, strict=True)
+        changed = {old.engine for old, new in pairs if old.record and old.record != new.record}
+        if changed and not digest:
+            raise RecordsChanged(engines=" and ".join(sorted(changed)), digest=own)
+
+    async def versions(self, name: str, viewer: str | None) -> tuple[KeptEngine, ...]:
+        """The versions of an engine that somebody may see, the oldest first."""
+        own = self._teams.of(viewer)
+        found = await self._rows.versions(name)
+        return tuple(each for each in found if not each.record.private or each.record.team in own)
+
+    async def restore(self, name: str, version: int, actor: Actor) -> EngineRecord | None:
+        """Makes an engine what it was; 0 is what it was before anybody wrote a record, and None is
+        what comes of an engine that was not there then. Raises UnknownVersion besides what `put`
+        and `remove` do."""
+        found = {each.version: each for each in await self.versions(name, actor.name)}
+        if not found and name not in self._known:
+            raise UnknownEngine(name=name)
+        if version not in found and version != 0:
+            raise UnknownVersion(name=name, version=version)
+        if version == 0 or found[version].removed:
+            await self.remove(name, actor)
+            return self._known.get(name)
+        await self.put(found[version].record, actor, replacing=True)
+        return found[version].record
+
+    async def put(
+        self, record: EngineRecord, actor: Actor, *, replacing: bool | None = None
+    ) -> bool:
+        """Whether the engine is new; raises BadField, NotOfTeam or EngineInUse. Where nothing is
+        said of replacing, a stored record is replaced and a built-in one is not: raises
+        EngineExists or BuiltIn."""
+        _check_record(record)
+        async with self._one_at_a_time:
+            name, before = record.name, self._known.get(record.name)
+            self._check_name(actor, record)
+            self._check_writer(actor, record, self._last(name))
+            if before and replacing is not True:
+                self._check_replaced(name, replacing)
+            await self._check_trusted(name, actor)
+            if before and (before.team, before.private) != (record.team, record.private):
+                await self._check_idle(name, "its team and privacy can't change before they end")
+            now = self._clock.now()
+            await self._save(KeptEngine(record, now, actor.name))
+            for event in told(before, record, actor.name, now):
+                await self._audit.write(event)
+        return before is None
+
+    async def remove(self, name: str, actor: Actor) -> EngineRecord:
+        """Raises UnknownEngine, also for one that is built in and was never changed."""
+        async with self._one_at_a_time:
+            kept = self._kept.get(name)
+            if kept is None or kept.removed or not self._sees(actor, kept.record):
+                raise UnknownEngine(name=name)
+            self._check_writer(actor, kept.record)
+            await self._check_idle(name, "it can't be removed before they end")
+            now = self._clock.now()
+            await self._save(KeptEngine(kept.record, now, actor.name, removed=True))
+            await self._audit.write(about_engine(Action.REMOVE_ENGINE, name, actor.name, now))
+        return kept.record
+
+    def _last(self, name: str) -> EngineRecord | None:
+        """The record of that name, also a removed one: it keeps its team."""
+        kept = self._kept.get(name)
+        return kept.record if kept else self._known.get(name)
+
+    def _sees(self, actor: Actor, record: EngineRecord) -> bool:
+        return not record.private or record.team in self._teams.of(actor.name)
+
+    def _check_name(self, actor: Actor, record: EngineRecord) -> None:
+        """A team's own names are refused to all others, whether they are taken or not."""
+        team, mark, _ = record.name.partition(TEAM_MARK)
+        if mark and team not in self._teams.of(actor.name):
+            raise NotOfTeam
+        if (
+            record.private
+            and self._last(record.name) is None
+            and not (mark and team == record.team)
+        ):
+            wanted = f"{record.team}{TEAM_MARK}{record.name}"
+            text = f"a private engine is named after its team, such as {wanted[:100]}"
+            raise BadField(field="name", text=text)
+
+    def _check_replaced(self, name: str, replacing: bool | None) -> None:
+        if replacing is False:
+            raise EngineExists(name=name)
+        if name in BUILT_IN_NAMES and name not in self._kept:
+            raise BuiltIn(name=name)
+
+    def _check_writer(self, actor: Actor, *records: EngineRecord | None) -> None:
+        """Whoever writes must be in the team that has the engine, and in the one that gets it."""
+        own = self._teams.of(actor.name)
+        teams = {record.team for record in records if record is not None}
+        secret = any(record and not self._sees(actor, record) for record in records[1:])
+        if secret or (not actor.approver and not teams <= own):
+            raise NotOfTeam
+        for team in teams - {""}:
+            if not self._teams.exists(team):
+                raise BadField(field="team", text=f"there is no team {team}")
+
+    async def _check_trusted(self, name: str, actor: Actor) -> None:
+        """What an approver has let onto the fleet's machines must not become something else; runs
+        that have their records with them can't."""
+        approved = [run for run in await self._active() if run.status.approved]
+        sides = [side for run in approved for side in run.plan.sides if not side.record]
+        if not actor.approver and any(side.engine == name for side in sides):
+            raise EngineInUse(name=name, what="only an approver may change it before they end")
+
+    async def _check_idle(self, name: str, what: str) -> None:
+        if any(plays(run, name) for run in await self._active()):
+            raise EngineInUse(name=name, what=what)
+
+    async def _save(self, engine: KeptEngine) -> None:
+        await self._rows.save(engine)
+        self._learn((*self._kept.values(), engine))
+
+    def _learn(self, engines: tuple[KeptEngine, ...]) -> None:
+        self._kept = {engine.record.name: engine for engine in engines}
+        present = [each.record for each in self._kept.values() if not each.removed]
+        gone = [each.record for each in self._kept.values() if each.removed]
+        self._known = {each.name: each for each in (*known_engines.BUILT_IN, *present)}
+        self.catalogue = known_engines.catalogue_of(self._known.values())
+        ever = ({each.name: each for each in gone} | self._known).values()
+        self._shares.clear()
+        self._shares |= {each.name: each.share for each in ever}
+        self._ever = known_engines.catalogue_of(ever)
+        self.private = {each.name: each.team for each in ever if each.private}
+        self._told = {
+            each.name: replace(each, presets=())
+            for each in ever
+            if each is not known_engines.STOCKFISH
+        }
+
+
+def told(
+    before: EngineRecord | None, after: EngineRecord, actor: str, now: datetime
+) -> Iterator[Event]:
+    """The lines that a written record is worth. Each team has its own, in which no other is named:
+    who knows of the engine need not know of every team."""
+    line = partial(about_engine, engine=after.name, actor=actor, now=now)
+    if before is None:
+        yield line(Action.NEW_ENGINE)
+    elif changed := [name for name in SHOWN if getattr(before, name) != getattr(after, name)]:
+        yield line(Action.MODIFY_ENGINE, message=", ".join(changed))
+    old = before.team if before else ""
+    if old != after.team:
+        for team, word in ((old, "taken"), (after.team, "given")):
+            if team:
+                yield line(Action.GIVE_ENGINE, message=word, team=team)
+
+
+def records_digest(run: Run) -> str:
+    """What tells the records of a run from others; empty where it has none."""
+    records = [side.record for side in run.plan.sides if side.record not in ("", NOTHING_TOLD)]
+    return hashlib.sha256("\n".join(records).encode()).hexdigest()[:16] if records else ""
+
+
+def record_of(side: Side) -> EngineRecord | None:
+    """The record that a side was submitted with, where workers are told one."""
+    return None if side.record in ("", NOTHING_TOLD) else _decoded(side.record)
+
+
+def _encoded(record: EngineRecord | None) -> str:
+    return NOTHING_TOLD if record is None else encode(record).decode()
+
+
+@lru_cache(maxsize=1000)
+def _decoded(text: str) -> EngineRecord:
+    """The same value for the same text, which `Payloads` counts on."""
+    return msgspec.json.decode(text, type=EngineRecord)
+
+
+def plays(run: Run, engine: str) -> bool:
+    return any(side.engine == engine for side in run.plan.sides)
+
+
+def _check_record(record: EngineRecord) -> None:
+    """No pattern that somebody wrote may run away, here or on a worker."""
+    if record.private and not record.team:
+        raise BadField(field="private", text="a private engine belongs to a team")
+    for field, pattern, check_pattern in (
+        ("nets.pattern", record.nets.pattern, check),
+        ("bench.pattern", record.bench.pattern, check_for_workers),
+    ):
+        try:
+            check_pattern(pattern)
+        except BadPattern as fault:
+            raise BadField(field=field, text=str(fault)) from None

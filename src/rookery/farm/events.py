@@ -1,0 +1,334 @@
+"""Those who wait for runs to change: woken soon after a change, not too often, a few at a time."""
+
+import asyncio
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Protocol
+
+from rookery.farm.ports import ChangedRuns, FleetReads
+from rookery.logs import Log, SilentLog
+
+PAUSE_SECONDS = 0.25
+LONG_PAUSE_SECONDS = 1.0
+"""For those who watch all runs: each time, every run that plays may have changed."""
+WOKEN_AT_ONCE = 20
+WAKING_SECONDS = 0.003
+
+
+class Reader(Protocol):
+    """Who waits."""
+
+    def wake(self) -> None: ...
+
+
+class Pace:
+    """Has something done soon, but not too often."""
+
+    def __init__(self, seconds: float, act: Callable[[set[str]], None]) -> None:
+        self._seconds = seconds
+        self._act = act
+        self._runs: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._next = 0.0
+        self.times = 0
+
+    def soon(self, runs: Iterable[str]) -> None:
+        """Many calls are one."""
+        self._runs.update(runs)
+        if self._runs and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(loop.time(), self._next), self._go)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _go(self) -> None:
+        self._timer = None
+        self._next = asyncio.get_running_loop().time() + self._seconds
+        self.times += 1
+        runs, self._runs = self._runs, set()
+        self._act(runs)
+
+
+class Readers:
+    """One per bus; the event loop alone uses it."""
+
+    def __init__(self) -> None:
+        self._of_all: set[Reader] = set()
+        self._of_one: defaultdict[str, set[Reader]] = defaultdict(set)
+        self._paces = (
+            Pace(PAUSE_SECONDS, self._wake_those_of),
+            Pace(LONG_PAUSE_SECONDS, self._wake_those_of_all),
+        )
+
+    def __len__(self) -> int:
+        return len(self._of_all) + sum(map(len, self._of_one.values()))
+
+    @property
+    def rounds(self) -> int:
+        """How often those who watch one run were woken."""
+        return self._paces[0].times
+
+    @contextmanager
+    def waiting(self, reader: Reader, run: str) -> Iterator[None]:
+        """For one run, or for all where none is named."""
+        place = self._of_one[run] if run else self._of_all
+        place.add(reader)
+        try:
+            yield
+        finally:
+            place.discard(reader)
+            if run and not place:
+                self._of_one.pop(run, None)
+
+    def wake_soon(self, runs: Collection[str]) -> None:
+        for pace in self._paces:
+            pace.soon(runs)
+
+    def cancel(self) -> None:
+        for pace in self._paces:
+            pace.cancel()
+
+    def _wake_those_of_all(self, _runs: set[str]) -> None:
+        self._wake(iter(tuple(self._of_all)))
+
+    def _wake_those_of(self, runs: set[str]) -> None:
+        watched = runs & self._of_one.keys()
+        self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
+
+    def _wake(self, readers: Iterator[Reader]) -> None:
+        """Some at a time: a thousand readers at once would hold the loop for a tenth of a second.
+        When the second lot is woken, the first has mostly had the event encoded for all."""
+        some = tuple(islice(readers, WOKEN_AT_ONCE))
+        for reader in some:
+            reader.wake()
+        if len(some) == WOKEN_AT_ONCE:
+            asyncio.get_running_loop().call_later(WAKING_SECONDS, self._wake, readers)
+
+
+# The event bus: whoever watches runs is told, after the commit, which of them changed.
+#
+#     commit --add--> what changed last --a few times a second--> subscribers
+#     a gap ---miss--> rows are asked --^
+#
+# Theory of operation. The bus keeps for each of the latest runs the number of the commit that
+# changed it last, and that list is all there is: a subscriber is a position in it. So a reader
+# that is slow or comes back costs nothing, is told each run once however often it changed, and
+# when it is too far behind it is told to look at everything again. In the primary the group commit
+# feeds the bus; other processes hear of commits through the database. Where something may have
+# been missed, the rows say what changed since, and until they have been asked no subscriber moves
+# beyond the gap.
+
+MOST_KEPT = 2_000
+"""Runs whose last change is known; who is further behind must look at everything."""
+RETRY_SECONDS = 1.0
+FROM_THE_START = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which run a subscriber asks about; all of them without one."""
+
+    run: str = ""
+
+
+EVERY_RUN = Wanted()
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What changed up to a commit; `missed` means that more did than is known."""
+
+    sequence: int
+    runs: frozenset[str]
+    missed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BusStats:
+    """What the bus has done so far, and who listens now."""
+
+    sequence: int
+    subscribers: int
+    rounds: int
+    gaps: int
+    behind: bool
+
+
+class Subscription:
+    """A reader's place; iterating gives what changed since, as soon as something has."""
+
+    def __init__(self, bus: "Bus", wanted: Wanted, position: int) -> None:
+        self.position = position
+        self._bus = bus
+        self._wanted = wanted
+        self._woken = asyncio.Event()
+        self._woken.set()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def put_back(self, position: int) -> None:
+        """What was read since could not be used: it is to be read again."""
+        self.position = position
+        self._woken.set()
+
+    def __aiter__(self) -> "Subscription":
+        return self
+
+    async def __anext__(self) -> Notice:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            notice = self._bus.since(self.position, self._wanted)
+            if notice.runs or notice.missed:
+                self.position = notice.sequence
+                return notice
+
+
+class Bus:
+    """One per process; the event loop alone uses it."""
+
+    def __init__(
+        self,
+        reads: FleetReads,
+        log: Log | None = None,
+        *,
+        kept: int = MOST_KEPT,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        self._reads = reads
+        self._log = log or SilentLog()
+        self._most = kept
+        self._retry_seconds = retry_seconds
+        self._latest: OrderedDict[str, int] = OrderedDict()
+        """By run, in the order of these numbers."""
+        self._floor = 0
+        """Every change after this commit is in the list."""
+        self._known = 0
+        """Up to this commit nothing was missed."""
+        self._seen = 0
+        self._missed = asyncio.Event()
+        self._missed.set()
+        self._behind = True
+        self._readers = Readers()
+        self._gaps = 0
+
+    def begin(self, sequence: int) -> None:
+        """A new tenure starts from this commit; of the last ones nobody may have told us."""
+        if sequence > self._seen:
+            self.miss()
+
+    def add(self, sequence: int, runs: Iterable[str]) -> None:
+        """A commit that changed these."""
+        changed = set(runs)
+        for run in changed:
+            self._latest[run] = sequence
+            self._latest.move_to_end(run)
+        self._trim()
+        self._seen = max(self._seen, sequence)
+        if not self._behind:
+            self._known = self._seen
+        self._readers.wake_soon(changed)
+
+    def hear(self, after: int, sequence: int, runs: Collection[str] | None) -> None:
+        """What another process tells of its commits: those after one, up to another."""
+        if sequence <= self._seen:
+            return
+        if runs is None or after > self._seen:
+            self.miss()
+        else:
+            self.add(sequence, runs)
+
+    def miss(self) -> None:
+        """Something may have changed that nobody told us: the rows will be asked."""
+        self._behind = True
+        self._missed.set()
+
+    @property
+    def sequence(self) -> int:
+        """The last commit up to which nothing was missed."""
+        return self._known
+
+    @property
+    def seen(self) -> int:
+        """The last commit that anybody told of."""
+        return self._seen
+
+    def last_change(self, run: str) -> int:
+        """The last commit that can have changed a run, as far as anybody told."""
+        return self._latest.get(run, self._floor)
+
+    def since(self, position: int, wanted: Wanted = EVERY_RUN) -> Notice:
+        if wanted.run:
+            changed = self.last_change(wanted.run) > position
+            return Notice(self._known, frozenset({wanted.run} if changed else ()))
+        return Notice(self._known, frozenset(self._after(position)), position < self._floor)
+
+    @contextmanager
+    def subscribe(
+        self, wanted: Wanted = EVERY_RUN, after: int | None = None
+    ) -> Iterator[Subscription]:
+        """From a commit on, or from now on; a number that was never given out means the start."""
+        position = self._known if after is None else after
+        subscription = Subscription(
+            self, wanted, position if position <= self._seen else FROM_THE_START
+        )
+        with self._readers.waiting(subscription, wanted.run):
+            yield subscription
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator["Bus"]:
+        """Asks the rows wherever something was missed, at first for all that is to be known."""
+        working = asyncio.create_task(self._catch_up(), name="event bus")
+        try:
+            yield self
+        finally:
+            working.cancel()
+            await asyncio.wait([working])
+            self._readers.cancel()
+
+    def stats(self) -> BusStats:
+        readers = self._readers
+        return BusStats(self._known, len(readers), readers.rounds, self._gaps, self._behind)
+
+    def _after(self, position: int) -> Iterator[str]:
+        for run, sequence in reversed(self._latest.items()):
+            if sequence <= position:
+                return
+            yield run
+
+    async def _catch_up(self) -> None:
+        while True:
+            await self._missed.wait()
+            self._missed.clear()
+            try:
+                found = await self._reads.changed(self._known, self._most)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may do
+                self._log.warning("events_not_caught_up", why=repr(error))
+                self._missed.set()
+                await asyncio.sleep(self._retry_seconds)
+            else:
+                self._merge(found)
+
+    def _merge(self, found: ChangedRuns) -> None:
+        both = {**found.runs, **{k: v for k, v in self._latest.items() if v > found.runs.get(k, 0)}}
+        self._latest = OrderedDict(sorted(both.items(), key=lambda pair: pair[1]))
+        if not found.complete:
+            self._floor = max(self._floor, min(found.runs.values(), default=found.sequence))
+        self._trim()
+        self._gaps += 1
+        self._seen = max(self._seen, found.sequence)
+        if not self._missed.is_set():
+            self._behind, self._known = False, self._seen
+        self._readers.wake_soon(found.runs)
+
+    def _trim(self) -> None:
+        while len(self._latest) > self._most:
+            _, oldest = self._latest.popitem(last=False)
+            self._floor = max(self._floor, oldest)

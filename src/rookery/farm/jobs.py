@@ -1,0 +1,271 @@
+"""What the fleet does by itself: burying dead tasks, shares, speeds, last-seen times, clean-up.
+
+Each chore works in slices and lets the loop go on in between, so that none holds it for longer
+than a few milliseconds, however many runs, tasks and machines there are.
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
+from typing import TypeVar
+
+from rookery.clock import Clock
+from rookery.farm.fleet import Fleet
+from rookery.farm.ports import Batch, QueueFull, Rebuilding, Seen, StateLost
+from rookery.farm.views import STILL, Pulse
+from rookery.logs import Log
+from rookery.model.machine import Machine
+from rookery.model.run import Run, RunFault, games_per_minute, nodes_per_second
+from rookery.model.task import Task
+from rookery.rules.assignment import share
+from rookery.rules.diagnosis import STILL_THERE
+from rookery.rules.working_set import WorkingSet
+
+T = TypeVar("T")
+
+DEAF_AFTER_SECONDS = 15.0
+"""A tick that is so late came from a loop that heard nobody in the meantime."""
+CLOCK_SLACK_SECONDS = 5.0
+DEATHS_AT_A_TIME = 50
+RUNS_AT_A_TIME = 50
+TASKS_AT_A_TIME = 200
+MACHINES_AT_A_TIME = 500
+FORGOTTEN_AFTER = timedelta(days=7)
+
+
+class SumsDisagree(Exception):
+    """The sums of a run are not what its tasks say; a restart would correct them."""
+
+
+class Listening:
+    """Whether the server could hear: silence counts against nobody while it could not."""
+
+    def __init__(self, fleet: Fleet, could_hear: Callable[[], bool]) -> None:
+        self._fleet = fleet
+        self._could_hear = could_hear
+        self._last = (fleet.clock.seconds(), fleet.clock.now())
+
+    async def __call__(self) -> None:
+        seconds, now = self._fleet.clock.seconds(), self._fleet.clock.now()
+        passed = seconds - self._last[0]
+        jumped = abs((now - self._last[1]).total_seconds() - passed) > CLOCK_SLACK_SECONDS
+        self._last = (seconds, now)
+        if passed > DEAF_AFTER_SECONDS or jumped or not self._could_hear():
+            self._fleet.enter().working.hearing.recover(now)
+
+
+class Chores:
+    """The chores themselves."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._checked = ""
+
+    async def bury_the_dead(self) -> None:
+        fleet = self._fleet
+        more = True
+        while more:
+            tenure = fleet.enter()
+            fleet.check_room()
+            changes = tenure.reception.expire(fleet.clock.now(), DEATHS_AT_A_TIME)
+            fleet.put(tenure, Batch(changes))
+            more = tenure.reception.has_silent(fleet.clock.now())
+            await fleet.settle(tenure)
+            await asyncio.sleep(0)
+
+    async def take_back_the_stalled(self) -> None:
+        fleet = self._fleet
+        tenure = fleet.enter()
+        async for _, tasks in portions(tenure.working):
+            fleet.check_room()
+            changes = tenure.reception.take_back(tasks, fleet.clock.now())
+            if changes:
+                fleet.put(tenure, Batch(changes))
+                await fleet.settle(tenure)
+
+    async def refresh_shares(self) -> None:
+        working = self._fleet.enter().working
+        busy: Counter[str] = Counter()
+        async for runs in slices(tuple(working.runs().values()), RUNS_AT_A_TIME):
+            busy.update(run.plan.owner for run in runs if run.tally.workers > 0)
+        async for ids in slices(tuple(working.runs()), RUNS_AT_A_TIME):
+            for run in filter(None, map(working.runs().get, ids)):
+                working.refresh_share(run.id, share(run, busy[run.plan.owner]))
+
+    async def measure_speeds(self) -> None:
+        pulses: dict[str, Pulse] = {}
+        paces: defaultdict[str, float] = defaultdict(float)
+        async for run, tasks in portions(self._fleet.enter().working):
+            before = pulses.get(run.id, STILL)
+            pulses[run.id] = Pulse(
+                before.nps + nodes_per_second(tasks),
+                before.games_per_minute + games_per_minute(run, tasks),
+            )
+            for task in tasks:
+                paces[task.machine.user] += games_per_minute(run, (task,))
+        self._fleet.pulses = pulses
+        self._fleet.user_paces = paces
+
+    async def write_last_seen(self) -> None:
+        fleet = self._fleet
+        tenure = fleet.enter()
+        async for run, tasks in portions(tenure.working):
+            fleet.check_room()
+            seen = tuple(
+                Seen(run.id, task.id, heard)
+                for task in tasks
+                if (heard := tenure.working.hearing.last((run.id, task.id)))
+            )
+            fleet.put(tenure, Batch(seen=seen))
+            await fleet.settle(tenure)
+
+    async def check_sums(self) -> None:
+        """One run at a time: sums that are not what tasks say would be a fault of ours."""
+        runs = self._fleet.enter().working.runs()
+        later = [run_id for run_id in runs if run_id > self._checked]
+        self._checked = min(later or runs, default="")
+        if self._checked and not await self._fleet.agrees(self._checked):
+            raise SumsDisagree(self._checked)
+
+    async def count_waiting(self) -> None:
+        self._fleet.waiting_machines = len(await find_waiting_machines(self._fleet))
+
+    async def forget_machines(self) -> None:
+        working = self._fleet.enter().working
+        before = self._fleet.clock.now() - FORGOTTEN_AFTER
+        async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
+            working.roster.forget(names, before, working.task)
+
+
+async def find_waiting_machines(fleet: Fleet) -> list[Machine]:
+    """The machines that asked for a task not long ago and found none."""
+    working = fleet.enter().working
+    since, waiting = fleet.clock.now() - STILL_THERE, list[Machine]()
+    async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
+        waiting += working.roster.waiting(names, since, working.task)
+    return waiting
+
+
+async def slices(items: Iterable[T], size: int) -> AsyncIterator[tuple[T, ...]]:
+    """So many at a time, with a turn for everybody else in between."""
+    rest = iter(items)
+    while part := tuple(islice(rest, size)):
+        yield part
+        await asyncio.sleep(0)
+
+
+async def portions(working: WorkingSet) -> AsyncIterator[tuple[Run, tuple[Task, ...]]]:
+    """Every run with its active tasks, a portion of them at a time; a run may come repeatedly.
+
+    What ends in the meantime may still come along.
+    """
+    weight = 0
+    for run in tuple(working.runs().values()):
+        tasks = tuple(working.tasks(run.id))
+        for start in range(0, max(len(tasks), 1), TASKS_AT_A_TIME):
+            part = tasks[start : start + TASKS_AT_A_TIME]
+            yield run, part
+            weight += len(part) + TASKS_AT_A_TIME // RUNS_AT_A_TIME
+            if weight >= TASKS_AT_A_TIME:
+                weight = 0
+                await asyncio.sleep(0)
+
+
+# Jobs: what is done every so often for as long as the process serves.
+
+TICK_SECONDS = 5.0
+IsOutage = Callable[[BaseException], bool]
+
+
+def never(_error: BaseException) -> bool:
+    """Where there is no database that could be away."""
+    return False
+
+
+@dataclass(slots=True)
+class Job:
+    """Something to be done every so many seconds, and how that went so far."""
+
+    name: str
+    seconds: float
+    work: Callable[[], Awaitable[None]]
+    due: float = field(default=0.0)
+    done: int = 0
+    failed: int = 0
+    spent_seconds: float = 0.0
+
+
+def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[Job, ...]:
+    chores = Chores(fleet)
+    return (
+        Job("listening", TICK_SECONDS, Listening(fleet, could_hear)),
+        Job("dead tasks", 60, chores.bury_the_dead),
+        Job("stalled tasks", 60, chores.take_back_the_stalled),
+        Job("shares", 60, chores.refresh_shares),
+        Job("speeds", 60, chores.measure_speeds),
+        Job("waiting machines", 30, chores.count_waiting),
+        Job("last seen", 60, chores.write_last_seen),
+        Job("sums", 180, chores.check_sums),
+        Job("machines", 300, chores.forget_machines),
+    )
+
+
+@asynccontextmanager
+async def working_off(
+    fleet: Fleet, jobs: Iterable[Job], log: Log, is_outage: IsOutage = never
+) -> AsyncIterator[None]:
+    """Does the jobs for the length of the block."""
+    task = asyncio.create_task(_work(fleet.clock, tuple(jobs), log, is_outage), name="fleet jobs")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def _work(clock: Clock, jobs: tuple[Job, ...], log: Log, is_outage: IsOutage) -> None:
+    for job in jobs:
+        job.due = clock.seconds() + job.seconds
+    # A long job must not make the server seem deaf, so that the others go on beside it.
+    under_way: set[asyncio.Task[None]] = set()
+    try:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            for job in jobs:
+                if clock.seconds() >= job.due:
+                    job.due = float("inf")
+                    work = _do(clock, job, log, is_outage)
+                    task = asyncio.create_task(work, name=f"job {job.name}")
+                    under_way.add(task)
+                    task.add_done_callback(under_way.discard)
+    finally:
+        for task in tuple(under_way):
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def _do(clock: Clock, job: Job, log: Log, is_outage: IsOutage) -> None:
+    began = clock.seconds()
+    await attempt(job, log, is_outage)
+    job.spent_seconds += clock.seconds() - began
+    job.due = clock.seconds() + job.seconds
+
+
+async def attempt(job: Job, log: Log, is_outage: IsOutage = never) -> None:
+    """A job that fails is tried again next time; a database that is away is no mistake of it."""
+    try:
+        await job.work()
+    except (Rebuilding, StateLost, QueueFull, RunFault) as error:
+        log.info("job_put_off", job=job.name, why=type(error).__name__)
+    except Exception as error:
+        if is_outage(error):
+            log.warning("job_put_off", job=job.name, why=repr(error))
+            return
+        job.failed += 1
+        log.error("job_failed", job=job.name, error=repr(error), exc_info=error)
+    else:
+        job.done += 1

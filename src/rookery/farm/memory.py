@@ -1,0 +1,410 @@
+"""The rows of the in-memory twin: what has been committed."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from msgspec import UNSET
+
+from rookery.farm.action_log import documented
+from rookery.farm.columns import without_trail
+from rookery.farm.ports import (
+    EVERYTHING,
+    STRANGER,
+    Batch,
+    ChangedRuns,
+    CommitStats,
+    Contribution,
+    Correction,
+    FinishedQuery,
+    Hears,
+    Played,
+    Provenance,
+    QueueFull,
+    Recalled,
+    Sample,
+    Sight,
+    Snapshot,
+    StateLost,
+    WorkerResults,
+)
+from rookery.farm.reads import corrected
+from rookery.farm.samples import period, place
+from rookery.model.events import PERSONAL, Event
+from rookery.model.run import Run
+from rookery.model.task import Task, TaskKey, recounted, total
+from rookery.model.timecontrol import base_seconds
+from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression, matches
+from rookery.protocol.user_queries import LTC_SECONDS
+from rookery.rules.purge import BadTask, Purging
+from rookery.stats.sprt import Flag
+
+
+@dataclass(slots=True)
+class MemoryRows:
+    """What has been committed."""
+
+    runs: dict[str, Run] = field(default_factory=dict)
+    tasks: dict[TaskKey, Task] = field(default_factory=dict)
+    bad: dict[TaskKey, BadTask] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    samples: dict[str, dict[int, Sample]] = field(default_factory=dict)
+    provenance: list[Provenance] = field(default_factory=list)
+    blocks: dict[str, str] = field(default_factory=dict)
+    recalled: dict[str, Recalled] = field(default_factory=dict)
+    seen: dict[TaskKey, datetime] = field(default_factory=dict)
+    purging: dict[str, Purging] = field(default_factory=dict)
+    holdings: dict[str, str] = field(default_factory=dict)
+    """By file, the engine it was given for."""
+    sequence: int = 0
+    sequences: dict[str, int] = field(default_factory=dict)
+    """By run, the last commit that changed it."""
+
+    def write(self, batch: Batch) -> set[str]:
+        """Gives the runs that were changed."""
+        changes = batch.changes
+        self.runs |= {run.id: run for run in changes.runs}
+        self.tasks |= {(task.run, task.id): task for task in changes.tasks}
+        for closing in changes.closings:
+            self._close((closing.run, task.id) for task in closing.tasks)
+        self.events += changes.events
+        self.provenance += batch.provenance
+        self.bad |= {(each.task.run, each.task.id): each for each in batch.bad}
+        self.recalled |= {each.short_name: each for each in batch.recalled}
+        self.seen |= {(each.run, each.task): each.at for each in batch.seen}
+        for block in batch.blocks:
+            self.blocks.pop(block.short_name, None)
+            if block.message is not None:
+                self.blocks[block.short_name] = block.message
+        self.purging |= {each.run: each for each in (*changes.purges, *batch.purging)}
+        for run_id in batch.purged:
+            self.purging.pop(run_id, None)
+        for sample in batch.samples:
+            self._thin(sample)
+        self.sequence += 1
+        self.sequences |= {run.id: self.sequence for run in changes.runs}
+        return {run.id for run in changes.runs} | {task.run for task in changes.tasks}
+
+    def _close(self, keys: Iterable[TaskKey]) -> None:
+        for key in keys:
+            self.tasks[key] = self.tasks[key].closed()
+
+    def _thin(self, sample: Sample) -> None:
+        places = self.samples.setdefault(sample.run, {})
+        places[place(sample)] = sample
+        for each in [each for each in places if each % period(sample.games)]:
+            del places[each]
+
+    def of_run(self, run_id: str) -> list[Task]:
+        return sorted(
+            (task for task in self.tasks.values() if task.run == run_id), key=lambda task: task.id
+        )
+
+
+# The group commit of the in-memory twin.
+#
+# A commit takes one turn of the loop. A test may hold commits back, let them go on, or lose them
+# as a database would that broke during one.
+
+MOST_CHANGES = 20_000
+
+
+class MemoryCommits:
+    """The group commit; see the module's text for what a test may do with it."""
+
+    def __init__(
+        self,
+        rows: MemoryRows,
+        *,
+        most_changes: int = MOST_CHANGES,
+        lost: Callable[[str], object] = lambda _reason: None,
+        hears: Collection[Hears] = (),
+    ) -> None:
+        self._rows = rows
+        self._hears = hears
+        self._most_changes = most_changes
+        self._lost = lost
+        self._queue: list[Batch] = []
+        self._issued = self._committed = rows.sequence
+        self._broken = False
+        self._going = asyncio.Event()
+        self._going.set()
+
+    def check_room(self) -> None:
+        if self._broken:
+            raise StateLost
+        if len(self._queue) >= self._most_changes:
+            raise QueueFull
+
+    def put(self, batch: Batch) -> int:
+        self.check_room()
+        self._queue.append(batch)
+        self._issued += 1
+        return self._issued
+
+    async def committed(self, sequence: int) -> None:
+        assert sequence <= self._issued
+        while sequence > self._committed:
+            if self._broken:
+                raise StateLost
+            await asyncio.sleep(0)
+            await self._going.wait()
+            self._flush()
+
+    def hold(self) -> None:
+        """From now on nothing is committed."""
+        self._going.clear()
+
+    def release(self) -> None:
+        self._flush()
+        self._going.set()
+
+    def lose(self, reason: str = "lost on purpose") -> None:
+        """The commit under way fails: all that waits is lost."""
+        self._queue.clear()
+        self._broken = True
+        self._going.set()
+        self._lost(reason)
+
+    def _flush(self) -> None:
+        for batch in self._queue:
+            changed = self._rows.write(batch)
+            for hearer in self._hears:
+                hearer.add(self._rows.sequence, changed)
+        self._queue.clear()
+        if not self._broken:
+            self._committed = self._issued
+
+
+# What the database answers by SQL, asked of runs and tasks in memory.
+
+
+def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:
+    """Who played these tasks, those with the most games first."""
+    groups: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        if not task.bad and task.results.games:
+            groups.setdefault((task.machine.user, task.machine.arch), []).append(task)
+    found = [
+        Contribution(
+            *group,
+            len({task.machine.key.split("-")[0] for task in played}),
+            total(task.results for task in played),
+        )
+        for group, played in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.results.games, one.user, one.arch)))
+
+
+def results_by_worker(tasks: Iterable[Task]) -> tuple[WorkerResults, ...]:
+    """What each process of a worker played of these tasks, those with the most games first."""
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        if not task.bad and task.results.games:
+            groups.setdefault(task.machine.key, []).append(task)
+    found = [
+        WorkerResults(
+            played[0].machine.long_name,
+            played[0].machine.user,
+            total(task.results for task in played),
+        )
+        for played in groups.values()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.results.games, one.worker)))
+
+
+def plays(run: Run, engines: Collection[str]) -> bool:
+    return any(side.engine in engines for side in run.plan.sides)
+
+
+def is_listed(run: Run, query: FinishedQuery) -> bool:
+    """Whether a list of finished runs shows it."""
+    status = run.status
+    return (
+        status.finished
+        and not status.deleted
+        and (not query.owner or run.plan.owner == query.owner)
+        and (not query.engine or plays(run, {query.engine}))
+        and (not query.green_only or status.flag is Flag.GREEN)
+        and (not query.yellow_only or status.flag is Flag.YELLOW)
+        and (not query.ltc_only or base_seconds(run.plan.tc) >= LTC_SECONDS)
+        and (query.since is None or run.updated >= query.since)
+        and not plays(run, query.hidden)
+    )
+
+
+# The reads of the in-memory twin, as the ports of the fleet want them.
+
+
+class MemoryReads:
+    """Reads of what was committed."""
+
+    def __init__(self, rows: MemoryRows) -> None:
+        self._rows = rows
+
+    async def snapshot(self) -> Snapshot:
+        rows = self._rows
+        corrections = tuple(self._correct())
+        open_runs = [run for run in rows.runs.values() if not run.status.finished]
+        return Snapshot(
+            tuple(
+                (run, tuple(task for task in rows.of_run(run.id) if task.active))
+                for run in open_runs
+            ),
+            dict(rows.blocks),
+            tuple(rows.recalled.values()),
+            corrections,
+            tuple(rows.purging.values()),
+            tuple(
+                Played(run.id, task.machine.short_name, task.machine.user, task.results.games)
+                for run in open_runs
+                for task in rows.of_run(run.id)
+                if task.results.games
+            ),
+        )
+
+    def _correct(self) -> Iterable[Correction]:
+        for run in self._rows.runs.values():
+            counted = recounted(self._rows.of_run(run.id))
+            if not run.status.finished and run.tally != counted:
+                yield Correction(run.id, run.tally, counted)
+                self._rows.runs[run.id] = corrected(run, counted)
+
+    async def run(self, run_id: str) -> Run | None:
+        return self._rows.runs.get(run_id)
+
+    async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
+        found = [
+            run.id
+            for run in self._rows.runs.values()
+            if run.id.startswith(prefix) and not plays(run, hidden)
+        ]
+        return tuple(sorted(found, reverse=True)[:limit])
+
+    async def task(self, run_id: str, task_id: int) -> Task | None:
+        return self._rows.tasks.get((run_id, task_id))
+
+    async def tasks(self, run_id: str) -> tuple[Task, ...]:
+        return tuple(self._rows.of_run(run_id))
+
+    async def agrees(self, run_id: str) -> bool:
+        run, tasks = self._rows.runs.get(run_id), self._rows.of_run(run_id)
+        return run is None or run.tally == recounted(tasks)
+
+    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        wanted = range(first, first + count)
+        return tuple(task for task in self._rows.of_run(run_id) if task.id in wanted)
+
+    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+        found = [each for each in await self.bad_tasks(run_id) if each.task.too_fast]
+        return tuple(reversed(found))[:limit]
+
+    async def bad_tasks(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[BadTask, ...]:
+        found = tuple(each for key, each in self._rows.bad.items() if key[0] == run_id)
+        return found[first : first + count]
+
+    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+        found = [run for run in self._rows.runs.values() if is_listed(run, query)]
+        found.sort(key=lambda run: (run.updated, run.id), reverse=True)
+        first = (query.page - 1) * query.page_size
+        page = found[first : first + query.page_size]
+        return tuple(replace(run, kind=without_trail(run.kind)) for run in page)
+
+    async def last_seen(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> dict[int, datetime]:
+        wanted, seen = range(first, first + count), self._rows.seen.items()
+        return {task: at for (run, task), at in seen if run == run_id and task in wanted}
+
+    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        found = [event for event in self._rows.events if before is None or event.at < before]
+        latest = sorted(enumerate(found), key=lambda each: (each[1].at, each[0]), reverse=True)
+        return [event for _, event in latest[:limit]]
+
+    async def actions(
+        self,
+        wanted: Expression,
+        *,
+        limit: int = MOST_ACTIONS,
+        sight: Sight = STRANGER,
+    ) -> tuple[ActionDocument, ...]:
+        log = [documented(number, event) for number, event in enumerate(self._rows.events, 1)]
+        log.sort(key=lambda action: (action.time, int(action.id)), reverse=True)
+        found = (each for each in log if matches(wanted, each))
+        return tuple(each for each in found if self._is_seen(each, sight))[:limit]
+
+    def _is_seen(self, action: ActionDocument, sight: Sight) -> bool:
+        run = None if action.run_id is UNSET else self._rows.runs.get(action.run_id)
+        net_of = None if action.nn is UNSET else self._rows.holdings.get(action.nn)
+        return (
+            not sight.hidden.intersection({action.engine, net_of})
+            and not (run is not None and plays(run, sight.hidden))
+            and (action.team is UNSET or sight.teams is None or action.team in sight.teams)
+            and (action.action not in PERSONAL or sight.person in (None, action.user))
+        )
+
+    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+        places = self._rows.samples.get(run_id, {})
+        return tuple(places[each] for each in sorted(places))
+
+    async def changed(self, after: int, most: int) -> ChangedRuns:
+        later = {run: at for run, at in self._rows.sequences.items() if at > after}
+        latest = sorted(later.items(), key=lambda pair: -pair[1])
+        return ChangedRuns(self._rows.sequence, dict(latest[:most]), len(latest) <= most)
+
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+        found: dict[str, Sample] = {}
+        for run_id in runs:
+            points = await self.samples(run_id)
+            before = [point for point in points if point.at <= at]
+            if points:
+                found[run_id] = before[-1] if before else points[0]
+        return found
+
+    async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
+        return contributions_of(self._rows.of_run(run_id))[:limit]
+
+    async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
+        query = FinishedQuery(since=at, hidden=frozenset(hidden))
+        return sum(1 for run in self._rows.runs.values() if is_listed(run, query))
+
+    async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
+        return results_by_worker(self._rows.of_run(run_id))[:limit]
+
+    async def provenance(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[Provenance, ...]:
+        found = tuple(each for each in self._rows.provenance if each.run == run_id)
+        return found[first : first + count]
+
+
+# The in-memory twin of the fleet's store as a whole.
+
+
+class MemoryStore:
+    """Rows that outlive their commits, as a database does."""
+
+    def __init__(self, rows: MemoryRows | None = None) -> None:
+        self.rows = rows or MemoryRows()
+        self.reads = MemoryReads(self.rows)
+        self.commits = MemoryCommits(self.rows)
+        self.hears: list[Hears] = []
+
+    async def take(self) -> MemoryCommits:
+        """Ends the commits given before; what they had not written is lost."""
+        self.commits.lose("another has taken the fence")
+        self.commits = MemoryCommits(self.rows, hears=self.hears)
+        for hearer in self.hears:
+            hearer.begin(self.rows.sequence)
+        return self.commits
+
+    async def close(self) -> None:
+        """Writes what was put and ends."""
+        self.commits.release()
+
+    def stats(self) -> CommitStats:
+        """Nobody waits for memory."""
+        return CommitStats(rounds=self.rows.sequence, changes=self.rows.sequence)

@@ -1,0 +1,332 @@
+"""A tenure: the working set under one fence, and how much of what happened to it is committed."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from rookery.clock import Clock
+from rookery.farm.ports import (
+    Batch,
+    Commits,
+    CommitStats,
+    FleetReads,
+    QueueFull,
+    Rebuilding,
+    Snapshot,
+    StateLost,
+)
+from rookery.farm.samples import Sampling
+from rookery.logs import Log
+from rookery.model.run import Run, RunFault
+from rookery.rules.assignment import Assignment
+from rookery.rules.eligibility import STANDARD_POLICY, Policy
+from rookery.rules.purge import Purging
+from rookery.rules.reception import Reception
+from rookery.rules.troubles import LogBound
+from rookery.rules.working_set import WorkingSet, finish_decided
+
+A = TypeVar("A")
+
+NOTHING = Batch()
+
+
+class Tenure:
+    """Lives until a commit fails; nobody uses what is in it afterwards."""
+
+    def __init__(self, working: WorkingSet, commits: Commits, policy: Policy) -> None:
+        self.working = working
+        self.assignment = Assignment(working, policy)
+        self.reception = Reception(working, policy)
+        self.sampling = Sampling()
+        self._commits = commits
+        self._put = 0
+        self._committed = 0
+
+    def seals(self) -> set[str]:
+        """Of the credentials with which the active tasks were taken."""
+        runs = self.working.runs()
+        return {task.machine.seal for run_id in runs for task in self.working.tasks(run_id)}
+
+    def check_room(self) -> None:
+        """Raises QueueFull; to be asked before anything is changed."""
+        self._commits.check_room()
+
+    def put(self, batch: Batch) -> None:
+        self._put = self._commits.put(batch)
+
+    async def settled(self) -> None:
+        """Returns once everything that happened so far is committed; raises StateLost.
+
+        A waiter that is cancelled leaves; the commit goes on without it.
+        """
+        awaited = self._put
+        if awaited > self._committed:
+            await self._commits.committed(awaited)
+            self._committed = max(self._committed, awaited)
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[A]):
+    """What to answer once what is to be written is committed."""
+
+    answer: A
+    batch: Batch = NOTHING
+
+
+Act = Callable[[Tenure, datetime], Done[A]]
+"""Looks at the working set, changes it, and says what came of it; never awaits anything."""
+
+
+# Being the one who changes the working set: acts in memory, answers after the commit.
+#
+#     opened --> serving --a commit fails--> rebuilding --rows read anew--> serving
+#
+# Theory of operation. An act changes memory at once and hands over its rows; its answer leaves
+# when everything put so far is committed, because it may depend on any of it. So nobody is ever
+# told what might not be true. When a commit fails or its outcome is unknown, all who wait are told
+# to try again, memory is thrown away, the fence is taken anew, and what the rows say is the truth.
+
+Opened = Callable[[Tenure], object]
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
+
+
+class Store(Protocol):
+    """Where the fleet's rows are."""
+
+    @property
+    def reads(self) -> FleetReads: ...
+
+    async def take(self) -> Commits:
+        """Ends the commits given before and takes the fence anew; raises while it can't."""
+        ...
+
+    async def close(self) -> None:
+        """Writes what was put and ends."""
+        ...
+
+    def stats(self) -> CommitStats:
+        """What the present commits have done so far."""
+        ...
+
+
+class Primary:
+    """One per process; the event loop alone uses it."""
+
+    def __init__(
+        self, store: Store, clock: Clock, log: Log, policy: Policy = STANDARD_POLICY
+    ) -> None:
+        self.clock = clock
+        self._store = store
+        self._log = log
+        self._policy = policy
+        self.renewed: Callable[[Run], Run] | None = None
+        """Gives a run that is taken up again the demands that its engines have by then."""
+        self.engine_shares: dict[str, float] = {}
+        """How much of the fleet engines are entitled to; looked at anew for each machine."""
+        self._log_bound = LogBound()
+        self._tenure: Tenure | None = None
+        self._on_open: list[Opened] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def on_open(self, act: Opened) -> None:
+        """Called with each new tenure, before anybody else sees it."""
+        self._on_open.append(act)
+
+    async def open(self) -> None:
+        """The first tenure; raises when there can be none."""
+        self._tenure = await self._begun()
+
+    async def close(self) -> None:
+        """Waits for what was put, and ends."""
+        self._tenure = None
+        for task in tuple(self._tasks):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await self._store.close()
+
+    def lost(self, reason: str) -> None:
+        """Told by the store, also where nobody waits for a commit."""
+        if self._tenure is not None:
+            self._log.warning("fleet_commit_failed", reason=reason)
+            self._lose(self._tenure)
+
+    @property
+    def is_serving(self) -> bool:
+        return self._tenure is not None
+
+    def commit_stats(self) -> CommitStats:
+        return self._store.stats()
+
+    def check_room(self) -> None:
+        """Raises Rebuilding, StateLost or QueueFull where nothing could be answered anyway."""
+        self._check_room(self.enter())
+
+    def enter(self) -> Tenure:
+        """The present tenure; raises Rebuilding."""
+        if self._tenure is None:
+            raise Rebuilding
+        return self._tenure
+
+    async def answer(self, act: Act[A]) -> A:
+        """Do it in memory, write it down, and answer when all of it is committed."""
+        tenure = self.enter()
+        self._check_room(tenure)
+        try:
+            done = act(tenure, self.clock.now())
+        except RunFault:
+            # What is refused depends on the state as much as what is granted.
+            await self.settle(tenure)
+            raise
+        except BaseException:
+            # Nobody knows how far it came, and memory can't be rolled back.
+            self._lose(tenure)
+            raise
+        self.put(tenure, done.batch)
+        await self.settle(tenure)
+        return done.answer
+
+    def put(self, tenure: Tenure, batch: Batch) -> None:
+        """Into the next commit."""
+        if batch is NOTHING or not (batch.changes or batch.seen or batch.purging or batch.purged):
+            return
+        if batch.changes.events and not self._policy.simulated:
+            kept = self._log_bound.kept(batch.changes.events)
+            batch = replace(batch, changes=replace(batch.changes, events=kept))
+        try:
+            tenure.put(batch)
+        except (StateLost, QueueFull):
+            self._lose(tenure)
+            raise StateLost from None
+        for purging in batch.changes.purges:
+            self.spawn(self.carry_on(purging))
+
+    async def settle(self, tenure: Tenure) -> None:
+        """Wait until nothing in memory is ahead of the rows."""
+        try:
+            await tenure.settled()
+        except StateLost:
+            self._lose(tenure)
+            raise
+
+    async def carry_on(self, purging: Purging) -> None:
+        """With a purge that is due; those who know how override it."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Something that goes on after its caller was answered."""
+        task = asyncio.ensure_future(self._logged(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        # One that is cancelled before it began would leave the work neither done nor closed.
+        task.add_done_callback(lambda _: work.close())
+
+    async def _logged(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except (StateLost, Rebuilding, QueueFull, RunFault) as error:
+            self._log.warning("fleet_work_dropped", why=repr(error))
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, so it is written down
+            self._log.error("fleet_work_failed", error=repr(error), exc_info=error)
+
+    def _check_room(self, tenure: Tenure) -> None:
+        try:
+            tenure.check_room()
+        except StateLost:
+            self._lose(tenure)
+            raise
+
+    def _lose(self, tenure: Tenure) -> None:
+        if self._tenure is tenure:
+            self._tenure = None
+            self._log.warning("fleet_state_lost")
+            self.spawn(self._rebuild())
+
+    async def _rebuild(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                self._tenure = await self._begun()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may do
+                self._log.warning("fleet_not_rebuilt", why=repr(error))
+            else:
+                self._log.info("fleet_rebuilt", runs=len(self._tenure.working.runs()))
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _begun(self) -> Tenure:
+        commits = await self._store.take()
+        tenure = Tenure(WorkingSet(self.engine_shares, self.renewed), commits, self._policy)
+        await self._fill(tenure, await self._store.reads.snapshot())
+        for act in self._on_open:
+            act(tenure)
+        return tenure
+
+    async def _fill(self, tenure: Tenure, found: Snapshot) -> None:
+        working, now = tenure.working, self.clock.now()
+        for run, tasks in found.runs:
+            working.admit(run, tasks, now)
+            tenure.sampling.start(run)
+            await asyncio.sleep(0)
+        for each in found.played:
+            working.players.add(each.run, each.machine, each.user, each.games)
+        working.roster.blocks.update(found.blocks)
+        for past in found.recalled:
+            working.roster.recall(past.short_name, past.seen, past.last)
+        working.hearing.recover(now)
+        for run in [run for run in working.runs().values() if run.decided]:
+            self.put(tenure, Batch(finish_decided(working, run, now)))
+        tenure.assignment.refresh_shares()
+        for purging in found.purging:
+            self.spawn(self.carry_on(purging))
+
+
+# Turns: who changes the same thing waits for the other; who changes another does not.
+
+
+class Turns:
+    """A lock per key, which lives for as long as somebody holds it or waits for it."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def __call__(self, key: str) -> AsyncIterator[None]:
+        lock = self._locks.get(key)
+        if lock is None:
+            self._locks[key] = lock = asyncio.Lock()
+        async with lock:
+            yield
+
+
+# Chance, as the use cases ask for it: what is drawn for a tune comes from here alone.
+
+_BITS = 53  # of a float's fraction
+
+
+class Chance(Protocol):
+    def flips(self, size: int) -> bytes:
+        """So many random bytes."""
+        ...
+
+    def numbers(self, count: int) -> tuple[float, ...]:
+        """So many numbers in [0, 1)."""
+        ...
+
+
+class SystemChance:
+    """The operating system's chance."""
+
+    def flips(self, size: int) -> bytes:
+        return secrets.token_bytes(size)
+
+    def numbers(self, count: int) -> tuple[float, ...]:
+        return tuple(secrets.randbits(_BITS) / (1 << _BITS) for _ in range(count))

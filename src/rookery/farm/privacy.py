@@ -1,0 +1,93 @@
+"""Privacy: what belongs to a private engine is for its team alone, whoever else asks.
+
+A run with two private engines is for those who are in both teams. Approvers are no exception: who
+wants to see a team's runs has to be in the team.
+"""
+
+from dataclasses import replace
+
+from rookery.farm.engines import Engines
+from rookery.farm.ports import Sight
+from rookery.model.engine import Catalogue
+from rookery.model.run import Run
+from rookery.people.teams import Teams
+from rookery.rules.lifecycle import Actor
+
+NOTHING: frozenset[str] = frozenset()
+NO_COMMIT = "0" * 40
+
+
+def name_of(reader: Actor | None) -> str | None:
+    return None if reader is None else reader.name
+
+
+def without_sources(run: Run) -> Run:
+    """Without the commits of its sides and what their authors wrote, also where that stands in the
+    place of the submitter's own words."""
+    sides = tuple(replace(side, commit=NO_COMMIT, message="") for side in run.plan.sides)
+    words = [side.message for side in run.plan.sides if side.message]
+    info = "" if any(word in run.plan.info for word in words) else run.plan.info
+    return replace(run, plan=replace(run.plan, sides=sides, info=info))
+
+
+class Privacy:
+    """Asked by every list, read, search, stream and export; answers from memory."""
+
+    def __init__(self, engines: Engines, teams: Teams) -> None:
+        self._engines = engines
+        self._teams = teams
+
+    def hidden(self, viewer: str | None) -> frozenset[str]:
+        """The engines that somebody may not know of; None is a stranger."""
+        private = self._engines.private
+        if not private:
+            return NOTHING
+        own = self._teams.of(viewer)
+        return frozenset(name for name, team in private.items() if team not in own)
+
+    def sees_engine(self, viewer: str | None, engine: str) -> bool:
+        team = self._engines.private.get(engine)
+        return team is None or team in self._teams.of(viewer)
+
+    def sees(self, viewer: str | None, run: Run) -> bool:
+        return all(self.sees_engine(viewer, side.engine) for side in run.plan.sides)
+
+    def is_of(self, reader: Actor | None, run: Run) -> bool:
+        """Whether somebody is one of a run's people: its owner, who is in the team of one of its
+        engines, or an approver, who has to look at it."""
+        if reader is None or not self.sees(reader.name, run):
+            return False
+        own = self._teams.of(reader.name)
+        teams = {self._engines.catalogue.record(side.engine).team for side in run.plan.sides}
+        return reader.approver or reader.name == run.plan.owner or bool(teams & own)
+
+    def opens(self, reader: Actor | None, run: Run) -> bool:
+        """Whether somebody may have the sources of a run, and read what their authors wrote. What
+        no approver has let onto machines yet is for the run's people alone."""
+        out = run.status.approved or run.tally.tasks > 0
+        return self.is_of(reader, run) or (out and self.sees(name_of(reader), run))
+
+    def shown(self, reader: Actor | None, run: Run) -> Run:
+        """As much of a run as somebody may see who may know of it."""
+        return run if self.opens(reader, run) else without_sources(run)
+
+    def catalogue(self, viewer: str | None) -> Catalogue:
+        """The engines that somebody may name in a run."""
+        whole, hidden = self._engines.catalogue, self.hidden(viewer)
+        if not hidden:
+            return whole
+        return Catalogue({k: v for k, v in whole.engines.items() if k not in hidden})
+
+    def sight(self, reader: Actor | None) -> Sight:
+        """What somebody may see of the log; None is a stranger."""
+        if reader is None:
+            return Sight(self.hidden(None))
+        own = self._teams.of(reader.name)
+        return Sight(
+            self.hidden(reader.name),
+            None if reader.approver else own,
+            None if reader.approver else reader.name,
+        )
+
+    def is_private(self, run: Run) -> bool:
+        return any(side.engine in self._engines.private for side in run.plan.sides)

@@ -1,0 +1,141 @@
+"""Purges, carried out portion by portion, and carried on by whoever is primary next.
+
+See `core.purge` for the rules. The run is over, so that only people's commands touch it, and these
+wait for their turn. Nobody waits for the purge of a very large run: once it is written down that it
+has begun, it is answered that it is under way, and the next primary would carry it on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from rookery.farm.ports import Batch
+from rookery.farm.primary import Done, Tenure, Turns
+from rookery.farm.views import Views
+from rookery.model.run import Run, RunFault
+from rookery.model.task import Task
+from rookery.rules import commands, purge
+from rookery.rules.answers import Changes
+from rookery.rules.lifecycle import Actor
+from rookery.rules.purge import Culprit, Inquiry, Purged, Purging, Struck, Toll
+
+T = TypeVar("T")
+
+PAGE = 100
+"""Tasks that are read and looked at in one go."""
+PORTION = 200
+"""Tasks that are struck out with one commit: everybody's answers wait for that one."""
+AT_ONCE = 2_000
+"""Tasks of a run up to which its purge is waited for."""
+
+
+class Aside(Protocol):
+    """Has something done that would hold up the loop."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+async def at_once(work: Callable[[], T], /) -> T:
+    """For fleets that are too small to hold anybody up."""
+    return work()
+
+
+class Purges(Views):
+    """What is struck out and what is left of the run are always committed together."""
+
+    _turns: Turns
+    _aside: Aside
+    _under_way: set[str]
+    """Runs whose purge nobody waits for."""
+
+    async def purge(self, run_id: str, actor: Actor) -> Purged:
+        """Take out results that can't be trusted; the run plays on if it is undecided then. The
+        answer may be that this is under way."""
+        if run_id in self._under_way:
+            return Purged(await self.known_run(run_id), Toll(), under_way=True)
+        async with self._turns(run_id):
+            run = await self.known_run(run_id)
+            purging = commands.begin_purge(run, actor, self.clock.now())
+            if run.tally.tasks <= AT_ONCE:
+                return await self._purged(run, purging)
+            await self._begin(purging)
+        self._under_way.add(run_id)
+        self.spawn(self.carry_on(purging))
+        return Purged(run, purging.toll, under_way=True)
+
+    async def carry_on(self, purging: Purging) -> None:
+        """With the purge that a run asked for when it was submitted, with one that nobody waits
+        for, or with one that a crash interrupted."""
+        self._under_way.add(purging.run)
+        try:
+            async with self._turns(purging.run):
+                run = await self.known_run(purging.run)
+                try:
+                    purge.check(run, self.clock.now())
+                except RunFault:
+                    await self._drop(run, purging)
+                else:
+                    await self._purged(run, purging)
+        finally:
+            self._under_way.discard(purging.run)
+
+    async def _purged(self, run: Run, purging: Purging) -> Purged:
+        if purging.culprit is None:
+            purging = replace(purging, culprit=await self._found(run, purging))
+        if purging.culprit is not None:
+            async for tasks in self._bad(run, purging.culprit):
+                struck = purge.strike(run, purging, tasks)
+                began = self.clock.seconds()
+                await self._write(struck)
+                run, purging = struck.run, struck.purging
+                # As long again belongs to those who wait for their own commits.
+                await asyncio.sleep(self.clock.seconds() - began)
+        return await self._conclude(run, purging)
+
+    async def _found(self, run: Run, purging: Purging) -> Culprit | None:
+        inquiry = Inquiry()
+        async for tasks in self._pages(run):
+            inquiry.look(tasks)
+        return await self._aside(lambda: inquiry.verdict(run, purging.rule))
+
+    async def _bad(self, run: Run, culprit: Culprit) -> AsyncIterator[list[Task]]:
+        """The tasks that go, as many at a time as are struck out together."""
+        found: list[Task] = []
+        async for tasks in self._pages(run):
+            found += filter(culprit.takes, tasks)
+            while len(found) >= PORTION:
+                yield found[:PORTION]
+                del found[:PORTION]
+        if found:
+            yield found
+
+    async def _pages(self, run: Run) -> AsyncIterator[tuple[Task, ...]]:
+        for first in range(0, run.tally.tasks, PAGE):
+            yield await self._store.reads.task_page(run.id, first, PAGE)
+
+    async def _begin(self, purging: Purging) -> None:
+        await self.answer(lambda _tenure, _now: Done(None, Batch(purging=(purging,))))
+
+    async def _write(self, struck: Struck) -> None:
+        def written(_: Tenure, _now: datetime) -> Done[None]:
+            rows = tuple(each.struck for each in struck.bad)
+            changes = Changes(runs=(struck.run,), tasks=rows)
+            return Done(None, Batch(changes, bad=struck.bad, purging=(struck.purging,)))
+
+        await self.answer(written)
+
+    async def _conclude(self, run: Run, purging: Purging) -> Purged:
+        def concluded(tenure: Tenure, now: datetime) -> Done[Purged]:
+            purged, changes = commands.conclude_purge(tenure.working, run, purging, now)
+            return Done(purged, Batch(changes, purged=(run.id,)))
+
+        return await self.answer(concluded)
+
+    async def _drop(self, run: Run, purging: Purging) -> None:
+        def dropped(_: Tenure, now: datetime) -> Done[None]:
+            changes = commands.drop_purge(run, purging, now)
+            return Done(None, Batch(changes, purged=(run.id,)))
+
+        await self.answer(dropped)

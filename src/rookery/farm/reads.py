@@ -1,0 +1,282 @@
+"""What a new primary puts right before it starts: rows that a crash kept behind, and sums that are
+not what the tasks say (which would be a fault of ours, so it is written down).
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+import asyncpg
+
+from rookery.db.fence import Fence
+from rookery.db.pool import Log, Pool, Queries, quiet
+from rookery.farm import action_log
+from rookery.farm.action_log import document_of, event_of
+from rookery.farm.ports import (
+    EVERYTHING,
+    STRANGER,
+    ChangedRuns,
+    Contribution,
+    Correction,
+    FinishedQuery,
+    Played,
+    Provenance,
+    Sample,
+    Sight,
+    Snapshot,
+    WorkerResults,
+)
+from rookery.farm.rows import (
+    bad_task_of,
+    contribution_of,
+    provenance_of,
+    purging_of,
+    recalled_of,
+    results_of,
+    run_of,
+    sample_of,
+    task_of,
+    whole_run,
+    worker_results_of,
+)
+from rookery.model.events import Action, Event
+from rookery.model.run import Run
+from rookery.model.task import Tally, Task
+from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
+from rookery.rules.purge import BadTask
+
+SLICE_ROWS = 5_000
+
+
+class Recovery:
+    """Writes behind the fence of the new primary, before its group commit does."""
+
+    def __init__(self, fence: Fence, queries: Queries, *, log: Log = quiet) -> None:
+        self._fence = fence
+        self._queries = queries
+        self._log = log
+
+    async def close_rest(self) -> None:
+        """Ends the tasks of runs that ended."""
+        closed = SLICE_ROWS
+        while closed == SLICE_ROWS:
+            async with self._fence.write() as connection:
+                said = await connection.execute(self._queries["tasks_close_rest"], SLICE_ROWS)
+                closed = int(said.rpartition(" ")[2])
+            if closed:
+                self._log("closings_completed", tasks=closed)
+
+    async def correct(self, runs: Sequence[tuple[Run, Correction]], sequence: int) -> None:
+        """Stores the sums as they were counted."""
+        rows = [whole_run(run, sequence, 0) for run, _ in runs]
+        async with self._fence.write() as connection:
+            await connection.executemany(self._queries["runs_put"], rows)
+        for _, wrong in runs:
+            self._log("sums_corrected", run=wrong.run, stored=wrong.stored, counted=wrong.counted)
+
+
+def corrected(run: Run, counted: Tally) -> Run:
+    """The run with its true sums, judged by them."""
+    if counted.results == run.tally.results:
+        return run.with_tally(counted)
+    return replace(run, tally=counted, kind=run.kind.rejudged(counted.results))
+
+
+# Reads of the fleet's committed rows; long lists are turned into values a few at a time, so that
+# the loop goes on in between.
+
+V = TypeVar("V")
+
+ROWS_AT_ONCE = 200
+FILTER_SECONDS = 3.0
+"""A stranger's filter may ask for what no index helps to find; it gets no longer than this."""
+KNOWN_ACTIONS = [action.value for action in Action]
+
+
+class PostgresReads:
+    """Used by the primary, which puts rows right at a snapshot, and by others, which do not."""
+
+    def __init__(self, pool: Pool, queries: Queries, recovery: Recovery | None = None) -> None:
+        self._pool = pool
+        self._queries = queries
+        self.recovery = recovery
+
+    async def snapshot(self) -> Snapshot:
+        if self.recovery is not None:
+            await self.recovery.close_rest()
+        runs = await self._unfinished()
+        tasks = await self._active()
+        runs, corrections = await self._checked(runs, tasks)
+        blocks = await self._fetch("blocks_all")
+        recalled = await self._fetch("recalled_all")
+        return Snapshot(
+            tuple((run, tuple(tasks[run.id])) for run in runs),
+            {row["short_name"]: row["message"] for row in blocks},
+            await _decoded(recalled, recalled_of),
+            corrections,
+            await _decoded(await self._fetch("purges_all"), purging_of),
+            await _decoded(await self._fetch("tasks_played"), _played_of),
+        )
+
+    async def run(self, run_id: str) -> Run | None:
+        row = await self._pool.fetchrow(self._queries["runs_one"], run_id)
+        if row is None:
+            return None
+        return run_of(row, (await self._histories([run_id]))[run_id])
+
+    async def task(self, run_id: str, task_id: int) -> Task | None:
+        row = await self._pool.fetchrow(self._queries["tasks_one"], run_id, task_id)
+        return None if row is None else task_of(row)
+
+    async def tasks(self, run_id: str) -> tuple[Task, ...]:
+        return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
+
+    async def agrees(self, run_id: str) -> bool:
+        return await self._pool.fetchval(self._queries["runs_agree"], run_id) is not False
+
+    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        rows = await self._fetch("tasks_page", run_id, first, first + count)
+        return await _decoded(rows, task_of)
+
+    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+        return await _decoded(await self._fetch("tasks_apart", run_id, limit), bad_task_of)
+
+    async def bad_tasks(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[BadTask, ...]:
+        return await _decoded(
+            await self._fetch("bad_tasks_of_run", run_id, first, count), bad_task_of
+        )
+
+    async def last_seen(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> dict[int, datetime]:
+        rows = await self._fetch("tasks_last_seen", run_id, first, count)
+        return {row["id"]: row["seen"] for row in rows}
+
+    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+        chosen = action_log.finished(self._queries["runs_finished"], query)
+        return await _decoded(await self._pool.fetch(chosen.sql, *chosen.values), run_of)
+
+    async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
+        # The letter after f ends the range of hex digits.
+        rows = await self._fetch("runs_begun_by", prefix, f"{prefix}g", list(hidden), limit)
+        return tuple(row["id"] for row in rows)
+
+    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        rows = await self._fetch("actions_latest", KNOWN_ACTIONS, before, limit)
+        return await _decoded(rows, event_of)
+
+    async def actions(
+        self,
+        wanted: Expression,
+        *,
+        limit: int = MOST_ACTIONS,
+        sight: Sight = STRANGER,
+    ) -> tuple[ActionDocument, ...]:
+        chosen = action_log.actions(self._queries["actions_filtered"], wanted, limit, sight)
+        rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
+        return await _decoded(rows, document_of)
+
+    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+        return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
+
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+        found = await _decoded(await self._fetch("samples_at", list(runs), at), sample_of)
+        return {sample.run: sample for sample in found}
+
+    async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
+        rows = await self._fetch("tasks_by_contributor", run_id, limit)
+        return await _decoded(rows, contribution_of)
+
+    async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
+        found: int = await self._pool.fetchval(
+            self._queries["runs_finished_since"], at, sorted(hidden)
+        )
+        return found
+
+    async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
+        rows = await self._fetch("tasks_by_worker", run_id, limit)
+        return await _decoded(rows, worker_results_of)
+
+    async def provenance(
+        self, run_id: str, first: int = 0, count: int = EVERYTHING
+    ) -> tuple[Provenance, ...]:
+        rows = await self._fetch("provenance_of_run", run_id, first, count)
+        return await _decoded(rows, provenance_of)
+
+    async def changed(self, after: int, most: int) -> ChangedRuns:
+        # Asked first: what is committed in between is then told twice, and not missed.
+        sequence = await self._pool.fetchval(self._queries["commits_sequence"])
+        rows = await self._fetch("runs_changed", after, most + 1)
+        found = {row["id"]: row["sequence"] for row in rows[:most]}
+        return ChangedRuns(sequence, found, complete=len(rows) <= most)
+
+    async def _unfinished(self) -> tuple[Run, ...]:
+        rows = await self._fetch("runs_unfinished")
+        histories = await self._histories([row["id"] for row in rows])
+        return await _decoded(rows, lambda row: run_of(row, histories[row["id"]]))
+
+    async def _active(self) -> dict[str, list[Task]]:
+        tasks: dict[str, list[Task]] = defaultdict(list)
+        for task in await _decoded(await self._fetch("tasks_active"), task_of):
+            tasks[task.run].append(task)
+        return tasks
+
+    async def _histories(self, runs: Collection[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for row in await self._fetch("run_history_of", list(runs)):
+            found[row["run"]].append(row["entry"])
+        return found
+
+    async def _checked(
+        self, runs: Iterable[Run], tasks: dict[str, list[Task]]
+    ) -> tuple[tuple[Run, ...], tuple[Correction, ...]]:
+        """The runs with sums that agree with their tasks, and where they did not."""
+        sums = {row["run"]: row for row in await self._fetch("tasks_sums")}
+        wrong: list[tuple[Run, Correction]] = []
+        right: list[Run] = []
+        for run in runs:
+            counted = _tally(sums.get(run.id), tasks[run.id])
+            if counted == run.tally:
+                right.append(run)
+                continue
+            right.append(corrected(run, counted))
+            wrong.append((right[-1], Correction(run.id, run.tally, counted)))
+        if wrong and self.recovery is not None:
+            sequence = await self._pool.fetchval(self._queries["commits_sequence"])
+            await self.recovery.correct(wrong, sequence)
+        return tuple(right), tuple(correction for _, correction in wrong)
+
+    async def _fetch(self, query: str, *values: object) -> list[asyncpg.Record]:
+        return await self._pool.fetch(self._queries[query], *values)
+
+
+def _played_of(row: asyncpg.Record) -> Played:
+    return Played(row["run"], row["machine"], row["player"], row["games"])
+
+
+def _tally(row: asyncpg.Record | None, active: Sequence[Task]) -> Tally:
+    if row is None:
+        return Tally()
+    return Tally(
+        workers=len(active),
+        cores=sum(task.machine.cores for task in active),
+        committed=row["committed"],
+        total=row["total"],
+        tasks=row["tasks"],
+        results=results_of(row),
+    )
+
+
+async def _decoded(
+    rows: Sequence[asyncpg.Record], decode: Callable[[asyncpg.Record], V]
+) -> tuple[V, ...]:
+    values: list[V] = []
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        values += map(decode, rows[start : start + ROWS_AT_ONCE])
+        await asyncio.sleep(0)
+    return tuple(values)

@@ -1,0 +1,291 @@
+"""Runs and tasks as rows, and rows as runs and tasks again, exactly.
+
+Each has columns that are fixed once it exists and columns that move with every result; the orders
+of both are those of the queries in sql/queries/fleet.sql.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from rookery.farm.columns import (
+    Json,
+    Parts,
+    clean,
+    plan_of,
+    plan_text,
+    put_together,
+    shape_of,
+    taken_apart,
+    ticket_of,
+    ticket_text,
+)
+from rookery.farm.ports import Block, Contribution, Provenance, Recalled, Sample, WorkerResults
+from rookery.farm.samples import place
+from rookery.model.machine import Machine
+from rookery.model.plan import Demands
+from rookery.model.run import Run, Sole, Status
+from rookery.model.task import Results, Tally, Task
+from rookery.model.timecontrol import base_seconds
+from rookery.rules.purge import BadTask, Culprit, Purging, Toll
+from rookery.stats.residuals import Colour
+from rookery.stats.sprt import Flag
+
+Columns = tuple[object, ...]
+
+
+class Row(Protocol):
+    """What a query finds: columns by name."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
+
+_DEMANDS: Json[Demands] = Json(Demands)
+_MACHINE: Json[Machine] = Json(Machine)
+
+
+def whole_run(run: Run, sequence: int, closed_below: int) -> Columns:
+    """All there is to write of a run."""
+    parts = taken_apart(run.kind)
+    return fixed_run(run, parts) + moving_run(run, parts, sequence, closed_below)[1:]
+
+
+def fixed_run(run: Run, parts: Parts) -> Columns:
+    """What a run was made as; it changes only when somebody modifies the run."""
+    return (
+        run.id,
+        run.created,
+        clean(run.plan.owner),
+        sorted({clean(side.engine) for side in run.plan.sides}),
+        base_seconds(run.plan.tc),
+        plan_text(run.plan),
+        _DEMANDS.text(run.demands),
+        parts.name,
+        shape_of(parts.name).rules.text(parts.rules),
+        run.reference_nps,
+        run.rescheduled_from,
+    )
+
+
+def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Columns:
+    """Where a run stands, after its id."""
+    status, tally = run.status, run.tally
+    return (
+        run.id,
+        run.updated,
+        sequence,
+        shape_of(parts.name).standing.text(parts.standing),
+        clean(status.approver),
+        status.finished,
+        status.failed,
+        status.deleted,
+        status.failures,
+        status.flag.value,
+        status.sole.value,
+        tally.workers,
+        tally.cores,
+        tally.committed,
+        tally.total,
+        tally.tasks,
+        *counts(tally.results),
+        closed_below,
+    )
+
+
+def history_of(parts: Parts, known: int = 0) -> Iterator[tuple[int, str]]:
+    """The trail of a run's kind with the place of each entry, after those that are known."""
+    entry = shape_of(parts.name).entry
+    return ((place, entry.text(parts.trail[place])) for place in range(known, len(parts.trail)))
+
+
+def run_of(row: Row, history: Iterable[str] = ()) -> Run:
+    shape = shape_of(row["kind"])
+    parts = Parts(
+        row["kind"],
+        shape.rules.value(row["rules"]),
+        shape.standing.value(row["standing"]),
+        tuple(map(shape.entry.value, history)),
+    )
+    return Run(
+        id=row["id"],
+        plan=plan_of(row["plan"]),
+        kind=put_together(parts),
+        demands=_DEMANDS.value(row["demands"]),
+        created=row["created"],
+        updated=row["updated"],
+        status=_status(row),
+        tally=_tally(row),
+        reference_nps=row["reference_nps"],
+        rescheduled_from=row["rescheduled_from"],
+    )
+
+
+def _status(row: Row) -> Status:
+    return Status(
+        approver=row["approver"],
+        finished=row["finished"],
+        failed=row["failed"],
+        deleted=row["deleted"],
+        failures=row["failures"],
+        flag=Flag(row["flag"]),
+        sole=Sole(row["sole"]),
+    )
+
+
+def _tally(row: Row) -> Tally:
+    return Tally(
+        workers=row["workers"],
+        cores=row["cores"],
+        committed=row["committed"],
+        total=row["total"],
+        tasks=row["tasks"],
+        results=results_of(row),
+    )
+
+
+def fixed_task(task: Task) -> Columns:
+    """What a task was given out as; the machine may describe itself anew."""
+    return (
+        task.run,
+        task.id,
+        task.start,
+        task.games,
+        _MACHINE.text(task.machine),
+        task.created,
+    )
+
+
+def moving_task(task: Task) -> Columns:
+    """What became of a task, after its key."""
+    return (
+        task.run,
+        task.id,
+        task.reported,
+        *counts(task.results),
+        ticket_text(task.ticket),
+        task.active,
+        task.bad,
+        task.too_fast,
+    )
+
+
+def task_of(row: Row) -> Task:
+    return Task(
+        run=row["run"],
+        id=row["id"],
+        start=row["start"],
+        games=row["games"],
+        machine=_MACHINE.value(row["machine"]),
+        created=row["created"],
+        reported=row["reported"],
+        results=results_of(row),
+        ticket=ticket_of(row["ticket"]),
+        active=row["active"],
+        bad=row["bad"],
+        too_fast=row["too_fast"],
+    )
+
+
+def bad_task(each: BadTask) -> Columns:
+    """What was struck out, and why; the rest is in the row of the task."""
+    task = each.task
+    return (task.run, task.id, *counts(task.results), each.residual, each.colour.value)
+
+
+def bad_task_of(row: Row) -> BadTask:
+    return BadTask(task_of(row), row["residual"], Colour(row["colour"]))
+
+
+def counts(results: Results) -> tuple[int, ...]:
+    return (
+        results.wins,
+        results.losses,
+        results.draws,
+        results.crashes,
+        results.time_losses,
+        *results.pentanomial,
+    )
+
+
+def results_of(row: Row) -> Results:
+    return Results(
+        row["wins"],
+        row["losses"],
+        row["draws"],
+        row["crashes"],
+        row["time_losses"],
+        (row["p0"], row["p1"], row["p2"], row["p3"], row["p4"]),
+    )
+
+
+# Points of charts, provenance and machines as rows, and back.
+
+_CULPRIT: Json[Culprit] = Json(Culprit)
+_TOLL: Json[Toll] = Json(Toll)
+
+
+def sample_columns(sample: Sample) -> Columns:
+    return (
+        sample.run,
+        place(sample),
+        sample.at,
+        sample.games,
+        *sample.pentanomial,
+        sample.llr,
+        sample.cores,
+    )
+
+
+def sample_of(row: Row) -> Sample:
+    pentanomial = (row["p0"], row["p1"], row["p2"], row["p3"], row["p4"])
+    return Sample(row["run"], row["at"], row["games"], pentanomial, row["llr"], row["cores"])
+
+
+def provenance_columns(each: Provenance) -> Columns:
+    return (
+        each.run,
+        each.task,
+        each.at,
+        each.games,
+        clean(each.runner),
+        clean(each.version),
+        clean(each.new_hash),
+        clean(each.base_hash),
+        each.factor,
+        each.latency_ms,
+    )
+
+
+def provenance_of(row: Row) -> Provenance:
+    return Provenance(**{name: row[name] for name in Provenance.__dataclass_fields__})
+
+
+def contribution_of(row: Row) -> Contribution:
+    return Contribution(row["user_name"], row["arch"], row["machines"], results_of(row))
+
+
+def worker_results_of(row: Row) -> WorkerResults:
+    machine = Machine(row["user_name"], row["key"], row["cores"], 0, modified=row["modified"])
+    return WorkerResults(machine.long_name, machine.user, results_of(row))
+
+
+def purging_columns(each: Purging) -> Columns:
+    culprit = None if each.culprit is None else _CULPRIT.text(each.culprit)
+    return each.run, clean(each.actor), each.revive, culprit, _TOLL.text(each.toll)
+
+
+def purging_of(row: Row) -> Purging:
+    culprit = None if row["culprit"] is None else _CULPRIT.value(row["culprit"])
+    return Purging(row["run"], row["actor"], row["revive"], culprit, _TOLL.value(row["toll"]))
+
+
+def block_columns(block: Block) -> Columns:
+    assert block.message is not None
+    return clean(block.short_name), clean(block.message), block.at
+
+
+def recalled_columns(each: Recalled) -> Columns:
+    return clean(each.short_name), " ".join(each.seen), each.last
+
+
+def recalled_of(row: Row) -> Recalled:
+    return Recalled(row["short_name"], tuple(row["seen"]), row["last"])

@@ -1,0 +1,197 @@
+"""How many games a new run will take: all of them, or as many as a sequential test usually does."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from rookery.books import official_books
+from rookery.farm.submission import KnownBook
+from rookery.farm.submission_fields import base_repository, new_repository, refuse, require
+from rookery.model.engine import Catalogue
+from rookery.model.kinds import SprtTest, SpsaTuning
+from rookery.model.machine import OFFICIAL, Machine
+from rookery.model.plan import Need, NeedWord, first_missing
+from rookery.model.run import Run
+from rookery.protocol.runs import SubmittedArgs
+from rookery.sources.commits import CannotAsk, Commit
+from rookery.sources.lookup import Sources
+from rookery.stats.spsa_outcome import remarks
+from rookery.stats.walk import Length, length_at, pace_of
+
+EDGES = (0.0, 0.5, 1.0)
+"""At the lower bound, in the middle, at the upper bound."""
+
+
+def expected_lengths(run: Run) -> tuple[Length, ...]:
+    """Of a sequential test; costs milliseconds."""
+    if not isinstance(run.kind, SprtTest):
+        return ()
+    spec, most = run.kind.spec, float(run.plan.games)
+    pace, width = pace_of(spec), spec.elo1 - spec.elo0
+    return tuple(length_at(pace, spec.elo0 + width * edge, max_games=most) for edge in EDGES)
+
+
+def able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
+    """Those of the machines that could play the run, each once."""
+    able = {
+        machine.short_name: machine
+        for machine in machines
+        if first_missing(run.demands.needs, machine.abilities) is None
+        and run.demands.slots(machine.cores)
+    }
+    return list(able.values())
+
+
+def expected_games(run: Run) -> float:
+    """The mean length of a sequential test at the middle of its bounds, where it takes longest."""
+    most = float(run.plan.games)
+    if not isinstance(run.kind, SprtTest):
+        return most
+    spec = run.kind.spec
+    return min(most, pace_of(spec).walk((spec.elo0 + spec.elo1) / 2).mean_time())
+
+
+# What a submitter should hear about a run that was made all the same: legal, but seldom meant.
+
+MOST_REMARKS = 20
+LARGE_PART = 0.8
+"""Of a book: beyond it pairs begin to be alike, and count for less than they seem to."""
+
+
+def remarks_on(run: Run, book: KnownBook | None = None) -> tuple[str, ...]:
+    """Sentences, the most general first; never more than a person reads."""
+    return tuple(_remarks(run, book))[:MOST_REMARKS]
+
+
+def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
+    missing = first_missing(run.demands.needs, OFFICIAL)
+    if missing is not None:
+        yield f"official workers can't play this run: {missing.sentence}"
+    elif not run.plan.book.sri:
+        yield "book_sri: without the book's hash official workers can't check the book"
+    if run.plan.games < run.kind.step:
+        yield f"num_games: reports come in steps of {run.kind.step} games, so that many are played"
+    if not run.plan.rules.scaled and Need(NeedWord.OWN_SPEED) in run.demands.needs:
+        yield (
+            "times are not scaled to a machine's speed: the engine's record and the machines"
+            " so far tell no reference for it, or scaling is off"
+        )
+    if book is None and missing is not None and not run.plan.book.sri:
+        yield f"book: {run.plan.book.name} is neither kept here nor known as an official one"
+    yield from _book_remarks(run, book)
+    if isinstance(run.kind, SpsaTuning):
+        yield from (remark.text for remark in remarks(run.kind.tune))
+
+
+def _book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
+    """Of a book that nobody here has heard of there is nothing to say."""
+    if book is None:
+        return
+    needed = expected_games(run) / 2
+    if needed > LARGE_PART * book.openings:
+        yield (
+            f"book: about {needed:,.0f} openings are needed, and {run.plan.book.name} has"
+            f" {book.openings:,}: many will be played more than once"
+        )
+
+
+# What has to be looked up before a submission can become a run: by the rows, never by guessing.
+
+NO_COMMIT, NO_BENCH = "0" * 40, "1"
+CLOSED = ("username", "password", "authentication", "permission", "access rights", "not found")
+"""Words of git where an account is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Asks for what a submission names; what is there already costs no call."""
+
+    sources: Sources
+    catalogue: Catalogue
+    """The engines that the submitter may know of."""
+    granted: frozenset[str]
+    """The repositories to which the server may show who it is for the submitter."""
+
+    async def prepared(self, args: SubmittedArgs) -> SubmittedArgs:
+        """The submission with nothing left to look up; raises WireFault."""
+        args = await self._with_new(args)
+        return await self._with_base(args)
+
+    async def check_binaries(self, run: Run) -> None:
+        """Raises WireFault unless every program was uploaded."""
+        for field, side in zip(("new_binary", "base_binary"), run.plan.sides, strict=False):
+            if side.binary:
+                known = await self.sources.binaries.rows.by_hash(side.binary) is not None
+                require(known, field, "no program of this hash was uploaded here")
+
+    async def fetch(self, run: Run) -> tuple[str, ...]:
+        """The sources that workers are to get from here: who can't have them shall know at once,
+        not when a machine waits for them. Gives what there is to say of them; raises WireFault."""
+        told = dict[str, None]()
+        for side in run.plan.sides:
+            if run.plan.wishes.mirrored and not side.binary and side.repository:
+                try:
+                    found = await self.sources.archives.get(
+                        side.repository, side.commit, known=self.granted
+                    )
+                except CannotAsk as why:
+                    refuse("tests_repo", self._why(why, side.repository))
+                told |= dict.fromkeys(f"submodules: without {each}" for each in found.missing)
+        return tuple(told)[:MOST_REMARKS]
+
+    async def book(self, name: str) -> KnownBook | None:
+        """What is known of a book: by a copy that is kept here, or as one of the official ones."""
+        kept, official = await self.sources.books.by_name(name), official_books().get(name)
+        if kept is not None:
+            return KnownBook(kept.openings, kept.sri, official=official is not None)
+        if official is None:
+            return None
+        return KnownBook(official.openings, official.sri, official=True, kept=False)
+
+    async def _with_new(self, args: SubmittedArgs) -> SubmittedArgs:
+        if args.resolved_new or args.new_binary:
+            return args
+        found = await self._found("new_tag", args.new_tag, new_repository(args, self.catalogue))
+        return replace(args, resolved_new=found.sha, msg_new=args.msg_new or found.message)
+
+    async def _with_base(self, args: SubmittedArgs) -> SubmittedArgs:
+        tuned = args.spsa is not UNSET and bool(args.new_binary)
+        if args.resolved_base or args.base_binary or tuned:
+            return args
+        if args.spsa is not UNSET and args.base_tag == args.new_tag:
+            # Both sides of a tune are one program.
+            return replace(args, resolved_base=args.resolved_new, msg_base=args.msg_new)
+        found = await self._found("base_tag", args.base_tag, base_repository(args, self.catalogue))
+        return replace(args, resolved_base=found.sha, msg_base=args.msg_base or found.message)
+
+    async def _found(self, field: str, revision: str, repository: str) -> Commit:
+        known = repository in self.granted
+        try:
+            return await self.sources.commits.find(repository, revision.strip(), known=known)
+        except CannotAsk as why:
+            refuse(field, self._why(why, repository))
+
+    def _why(self, why: CannotAsk, repository: str) -> str:
+        """A repository that is closed to strangers answers in many ways."""
+        if repository in self.granted or not any(word in str(why).lower() for word in CLOSED):
+            return str(why)
+        return f"{why} (asked as a stranger: nobody has granted this server's own access to it)"
+
+
+def looks_up(args: SubmittedArgs) -> bool:
+    """Whether somebody has to be asked about this submission."""
+    new, base = args.resolved_new or args.new_binary, args.resolved_base or args.base_binary
+    return not (new and base)
+
+
+def rehearsed(args: SubmittedArgs) -> SubmittedArgs:
+    """The same with commits and benches made up, to see what else is wrong with it."""
+    return replace(
+        args,
+        resolved_new=args.resolved_new or NO_COMMIT,
+        resolved_base=args.resolved_base or NO_COMMIT,
+        new_signature=args.new_signature or NO_BENCH,
+        base_signature=args.base_signature or NO_BENCH,
+    )

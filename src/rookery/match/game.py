@@ -1,0 +1,346 @@
+"""Plays one game between two engines, whatever they do, and says how it ended."""
+
+import abc
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, replace
+from time import monotonic, perf_counter, thread_time
+from typing import Self
+
+from rookery.boundary.offload import Threads
+from rookery.match.clock import Latency, SideClock, go_line, probed
+from rookery.match.job import (
+    EngineFault,
+    EngineGone,
+    EngineSilent,
+    EngineSpec,
+    Event,
+    GameEnded,
+    GameResult,
+    GameStarted,
+    LatencyMeasured,
+    PairEnded,
+    PairJob,
+    PairResult,
+    Played,
+    Setup,
+    Termination,
+)
+from rookery.match.openings import Opening
+from rookery.match.position import (
+    IllegalMove,
+    Probe,
+    Referee,
+    Verdict,
+    colour,
+    open_tables,
+    opened,
+    probe_of,
+    won_by,
+)
+from rookery.match.uci import Answer, UciEngine
+
+LONGEST_PV = 60
+"""Moves of a variation that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What games are played with: the match's rules, tablebases, and the runner's own stopwatch."""
+
+    setup: Setup
+    latency: Latency
+    probe: Probe | None = None
+
+
+class Game:
+    """One game in progress; mutable, used once."""
+
+    def __init__(self, white: UciEngine, black: UciEngine, opening: Opening, table: Table) -> None:
+        self._table = table
+        self._engines = (black, white)
+        self._opening = opening
+        margin = table.setup.margin_ms
+        self._clocks = (SideClock(black.spec.tc, margin), SideClock(white.spec.tc, margin))
+        self._position = opened(opening, chess960=table.setup.chess960)
+        self._referee = Referee(table.setup.adjudication, table.probe)
+        self._played: list[Played] = []
+        self._read_at = 0.0
+        self._pv: tuple[str, ...] = ()
+        self._bad_pvs = 0
+        self._failed = ""
+        self._lines: tuple[str, ...] = ()
+
+    async def play(self) -> GameResult:
+        """The whole game. An engine that failed is killed before this returns."""
+        began = perf_counter()
+        verdict = self._referee.at_start(self._position) or await self._prepare()
+        while verdict is None:
+            verdict = await self._turn()
+        return self._result(verdict, perf_counter() - began)
+
+    async def _prepare(self) -> Verdict | None:
+        for white in (True, False):
+            try:
+                await self._engines[white].new_game()
+            except EngineFault as fault:
+                return await self._lost_by_fault(fault, white=white)
+        return None
+
+    async def _turn(self) -> Verdict | None:
+        white = self._position.white_to_move
+        engine, clock = self._engines[white], self._clocks[white]
+        try:
+            answer = await self._ask(engine, clock)
+        except EngineFault as fault:
+            if clock.allowed_ms is not None and isinstance(fault, EngineSilent):
+                return await self._lost_on_time("without an answer", white=white)
+            return await self._lost_by_fault(fault, white=white)
+        self._read_at = answer.read_at
+        overrun = self._charge(clock, answer)
+        try:
+            self._position.play(answer.move)
+        except IllegalMove:
+            return await self._lost_by_move(answer.move, "move", white=white)
+        self._note(answer)
+        if overrun:
+            return await self._lost_on_time(f"by {overrun} ms", white=white)
+        if self._table.setup.strict_pvs and self._counts_bad_pv(answer.info.pv):
+            return await self._lost_by_move(" ".join(answer.info.pv), "variation", white=white)
+        return self._referee.after_move(self._position, answer.info.score)
+
+    async def _ask(self, engine: UciEngine, clock: SideClock) -> Answer:
+        go = go_line(clock, self._clocks[True], self._clocks[False])
+        engine.think(self._position.line(), go)
+        if self._read_at:
+            self._table.latency.turned_around(perf_counter() - self._read_at)
+        # The other side's variation is looked at while this side thinks.
+        if not self._table.setup.strict_pvs:
+            self._counts_bad_pv(self._pv)
+        return await engine.answer(clock.patience_seconds)
+
+    def _charge(self, clock: SideClock, answer: Answer) -> int:
+        """Take the move's time off its clock; how many milliseconds after the flag it came."""
+        time = answer.spent
+        overrun = clock.overrun_ms(time.least)
+        spared = not overrun and clock.overrun_ms(time.read) > 0
+        self._table.latency.read(time.late, spared=spared)
+        clock.spend(time.charged)
+        return overrun
+
+    def _counts_bad_pv(self, pv: tuple[str, ...]) -> bool:
+        bad = bool(pv) and not self._position.is_legal_before(pv[:LONGEST_PV])
+        self._bad_pvs += bad
+        return bad
+
+    def _note(self, answer: Answer) -> None:
+        info = answer.info
+        self._pv = info.pv
+        score = "" if info.score is None else str(info.score)
+        self._played.append(
+            Played(answer.move, score, info.depth, info.nodes, answer.spent.charged)
+        )
+
+    async def _lost_by_fault(self, fault: EngineFault, *, white: bool) -> Verdict:
+        termination = Termination.CRASH if isinstance(fault, EngineGone) else Termination.STALL
+        return await self._lost(termination, f"loses: {type(fault).__doc__}", white=white)
+
+    async def _lost_on_time(self, how: str, *, white: bool) -> Verdict:
+        return await self._lost(Termination.TIME, f"loses on time, {how}", white=white)
+
+    async def _lost_by_move(self, text: str, what: str, *, white: bool) -> Verdict:
+        shown = text[:100] or "(none)"
+        return await self._lost(
+            Termination.ILLEGAL, f"loses by an illegal {what}: {shown}", white=white
+        )
+
+    async def _lost(self, termination: Termination, reason: str, *, white: bool) -> Verdict:
+        """An engine that failed is not trusted with another game: the next one starts it anew."""
+        engine = self._engines[white]
+        self._failed, self._lines = engine.spec.name, engine.tail
+        await engine.kill()
+        return Verdict(won_by(not white), termination, f"{colour(white)} {reason}")
+
+    def _result(self, verdict: Verdict, seconds: float) -> GameResult:
+        return GameResult(
+            white=self._engines[True].spec.name,
+            black=self._engines[False].spec.name,
+            fen=self._position.start_fen,
+            book_moves=self._opening.moves,
+            moves=tuple(self._played),
+            result=verdict.result,
+            termination=verdict.termination,
+            reason=verdict.reason,
+            seconds=seconds,
+            bad_pvs=self._bad_pvs,
+            failed=self._failed,
+            lines=self._lines,
+            chess960=self._table.setup.chess960,
+        )
+
+
+# A place at which games are played one after the other, with the engines that sit there.
+
+Tell = Callable[[Event], None]
+
+
+class Slot:
+    """Two seats. An engine keeps its seat, and its process, as long as it is asked to play."""
+
+    def __init__(self, number: int, table: Table, threads: Threads, tell: Tell) -> None:
+        self._number = number
+        self._table = table
+        self._threads = threads
+        self._tell = tell
+        self._seats: dict[str, UciEngine] = {}
+
+    async def play(self, job: PairJob) -> None:
+        """Both games of a pair, each engine once with each colour."""
+        await self._seat(job.first, job.second)
+        games = (
+            await self._game(job, 0, job.first, job.second),
+            await self._game(job, 1, job.second, job.first),
+        )
+        names = job.first.name, job.second.name
+        self._tell(PairEnded(PairResult(job.number, *names, games, self._number)))
+
+    async def close(self, *, politely: bool = True) -> None:
+        """End all engines that sit here."""
+        engines, self._seats = list(self._seats.values()), {}
+        await asyncio.gather(*(one.quit() if politely else one.kill() for one in engines))
+
+    async def _game(
+        self, job: PairJob, number: int, white: EngineSpec, black: EngineSpec
+    ) -> GameResult:
+        # Engines that failed in the last game start again here, outside anybody's clock.
+        for spec in (white, black):
+            await self._seats[spec.name].prepare(spec, chess960=self._table.setup.chess960)
+        self._tell(GameStarted(job.number, number, white.name, black.name))
+        seats = self._seats[white.name], self._seats[black.name]
+        result = await Game(*seats, job.opening, self._table).play()
+        self._table.latency.plies += result.plies
+        self._tell(GameEnded(job.number, number, result))
+        return result
+
+    async def _seat(self, *specs: EngineSpec) -> None:
+        wanted = {spec.name: spec for spec in specs}
+        leaving = [self._seats.pop(name) for name in list(self._seats) if name not in wanted]
+        await asyncio.gather(*(engine.quit() for engine in leaving))
+        for name, spec in wanted.items():
+            if name not in self._seats:
+                self._seats[name] = UciEngine(spec, self._table.setup.patience, self._threads)
+
+
+# Carries events from the task that plays a match to the one that watches it.
+
+
+class FedMatch(abc.ABC):
+    """A match played by a task of its own, which feeds a queue of events with an end or a fault."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
+
+    @abc.abstractmethod
+    async def _play(self) -> None:
+        """Play to the end, telling events; cancelled when nobody watches any longer."""
+
+    async def __aenter__(self) -> Self:
+        self._playing = asyncio.create_task(self._feed())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._playing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._playing
+
+    async def __aiter__(self) -> AsyncGenerator[Event, None]:
+        while (event := await self._queue.get()) is not None:
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+    def _tell(self, event: Event) -> None:
+        self._queue.put_nowait(event)
+
+    async def _feed(self) -> None:
+        try:
+            await self._play()
+        except Exception as fault:  # noqa: BLE001 - it is raised again where the match is watched
+            self._queue.put_nowait(fault)
+        else:
+            self._queue.put_nowait(None)
+
+
+# A match played on this process's own loop: what a shard is, and what small matches need.
+
+TOLD_SECONDS = 5.0
+"""Between two reports of the latency, beside the first pair's and the last."""
+
+
+class LocalMatch(FedMatch):
+    """Takes jobs as slots become free, until there are none left or it is ended."""
+
+    def __init__(
+        self,
+        jobs: Iterable[PairJob] | AsyncIterator[PairJob],
+        setup: Setup,
+        *,
+        concurrency: int = 1,
+    ) -> None:
+        super().__init__()
+        self._jobs = jobs if isinstance(jobs, AsyncIterator) else listed(jobs)
+        self._setup = setup
+        self._concurrency = concurrency
+        self._latency = Latency.fresh()
+        self._next_report = 0.0
+
+    async def _play(self) -> None:
+        self._began, threads = thread_time(), Threads()
+        tables = await threads.io(open_tables, self._setup.syzygy)
+        probe = probe_of(tables) if self._setup.syzygy else None
+        try:
+            async with probed(self._latency):
+                await self._play_slots(Table(self._setup, self._latency, probe), threads)
+        finally:
+            tables.close()
+        self._tell_latency(last=True)
+
+    async def _play_slots(self, table: Table, threads: Threads) -> None:
+        slots = [
+            Slot(number, table, threads, self._tell_both) for number in range(self._concurrency)
+        ]
+        working = [asyncio.create_task(self._work(slot)) for slot in slots]
+        try:
+            await asyncio.gather(*working)
+        finally:
+            await _close(working, slots)
+
+    async def _work(self, slot: Slot) -> None:
+        while (job := await anext(self._jobs, None)) is not None:
+            await slot.play(job)
+        await slot.close()
+
+    def _tell_both(self, event: Event) -> None:
+        """The latency goes before the pair: who reports the pair can say how it was played."""
+        if isinstance(event, PairEnded) and monotonic() >= self._next_report:
+            self._tell_latency()
+        self._tell(event)
+
+    def _tell_latency(self, *, last: bool = False) -> None:
+        self._next_report = monotonic() + TOLD_SECONDS
+        self._latency.cpu_seconds = thread_time() - self._began
+        self._tell(LatencyMeasured(replace(self._latency), last))
+
+
+async def listed(jobs: Iterable[PairJob]) -> AsyncIterator[PairJob]:
+    """Jobs that need no waiting for; each is made when a slot asks for it."""
+    for job in jobs:
+        yield job
+
+
+async def _close(working: list[asyncio.Task[None]], slots: list[Slot]) -> None:
+    for task in working:
+        task.cancel()
+    await asyncio.gather(*working, return_exceptions=True)
+    await asyncio.gather(*(slot.close(politely=False) for slot in slots))

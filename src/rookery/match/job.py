@@ -1,0 +1,309 @@
+"""What is kept of a game: every move with what its engine thought, how it ended and why."""
+
+import enum
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, count
+from pathlib import Path
+from typing import Protocol, Self
+
+from rookery.errors import Complaint
+from rookery.match.clock import Latency
+from rookery.match.opening_order import Order
+from rookery.match.openings import STANDARD, Book, BookFault, Opening
+from rookery.match.scores import Adjudication
+from rookery.model.task import Pentanomial, Results
+from rookery.model.timecontrol import TimeControl
+
+POINTS = {"1-0": 2, "1/2-1/2": 1, "0-1": 0}
+
+
+class Termination(enum.Enum):
+    """The kinds of ends; the values stand in the PGN."""
+
+    NORMAL = "normal"
+    ADJUDICATION = "adjudication"
+    TIME = "time forfeit"
+    CRASH = "abandoned"
+    STALL = "stalled connection"
+    ILLEGAL = "illegal move"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A move an engine made: its score, the search behind it and the seconds it took."""
+
+    move: str
+    score: str = ""
+    depth: int = 0
+    nodes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GameResult:
+    """A game from its opening to its end; `lines` are the last words with an engine that failed."""
+
+    white: str
+    black: str
+    fen: str
+    book_moves: tuple[str, ...]
+    moves: tuple[Played, ...]
+    result: str
+    termination: Termination
+    reason: str
+    seconds: float = 0.0
+    bad_pvs: int = 0
+    failed: str = ""
+    """The engine that lost by crash, stall, illegal move or on time."""
+    lines: tuple[str, ...] = ()
+    chess960: bool = False
+
+    @property
+    def white_points(self) -> int:
+        """Half points."""
+        return POINTS[self.result]
+
+    @property
+    def plies(self) -> int:
+        return len(self.moves)
+
+
+# An engine as a player, and how much patience it is met with.
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """An engine as a player: its program, its options and its time."""
+
+    name: str
+    command: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    tc: TimeControl
+    threads: int = 1
+    folder: Path | None = None
+    environment: tuple[tuple[str, str], ...] | None = None
+    """What the engine sees of the environment; None is all of it."""
+
+    def runs_like(self, other: "EngineSpec") -> bool:
+        """Whether one process can play as both, after other options were set."""
+        return (
+            self.command == other.command
+            and self.folder == other.folder
+            and self.environment == other.environment
+            and {name for name, _ in self.options} >= {name for name, _ in other.options}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long engines may take for what no clock counts, in seconds."""
+
+    start: float = 60.0
+    ready: float = 60.0
+    """Emptying a large hash table takes its time."""
+    quit: float = 1.0
+
+
+# What a match is made of: pairs of games to play, the rules for them, and what came out.
+
+CRASHES = frozenset({Termination.CRASH, Termination.STALL})
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What holds for all games of a match."""
+
+    adjudication: Adjudication = field(default_factory=Adjudication)
+    chess960: bool = False
+    margin_ms: int = 20
+    patience: Patience = field(default_factory=Patience)
+    syzygy: tuple[str, ...] = ()
+    """Folders with tablebases; looked at only if the adjudication has a number of men."""
+    strict_pvs: bool = False
+    """A principal variation with an illegal move loses the game instead of being counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairJob:
+    """Two games from one opening; `first` has White in the first of them."""
+
+    number: int
+    opening: Opening
+    first: EngineSpec
+    second: EngineSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """The two games of a job, in the order they were played."""
+
+    number: int
+    first: str
+    second: str
+    games: tuple[GameResult, GameResult]
+    slot: int = 0
+    """Where it was played, among all the places that play at once."""
+
+    @property
+    def points(self) -> tuple[int, int]:
+        """Half points of `first` in each game."""
+        return self.games[0].white_points, 2 - self.games[1].white_points
+
+    @property
+    def results(self) -> Results:
+        """The pair as counts, from the first engine's view."""
+        return pair_results(
+            self.points,
+            crashes=sum(game.termination in CRASHES for game in self.games),
+            time_losses=sum(game.termination is Termination.TIME for game in self.games),
+        )
+
+
+def pair_results(points: tuple[int, int], *, crashes: int = 0, time_losses: int = 0) -> Results:
+    """A pair's counts from the half points of its first engine in each game."""
+    bins = [0, 0, 0, 0, 0]
+    bins[sum(points)] = 1
+    pentanomial: Pentanomial = (bins[0], bins[1], bins[2], bins[3], bins[4])
+    return Results(
+        points.count(2), points.count(0), points.count(1), crashes, time_losses, pentanomial
+    )
+
+
+# What a match tells whoever watches it, in the order in which it happens.
+
+
+@dataclass(frozen=True, slots=True)
+class GameStarted:
+    """Game 0 or 1 of a pair begins."""
+
+    pair: int
+    game: int
+    white: str
+    black: str
+
+
+@dataclass(frozen=True, slots=True)
+class GameEnded:
+    """Game 0 or 1 of a pair is over."""
+
+    pair: int
+    game: int
+    result: GameResult
+
+
+@dataclass(frozen=True, slots=True)
+class PairEnded:
+    """Both games of a pair are over."""
+
+    pair: PairResult
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyMeasured:
+    """How late the runner has been so far, all of its processes together."""
+
+    latency: Latency
+    last: bool = False  # nothing comes after it
+
+
+Event = GameStarted | GameEnded | PairEnded | LatencyMeasured
+
+
+# What goes wrong between the runner and an engine, or a file of the match.
+
+
+class EngineFault(Exception):
+    """The engine failed the runner; the game in progress is lost for it."""
+
+
+class EngineGone(EngineFault):
+    """it ended or closed its pipes"""
+
+
+class EngineSilent(EngineFault):
+    """it did not answer in time"""
+
+
+class EngineFloods(EngineFault):
+    """it wrote more than any honest engine does and gave no answer"""
+
+
+class MatchFault(Complaint):
+    """A match that cannot go on."""
+
+
+class EngineUnusable(MatchFault):
+    """The engine can't be started or does not speak UCI, so no game could be fair."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"The engine {name} cannot play: {why}.")
+        self.name = name
+
+
+class FileUnusable(MatchFault):
+    """A file that the match writes to can't be written; a resume file says how to go on."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"{path} can't be written: {error.strerror}.")
+
+
+# What every match runner offers: events as they happen, and an end at any time.
+
+
+class Match(Protocol):
+    """A match in progress: entered to start it, iterated to follow it, left to end it.
+
+    Leaving ends all engines, also in the middle of games; those games count nowhere. A match that
+    cannot go on raises a MatchFault from the iteration.
+    """
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+
+
+# Who plays whom, from which opening, in which order.
+
+Openings = Callable[[int], Opening]
+"""The opening of a round, counted from 0."""
+
+
+def openings_of(book: Book | None, order: Order | None) -> Openings:
+    """The n-th opening of a book in this order; the starting position without a book."""
+    if book is None or order is None:
+        return lambda _: STANDARD
+
+    def opening(number: int) -> Opening:
+        try:
+            return book[order[number]]
+        except BookFault as fault:
+            raise MatchFault(f"{fault}.") from None
+
+    return opening
+
+
+def round_robin(engines: Sequence[EngineSpec]) -> list[tuple[EngineSpec, EngineSpec]]:
+    return list(combinations(engines, 2))
+
+
+def gauntlet(engines: Sequence[EngineSpec]) -> list[tuple[EngineSpec, EngineSpec]]:
+    """The first against each of the others."""
+    return [(engines[0], other) for other in engines[1:]]
+
+
+def jobs(
+    pairings: Sequence[tuple[EngineSpec, EngineSpec]],
+    openings: Openings,
+    *,
+    rounds: int | None = None,
+    played: Collection[int] = (),
+) -> Iterator[PairJob]:
+    """Round by round every pairing, all from the round's opening; what was played is left out."""
+    for turn in count() if rounds is None else range(rounds):
+        for place, (first, second) in enumerate(pairings):
+            number = turn * len(pairings) + place
+            if number not in played:
+                yield PairJob(number, openings(turn), first, second)

@@ -1,0 +1,189 @@
+"""Writes a game as PGN: what each engine thought, how long it took, how the game ended and why."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import chess
+import msgspec
+
+from rookery.match.job import FileUnusable, GameResult, MatchFault, Played, Termination
+from rookery.match.results import PairScore
+
+WIDTH = 80
+Tag = tuple[str, str]
+ROSTER = {
+    "Event": "?",
+    "Site": "?",
+    "Date": "????.??.??",
+    "Round": "?",
+    "White": "?",
+    "Black": "?",
+    "Result": "*",
+}
+"""The tags that every game begins with, in this order, and what they say of the unknown."""
+
+
+def pgn(game: GameResult, tags: Sequence[Tag] = ()) -> str:
+    """The whole game; `tags` say what the game itself does not know (Event, Round, Date)."""
+    found = ROSTER | dict(_tags(game)) | dict(tags)
+    head = "\n".join(f'[{name} "{_quoted(value)}"]' for name, value in found.items())
+    return f"{head}\n\n{_wrapped(_words(game))}\n\n"
+
+
+def _tags(game: GameResult) -> Iterator[Tag]:
+    yield "White", game.white
+    yield "Black", game.black
+    yield "Result", game.result
+    if game.fen != chess.STARTING_FEN:
+        yield "SetUp", "1"
+        yield "FEN", game.fen
+    if game.chess960:
+        yield "Variant", "Chess960"
+    yield "PlyCount", str(len(game.book_moves) + game.plies)
+    yield "GameDuration", f"{game.seconds:.3f}"
+    yield "Termination", game.termination.value
+
+
+def _words(game: GameResult) -> Iterator[str]:
+    board = chess.Board(game.fen, chess960=game.chess960)
+    book = [Played(move) for move in game.book_moves]
+    for place, played in enumerate((*book, *game.moves)):
+        # The runner has let nothing pass that is not legal, and that once is enough.
+        move = chess.Move.from_uci(played.move)
+        if board.turn or not place:
+            yield f"{board.fullmove_number}{'.' if board.turn else '...'}"
+        yield board.san_and_push(move)
+        yield from ("{book}" if place < len(book) else _comment(played)).split()
+    reason = game.reason.replace("{", "(").replace("}", ")")
+    end = "" if game.termination is Termination.NORMAL else f"{{{reason}}}"
+    yield from (*end.split(), game.result)
+
+
+def _comment(played: Played) -> str:
+    score = f"{played.score}/{played.depth} " if played.score else ""
+    nodes = f", n={played.nodes}" if played.nodes else ""
+    return f"{{{score}{played.seconds:.3f}s{nodes}}}"
+
+
+def _wrapped(words: Iterator[str]) -> str:
+    lines, length = [[""]], 0
+    for word in words:
+        if length + 1 + len(word) > WIDTH:
+            lines.append([])
+            length = 0
+        lines[-1].append(word)
+        length += 1 + len(word)
+    return "\n".join(" ".join(line).strip() for line in lines)
+
+
+def _quoted(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return plain.replace("\\", "\\\\").replace('"', '\\"')
+
+
+# The resume file of a match: what was asked for, then a line for each pair that ended.
+#
+# Lines are only ever added, so that a match can be killed at any moment. A last line that was not
+# written to its end is passed over, and its pair is played again.
+
+
+class UnusableJournal(MatchFault):
+    """A resume file that can't be read, or belongs to something else."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} cannot be resumed: {why}.")
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What the match or the tune was asked for."""
+
+    kind: str
+    words: tuple[str, ...]
+    version: int = 1
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A pair that ended; a tune adds the iteration and the flips that were played."""
+
+    pair: PairScore
+    iteration: int = 0
+    flips: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """All that a resume file says."""
+
+    head: Head
+    entries: tuple[Entry, ...]
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The pairs that need not be played again."""
+        return frozenset(entry.pair.number for entry in self.entries)
+
+
+def read_journal(path: Path, kind: str) -> Journal:
+    """Read a resume file; raises UnusableJournal."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UnusableJournal(path, str(error.strerror)) from None
+    try:
+        head = msgspec.json.decode(lines[0], type=Head)
+    except msgspec.DecodeError:
+        raise UnusableJournal(path, "it is no resume file") from None
+    if head.kind != kind:
+        raise UnusableJournal(path, f"it belongs to `rookery {head.kind}`")
+    # What follows the last line end is nothing, or half a line.
+    return Journal(head, _entries(path, lines[1:-1]))
+
+
+def _entries(path: Path, lines: Sequence[bytes]) -> tuple[Entry, ...]:
+    decoder = msgspec.json.Decoder(Entry)
+    try:
+        return tuple(decoder.decode(line) for line in lines if line)
+    except msgspec.DecodeError as error:
+        raise UnusableJournal(path, f"a line is damaged ({error})") from None
+
+
+class JournalWriter:
+    """Adds to a resume file; begins it where there is none."""
+
+    def __init__(self, path: Path, head: Head) -> None:
+        self.path = path
+        self._head = head
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = self.path.open("ab")
+        except OSError as error:
+            raise FileUnusable(self.path, error) from None
+        if self._file.tell() == 0:
+            self._write(self._head)
+        else:
+            _drop_half_line(self.path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._file is not None
+        self._file.close()
+
+    def add(self, entry: Entry) -> None:
+        self._write(entry)
+
+    def _write(self, said: Head | Entry) -> None:
+        assert self._file is not None
+        try:
+            self._file.write(msgspec.json.encode(said) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise FileUnusable(self.path, error) from None
+
+
+def _drop_half_line(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)

@@ -1,0 +1,287 @@
+"""An engine as a process: its own group, its pipes read where the time is taken, and a sure end.
+
+The loop's own subprocess transport would parse and copy more than a clock can bear, so the pipes
+are read by plain callbacks: read, take the time, split, and wake whoever waits for a line.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import CLOCK_REALTIME, clock_gettime, perf_counter
+
+from rookery.boundary.offload import Threads
+from rookery.match.job import EngineFault, EngineFloods, EngineGone, EngineSilent
+from rookery.match.launch import LastScore, Lines, launch
+
+CHUNK_BYTES = 65_536
+"""Read at once; a flooding engine gets no more of the loop than this before others have a turn."""
+MOST_ANSWER_BYTES = 32 * 2**20
+LAST_CHUNKS = 4
+"""What may still lie in the pipe of an engine that has ended."""
+KEPT_LINES = 30
+KEPT_LINE_BYTES = 2_000
+KEPT_ERROR_BYTES = 4_000
+DEATH_SECONDS = 10.0
+
+
+class Sent(bytes):
+    """A line to the engine, among those from it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An answer, when its bytes were read, and when its pipe says they were written."""
+
+    text: bytes
+    read_at: float
+    written_at: float
+
+
+def wall_offset() -> float:
+    """From the clock that moves are timed by to that of file stamps, which people may set."""
+    return clock_gettime(CLOCK_REALTIME) - perf_counter()
+
+
+class EngineProcess:
+    """A running engine. One task at a time may ask it something."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._loop = asyncio.get_running_loop()
+        self._lines = Lines()
+        self._tail: deque[bytes] = deque(maxlen=KEPT_LINES)
+        self._errors = b""
+        self._wanted = b""
+        self._listening: Callable[[bytes], None] | None = None
+        self._answer: asyncio.Future[Line] | None = None
+        self._unanswered_bytes = 0
+        self._fault: EngineFault | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._deadline = 0.0
+        self.score = LastScore()
+        # The end of its output does not show its death while a child of its own holds the pipe.
+        self._death = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+        if self._death is not None:
+            self._loop.add_reader(self._death, self._note_death)
+        self._loop.add_reader(process.stdout.fileno(), self._read_output)
+        self._loop.add_reader(process.stderr.fileno(), self._read_errors)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_sound(self) -> bool:
+        return self._fault is None
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The last lines exchanged (`>` to the engine, `<` from it), then its last complaints."""
+        said = [
+            ("> " if isinstance(line, Sent) else "< ")
+            + line[:KEPT_LINE_BYTES].decode("utf-8", "replace")
+            for line in self._tail
+        ]
+        return (
+            *said,
+            *(f"! {text}" for text in self._errors.decode("utf-8", "replace").split("\n") if text),
+        )
+
+    def write(self, *lines: bytes) -> None:
+        """Send lines, at once, or the engine would be woken for each of them.
+
+        A pipe that takes no more belongs to an engine that does not read.
+        """
+        assert self._process.stdin is not None
+        self._tail.extend(map(Sent, lines))
+        text = b"\n".join((*lines, b""))
+        try:
+            sent = os.write(self._process.stdin.fileno(), text)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._fail(EngineGone())
+            raise EngineGone from None
+        if sent < len(text):
+            self._fail(EngineSilent())
+            raise EngineSilent
+
+    async def expect(
+        self, wanted: bytes, seconds: float, listening: Callable[[bytes], None] | None = None
+    ) -> Line:
+        """The next line that begins with the wanted word; raises an EngineFault without one."""
+        if self._fault:
+            raise type(self._fault)
+        answer: asyncio.Future[Line] = self._loop.create_future()
+        self._answer = answer
+        self._wanted, self._listening, self._unanswered_bytes = wanted, listening, 0
+        self._wait_until(self._loop.time() + seconds)
+        try:
+            return await answer
+        finally:
+            self._answer = None
+
+    def _wait_until(self, deadline: float) -> None:
+        """Notice when it passes. One alarm serves many answers: it is set anew when it rings."""
+        self._deadline = deadline
+        if self._alarm is not None and self._alarm.when() > deadline:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._alarm is None:
+            self._alarm = self._loop.call_at(deadline, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._answer is None:
+            return
+        if self._loop.time() < self._deadline:
+            self._wait_until(self._deadline)
+        else:
+            self._time_out()
+
+    async def kill(self) -> None:
+        """End it and all it started, and wait until nothing of it is left."""
+        self._fail(EngineGone())
+        self._release()
+        # Its group before the wait: once reaped, its number could belong to somebody else.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._reap(DEATH_SECONDS)
+
+    async def quit(self, seconds: float) -> None:
+        """Ask it to end, and make sure of it."""
+        with contextlib.suppress(EngineFault):
+            self.write(b"quit")
+            await self.expect(b"\x00never said", seconds)
+        await self.kill()
+
+    async def _reap(self, seconds: float) -> None:
+        pause, deadline = 0.0005, perf_counter() + seconds
+        while self._process.poll() is None and perf_counter() < deadline:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def _release(self) -> None:
+        self._forget_death()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            if not pipe.closed:
+                self._loop.remove_reader(pipe.fileno())
+                pipe.close()
+
+    def _read_output(self) -> None:
+        assert self._process.stdout is not None
+        if self._fault:
+            return
+        try:
+            data = os.read(self._process.stdout.fileno(), CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        now = perf_counter()
+        if not data:
+            self._stop_reading()
+            self._fail(EngineGone())
+            return
+        self._unanswered_bytes += len(data)
+        self._hear(self._lines.feed(data), now)
+        if self._unanswered_bytes > MOST_ANSWER_BYTES:
+            self._fail(EngineFloods())
+
+    def _hear(self, lines: list[bytes], now: float) -> None:
+        """Look at search information no closer than it takes to find the last score."""
+        self._tail.extend(lines)
+        self.score.hear(lines)
+        for line in lines:
+            if not line.startswith(b"info "):
+                self._take(line, now)
+
+    def _take(self, line: bytes, now: float) -> None:
+        if self._answer and line.startswith(self._wanted):
+            if not self._answer.done():
+                self._answer.set_result(Line(line.rstrip(), now, self._written_at()))
+        elif self._listening:
+            self._listening(line)
+
+    def _written_at(self) -> float:
+        """The last writing of all, so that a later one can only make the runner look less late."""
+        assert self._process.stdout is not None
+        stamp = os.fstat(self._process.stdout.fileno()).st_mtime_ns
+        return stamp / 1e9 - wall_offset()
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        try:
+            data = os.read(self._process.stderr.fileno(), CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._errors = (self._errors + data)[-KEPT_ERROR_BYTES:]
+        if not data:
+            self._loop.remove_reader(self._process.stderr.fileno())
+
+    def _stop_reading(self) -> None:
+        assert self._process.stdout is not None
+        if not self._process.stdout.closed:
+            self._loop.remove_reader(self._process.stdout.fileno())
+
+    def _note_death(self) -> None:
+        self._forget_death()
+        for _ in range(LAST_CHUNKS):
+            self._read_output()
+        self._fail(EngineGone())
+
+    def _forget_death(self) -> None:
+        if self._death is not None:
+            self._loop.remove_reader(self._death)
+            os.close(self._death)
+            self._death = None
+
+    def _time_out(self) -> None:
+        # The answer may lie in the pipe because this process was late, not the engine.
+        self._read_output()
+        self._fail(EngineSilent())
+
+    def _fail(self, fault: EngineFault) -> None:
+        answered = self._answer is not None and self._answer.done()
+        if not answered:
+            self._stop_reading()
+            self._fault = self._fault or fault
+            if self._answer is not None:
+                self._answer.set_exception(self._fault)
+
+
+async def start_process(
+    command: Sequence[str],
+    threads: Threads,
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> EngineProcess:
+    """Start an engine in a session of its own; raises OSError when there is nothing to start.
+
+    Starting waits for the new program to load, which takes a thread and not the loop.
+    """
+    starting = asyncio.ensure_future(threads.io(launch, tuple(command), folder, environment))
+    try:
+        return EngineProcess(await asyncio.shield(starting))
+    except asyncio.CancelledError:
+        # The thread can't be stopped; what it starts must not outlive the wish for it.
+        await EngineProcess(await starting).kill()
+        raise

@@ -1,0 +1,103 @@
+"""Plays a recorded game again, move by move, and finds where an engine now decides otherwise."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import chess.pgn
+
+from rookery.boundary.offload import Threads
+from rookery.match.clock import SideClock, go_line
+from rookery.match.job import EngineSpec, MatchFault, Patience
+from rookery.match.position import Position
+from rookery.match.uci import UciEngine
+
+BOOK = "book"
+
+
+class NoSuchGame(MatchFault):
+    """A file without the game that was asked for."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        super().__init__(f"{path} has no game {number}.")
+
+
+class NoMoves(MatchFault):
+    """A game without moves, which is how any text that is no PGN reads."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        super().__init__(f"Game {number} of {path} has no moves: is it a PGN file?")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A game as a file has it; the first `book` moves were nobody's decision."""
+
+    fen: str
+    moves: tuple[str, ...]
+    book: int
+    chess960: bool
+    tags: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first move that an engine would not play again."""
+
+    ply: int
+    engine: str
+    recorded: str
+    now: str
+    fen: str
+
+
+def read_recorded(path: Path, number: int) -> Recorded:
+    """The game of this number, counted from 1; raises NoSuchGame or NoMoves."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for _ in range(number - 1):
+            if not chess.pgn.skip_game(file):
+                raise NoSuchGame(path, number)
+        game = chess.pgn.read_game(file)
+    if game is None:
+        raise NoSuchGame(path, number)
+    nodes = list(game.mainline())
+    if not nodes:
+        raise NoMoves(path, number)
+    board = game.board()
+    moves = tuple(node.parent.board().uci(node.move) for node in nodes)
+    book = sum(node.comment.strip() == BOOK for node in nodes)
+    tags = {name: _plain(value) for name, value in game.headers.items()}
+    return Recorded(board.fen(), moves, book, board.chess960, tags)
+
+
+def _plain(value: str) -> str:
+    """The reader leaves a tag's escapes as they are."""
+    return value.replace('\\"', '"').replace("\\\\", "\\")
+
+
+async def replay(game: Recorded, white: EngineSpec, black: EngineSpec) -> Difference | None:
+    """Ask each engine for each of its moves again; None when all are the same."""
+    threads = Threads()
+    engines = tuple(UciEngine(spec, Patience(), threads) for spec in (black, white))
+    try:
+        for engine in engines:
+            await engine.prepare(engine.spec, chess960=game.chess960)
+            await engine.new_game()
+        return await _first_difference(game, engines)
+    finally:
+        for engine in engines:
+            await engine.quit()
+
+
+async def _first_difference(game: Recorded, engines: tuple[UciEngine, ...]) -> Difference | None:
+    position = Position(game.fen, chess960=game.chess960)
+    for ply, recorded in enumerate(game.moves):
+        if ply >= game.book:
+            engine = engines[position.white_to_move]
+            clock = SideClock(engine.spec.tc, margin_ms=0)
+            engine.think(position.line(), go_line(clock, clock, clock))
+            answer = await engine.answer(clock.patience_seconds)
+            if answer.move != recorded:
+                fen = position.board.fen()
+                return Difference(ply + 1, engine.spec.name, recorded, answer.move, fen)
+        position.play(recorded)
+    return None

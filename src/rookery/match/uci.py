@@ -1,0 +1,202 @@
+"""Talks UCI to one engine: start, options, new game, moves; starts it again after it failed."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from rookery.boundary.offload import Threads
+from rookery.match.clock import LATE_SLACK_SECONDS, Spent, spent
+from rookery.match.job import EngineFault, EngineGone, EngineSpec, EngineUnusable, Patience
+from rookery.match.launch import LastScore
+from rookery.match.process import EngineProcess, Line, start_process, wall_offset
+from rookery.match.scores import NOTHING_SAID, Info, read_info
+
+STARTS = 3
+"""An engine that fails so often in a row before its first word is not going to play."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A move, how long it took, and what the engine thought of it."""
+
+    move: str
+    spent: Spent
+    read_at: float
+    info: Info
+
+
+class UciEngine:
+    """An engine that plays for one slot; a process comes and goes beneath it."""
+
+    def __init__(self, spec: EngineSpec, patience: Patience, threads: Threads) -> None:
+        self.spec = spec
+        self._patience = patience
+        self._threads = threads
+        self._process: EngineProcess | None = None
+        self._offered: dict[str, str] = {}
+        self.own_name = ""
+        self._set: dict[str, str] = {}
+        self._asked_at = 0.0
+        self._offset = 0.0
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The last lines exchanged with the process that is or was there."""
+        return self._process.tail if self._process else ()
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """The names of the options the engine has."""
+        return frozenset(self._offered.values())
+
+    async def prepare(self, spec: EngineSpec, *, chess960: bool) -> None:
+        """Make sure that a process runs with these options; raises EngineUnusable."""
+        if self._process and not (self._process.is_sound and spec.runs_like(self.spec)):
+            await self.kill()
+        self.spec = spec
+        if self._process is None:
+            await self._start()
+        with contextlib.suppress(EngineFault):
+            self._set_options(self._wished(chess960=chess960))
+
+    async def new_game(self) -> None:
+        """Both sides of a clean slate; raises EngineFault."""
+        process = self._running()
+        process.write(b"ucinewgame", b"isready")
+        await process.expect(b"readyok", self._patience.ready)
+
+    def think(self, position: bytes, go: bytes) -> None:
+        """Let it think about a position; raises EngineFault."""
+        process = self._running()
+        process.score = LastScore()
+        process.write(position, go)
+        # After the writing: what delays this process is not to be the engine's loss.
+        self._asked_at = perf_counter()
+        self._offset = wall_offset()
+
+    async def answer(self, seconds: float) -> Answer:
+        """The move it comes to; raises EngineFault."""
+        process = self._running()
+        line = await process.expect(b"bestmove", seconds)
+        words = line.text.split(maxsplit=2)
+        move = words[1].decode("ascii", "replace") if len(words) > 1 else ""
+        said = process.score.line
+        info = read_info(said) if said else NOTHING_SAID
+        return Answer(move, self._spent(line), line.read_at, info)
+
+    def _spent(self, line: Line) -> Spent:
+        """Stamps are by the wall clock; one that was set meanwhile is not believed."""
+        was_set = abs(wall_offset() - self._offset) > LATE_SLACK_SECONDS
+        return spent(self._asked_at, line.read_at, None if was_set else line.written_at)
+
+    async def kill(self) -> None:
+        """End the process at once."""
+        if self._process:
+            process, self._process = self._process, None
+            await process.kill()
+
+    async def quit(self) -> None:
+        """End the process the polite way, which is also sure."""
+        if self._process:
+            process, self._process = self._process, None
+            await process.quit(self._patience.quit)
+
+    def _running(self) -> EngineProcess:
+        assert self._process is not None
+        return self._process
+
+    async def _start(self) -> None:
+        for _ in range(STARTS):
+            try:
+                return await self._start_once()
+            except EngineFault as fault:
+                failed, said = fault, [line for line in self.tail if not line.startswith(">")]
+                await self.kill()
+            # One that runs and says nothing would be waited for in vain once more.
+            if not isinstance(failed, EngineGone):
+                break
+        last = f" (its last words: {said[-1][2:200]})" if said else ""
+        raise EngineUnusable(self.spec.name, f"after `uci` {type(failed).__doc__}{last}")
+
+    async def _start_once(self) -> None:
+        spec = self.spec
+        environment = None if spec.environment is None else dict(spec.environment)
+        try:
+            self._process = await start_process(
+                spec.command, self._threads, folder=spec.folder, environment=environment
+            )
+        except OSError as error:
+            raise EngineUnusable(spec.name, f"{spec.command[0]}: {error.strerror}") from None
+        self._offered, self._set = {}, {}
+        self._process.write(b"uci")
+        await self._process.expect(b"uciok", self._patience.start, self._note_identity)
+
+    def _note_identity(self, line: bytes) -> None:
+        words = line.decode("utf-8", "replace").split()
+        if words[:2] == ["id", "name"]:
+            self.own_name = " ".join(words[2:])
+        if words[:2] == ["option", "name"] and "type" in words:
+            name = " ".join(words[2 : words.index("type")])
+            self._offered[name.lower()] = name
+
+    def _wished(self, *, chess960: bool) -> Iterable[tuple[str, str]]:
+        given = {name.lower() for name, _ in self.spec.options}
+        if "threads" in self._offered and "threads" not in given:
+            yield "Threads", str(self.spec.threads)
+        if "uci_chess960" in self._offered and "uci_chess960" not in given:
+            yield "UCI_Chess960", str(chess960).lower()
+        # Threads first: an engine sets up its other tables by their number.
+        yield from sorted(self.spec.options, key=lambda option: option[0].lower() != "threads")
+
+    def _set_options(self, wished: Iterable[tuple[str, str]]) -> None:
+        for name, value in wished:
+            if self._set.get(name) != value:
+                text = f"setoption name {name}" + (f" value {value}" if value else "")
+                self._running().write(text.encode())
+                self._set[name] = value
+
+
+# Starts engines once before a match, to learn what they are called and what options they have.
+
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What an engine said of itself; the name is empty where it gave none."""
+
+    name: str
+    options: frozenset[str]
+
+
+async def inspect(
+    specs: Sequence[EngineSpec], waiting_for: Callable[[EngineSpec], object]
+) -> tuple[Inspected, ...]:
+    """In the order of the engines, each told before it is started; raises EngineUnusable."""
+    threads, found = Threads(), list[Inspected]()
+    for spec in specs:
+        waiting_for(spec)
+        found.append(await _inspected(spec, threads))
+    return tuple(found)
+
+
+async def _inspected(spec: EngineSpec, threads: Threads) -> Inspected:
+    engine = UciEngine(spec, Patience(), threads)
+    try:
+        await engine.prepare(spec, chess960=False)
+        return Inspected(_presentable(engine.own_name), engine.offered)
+    finally:
+        await engine.quit()
+
+
+def _presentable(name: str) -> str:
+    """One line of printable text, and not a long one."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(plain.split())[:LONGEST_NAME].rstrip()
+
+
+def unknown_options(spec: EngineSpec, offered: frozenset[str]) -> list[str]:
+    """Options that are set and that the engine does not have; case does not matter in UCI."""
+    known = {name.lower() for name in offered}
+    return [name for name, _ in spec.options if name.lower() not in known]

@@ -1,0 +1,320 @@
+"""What every kind of run answers: how its games come in, when it ends, what its end means.
+
+A new kind is a module with one frozen class that has these methods. Nothing outside it may assume
+how many engines play, that games come in pairs, or that there is a verdict.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
+
+from rookery.model.plan import Need, NeedWord
+from rookery.model.task import Results, contradiction
+from rookery.stats.elo import estimate_elo
+from rookery.stats.outlook import fixed_games_left, sprt_games_left
+from rookery.stats.residuals import WorkerTest, judge_workers
+from rookery.stats.sprt import Flag, Sprt, SprtState, Verdict, fixed_verdict, flag
+from rookery.stats.spsa import (
+    Batch,
+    Draw,
+    Issued,
+    Perturbation,
+    Tune,
+    fold_all,
+    perturb,
+    perturb_final,
+)
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker says about its task: all results so far, and what its kind asks besides.
+
+    An official worker reports whole steps of its kind; one of ours, in parts, any whole pairs.
+    """
+
+    results: Results
+    batch: object | None = None
+    in_parts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Folded(Generic[K]):
+    """A kind after a report, and what the task must remember from now on."""
+
+    kind: K
+    ticket: object | None = None
+
+
+class Kind(Protocol):
+    """The rules of one kind of run together with where a run of it stands; a frozen value."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def step(self) -> int:
+        """Tasks, and reports of official workers, come in multiples of this many games."""
+
+    @property
+    def bonus(self) -> float:
+        """An addition to the share of a run that is about to succeed."""
+
+    @property
+    def core_limit(self) -> float:
+        """A run with more cores than this is given no further ones."""
+
+    @property
+    def may_purge(self) -> bool:
+        """Whether results can be taken out again afterwards."""
+
+    def needs(self) -> tuple[Need, ...]:
+        """What the kind itself asks of a worker."""
+
+    def objection(self, before: Results, report: Report) -> str | None:
+        """Why a report can't be true, seen what the same task reported before."""
+
+    def folded(self, results: Results, ticket: object | None, report: Report) -> Folded[Self]:
+        """The kind once the run's results are `results`; called once per accepted report."""
+
+    def rejudged(self, results: Results) -> Self:
+        """The kind after results were taken out."""
+
+    def is_decided(self, results: Results, games: int) -> bool:
+        """Whether a run planned for that many games has nothing left to play."""
+
+    def games_left(self, results: Results, games: int) -> float:
+        """How many games it will probably still take."""
+
+    def flag(self, results: Results) -> Flag:
+        """What the end means."""
+
+    def resize_objection(self, before: int, after: int) -> str | None:
+        """Why the planned number of games may not change so."""
+
+    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
+        """Whether the results of one worker differ from those of the others; None for no test."""
+
+
+# What the kinds share whose games come in pairs with colours reversed.
+
+GAMES_PER_PAIR = 2
+
+
+class PairedGames:
+    """Answers that hold unless a kind has its own."""
+
+    __slots__ = ()
+
+    @property
+    def step(self) -> int:
+        return GAMES_PER_PAIR
+
+    @property
+    def bonus(self) -> float:
+        return 0.0
+
+    @property
+    def core_limit(self) -> float:
+        return math.inf
+
+    @property
+    def may_purge(self) -> bool:
+        return True
+
+    def needs(self) -> tuple[Need, ...]:
+        return ()
+
+    def objection(self, before: Results, report: Report) -> str | None:
+        """Why these results of pairs can't be true."""
+        del before
+        step = GAMES_PER_PAIR if report.in_parts else self.step
+        if report.results.games % step:
+            return f"the number of games is not a multiple of {step}"
+        return contradiction(report.results)
+
+    def is_decided(self, results: Results, games: int) -> bool:
+        return results.games >= games
+
+    def games_left(self, results: Results, games: int) -> float:
+        return fixed_games_left(games=results.games, num_games=games)
+
+    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
+        """Compare the workers by the pairs they won, lost and halved."""
+        return judge_workers({name: results.pentanomial for name, results in workers.items()})
+
+
+# A fixed number of games between two engines, judged by the likelihood of superiority.
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(PairedGames):
+    """Play the planned games and stop."""
+
+    @property
+    def name(self) -> str:
+        return "fixed"
+
+    def folded(self, results: Results, ticket: object | None, report: Report) -> Folded["Fixed"]:
+        del results, report
+        return Folded(self, ticket)
+
+    def rejudged(self, results: Results) -> "Fixed":
+        del results
+        return self
+
+    def flag(self, results: Results) -> Flag:
+        verdict = fixed_verdict(estimate_elo(results.pentanomial).los)
+        return flag(verdict, wins=results.wins, losses=results.losses)
+
+    def resize_objection(self, before: int, after: int) -> str | None:
+        return "a run of fixed length may not grow" if after > before else None
+
+
+# A sequential test of two engines: it ends as soon as the results favour one of two hypotheses.
+
+NEAR_SUCCESS = 2.0
+"""A likelihood ratio from which a test is helped to its end."""
+FRESH = SprtState()
+
+
+@dataclass(frozen=True, slots=True)
+class SprtTest(PairedGames):
+    """The hypotheses and where the test stands; evaluated at every report, in order."""
+
+    spec: Sprt
+    state: SprtState = FRESH
+
+    @property
+    def name(self) -> str:
+        return "sprt"
+
+    @property
+    def step(self) -> int:
+        return GAMES_PER_PAIR * self.spec.batch_size
+
+    @property
+    def bonus(self) -> float:
+        if self.state.llr <= NEAR_SUCCESS:
+            return 0.0
+        return 0.2 if self.spec.elo0 > 0 else 0.1
+
+    def folded(self, results: Results, ticket: object | None, report: Report) -> Folded["SprtTest"]:
+        del report
+        return Folded(self.rejudged(results), ticket)
+
+    def rejudged(self, results: Results) -> "SprtTest":
+        state = self.state.after(self.spec, results.pentanomial, results.trinomial)
+        return SprtTest(self.spec, state)
+
+    def is_decided(self, results: Results, games: int) -> bool:
+        return self.state.verdict is not Verdict.RUNNING or results.games >= games
+
+    def games_left(self, results: Results, games: int) -> float:
+        return sprt_games_left(self.spec, self.state, games=results.games, num_games=games)
+
+    def flag(self, results: Results) -> Flag:
+        return flag(self.state.verdict, wins=results.wins, losses=results.losses)
+
+    def resize_objection(self, before: int, after: int) -> str | None:
+        del before, after
+        return None
+
+
+# Tuning of an engine's options: two perturbed copies play, and each batch moves the values.
+#
+# The ticket of a task holds what was drawn for the batch that is being played. A report with a
+# batch uses it up, so that no batch moves the values twice.
+
+CORES_FOR_ONE_PARAMETER = 200_000
+"""Too many machines at once move the values by stale results."""
+
+Ticket = tuple[Issued, ...]
+Batches = tuple[Batch, ...]
+"""What a report of this kind carries: one entry per perturbation, in the order of the ticket."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpsaTuning(PairedGames):
+    """A tune and how far it has come."""
+
+    tune: Tune
+
+    @property
+    def name(self) -> str:
+        return "spsa"
+
+    @property
+    def core_limit(self) -> float:
+        return CORES_FOR_ONE_PARAMETER / math.sqrt(len(self.tune.parameters))
+
+    @property
+    def may_purge(self) -> bool:
+        # The values have moved by the games already; taking games out would not move them back.
+        return False
+
+    def needs(self) -> tuple[Need, ...]:
+        return (Need(NeedWord.FLOAT_SPSA),) if self.tune.needs_floats else ()
+
+    def objection(self, before: Results, report: Report) -> str | None:
+        added = report.results.games - before.games
+        batches = _batches(report)
+        if batches and added <= 0:
+            return "a batch of the tune adds no games"
+        if batches and sum(batch.games for batch in batches) != added:
+            return "the batch of the tune is not as long as the games it adds"
+        return PairedGames.objection(self, before, report)
+
+    def folded(
+        self, results: Results, ticket: object | None, report: Report
+    ) -> Folded["SpsaTuning"]:
+        del results
+        batches = _batches(report)
+        if not batches:
+            return Folded(self, ticket)
+        pairs = zip(_issued(ticket), batches, strict=False)
+        return Folded(SpsaTuning(fold_all(self.tune, pairs)))
+
+    def rejudged(self, results: Results) -> "SpsaTuning":
+        del results
+        return self
+
+    def flag(self, results: Results) -> Flag:
+        del results
+        return Flag.NONE
+
+    def resize_objection(self, before: int, after: int) -> str | None:
+        return "the length of a tune may not change" if after != before else None
+
+    def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
+        del workers
+        return None
+
+    def perturbed(self, draw: bytes) -> Perturbation:
+        """Values for an official worker, which rounds them itself."""
+        return perturb(self.tune, draw)
+
+    def perturbed_finally(self, draws: Iterable[Draw]) -> tuple[Perturbation, ...]:
+        """Final values for a worker of ours, one perturbation per slot."""
+        return perturb_final(self.tune, draws)
+
+
+def ticket_of(perturbations: Iterable[Perturbation]) -> Ticket:
+    """What a task must remember of the values it was given."""
+    return tuple(each.issued for each in perturbations)
+
+
+def _batches(report: Report) -> Batches:
+    given = report.batch
+    if not isinstance(given, tuple):
+        return ()
+    return tuple(batch for batch in given if isinstance(batch, Batch))
+
+
+def _issued(ticket: object | None) -> Ticket:
+    if not isinstance(ticket, tuple):
+        return ()
+    return tuple(each for each in ticket if isinstance(each, Issued))

@@ -1,0 +1,357 @@
+"""What a test asks for: who plays whom, how long, by which rules, on which machines."""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rookery.model.engine import STOCKFISH, Catalogue, Engine, Version
+from rookery.model.machine import BUNDLED, Abilities
+from rookery.model.timecontrol import TimeControl, is_classic
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One engine that plays; what is None is the plan's own."""
+
+    tag: str
+    commit: str
+    message: str = ""
+    signature: str = ""
+    options: str = "Hash=16"
+    uci: tuple[tuple[str, str], ...] = ()
+    """Options whose names or values hold spaces, which `options` can't express."""
+    nets: tuple[str, ...] = ()
+    repository: str = STOCKFISH.source
+    engine: str = STOCKFISH.name
+    binary: str = ""
+    tc: TimeControl | None = None
+    threads: int | None = None
+    record: str = ""
+    """The engine's record as it was when the run was submitted, which is what an approver lets
+    onto machines; empty for runs from before that was kept."""
+
+    @property
+    def hash_mib(self) -> int:
+        """The hash table its options ask for; 0 where they don't say."""
+        tokens = (token.partition("=") for token in self.options.split())
+        values = {name: value for name, _, value in tokens} | dict(self.uci)
+        size = values.get("Hash", "")
+        return int(size) if size.isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """An opening book; `official` ones are those that official workers can fetch, `sri` is the
+    hash by which a worker checks its copy."""
+
+    name: str
+    depth: int = 8
+    official: bool = True
+    sri: str = ""
+
+    @property
+    def variant(self) -> str:
+        """What the official worker plays from a book of this name."""
+        name = self.name.upper()
+        return "chess960" if "FRC" in name or "960" in name else "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """Lost after so many moves in a row at or below minus so many centipawns."""
+
+    score: int
+    moves: int
+    two_sided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Drawn after so many moves in a row within so many centipawns of zero."""
+
+    from_move: int
+    moves: int
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How games are played and ended. `adjudicated` alone stands for the official worker's rules
+    about decided games; a rule of the test's own goes beyond them."""
+
+    adjudicated: bool = True
+    resign: Resign | None = None
+    draw: Draw | None = None
+    syzygy_men: int = 0
+    variant: str = ""
+    scaled: bool = True
+    time_margin_ms: int | None = None
+    strict_pvs: bool = False
+    pgn_detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Which machines may play."""
+
+    arch_filter: str = ""
+    compiler: str = ""
+    mirrored: bool = False
+    """Sources come from this server, so that a machine out of GitHub calls can play too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All a submitter chose. A kind of run says what the sides are; two are new and base."""
+
+    sides: tuple[Side, ...]
+    games: int
+    tc: TimeControl
+    owner: str
+    book: Book
+    threads: int = 1
+    rules: Rules = Rules()
+    wishes: Wishes = Wishes()
+    priority: int = 0
+    throughput: int = 100
+    auto_purge: bool = False
+    info: str = ""
+    master_repo: str = ""
+    """Where the branch is kept that a patch is meant for, if not with the official engine."""
+
+    @property
+    def engine(self) -> str:
+        """The engine whose share of the fleet this run uses: the one under test."""
+        return self.sides[0].engine
+
+    @property
+    def slot_threads(self) -> int:
+        """Cores that one game occupies; sides of unequal threads take turns on the larger."""
+        return max(self.side_threads(side) for side in self.sides)
+
+    def side_threads(self, side: Side) -> int:
+        return self.threads if side.threads is None else side.threads
+
+    def side_tc(self, side: Side) -> TimeControl:
+        return self.tc if side.tc is None else side.tc
+
+
+# Needs: what a run asks of a worker, derived from its plan, with a sentence for each.
+
+CLASSIC_SIDES = 2
+"""How many engines an official worker plays with."""
+
+
+class NeedWord(enum.StrEnum):
+    """The kinds of needs; the official worker meets STOCKFISH_BUILD and no other."""
+
+    STOCKFISH_BUILD = "stockfish_build"
+    RECIPE = "recipe"
+    BINARY = "binary"
+    TWO_REPOS = "two_repos"
+    MANY_SIDES = "many_sides"
+    SIDE_THREADS = "side_threads"
+    UCI_OPTIONS = "uci_options"
+    OWN_SPEED = "own_speed"
+    NODES_TC = "nodes_tc"
+    CUSTOM_BOOK = "custom_book"
+    ADJUDICATION = "adjudication"
+    SYZYGY = "syzygy"
+    VARIANT = "variant"
+    PLAY_RULES = "play_rules"
+    FLOAT_SPSA = "float_spsa"
+    TEAM = "team"
+    SANDBOX = "sandbox"
+    CPU_FLAG = "cpu"
+    SYSTEM = "os"
+    TOOL = "tool"
+
+
+_SENTENCES = {
+    NeedWord.STOCKFISH_BUILD: "the worker can't build Stockfish",
+    NeedWord.RECIPE: "the worker doesn't know the build recipe {value}",
+    NeedWord.BINARY: "the worker can't play uploaded binaries",
+    NeedWord.TWO_REPOS: "the worker can't take its engines from two repositories",
+    NeedWord.MANY_SIDES: "the worker can't play with this many engines",
+    NeedWord.SIDE_THREADS: "the worker can't give the sides different threads",
+    NeedWord.UCI_OPTIONS: "the worker can't set options that hold spaces",
+    NeedWord.OWN_SPEED: "the worker scales times by another engine's speed",
+    NeedWord.NODES_TC: "the worker can play on the clock only",
+    NeedWord.CUSTOM_BOOK: "the worker can't fetch this opening book",
+    NeedWord.ADJUDICATION: "the worker doesn't know this adjudication rule",
+    NeedWord.SYZYGY: "the worker has no verified {value}-men tablebases",
+    NeedWord.VARIANT: "the worker doesn't play the variant {value}",
+    NeedWord.PLAY_RULES: "the worker doesn't know the rules this run is played by",
+    NeedWord.FLOAT_SPSA: "the worker rounds every tuned parameter",
+    NeedWord.TEAM: "the worker's owner is not in the team {value}",
+    NeedWord.SANDBOX: "the worker keeps its engines in no sandbox",
+    NeedWord.CPU_FLAG: "the processor lacks {value}",
+    NeedWord.SYSTEM: "the engine is not for this operating system ({value})",
+    NeedWord.TOOL: "the tool {value} is missing or too old",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing a worker must have; `value` and `version` where the word alone doesn't say."""
+
+    word: NeedWord
+    value: str = ""
+    version: Version = ()
+
+    def __str__(self) -> str:
+        least = ">=" + ".".join(map(str, self.version)) if self.version else ""
+        return f"{self.word}:{self.value}{least}" if self.value else str(self.word)
+
+    @property
+    def sentence(self) -> str:
+        """What is missing, for a person."""
+        least = " " + ".".join(map(str, self.version)) if self.version else ""
+        return _SENTENCES[self.word].format(value=self.value + least)
+
+    def met_by(self, abilities: Abilities) -> bool:
+        if self.word is NeedWord.STOCKFISH_BUILD:
+            return "stockfish" in abilities.recipes
+        return abilities.rookery and self._met_by_rookery(abilities)
+
+    def _met_by_rookery(self, abilities: Abilities) -> bool:
+        match self.word:
+            case NeedWord.RECIPE:
+                return self.value in abilities.recipes
+            case NeedWord.BINARY:
+                return abilities.recipes != {BUNDLED}
+            case NeedWord.SYZYGY:
+                return int(self.value) <= abilities.syzygy_men
+            case NeedWord.VARIANT:
+                return self.value in abilities.variants
+            case NeedWord.TEAM:
+                return self.value in abilities.teams
+            case NeedWord.SANDBOX:
+                return abilities.sandbox
+            case NeedWord.CPU_FLAG:
+                return self.value in abilities.cpu_flags
+            case NeedWord.SYSTEM:
+                return abilities.system in self.value.split("|")
+            case NeedWord.TOOL:
+                version = abilities.tool_version(self.value)
+                return version is not None and version >= self.version
+            case _:
+                return True
+
+
+def first_missing(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
+    """The first need the worker doesn't meet: the reason that is shown."""
+    return next((need for need in needs if not need.met_by(abilities)), None)
+
+
+def missing_team(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
+    """The team that the worker's owner is not in."""
+    teams = (need for need in needs if need.word is NeedWord.TEAM)
+    return next((need for need in teams if not need.met_by(abilities)), None)
+
+
+def needs_of(plan: Plan, catalogue: Catalogue) -> tuple[Need, ...]:
+    """All needs of a plan, each once, in a fixed order (a kind of run may add its own)."""
+    found = [*_of_sides(plan, catalogue), *_of_rules(plan)]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_sides(plan: Plan, catalogue: Catalogue) -> Iterator[Need]:
+    if len(plan.sides) != CLASSIC_SIDES:
+        yield Need(NeedWord.MANY_SIDES)
+    if len({side.repository for side in plan.sides}) > 1:
+        yield Need(NeedWord.TWO_REPOS)
+    if len({plan.side_threads(side) for side in plan.sides}) > 1:
+        yield Need(NeedWord.SIDE_THREADS)
+    if any(side.uci for side in plan.sides):
+        yield Need(NeedWord.UCI_OPTIONS)
+    for side in plan.sides:
+        record = catalogue.record(side.engine)
+        if side.binary:
+            yield Need(NeedWord.BINARY)
+        else:
+            yield from _of_build(record)
+        yield from _of_engine(record)
+
+
+def _of_build(engine: Engine) -> Iterator[Need]:
+    if engine.recipe == STOCKFISH.recipe:
+        yield Need(NeedWord.STOCKFISH_BUILD)
+        return
+    yield Need(NeedWord.RECIPE, engine.recipe)
+    for tool in engine.tools:
+        yield Need(NeedWord.TOOL, tool.name, tool.version)
+
+
+def _of_engine(engine: Engine) -> Iterator[Need]:
+    if engine.speed != STOCKFISH.speed:
+        yield Need(NeedWord.OWN_SPEED)
+    if engine.private and engine.team:
+        yield Need(NeedWord.TEAM, engine.team)
+    if engine.sandboxed:
+        yield Need(NeedWord.SANDBOX)
+    for flag in sorted(engine.cpu_flags):
+        yield Need(NeedWord.CPU_FLAG, flag)
+    if engine.systems:
+        yield Need(NeedWord.SYSTEM, "|".join(sorted(engine.systems)))
+
+
+def _of_rules(plan: Plan) -> Iterator[Need]:
+    rules = plan.rules
+    if not all(is_classic(plan.side_tc(side)) for side in plan.sides):
+        yield Need(NeedWord.NODES_TC)
+    if not plan.book.official:
+        yield Need(NeedWord.CUSTOM_BOOK)
+    if rules.resign or rules.draw:
+        yield Need(NeedWord.ADJUDICATION)
+    if rules.syzygy_men:
+        yield Need(NeedWord.SYZYGY, str(rules.syzygy_men))
+    if rules.variant and rules.variant != plan.book.variant:
+        yield Need(NeedWord.VARIANT, rules.variant)
+    if not rules.scaled or rules.strict_pvs or rules.pgn_detail or rules.time_margin_ms is not None:
+        yield Need(NeedWord.PLAY_RULES)
+
+
+# Demands: the fixed part of a run that a machine is measured against, worked out once.
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Runs with equal demands suit the same machines: they form one eligibility class."""
+
+    engine: str
+    threads: int = 1
+    machine_mib: int = 0
+    slot_mib: int = 0
+    arch_filter: str = ""
+    compiler: str = ""
+    mirrored: bool = False
+    needs: tuple[Need, ...] = ()
+
+    def slots(self, cores: int) -> int:
+        """How many games such a machine plays at once."""
+        return cores // self.threads
+
+    def memory_mib(self, cores: int) -> int:
+        """What all games at once take."""
+        return self.machine_mib + self.slots(cores) * self.slot_mib
+
+
+def demands_of(plan: Plan, catalogue: Catalogue, extra: tuple[Need, ...] = ()) -> Demands:
+    """The demands of a plan; `extra` are the needs that its kind of run adds."""
+    records = {side.engine: catalogue.record(side.engine).memory for side in plan.sides}
+    return Demands(
+        engine=plan.engine,
+        threads=plan.slot_threads,
+        machine_mib=max(memory.machine for memory in records.values()),
+        slot_mib=sum(
+            side.hash_mib
+            + records[side.engine].process
+            + records[side.engine].thread * plan.side_threads(side)
+            for side in plan.sides
+        ),
+        arch_filter=plan.wishes.arch_filter,
+        compiler=plan.wishes.compiler,
+        mirrored=plan.wishes.mirrored,
+        needs=(*needs_of(plan, catalogue), *extra),
+    )

@@ -1,0 +1,234 @@
+"""Runs: a plan with its kind, its standing in the life cycle and the sums over its tasks."""
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.errors import Fault
+from rookery.model.engine import STOCKFISH, Catalogue
+from rookery.model.kinds import Kind
+from rookery.model.plan import Demands, Plan, demands_of
+from rookery.model.task import EMPTY, Tally, Task
+from rookery.stats.sprt import Flag
+
+START_SHARE = 100.0
+
+
+class DisplayState(enum.StrEnum):
+    """What a list shows."""
+
+    PENDING = "pending"
+    PAUSED = "paused"
+    ACTIVE = "active"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+class Sole(enum.StrEnum):
+    """Whose results a verdict stands on, where nearly all are from one."""
+
+    NOBODY = ""
+    MACHINE = "machine"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a run stands; only `lifecycle` makes new ones."""
+
+    approver: str = ""
+    finished: bool = False
+    failed: bool = False
+    deleted: bool = False
+    failures: int = 0
+    flag: Flag = Flag.NONE
+    sole: Sole = Sole.NOBODY
+
+    @property
+    def approved(self) -> bool:
+        return bool(self.approver)
+
+
+PENDING = Status()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One test. `share` is its internal throughput: its weight against other runs (8.6).
+
+    Ids sort in the order of creation; equal claims on a machine are settled by it.
+    """
+
+    id: str
+    plan: Plan
+    kind: Kind
+    demands: Demands
+    created: datetime
+    updated: datetime
+    status: Status = PENDING
+    tally: Tally = EMPTY
+    share: float = START_SHARE
+    reference_nps: float = 0.0
+    rescheduled_from: str = ""
+
+    @property
+    def remaining(self) -> int:
+        """Games that nobody has been asked to play yet."""
+        return self.plan.games - self.tally.committed
+
+    @property
+    def decided(self) -> bool:
+        return self.kind.is_decided(self.tally.results, self.plan.games)
+
+    @property
+    def game_seconds(self) -> float:
+        """How long a game should last on a machine of reference speed."""
+        return self.plan.tc.game_seconds(self.reference_nps)
+
+    @property
+    def display(self) -> DisplayState:
+        status = self.status
+        if status.finished:
+            return DisplayState.FAILED if status.failed else DisplayState.FINISHED
+        if self.tally.workers > 0:
+            return DisplayState.ACTIVE
+        return DisplayState.PAUSED if status.approved else DisplayState.PENDING
+
+    def with_share(self, share: float) -> "Run":
+        return self._with(self.kind, self.updated, self.tally, share)
+
+    def with_tally(self, tally: Tally) -> "Run":
+        return self._with(self.kind, self.updated, tally, self.share)
+
+    def with_play(self, kind: Kind, tally: Tally, updated: datetime) -> "Run":
+        """After a result was accepted."""
+        return self._with(kind, updated, tally, self.share)
+
+    def _with(self, kind: Kind, updated: datetime, tally: Tally, share: float) -> "Run":
+        # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
+        return Run(
+            self.id,
+            self.plan,
+            kind,
+            self.demands,
+            self.created,
+            updated,
+            self.status,
+            tally,
+            share,
+            self.reference_nps,
+            self.rescheduled_from,
+        )
+
+
+def create(
+    run_id: str,
+    plan: Plan,
+    kind: Kind,
+    catalogue: Catalogue,
+    now: datetime,
+    *,
+    median_nps: float = 0.0,
+    rescheduled_from: str = "",
+) -> Run:
+    """A new run: unapproved, nothing played. An engine without a reference speed gets the median
+    of the machines seen so far, which stays with the run for good."""
+    reference = catalogue.record(plan.engine).speed.reference or median_nps or STOCKFISH_NPS
+    return Run(
+        id=run_id,
+        plan=plan,
+        kind=kind,
+        demands=demands_of(plan, catalogue, kind.needs()),
+        created=now,
+        updated=now,
+        reference_nps=reference,
+        rescheduled_from=rescheduled_from,
+    )
+
+
+STOCKFISH_NPS = STOCKFISH.speed.reference or 0.0
+
+
+# Speed of a run and work done by a machine, as people read them.
+
+
+def nodes_per_second(tasks: Iterable[Task]) -> float:
+    """Over all cores of the active tasks."""
+    return sum(task.machine.cores * task.machine.nps for task in tasks if task.active)
+
+
+def games_per_minute(run: Run, tasks: Iterable[Task]) -> float:
+    """What the active tasks of a run should get done."""
+    scaled = run.plan.rules.scaled
+    slots = sum(
+        (task.machine.nps / run.reference_nps if scaled else 1.0)
+        * run.demands.slots(task.machine.cores)
+        for task in tasks
+        if task.active
+    )
+    return slots * 60 / run.game_seconds
+
+
+def core_hours(run: Run, games: int) -> float:
+    """The work in that many games of a run, in hours of one core of reference speed."""
+    return games * run.demands.threads * run.game_seconds / 3600
+
+
+# Why a person's wish about a run is refused; the docstring of each class is its message.
+
+
+class RunFault(Fault):
+    """this can't be done with the run"""
+
+
+class NotYours(RunFault):
+    """only the run's owner or an approver may do this"""
+
+
+class NotApprover(RunFault):
+    """only an approver may do this"""
+
+
+class OwnRun(RunFault):
+    """nobody approves a run of their own"""
+
+
+class TooOld(RunFault):
+    """the run is older than {days} days"""
+
+
+class WrongStage(RunFault):
+    """a run that is {stage} can't be asked to {move}"""
+
+
+class StillPlaying(RunFault):
+    """the run is not finished yet"""
+
+
+class HasFailed(RunFault):
+    """the run was stopped by an error; start it again first"""
+
+
+class NotFailed(RunFault):
+    """the run was not stopped by an error"""
+
+
+class AlreadyDecided(RunFault):
+    """the run is decided: there is nothing left to play"""
+
+
+class NothingToPurge(RunFault):
+    """results of a run of kind {kind} can't be taken out"""
+
+
+class BadGames(RunFault):
+    """the number of games must be a multiple of {step} from 0 to {most}"""
+
+
+class FixedGames(RunFault):
+    """{why}"""
+
+
+class ForeignTask(RunFault):
+    """the task belongs to another worker"""

@@ -1,0 +1,143 @@
+"""Logging in and out."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.errors import Complaint
+from rookery.pages.page import go_to, page
+from rookery.people.login import Applicant, LoginRefused, Throttled
+from rookery.web.answers import Kit, kit_of
+from rookery.web.faults import NotFound
+from rookery.web.scope import Form, facts_of, is_local, session_of
+from rookery.web.session import KEPT, UNKEPT
+
+HOME = "/"
+_LONGEST_NEXT = 500
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LoginView:
+    """The form; what was typed comes back, the password never."""
+
+    csrf: str
+    next: str = ""
+    name: str = ""
+    keep: bool = False
+    refusal: str = ""
+    sign_up: bool = True
+
+
+@runs(Domain.THREAD, "the password is checked and the page rendered in threads")
+async def login(request: Request) -> Response:
+    if request.method == "POST":
+        return await _enter(request)
+    place = _safe_place(request.query_params.get("next", ""))
+    if session_of(request.scope).user:
+        return go_to(place or HOME)
+    open_to_new = kit_of(request).house.api.sign_up.is_open
+    csrf = session_of(request.scope).csrf_token()
+    view = LoginView(csrf=csrf, next=place, sign_up=open_to_new)
+    return await page(request, "login.html", view)
+
+
+@runs(Domain.LOOP, "writes one row, so that the session ends in every process")
+async def logout(request: Request) -> Response:
+    session = session_of(request.scope)
+    if session.user:
+        lasting = KEPT if session.data.keep else UNKEPT
+        await kit_of(request).standing.ended.end(session.data, lasting)
+    session.sign_out()
+    session.flash("You are logged out.")
+    return go_to(HOME)
+
+
+async def _enter(request: Request) -> Response:
+    kit, facts = kit_of(request), facts_of(request.scope)
+    form, session = facts.form, session_of(request.scope)
+    name, keep = form.text("username").strip()[:_LONGEST_NAME], form.ticked("stay_logged_in")
+    place = _safe_place(form.text("next") or request.query_params.get("next", ""))
+    try:
+        user = await kit.login.check(name, form.text("password"), facts.client)
+    except LoginRefused as refusal:
+        _write_down(kit, refusal, request)
+        open_to_new = kit.house.api.sign_up.is_open
+        view = LoginView(session.csrf_token(), place, name, keep, str(refusal), open_to_new)
+        return await page(request, "login.html", view, _status(refusal))
+    session.sign_in(user.name, kit.standing.mark(user), keep=keep)
+    session.flash(f"Welcome, {user.name}.")
+    kit.house.log.info("logged_in", user=user.name, client=facts.client)
+    return go_to(place or HOME)
+
+
+def _status(refusal: LoginRefused) -> int:
+    return 429 if isinstance(refusal, Throttled) else 401
+
+
+def _safe_place(path: str) -> str:
+    return path if len(path) <= _LONGEST_NEXT and is_local(path) else ""
+
+
+def _write_down(kit: Kit, refusal: LoginRefused, request: Request) -> None:
+    facts = facts_of(request.scope)
+    # Not the name: people type their password there.
+    kit.house.log.warning(
+        "login_refused",
+        why=type(refusal).__name__,
+        client=facts.client,
+        request=facts.request_id,
+    )
+
+
+# Signing up: a form, and an account that waits for approval.
+
+LOGIN = "/login"
+DONE = "Thank you. You can log in as soon as somebody has approved your account."
+DIFFERENT = "The two passwords differ."
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SignUpView:
+    """The form; what was typed comes back, the passwords never."""
+
+    csrf: str
+    name: str = ""
+    email: str = ""
+    refusal: str = ""
+
+
+@runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
+async def sign_up(request: Request) -> Response:
+    session = session_of(request.scope)
+    if not kit_of(request).house.api.sign_up.is_open:
+        raise NotFound("Accounts are made by the people who run this site; ask them for one.")
+    if session.user:
+        return go_to("/")
+    if request.method == "POST":
+        return await _apply(request)
+    return await page(request, "sign_up.html", SignUpView(session.csrf_token()))
+
+
+async def _apply(request: Request) -> Response:
+    kit, facts, session = kit_of(request), facts_of(request.scope), session_of(request.scope)
+    applicant = _applicant(facts.form)
+    try:
+        if facts.form.text("password2") != applicant.password:
+            raise Complaint(DIFFERENT)
+        user = await kit.house.api.sign_up.apply(applicant, facts.client)
+    except (Complaint, Throttled) as refused:
+        view = SignUpView(session.csrf_token(), applicant.name, applicant.email, str(refused))
+        status = 429 if isinstance(refused, Throttled) else 400
+        return await page(request, "sign_up.html", view, status)
+    kit.house.log.info("signed_up", user=user.name, client=facts.client)
+    session.flash(DONE)
+    return go_to(LOGIN)
+
+
+def _applicant(form: Form) -> Applicant:
+    name, email = form.text("username").strip(), form.text("email").strip()
+    return Applicant(name[:_LONGEST], form.text("password"), email[:_LONGEST])

@@ -1,0 +1,136 @@
+"""The figures of a run that cost some statistics: Elo with its error, games and time left.
+
+They are remembered by what they were worked out from, so that a list of many runs that hardly
+change costs next to nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from rookery.farm.ports import Sample
+from rookery.farm.views import STILL, Pulse
+from rookery.model import run as rates
+from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
+from rookery.model.run import Run
+from rookery.model.task import Pentanomial, Task
+from rookery.stats.elo import estimate_elo, live_elo
+from rookery.stats.outlook import outlook
+from rookery.stats.sprt import Sprt
+from rookery.stats.walk import pace_of
+
+WINDOW = timedelta(hours=1)
+"""Over how long games are counted for a rate, and back to when a movement is looked for."""
+LEAST_SECONDS = 5.0
+REMEMBERED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Elo:
+    """Logistic Elo with half of its 95 % interval, and the likelihood of superiority."""
+
+    middle: float
+    low: float
+    high: float
+    los: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is probably still to come: half of all such tests are over by then."""
+
+    games: float
+    chance: float | None = None
+
+
+def elo_of(run: Run) -> Elo | None:
+    """None before the first pair, and for tunes."""
+    results = run.tally.results
+    if not results.pairs or isinstance(run.kind, SpsaTuning):
+        return None
+    if isinstance(run.kind, SprtTest):
+        return sequential(run.kind.spec, results.pentanomial, results.trinomial)
+    return plain(results.pentanomial)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def sequential(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int]) -> Elo:
+    """Not biased by when one looks."""
+    found = live_elo(spec, pairs, games)
+    return Elo(found.elo, found.low, found.high, found.los)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def plain(pairs: Pentanomial) -> Elo:
+    found = estimate_elo(pairs)
+    return Elo(found.elo, found.low, found.high, found.los)
+
+
+def ahead_of(run: Run) -> Ahead | None:
+    """None where it is too early to say, and where nothing is to come."""
+    kind, results = run.kind, run.tally.results
+    if run.status.finished or not results.games:
+        return None
+    if isinstance(kind, Fixed | SpsaTuning):
+        return Ahead(kind.games_left(results, run.plan.games))
+    if isinstance(kind, SprtTest):
+        return _forecast(kind.spec, round(kind.state.llr, 1), _rough(results.games), run.plan.games)
+    return None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> Ahead | None:
+    """Costs some milliseconds, so that it is asked with rounded figures."""
+    inside = spec.lower < llr < spec.upper
+    if not inside or games >= allowed:
+        return None
+    found = outlook(pace_of(spec), llr, games, games_allowed=allowed - games).forecast
+    return None if found is None else Ahead(found.games_left.middle, found.pass_chance)
+
+
+def _rough(games: int) -> int:
+    """To about three per cent."""
+    if games < 2:
+        return games
+    step = 2.0 ** (math.floor(math.log2(games)) - 5)
+    return int(max(1.0, round(games / step) * step))
+
+
+def pulse_of(run: Run, tasks: Sequence[Task]) -> Pulse:
+    """How fast a run should move with these tasks; the fleet itself counts once a minute."""
+    if not tasks:
+        return STILL
+    return Pulse(rates.nodes_per_second(tasks), rates.games_per_minute(run, tasks))
+
+
+def games_per_minute(run: Run, then: Sample | None, pulse: Pulse, now: datetime) -> float:
+    """As measured since `then`, a point of about an hour ago, else as machines of that speed
+    should be."""
+    if not run.tally.workers:
+        return 0.0
+    if then is not None:
+        since = max(then.at, now - WINDOW)
+        seconds = (now - since).total_seconds()
+        played = run.tally.results.games - then.games
+        if seconds >= LEAST_SECONDS and played > 0:
+            return 60 * played / seconds
+    return pulse.games_per_minute
+
+
+def seconds_left(ahead: Ahead | None, per_minute: float) -> float | None:
+    if ahead is None or per_minute <= 0:
+        return None
+    return 60 * ahead.games / per_minute
+
+
+def movement(run: Run, then: Sample | None, now: datetime) -> float | None:
+    """The likelihood ratio at the beginning of the last hour; None while nobody plays."""
+    if not run.tally.workers:
+        return None
+    return 0.0 if then is None or then.at > now - WINDOW else then.llr

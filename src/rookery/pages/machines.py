@@ -1,0 +1,103 @@
+"""How a machine joins: the lines to paste, with or without a fresh token in them."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.over_http import is_loopback
+from rookery.pages.page import address_of, go_to, page, viewer_of
+from rookery.people.users import Scope
+from rookery.web.answers import kit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to start a worker: for whom it is, and what to paste."""
+
+    title: str
+    text: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachinesView:
+    """`token` is empty until one was asked for; it is shown this once."""
+
+    token: str
+    ways: tuple[Way, ...]
+    fingerprint: str = ""
+    """Of the key that the installed workers will trust."""
+    open_to_all: bool = False
+    """Whether anybody on the way could change what is installed."""
+
+
+def machines_view(address: str, user: str, token: str, fingerprint: str = "") -> MachinesView:
+    """`address` is that of this server as machines reach it."""
+    ways = _ways(address, user, token, fingerprint) if token else ()
+    parts = urlsplit(address)
+    return MachinesView(
+        token, ways, fingerprint, parts.scheme == "http" and not is_loopback(parts.hostname or "")
+    )
+
+
+def _ways(address: str, user: str, token: str, fingerprint: str) -> tuple[Way, ...]:
+    piped = f"ROOKERY_ACCOUNT='{user}:{token}' ROOKERY_FINGERPRINT={fingerprint} sh"
+    variables = f"$env:ROOKERY_ACCOUNT='{user}:{token}'; $env:ROOKERY_FINGERPRINT='{fingerprint}'"
+    keep = f"(umask 077; echo '{user}:{token}' > rookery-worker.token)"
+    return (
+        Way(
+            "A new machine",
+            "Installs the worker for your user alone and prints how to start it; Python 3.11 must"
+            " be there. From then on this server keeps it up to date.",
+            f"curl -fsSL {address}/worker/install.sh | {piped}",
+        ),
+        Way(
+            "A new machine with Windows",
+            "The same in PowerShell.",
+            f"{variables}; irm {address}/worker/install.ps1 | iex",
+        ),
+        Way(
+            "A machine with Rookery",
+            "Plays every engine of this server, builds what has to be built, needs no database.",
+            f"{keep} && ./rookery worker --server {address} --token-file rookery-worker.token",
+        ),
+        Way(
+            "An official fishtest worker",
+            "Runs unchanged; it plays the tests of Stockfish. The token takes the place of the"
+            " password.",
+            f"python3 worker.py {user} {token} {_place(address)} --concurrency MAX",
+        ),
+    )
+
+
+def _place(address: str) -> str:
+    parts = urlsplit(address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"--protocol {parts.scheme} --host {parts.hostname} --port {port}"
+
+
+# Adding a machine: one line to paste, with a token that is made for it.
+
+HERE = "/machines/add"
+NOTE = "made on the page for adding a machine"
+
+
+@runs(Domain.THREAD, "the token is written, the page rendered in a thread")
+async def add_machine(request: Request) -> Response:
+    """A post makes a token and shows it this once."""
+    viewer = await viewer_of(request)
+    if viewer is None:
+        return go_to(f"/login?next={HERE}")
+    token, house = "", kit_of(request).house
+    if request.method == "POST":
+        minted = await house.api.accounts.create_token(
+            viewer.name, frozenset({Scope.WORKER}), note=NOTE
+        )
+        token = minted.secret
+    view = machines_view(address_of(request), viewer.name, token, house.fingerprint)
+    answer = await page(request, "machines.html", view)
+    answer.headers["cache-control"] = "no-store"
+    return answer

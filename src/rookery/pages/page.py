@@ -1,0 +1,151 @@
+"""How a page is answered: what it shows is gathered on the loop, its text is made in a thread."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.model.run import Run
+from rookery.people.users import is_approver
+from rookery.rules.lifecycle import Actor
+from rookery.web.answers import kit_of
+from rookery.web.desk import shown_run
+from rookery.web.faults import NotFound
+from rookery.web.rendering import Frame, Templates, frame_of
+from rookery.web.scope import session_of
+
+M = TypeVar("M")
+
+# What a page shows depends on who looks, and when.
+_HEADERS = {"cache-control": "private, no-cache"}
+
+
+async def page(request: Request, template: str, view: object, status: int = 200) -> HTMLResponse:
+    """`view` is a frozen value that holds everything the template shows."""
+    return await made_page(request, template, _as_it_is, view, status)
+
+
+async def made_page(
+    request: Request, template: str, make: Callable[[M], object], material: M, status: int = 200
+) -> HTMLResponse:
+    """A page whose view is worth a thread: `make` turns what was loaded into it, there."""
+    session = session_of(request.scope)
+    frame = frame_of(session, session.take_flashes())
+    return await _answer(request, template, frame, make, material, status)
+
+
+async def made_fragment(
+    request: Request, template: str, make: Callable[[M], object], material: M
+) -> HTMLResponse:
+    """The part of a page that moves, by itself; messages wait for the next whole page."""
+    frame = frame_of(session_of(request.scope))
+    return await _answer(request, template, frame, make, material, 200)
+
+
+async def _answer(
+    request: Request,
+    template: str,
+    frame: Frame,
+    make: Callable[[M], object],
+    material: M,
+    status: int,
+) -> HTMLResponse:
+    kit = kit_of(request)
+    text = await kit.house.threads.cpu(_made, kit.templates, template, frame, make, material)
+    return HTMLResponse(text, status, _HEADERS)
+
+
+def _made(
+    templates: Templates, template: str, frame: Frame, make: Callable[[M], object], material: M
+) -> str:
+    return templates.render(template, frame, make(material))
+
+
+def _as_it_is(view: object) -> object:
+    return view
+
+
+def address_of(request: Request) -> str:
+    """Where people and machines reach this server, without a slash at its end."""
+    return kit_of(request).house.base_url or str(request.base_url).rstrip("/")
+
+
+def go_to(path: str) -> RedirectResponse:
+    """After a form: 302 is what scripts for the official server expect."""
+    return RedirectResponse(path, 302)
+
+
+# The style sheet and pictures of the pages.
+
+_FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
+
+
+@runs(Domain.LOOP, "bytes read at the start")
+async def asset(request: Request) -> Response:
+    found = kit_of(request).assets.at(request.url.path)
+    if found is None:
+        raise NotFound
+    return Response(found.content, headers={**_FOR_EVER, "content-type": found.media_type})
+
+
+# Who looks at a page, as the core knows people, and which runs they may see.
+
+
+async def viewer_of(request: Request) -> Actor | None:
+    """None for a visitor who is not logged in."""
+    name = session_of(request.scope).user
+    user = await kit_of(request).house.users.by_name(name) if name else None
+    return None if user is None else Actor(user.name, approver=is_approver(user))
+
+
+def plays(run: Run, engines: Collection[str]) -> bool:
+    return any(side.engine in engines for side in run.plan.sides)
+
+
+async def run_seen_by(viewer: Actor | None, request: Request) -> Run:
+    """The run that the address names; raises NotFound for one that this person may not know of.
+
+    Deleted runs are hidden from lists, not from those who know their id.
+    """
+    run_id = str(request.path_params["run_id"])
+    return await shown_run(kit_of(request).house.api, run_id, viewer)
+
+
+# What a person may do to a run, so that a page offers that and nothing else.
+#
+# The core decides when a button is pressed; this only spares people a refusal.
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    approve: bool = False
+    stop: bool = False
+    modify: bool = False
+    purge: bool = False
+    delete: bool = False
+    restore: bool = False
+
+    @property
+    def some(self) -> bool:
+        owns = self.stop or self.modify or self.purge or self.delete or self.restore
+        return self.approve or owns
+
+
+def rights_of(viewer: Actor | None, run: Run) -> Rights:
+    if viewer is None:
+        return Rights()
+    status = run.status
+    own = viewer.name == run.plan.owner
+    mine = own or viewer.approver
+    over, there = status.finished, not status.deleted
+    return Rights(
+        approve=viewer.approver and not own and not over and not status.approved,
+        stop=mine and not over,
+        modify=mine and not over,
+        purge=mine and over and there and run.kind.may_purge and run.tally.results.games > 0,
+        delete=mine and there,
+        restore=mine and status.deleted,
+    )

@@ -1,0 +1,99 @@
+"""The buttons of a run: each is a form that asks the fleet, as the JSON API does."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.fleet import Fleet
+from rookery.pages.page import go_to, run_seen_by, viewer_of
+from rookery.rules.lifecycle import Actor, Modification
+from rookery.web.answers import kit_of
+from rookery.web.desk import refusals
+from rookery.web.faults import BadRequest, Fault, NotFound
+from rookery.web.scope import Form, facts_of, is_local, session_of
+
+LONGEST_MESSAGE = 500
+Move = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks")
+async def move_run(request: Request) -> Response:
+    """Whatever comes of it is told on the page that follows."""
+    run_id, session = str(request.path_params["run_id"]), session_of(request.scope)
+    move, actor = MOVES.get(str(request.path_params["move"])), await viewer_of(request)
+    if move is None:
+        raise NotFound
+    if actor is None:
+        return go_to(f"/login?next=/runs/{run_id}")
+    run = await run_seen_by(actor, request)
+    form = facts_of(request.scope).form
+    try:
+        with refusals():
+            if move is _approve:
+                kit_of(request).house.api.engines.check_looked_at(run, form.text("records"))
+            session.flash(await move(kit_of(request).house.fleet, run_id, actor, form))
+    except Fault as refused:
+        session.flash(str(refused), "error")
+    wanted = form.text("next")
+    return go_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
+
+
+async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.approve(run_id, actor)
+    return f"{run.plan.sides[0].tag} is approved."
+
+
+async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
+    run = await fleet.stop(run_id, actor, form.text("message")[:LONGEST_MESSAGE])
+    return f"{run.plan.sides[0].tag} is stopped."
+
+
+async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
+    wanted = Modification(
+        priority=_whole(form, "priority", -1000, 1000),
+        throughput=_whole(form, "throughput", 1, 1000),
+    )
+    run = await fleet.modify(run_id, actor, wanted)
+    return f"Priority {run.plan.priority}, throughput {run.plan.throughput} %."
+
+
+async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    purged = await fleet.purge(run_id, actor)
+    if purged.under_way:
+        return "The purge is under way; the log of actions will say what it struck out."
+    struck = purged.toll.tasks
+    return f"{struck} tasks were struck out." if struck else "Nothing had to be struck out."
+
+
+async def _delete(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.delete(run_id, actor)
+    return f"{run.plan.sides[0].tag} is deleted; its page can restore it."
+
+
+async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.restore(run_id, actor)
+    return f"{run.plan.sides[0].tag} is listed again."
+
+
+def _whole(form: Form, name: str, low: int, high: int) -> int:
+    text = form.text(name).strip()
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and low <= int(digits[:9]) * _sign(text) <= high):
+        raise BadRequest(f"The {name} is a whole number from {low} to {high}.")
+    return int(text)
+
+
+def _sign(text: str) -> int:
+    return -1 if text.startswith("-") else 1
+
+
+MOVES: Mapping[str, Move] = {
+    "approve": _approve,
+    "stop": _stop,
+    "modify": _modify,
+    "purge": _purge,
+    "delete": _delete,
+    "restore": _restore,
+}

@@ -1,0 +1,211 @@
+"""Accounts as an administrator keeps them: users and their tokens are made, changed and listed."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from rookery.clock import Clock
+from rookery.errors import Complaint
+from rookery.model.events import SYSTEM, Action, about_user
+from rookery.people.passwords import Passwords
+from rookery.people.users import (
+    APPROVERS,
+    Audit,
+    Chance,
+    Minted,
+    NoAudit,
+    Scope,
+    Token,
+    Tokens,
+    UnknownUser,
+    User,
+    Users,
+    mint,
+)
+
+MACHINE_LIMIT = 16
+NAME = re.compile(r"[A-Za-z0-9]{2,50}", re.ASCII)
+
+
+class BadUserName(Complaint):
+    """A user's name has 2 to 50 letters and digits."""
+
+    exit_code = 2
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class OwnAccount(Complaint):
+    """Nobody takes away their own rights: ask another approver."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class NotWaiting(Complaint):
+    """Only an account that waits for approval can be rejected; others are blocked."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    """An account to be made; one that an administrator makes waits for nobody."""
+
+    name: str
+    password: str
+    email: str = ""
+    approver: bool = False
+    machine_limit: int = MACHINE_LIMIT
+    pending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AccountChange:
+    """What is to change about an account; what is None stays as it is."""
+
+    accepted: bool = False
+    blocked: bool | None = None
+    groups: frozenset[str] | None = None
+    machine_limit: int | None = None
+    upload_mb: int | Literal["default"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """The use cases. `by` is who does it: nobody in person, where a command does."""
+
+    users: Users
+    tokens: Tokens
+    passwords: Passwords
+    clock: Clock
+    chance: Chance
+    audit: Audit = field(default_factory=NoAudit)
+
+    async def add(self, new: NewUser, *, by: str = SYSTEM) -> User:
+        """Raises UserExists, BadUserName, WeakPassword or BadLength."""
+        if not NAME.fullmatch(new.name):
+            raise BadUserName
+        await self.passwords.check_new(new.password, (new.name, new.email))
+        user = User(
+            name=new.name,
+            email=new.email,
+            password_hash=await self.passwords.hash(new.password),
+            groups=frozenset({APPROVERS} if new.approver else ()),
+            blocked=False,
+            pending=new.pending,
+            machine_limit=new.machine_limit,
+            created=self.clock.now(),
+        )
+        await self.users.add(user)
+        if not user.pending:
+            # Whoever only asks for an account writes nothing where everybody reads it.
+            await self._tell(Action.NEW_USER, user.name, by, "")
+        return user
+
+    async def set_password(self, name: str, password: str, *, by: str = SYSTEM) -> None:
+        user = await self._user(name)
+        await self.passwords.check_new(password, (user.name, user.email))
+        hashed = await self.passwords.hash(password)
+        await self.users.save(replace(user, password_hash=hashed))
+        await self._tell(Action.CHANGE_PASSWORD, user.name, by, "")
+
+    async def change(self, name: str, wanted: AccountChange, *, by: str = SYSTEM) -> User:
+        """Raises UnknownUser or OwnAccount. What is so already changes nothing and is not told."""
+        user = await self._user(name)
+        if by == name and (wanted.blocked or wanted.groups not in (None, user.groups)):
+            raise OwnAccount
+        changed = replace(
+            user,
+            pending=user.pending and not wanted.accepted,
+            blocked=user.blocked if wanted.blocked is None else wanted.blocked,
+            groups=user.groups if wanted.groups is None else wanted.groups,
+            machine_limit=(
+                user.machine_limit if wanted.machine_limit is None else wanted.machine_limit
+            ),
+            upload_mb=_upload_mb(user, wanted),
+        )
+        if changed != user:
+            await self.users.save(changed)
+            for action, message in _told(user, changed):
+                await self._tell(action, user.name, by, message)
+        return changed
+
+    async def reject(self, name: str, *, by: str = SYSTEM) -> User:
+        """Removes an account that was never accepted; raises UnknownUser or NotWaiting."""
+        user = await self._user(name)
+        if not user.pending:
+            raise NotWaiting
+        await self.users.remove(name)
+        await self._tell(Action.REJECT_USER, user.name, by, "rejected")
+        return user
+
+    async def create_token(
+        self,
+        name: str,
+        scopes: frozenset[Scope],
+        *,
+        lasting: timedelta | None = None,
+        note: str = "",
+        by: str = SYSTEM,
+    ) -> Minted:
+        user, now = await self._user(name), self.clock.now()
+        expires = None if lasting is None else now + lasting
+        minted = mint(user.name, scopes, now=now, chance=self.chance, expires=expires, note=note)
+        await self.tokens.add(minted.token)
+        await self._tell(Action.NEW_TOKEN, user.name, by, _described(minted.token))
+        return minted
+
+    async def tokens_of(self, name: str) -> tuple[Token, ...]:
+        """Of one user, or of everybody for an empty name."""
+        if name:
+            await self._user(name)
+        return await self.tokens.of(name)
+
+    async def revoke(self, token_id: str, *, by: str = SYSTEM) -> datetime:
+        """Raises UnknownToken."""
+        now = self.clock.now()
+        owner = await self.tokens.revoke(token_id, now)
+        await self._tell(Action.REVOKE_TOKEN, owner, by, token_id)
+        return now
+
+    async def _user(self, name: str) -> User:
+        user = await self.users.by_name(name)
+        if user is None:
+            raise UnknownUser(name)
+        return user
+
+    async def _tell(self, action: Action, user: str, by: str, message: str) -> None:
+        await self.audit.write(about_user(action, user, by, self.clock.now(), message))
+
+
+def _described(token: Token) -> str:
+    """Without its note, which is its owner's own."""
+    scopes = ", ".join(sorted(token.scopes))
+    until = f", until {token.expires:%Y-%m-%d}" if token.expires else ""
+    return f"{token.id} for {scopes}{until}"
+
+
+def _upload_mb(user: User, wanted: AccountChange) -> int | None:
+    if wanted.upload_mb == "default":
+        return None
+    return user.upload_mb if wanted.upload_mb is None else wanted.upload_mb
+
+
+def _told(before: User, after: User) -> Iterator[tuple[Action, str]]:
+    """The lines that a change is worth."""
+    if before.pending and not after.pending:
+        yield Action.ACCEPT_USER, "accepted"
+    if before.blocked != after.blocked:
+        yield Action.BLOCK_USER, "blocked" if after.blocked else "unblocked"
+    if before.groups != after.groups:
+        yield Action.MODIFY_USER, f"groups: {', '.join(sorted(after.groups)) or 'none'}"
+    if before.machine_limit != after.machine_limit:
+        yield Action.MODIFY_USER, f"machine limit: {after.machine_limit}"
+    if before.upload_mb != after.upload_mb:
+        allowed = "default" if after.upload_mb is None else after.upload_mb
+        yield Action.MODIFY_USER, f"upload quota in MB: {allowed}"

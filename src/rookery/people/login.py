@@ -1,0 +1,359 @@
+"""Logging in: a name and a password become a user, or a refusal that tells strangers nothing."""
+
+import hashlib
+import ipaddress
+import re
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from rookery.caches import Joined, Remembered
+from rookery.clock import Clock
+from rookery.errors import Complaint
+from rookery.people.accounts import Accounts, BadUserName, NewUser
+from rookery.people.passwords import LONGEST_PASSWORD, NOBODYS_HASH, BadLength, Passwords
+from rookery.people.users import User, UserExists, Users
+
+
+class LoginRefused(Exception):
+    """The login was refused."""
+
+    def __str__(self) -> str:
+        return super().__str__() or (self.__doc__ or "").strip()
+
+
+class WrongCredentials(LoginRefused):
+    """Unknown user name or wrong password."""
+
+
+class AccountPending(LoginRefused):
+    """This account still waits for approval."""
+
+
+class AccountBlocked(LoginRefused):
+    """This account is blocked."""
+
+
+class Throttled(LoginRefused):
+    """Too many attempts. Wait a few minutes and try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How full a bucket was at some time; it leaks steadily."""
+
+    fill: float
+    at: float
+
+
+class Throttle:
+    """Counts attempts per key in leaking buckets; the oldest keys are forgotten first."""
+
+    def __init__(self, most: int, seconds: float, keys: int = 10_000) -> None:
+        self._most = most
+        self._leak = most / seconds
+        self._keys = keys
+        self._levels: OrderedDict[str, _Level] = OrderedDict()
+
+    def charge(self, key: str, now: float) -> None:
+        """Counts one attempt, before it is known how it ends; raises Throttled when full."""
+        fill = self._fill(key, now)
+        if fill + 1 > self._most:
+            raise Throttled
+        self._put(key, _Level(fill + 1, now))
+
+    def refund(self, key: str, now: float) -> None:
+        """Takes a rightful attempt back."""
+        self._put(key, _Level(max(0.0, self._fill(key, now) - 1), now))
+
+    def _fill(self, key: str, now: float) -> float:
+        level = self._levels.get(key, _Level(0.0, now))
+        return max(0.0, level.fill - (now - level.at) * self._leak)
+
+    def _put(self, key: str, level: _Level) -> None:
+        self._levels[key] = level
+        self._levels.move_to_end(key)
+        if len(self._levels) > self._keys:
+            self._levels.popitem(last=False)
+
+
+class Attempts:
+    """Attempts at passwords. One address may fail often, at one name only rarely."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._per_origin = Throttle(most=30, seconds=600)
+        self._per_name = Throttle(most=6, seconds=300)
+
+    def charge(self, client: str, name: str) -> None:
+        origin, now = origin_of(client), self._clock.seconds()
+        self._per_origin.charge(origin, now)
+        self._per_name.charge(f"{origin} {name}", now)
+
+    def refund(self, client: str, name: str) -> None:
+        origin, now = origin_of(client), self._clock.seconds()
+        self._per_origin.refund(origin, now)
+        self._per_name.refund(f"{origin} {name}", now)
+
+
+class Login:
+    """The use case."""
+
+    def __init__(self, users: Users, passwords: Passwords, clock: Clock) -> None:
+        self._users = users
+        self._passwords = passwords
+        self._attempts = Attempts(clock)
+
+    async def check(self, name: str, password: str, client: str) -> User:
+        """The user, if everything is right; else one of the refusals above."""
+        self._attempts.charge(client, name)
+        user = await self._users.by_name(name)
+        hashed = user.password_hash if user else NOBODYS_HASH
+        right = await self._passwords.matches(name, hashed, password)
+        if user is None or not right:
+            raise WrongCredentials
+        self._attempts.refund(client, name)
+        return in_good_standing(user)
+
+
+def in_good_standing(user: User) -> User:
+    if user.blocked:
+        raise AccountBlocked
+    if user.pending:
+        raise AccountPending
+    return user
+
+
+def origin_of(client: str) -> str:
+    """An address; in IPv6 its network, since one household has more addresses than can be kept."""
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return client
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return client
+
+
+# Signing up: somebody asks for an account, which waits until an approver accepts it.
+
+MOST_WAITING = 500
+"""Beyond these a flood is more likely than a rush."""
+EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,180}\.[A-Za-z0-9-]{2,63}")
+
+
+class SignUpClosed(Complaint):
+    """Accounts are made by the people who run this site; ask them for one."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class BadEmail(Complaint):
+    """Give an e-mail address at which you can be reached."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class NameTaken(Complaint):
+    """This name or this e-mail address can't be used; choose another one."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class TooManyWait(Complaint):
+    """Too many accounts wait for approval; try again in a few days."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+@dataclass(frozen=True, slots=True)
+class Applicant:
+    """What somebody says who wants an account."""
+
+    name: str
+    password: str
+    email: str
+
+
+class SignUp:
+    """The use case. One address makes a few accounts an hour, as a family might."""
+
+    def __init__(self, accounts: Accounts, *, is_open: bool = True) -> None:
+        self.is_open = is_open
+        self._accounts = accounts
+        self._per_origin = Throttle(most=5, seconds=3600)
+
+    async def apply(self, applicant: Applicant, client: str) -> User:
+        """The account, still waiting; raises a Complaint that says why not, or Throttled."""
+        if not self.is_open:
+            raise SignUpClosed
+        if not EMAIL.fullmatch(applicant.email):
+            raise BadEmail
+        users, now = self._accounts.users, self._accounts.clock.seconds()
+        self._per_origin.charge(origin_of(client), now)
+        await _check_free(applicant, users)
+        new = NewUser(applicant.name, applicant.password, applicant.email, pending=True)
+        try:
+            return await self._accounts.add(new)
+        except (BadUserName, BadLength):
+            # Whoever mistypes may try again. A weak password is charged like an account: to judge
+            # one costs as much as to keep one.
+            self._per_origin.refund(origin_of(client), now)
+            raise
+        except UserExists:
+            raise NameTaken from None
+
+
+async def _check_free(applicant: Applicant, users: Users) -> None:
+    """Names are not told apart by their case, or people would be taken for one another."""
+    everyone = await users.everyone()
+    names = {user.name.lower() for user in everyone}
+    emails = {user.email.lower() for user in everyone if user.email}
+    if applicant.name.lower() in names or applicant.email.lower() in emails:
+        raise NameTaken
+    if sum(user.pending for user in everyone) >= MOST_WAITING:
+        raise TooManyWait
+
+
+# Worker credentials: sent in the clear with every call, checked each time, hashed almost never.
+#
+# A seal is a keyed digest of a name, a password and the stored hash of that password. Once the
+# password was found to be right, so is its seal, for as long as the stored hash stays the same;
+# only the user's row is looked at again now and then. Tasks keep the seal they were taken with, so
+# that a new primary knows the credentials of all workers at play without hashing any.
+
+TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
+SEAL_BYTES = 16
+USER_SECONDS = 60.0
+TOKEN_SECONDS = 60.0
+WRONG_SECONDS = 30.0
+MOST_SEALS = 50_000
+
+
+class WorkerTokens(Protocol):
+    """Tokens that a worker may send instead of its owner's password."""
+
+    async def owner(self, token: str) -> str | None:
+        """Whose token this is; None when it is unknown, revoked, expired or not for workers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A user who is who they say; the seal is empty where a token was used."""
+
+    user: User
+    seal: str
+
+
+class Credentials:
+    """One per process; the event loop alone writes here."""
+
+    def __init__(
+        self, users: Users, passwords: Passwords, tokens: WorkerTokens, clock: Clock, key: bytes
+    ) -> None:
+        self._users = users
+        self._passwords = passwords
+        self._tokens = tokens
+        self._key = key
+        self._attempts = Attempts(clock)
+        self._rows: Remembered[str, User] = Remembered(clock, MOST_SEALS)
+        self._right: dict[str, None] = {}
+        self._right_tokens: Remembered[str, bool] = Remembered(clock, MOST_SEALS)
+        self._wrong: Remembered[str, bool] = Remembered(clock, MOST_SEALS)
+        self._checks: Joined[str, Verified] = Joined()
+
+    def known(self, name: str, password: str) -> Verified | None:
+        """At once, from memory; None when somebody must be asked. Raises for a blocked user."""
+        user = self._rows.get(name)
+        if user is None:
+            return None
+        seal = self._seal(name, password, user.password_hash)
+        if seal in self._right:
+            return Verified(in_good_standing(user), seal)
+        if self._right_tokens.get(seal):
+            return Verified(in_good_standing(user), "")
+        return None
+
+    async def check(self, name: str, password: str, client: str) -> Verified:
+        """The user, or a refusal of `login`; equal checks at one time are made once."""
+        if found := self.known(name, password):
+            return found
+        attempt = self._seal(name, password, "")
+        if self._wrong.get(attempt) or len(password) > LONGEST_PASSWORD:
+            raise WrongCredentials
+        return await self._checks(attempt, lambda: self._look(name, password, client, attempt))
+
+    def adopt(self, seals: Iterable[str]) -> None:
+        """Trust seals that were stored with tasks: they were right when the tasks were taken."""
+        for seal in seals:
+            if seal:
+                self._keep(seal)
+
+    def forget(self, name: str) -> None:
+        """The user has changed; what was wrong before may be right now."""
+        self._rows.forget(name)
+        self._wrong.forget_all()
+
+    def forget_tokens(self) -> None:
+        """A token has changed, and nothing here says which seals were made with it."""
+        self._right_tokens.forget_all()
+        self._wrong.forget_all()
+
+    def forget_all(self) -> None:
+        """Anything may have changed. Seals stay: they are right as long as their hash is."""
+        self._rows.forget_all()
+        self.forget_tokens()
+
+    async def _look(self, name: str, password: str, client: str, attempt: str) -> Verified:
+        looked_at = self._forgotten()
+        user = await self._users.by_name(name)
+        hashed = user.password_hash if user else NOBODYS_HASH
+        seal = self._seal(name, password, hashed)
+        is_token = password.startswith(TOKEN_PREFIX)
+        if is_token:
+            right = await self._tokens.owner(password) == name
+        else:
+            right = seal in self._right or await self._matches(name, hashed, password, client)
+        if user is None or not right:
+            self._wrong.put(attempt, True, WRONG_SECONDS if looked_at == self._forgotten() else 0)
+            raise WrongCredentials
+        self._remember(user, seal, is_token=is_token, fresh=looked_at == self._forgotten())
+        return Verified(in_good_standing(user), "" if is_token else seal)
+
+    async def _matches(self, name: str, hashed: str, password: str, client: str) -> bool:
+        self._attempts.charge(client, name)
+        right = await self._passwords.matches(name, hashed, password)
+        if right:
+            self._attempts.refund(client, name)
+        return right
+
+    def _forgotten(self) -> int:
+        """Changes when something did: what was looked up before it may be of the past."""
+        return self._rows.forgotten + self._right_tokens.forgotten
+
+    def _remember(self, user: User, seal: str, *, is_token: bool, fresh: bool) -> None:
+        if not is_token:
+            self._keep(seal)
+        elif fresh:
+            self._right_tokens.put(seal, True, TOKEN_SECONDS)
+        if fresh:
+            self._rows.put(user.name, user, USER_SECONDS)
+
+    def _keep(self, seal: str) -> None:
+        self._right.pop(seal, None)
+        self._right[seal] = None
+        if len(self._right) > MOST_SEALS:
+            del self._right[next(iter(self._right))]
+
+    def _seal(self, name: str, password: str, hashed: str) -> str:
+        # Lengths first: no other name and password give the same words.
+        words = f"{len(name)} {len(password)} {name}{password}{hashed}".encode(
+            "utf-8", "surrogatepass"
+        )
+        return hashlib.blake2b(words, key=self._key, digest_size=SEAL_BYTES).hexdigest()

@@ -1,0 +1,167 @@
+"""What people change about their own account: password, e-mail address, repositories, tokens.
+
+Where a session or a token that somebody else got hold of could take the account over, the password
+is asked for again, and guesses at it are throttled as at the login.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from rookery.errors import Complaint
+from rookery.farm.submission_fields import repository
+from rookery.model.engine import Catalogue
+from rookery.model.events import Action, about_user
+from rookery.people.accounts import Accounts
+from rookery.people.bearers import Bearer
+from rookery.people.login import EMAIL, Attempts, BadEmail, NameTaken, Throttle
+from rookery.people.users import ORDINARY, Minted, Scope, Token, UnknownToken, UnknownUser, User
+from rookery.protocol.codec import BadField
+
+MOST_TOKENS = 100
+MOST_REPOSITORIES = 100
+REVOKERS = frozenset({Scope.SUBMIT, Scope.ADMIN})
+
+
+class WrongPassword(Complaint):
+    """Give your present password along: it is wrong or missing."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class TooManyTokens(Complaint):
+    """You have as many valid tokens as one may have: revoke some first."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class NotForToken(Complaint):
+    """This token may revoke no other than itself; it takes one for submit or admin."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChange:
+    """What is to change; what is None stays as it is. A repository that is None is forgotten."""
+
+    password: str | None = None
+    email: str | None = None
+    repositories: Mapping[str, str | None] | None = None
+
+
+class Profiles:
+    """One per app: it counts attempts."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+        self._attempts = Attempts(accounts.clock)
+        self._new_addresses = Throttle(most=5, seconds=3600)
+
+    async def change(
+        self, name: str, wanted: ProfileChange, present: str, client: str, catalogue: Catalogue
+    ) -> User:
+        """The user as they are then. `present` is the password they give along, `catalogue` what
+        they know of engines. Raises a Complaint, WireFault or Throttled, and changes nothing."""
+        passwords, hashed = self._accounts.passwords, ""
+        repositories = _checked(wanted.repositories or {}, catalogue)
+        user = await self._user(name)
+        if wanted.password is not None or wanted.email is not None:
+            await self._check_password(user, present, client)
+        if wanted.email is not None:
+            await self._check_address(user, wanted.email)
+        if wanted.password is not None:
+            await passwords.check_new(wanted.password, (name, wanted.email or user.email))
+            hashed = await passwords.hash(wanted.password)
+        # Looked up again: to hash takes a while, in which somebody else may have changed the user.
+        user = await self._user(name)
+        changed = replace(
+            user,
+            email=user.email if wanted.email is None else wanted.email,
+            password_hash=hashed or user.password_hash,
+            repositories=_merged(user.repositories, repositories),
+        )
+        if changed != user:
+            await self._accounts.users.save(changed)
+            await self._tell(user, changed)
+        return changed
+
+    async def create_token(
+        self, user: User, scopes: frozenset[Scope], days: int | None, note: str
+    ) -> Minted:
+        """Raises MixedScopes or TooManyTokens."""
+        now = self._accounts.clock.now()
+        valid = [each for each in await self._accounts.tokens.of(user.name) if each.is_valid(now)]
+        if len(valid) >= MOST_TOKENS:
+            raise TooManyTokens
+        lasting = None if days is None else timedelta(days=days)
+        return await self._accounts.create_token(
+            user.name, scopes or ORDINARY, lasting=lasting, note=note, by=user.name
+        )
+
+    async def revoke(self, bearer: Bearer, token_id: str) -> Token:
+        """One of the bearer's own; raises UnknownToken, also for those of others, or
+        NotForToken."""
+        name = bearer.user.name
+        if token_id != bearer.token_id and not bearer.scopes & REVOKERS:
+            raise NotForToken
+        owned = {token.id: token for token in await self._accounts.tokens.of(name)}
+        if token_id not in owned:
+            raise UnknownToken(token_id)
+        if owned[token_id].revoked is not None:
+            return owned[token_id]
+        return replace(owned[token_id], revoked=await self._accounts.revoke(token_id, by=name))
+
+    async def _user(self, name: str) -> User:
+        user = await self._accounts.users.by_name(name)
+        if user is None:
+            raise UnknownUser(name)
+        return user
+
+    async def _check_password(self, user: User, present: str, client: str) -> None:
+        self._attempts.charge(client, user.name)
+        right = await self._accounts.passwords.matches(user.name, user.password_hash, present)
+        if not right:
+            raise WrongPassword
+        self._attempts.refund(client, user.name)
+
+    async def _check_address(self, user: User, email: str) -> None:
+        """Charged, because whether it is taken tells who has an account."""
+        if not EMAIL.fullmatch(email):
+            raise BadEmail
+        self._new_addresses.charge(user.name, self._accounts.clock.seconds())
+        others = [each for each in await self._accounts.users.everyone() if each.name != user.name]
+        if email.lower() in {each.email.lower() for each in others}:
+            raise NameTaken
+
+    async def _tell(self, before: User, after: User) -> None:
+        accounts, name = self._accounts, before.name
+        for action, changed in (
+            (Action.CHANGE_EMAIL, before.email != after.email),
+            (Action.CHANGE_PASSWORD, before.password_hash != after.password_hash),
+        ):
+            if changed:
+                event = about_user(action, name, name, accounts.clock.now(), "")
+                await accounts.audit.write(event)
+
+
+def _checked(given: Mapping[str, str | None], catalogue: Catalogue) -> Mapping[str, str | None]:
+    """Addresses in their one form; raises BadField."""
+    found: dict[str, str | None] = {}
+    for engine, address in given.items():
+        field = f"repositories.{engine}"
+        if address is not None and engine not in catalogue.engines:
+            raise BadField(field=field, text="expected an engine that is known here")
+        found[engine] = None if address is None else repository(field, address)
+    return found
+
+
+def _merged(known: Mapping[str, str], given: Mapping[str, str | None]) -> Mapping[str, str]:
+    merged = {**known, **given}
+    found = {engine: address for engine, address in merged.items() if address is not None}
+    if len(found) > MOST_REPOSITORIES:
+        raise BadField(field="repositories", text=f"expected at most {MOST_REPOSITORIES}")
+    return found

@@ -1,0 +1,166 @@
+"""Teams: who works together on engines, live in memory, and who may change that.
+
+Whoever makes a team leads it. A team is known to its members and to approvers; nobody else is told
+that it exists.
+"""
+
+import asyncio
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+from rookery.clock import Clock
+from rookery.model.events import Action, about_team
+from rookery.model.run import RunFault
+from rookery.people.users import Audit, NoAudit, UnknownUser, Users
+from rookery.rules.lifecycle import Actor
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,49}", re.ASCII)
+NOBODY: frozenset[str] = frozenset()
+
+
+class UnknownTeam(RunFault):
+    """there is no team {name}"""
+
+
+class TeamExists(RunFault):
+    """there is already a team {name}"""
+
+
+class NotLeading(RunFault):
+    """only those who lead the team or an approver may do this"""
+
+
+class LastLead(RunFault):
+    """a team is led by somebody: name another one first"""
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Those who lead are members too."""
+
+    name: str
+    members: frozenset[str]
+    leads: frozenset[str]
+    created: datetime
+
+
+class TeamRows(Protocol):
+    """The port. Any process may write; each change is told to all."""
+
+    async def everything(self) -> tuple[Team, ...]: ...
+
+    async def add(self, team: Team) -> None:
+        """Raises TeamExists."""
+        ...
+
+    async def save(self, team: Team) -> None:
+        """Replaces who is in it."""
+        ...
+
+
+class Teams:
+    """One per process; the event loop alone writes here."""
+
+    def __init__(
+        self, rows: TeamRows, users: Users, clock: Clock, audit: Audit | None = None
+    ) -> None:
+        self._rows = rows
+        self._audit = audit or NoAudit()
+        self._users = users
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._teams: dict[str, Team] = {}
+        self._of: dict[str, frozenset[str]] = {}
+
+    async def load(self) -> None:
+        """At the start, and whenever another process has changed a team."""
+        self._learn(await self._rows.everything())
+
+    def of(self, user: str | None) -> frozenset[str]:
+        """The teams that somebody is in; asked at every call of a worker."""
+        return self._of.get(user or "", NOBODY)
+
+    def leads(self, user: str, team: str) -> bool:
+        return team in self._teams and user in self._teams[team].leads
+
+    def exists(self, team: str) -> bool:
+        return team in self._teams
+
+    def seen_by(self, actor: Actor) -> tuple[Team, ...]:
+        """By name."""
+        own = self.of(actor.name)
+        names = sorted(name for name in self._teams if actor.approver or name in own)
+        return tuple(self._teams[name] for name in names)
+
+    def by_name(self, name: str, actor: Actor) -> Team:
+        """Raises UnknownTeam, also where the actor may not know of it."""
+        team = self._teams.get(name)
+        if team is None or not (actor.approver or actor.name in team.members):
+            raise UnknownTeam(name=name)
+        return team
+
+    async def create(self, name: str, actor: Actor) -> Team:
+        async with self._one_at_a_time:
+            if name in self._teams:
+                raise TeamExists(name=name)
+            alone = frozenset({actor.name})
+            team = Team(name, alone, alone, self._clock.now())
+            await self._rows.add(team)
+            self._learn((*self._teams.values(), team))
+            await self._tell(Action.NEW_TEAM, name, actor)
+        return team
+
+    async def join(self, name: str, user: str, actor: Actor, *, lead: bool = False) -> Team:
+        """Takes somebody in, or changes whether they lead; raises UnknownUser."""
+        if await self._users.by_name(user) is None:
+            raise UnknownUser(user)
+        async with self._one_at_a_time:
+            team = self._led(name, actor)
+            leads = team.leads | {user} if lead else team.leads - {user}
+            after = replace(team, members=team.members | {user}, leads=leads)
+            await self._save(after)
+            if after != team:
+                action = Action.MODIFY_TEAM if user in team.members else Action.JOIN_TEAM
+                await self._tell(action, name, actor, "leads" if lead else "is a member", user)
+            return after
+
+    async def leave(self, name: str, user: str, actor: Actor) -> Team:
+        """Members may leave; those who lead may send others away."""
+        async with self._one_at_a_time:
+            team = self.by_name(name, actor) if user == actor.name else self._led(name, actor)
+            gone = {user}
+            after = replace(team, members=team.members - gone, leads=team.leads - gone)
+            await self._save(after)
+            if after != team:
+                message = "left" if user == actor.name else "sent away"
+                await self._tell(Action.LEAVE_TEAM, name, actor, message, user)
+            return after
+
+    def _led(self, name: str, actor: Actor) -> Team:
+        team = self.by_name(name, actor)
+        if not actor.approver and actor.name not in team.leads:
+            raise NotLeading
+        return team
+
+    async def _save(self, team: Team) -> None:
+        if not team.leads:
+            raise LastLead
+        await self._rows.save(team)
+        self._learn((*self._teams.values(), team))
+
+    async def _tell(
+        self, action: Action, team: str, actor: Actor, message: str = "", user: str = ""
+    ) -> None:
+        now = self._clock.now()
+        await self._audit.write(about_team(action, team, actor.name, now, message, user))
+
+    def _learn(self, teams: tuple[Team, ...]) -> None:
+        self._teams = {team.name: team for team in teams}
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for team in self._teams.values():
+            for member in team.members:
+                found[member].add(team.name)
+        self._of = {user: frozenset(names) for user, names in found.items()}

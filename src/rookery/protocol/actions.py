@@ -1,0 +1,204 @@
+"""One line of the log of actions, as scripts read it."""
+
+import enum
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from rookery.protocol.codec import LARGEST_COUNT, BadFilter, Reader
+
+MOST_ACTIONS = 200
+
+
+class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
+    """Who did what; which of the later fields are there depends on the action."""
+
+    id: str = field(name="_id")
+    time: float
+    action: str
+    username: str
+    worker: str | UnsetType = UNSET
+    run_id: str | UnsetType = UNSET
+    run: str | UnsetType = UNSET
+    task_id: int | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    nn: str | UnsetType = UNSET
+    user: str | UnsetType = UNSET
+    engine: str | UnsetType = UNSET
+    team: str | UnsetType = UNSET
+
+
+# Filters on the log of actions as typed expressions, and what it means for one to match.
+#
+# As in a document database, `UNEQUAL` and a negated `Among` also hold where the field is absent.
+
+Value = str | int | float
+
+
+class Order(enum.Enum):
+    """How a field is compared with a value."""
+
+    EQUAL = "$eq"
+    UNEQUAL = "$ne"
+    ABOVE = "$gt"
+    AT_LEAST = "$gte"
+    BELOW = "$lt"
+    AT_MOST = "$lte"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A field against one value."""
+
+    field: str
+    order: Order
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """A field against several values; `negated` when it must be none of them."""
+
+    field: str
+    values: tuple[Value, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds; without parts that is always so."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one part holds."""
+
+    parts: tuple["Expression", ...]
+
+
+Expression = Compare | Among | All | Either
+
+_ORDERS: dict[Order, Callable[..., bool]] = {
+    Order.EQUAL: operator.eq,
+    Order.UNEQUAL: operator.ne,
+    Order.ABOVE: operator.gt,
+    Order.AT_LEAST: operator.ge,
+    Order.BELOW: operator.lt,
+    Order.AT_MOST: operator.le,
+}
+
+
+def matches(expression: Expression, action: ActionDocument) -> bool:
+    """Whether the action is among those the filter asks for."""
+    match expression:
+        case All(parts):
+            return all(matches(part, action) for part in parts)
+        case Either(parts):
+            return any(matches(part, action) for part in parts)
+        case Among(field, values, negated):
+            return (_of(action, field) in values) is not negated
+        case Compare(field, order, value):
+            found = _of(action, field)
+            return order is Order.UNEQUAL if found is UNSET else _ORDERS[order](found, value)
+
+
+def _of(action: ActionDocument, field: str) -> object:
+    return getattr(action, field.removeprefix("_"))
+
+
+# Reads the filters that /api/actions takes: a small, safe part of a document database's language.
+#
+# Equality, `$eq`, `$ne`, `$in`, `$nin`, `$gt`, `$gte`, `$lt`, `$lte` on the fields of an action,
+# put together by `$and` and `$or`. Nothing of a filter reaches a database as text.
+
+MOST_PARTS = 100
+MOST_VALUES = 200
+DEEPEST = 5
+LONGEST_TEXT = 1000
+LARGEST_TIME = 10**12
+INTEGER_FIELDS = frozenset({"task_id"})
+NUMBER_FIELDS = frozenset({"time"}) | INTEGER_FIELDS
+TEXT_FIELDS = frozenset(
+    {"_id", "action", "username", "worker", "run_id", "run", "message", "nn", "user"}
+    | {"engine", "team"}
+)
+_FILTER_PARSING_ORDERS = {order.value: order for order in Order}
+_BODY = Reader(dict[str, object], most_bytes=64 * 1024)
+
+
+def action_filter(body: bytes) -> Expression:
+    """The typed filter; raises WireFault."""
+    expression = _object(_BODY.read(body), DEEPEST)
+    if _size(expression) > MOST_PARTS:
+        raise BadFilter(text=f"more than {MOST_PARTS} parts")
+    return expression
+
+
+def _object(found: object, depth: int) -> Expression:
+    if depth == 0:
+        raise BadFilter(text=f"more than {DEEPEST} levels")
+    if not isinstance(found, dict):
+        raise BadFilter(text="expected an object")
+    return _all(tuple(_clause(key, value, depth) for key, value in found.items()))
+
+
+def _all(parts: tuple[Expression, ...]) -> Expression:
+    return parts[0] if len(parts) == 1 else All(parts)
+
+
+def _clause(key: str, value: object, depth: int) -> Expression:
+    if key in ("$and", "$or"):
+        return _joined(key, value, depth)
+    if key not in NUMBER_FIELDS and key not in TEXT_FIELDS:
+        raise BadFilter(text=f"unknown field or operator {key[:100]!r}")
+    if isinstance(value, dict) and value:
+        return _all(tuple(_operation(key, name, operand) for name, operand in value.items()))
+    return Compare(key, Order.EQUAL, _value(key, value))
+
+
+def _joined(key: str, found: object, depth: int) -> Expression:
+    parts = tuple(_object(part, depth - 1) for part in _list(key, found, MOST_PARTS))
+    return Either(parts) if key == "$or" else All(parts)
+
+
+def _operation(field: str, name: str, operand: object) -> Expression:
+    if name in ("$in", "$nin"):
+        values = tuple(_value(field, value) for value in _list(name, operand, MOST_VALUES))
+        return Among(field, values, negated=name == "$nin")
+    if name not in _FILTER_PARSING_ORDERS:
+        raise BadFilter(text=f"unknown operator {name[:100]!r}")
+    return Compare(field, _FILTER_PARSING_ORDERS[name], _value(field, operand))
+
+
+def _list(name: str, found: object, most: int) -> list[object]:
+    if not isinstance(found, list) or not 1 <= len(found) <= most:
+        raise BadFilter(text=f"{name} wants a list of 1 to {most}")
+    return found
+
+
+def _value(field: str, found: object) -> Value:
+    if field in TEXT_FIELDS:
+        return _text(field, found)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise BadFilter(text=f"{field} is compared with a number")
+    if field in INTEGER_FIELDS and (not isinstance(found, int) or abs(found) > LARGEST_COUNT):
+        raise BadFilter(text=f"{field} is compared with an integer up to {LARGEST_COUNT}")
+    if abs(found) > LARGEST_TIME:
+        raise BadFilter(text=f"{field} is compared with a number up to {LARGEST_TIME}")
+    return found
+
+
+def _text(field: str, found: object) -> str:
+    if isinstance(found, str) and len(found) <= LONGEST_TEXT:
+        return found
+    raise BadFilter(text=f"{field} is compared with a text of up to {LONGEST_TEXT} characters")
+
+
+def _size(expression: Expression) -> int:
+    if isinstance(expression, All | Either):
+        return 1 + sum(map(_size, expression.parts))
+    return 1

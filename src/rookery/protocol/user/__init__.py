@@ -1,1 +1,0 @@
-"""The eleven endpoints that people and scripts read: documents and queries."""

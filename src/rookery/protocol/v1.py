@@ -1,0 +1,525 @@
+"""What every answer tells that is a page of a longer list."""
+
+import enum
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from rookery.model.machine import SHORT_NAME
+from rookery.model.run import DisplayState, Sole
+from rookery.protocol.codec import Count, Paragraph, RunId
+from rookery.protocol.engines import EngineRecord
+from rookery.protocol.runs import Stats
+from rookery.protocol.user_documents import ArgsDocument
+from rookery.protocol.user_queries import FixedElo, LiveElo
+from rookery.stats.sprt import Flag
+
+
+class PageOf(Struct, frozen=True, kw_only=True):
+    """Which page it is, and whether there is one after it."""
+
+    page: int
+    more: bool
+
+
+# Who plays what in the JSON API: tasks, machines, contributors, and the log of actions.
+
+
+class TaskEntry(Struct, frozen=True, kw_only=True):
+    """A task as lists show it. `kept_apart` is what it reported faster than games can be played,
+    which counts nowhere."""
+
+    run: RunId
+    id: int
+    worker: str
+    user: str
+    active: bool
+    bad: bool
+    too_fast: bool
+    start: int
+    num_games: int
+    created: datetime
+    reported: datetime
+    seen: datetime | UnsetType = UNSET
+    results: Stats
+    kept_apart: Stats | UnsetType = UNSET
+
+
+class TaskList(PageOf, frozen=True, kw_only=True):
+    """A page of tasks, in the order of their numbers."""
+
+    tasks: tuple[TaskEntry, ...]
+
+
+class WorkerEntry(Struct, frozen=True, kw_only=True):
+    """A machine at play, without its address and its key; or one that is blocked. The processor's
+    name is known of Rookery's own workers alone."""
+
+    name: str
+    user: str
+    blocked: bool = False
+    message: str = ""
+    cores: int = 0
+    memory: int = 0
+    arch: str = ""
+    compiler: str = ""
+    cpu: str = ""
+    system: str = ""
+    nps: float = 0.0
+    country: str = "?"
+    modified: bool = False
+    run: str | UnsetType = UNSET
+    task: int | UnsetType = UNSET
+    reported: datetime | UnsetType = UNSET
+
+
+class WorkerDetails(WorkerEntry, frozen=True, kw_only=True):
+    """A machine with its last words: what the log has of it, newest first. `asked` is when it last
+    asked for a task."""
+
+    words: tuple["ActionEntry", ...]
+    asked: datetime | UnsetType = UNSET
+
+
+class BlockBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a machine is blocked; the machine, its owner and approvers are told."""
+
+    message: Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class WorkerList(Struct, frozen=True, kw_only=True):
+    """All machines at play and all that are blocked, by name."""
+
+    workers: tuple[WorkerEntry, ...]
+
+
+class ContributorEntry(Struct, frozen=True, kw_only=True):
+    """What a user's machines gave to runs that are over, how fast they play now, and how many
+    tests the user submitted."""
+
+    user: str
+    games: int
+    core_hours: float
+    tests: int
+    games_per_hour: float
+    last: datetime | UnsetType = UNSET
+
+
+class ContributorList(PageOf, frozen=True, kw_only=True):
+    """A page of contributors, those who gave most first."""
+
+    contributors: tuple[ContributorEntry, ...]
+
+
+class ActionEntry(Struct, frozen=True, kw_only=True):
+    """A line of the log."""
+
+    id: str
+    time: datetime
+    action: str
+    actor: str
+    run: str | UnsetType = UNSET
+    run_name: str | UnsetType = UNSET
+    task: int | UnsetType = UNSET
+    worker: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    user: str | UnsetType = UNSET
+    net: str | UnsetType = UNSET
+    engine: str | UnsetType = UNSET
+    team: str | UnsetType = UNSET
+
+
+class ActionList(Struct, frozen=True, kw_only=True):
+    """The latest actions, newest first."""
+
+    actions: tuple[ActionEntry, ...]
+
+
+# What is known of a run besides its results in the JSON API: why it does not move, who differs
+# from whom, how it came about, and what workers leave behind.
+
+Colour = Literal["green", "yellow", "red"]
+
+
+class DiagnosisFigure(Struct, frozen=True, kw_only=True):
+    """A figure behind a diagnosis; `run` is there where it is about another run that the reader may
+    know of."""
+
+    name: str
+    value: str
+    run: RunId | UnsetType = UNSET
+
+
+class Diagnosis(Struct, frozen=True, kw_only=True):
+    """Why a run is not moving, or that it is: one finding, a sentence and the evidence."""
+
+    finding: str
+    sentence: str
+    evidence: tuple[DiagnosisFigure, ...]
+
+
+class ResidualEntry(Struct, frozen=True, kw_only=True):
+    """What a worker played of a run, and by how many sigmas that differs from the others; without a
+    residual it has played too little to be judged."""
+
+    worker: str
+    user: str
+    results: Stats
+    residual: float | UnsetType = UNSET
+    colour: Colour | UnsetType = UNSET
+
+
+class ResidualList(PageOf, frozen=True, kw_only=True):
+    """A page of workers, those that differ most first. The test over all of them is there once two
+    have played enough."""
+
+    workers: tuple[ResidualEntry, ...]
+    chi_square: float | UnsetType = UNSET
+    degrees: int | UnsetType = UNSET
+    p_value: float | UnsetType = UNSET
+
+
+class SampleEntry(Struct, frozen=True, kw_only=True):
+    """A point of a run's chart."""
+
+    time: datetime
+    games: int
+    pentanomial: tuple[int, int, int, int, int]
+    llr: float
+    cores: int
+
+
+class SampleList(Struct, frozen=True, kw_only=True):
+    """How a run came to stand where it does: a few hundred points at the most, in order."""
+
+    samples: tuple[SampleEntry, ...]
+
+
+class BadTaskEntry(TaskEntry, frozen=True, kw_only=True):
+    """A task as it was before its results were struck out, and why."""
+
+    colour: Colour
+    residual: float | UnsetType = UNSET
+
+
+class BadTaskList(PageOf, frozen=True, kw_only=True):
+    """A page of tasks that were struck out, in the order of the purges."""
+
+    tasks: tuple[BadTaskEntry, ...]
+
+
+class ProvenanceEntry(Struct, frozen=True, kw_only=True):
+    """How a batch of games was played, as a worker of ours tells it: by which runner, with which
+    programs, how much the clock was scaled and how late the runner woke up."""
+
+    task: int
+    time: datetime
+    games: int
+    runner: str
+    version: str
+    new_hash: str
+    base_hash: str
+    factor: float
+    latency_ms: float
+
+
+class ProvenanceList(PageOf, frozen=True, kw_only=True):
+    """A page of batches in the order they came in."""
+
+    batches: tuple[ProvenanceEntry, ...]
+
+
+class GameEntry(Struct, frozen=True, kw_only=True):
+    """A game of a task, as its upload tells it; equal openings have equal digests."""
+
+    number: int
+    outcome: str
+    ending: str
+    new_is_white: bool
+    plies: int
+    opening: str
+
+
+class GameList(PageOf, frozen=True, kw_only=True):
+    """The games of a task in the order of their uploads; a page of them."""
+
+    games: tuple[GameEntry, ...]
+
+
+class RunGameEntry(GameEntry, frozen=True, kw_only=True):
+    """A game of a run; `number` is its place in its task."""
+
+    task: int
+
+
+class RunGameList(PageOf, frozen=True, kw_only=True):
+    """The games of a run task by task; a page of them."""
+
+    games: tuple[RunGameEntry, ...]
+
+
+class LogEntry(Struct, frozen=True, kw_only=True):
+    """A log that a worker sent along with a call."""
+
+    id: int
+    run: RunId
+    task: int
+    call: str
+    worker: str
+    time: datetime
+    size: int
+
+
+class LogList(PageOf, frozen=True, kw_only=True):
+    """A page of the logs of a run, newest first."""
+
+    logs: tuple[LogEntry, ...]
+
+
+# The plain values of the JSON API: numbers and names within bounds, and words from a list.
+
+Number = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
+Page = Annotated[int, Meta(ge=1, le=10_000_000)]
+PageSize = Annotated[int, Meta(ge=1, le=200)]
+Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+MachineName = Annotated[str, Meta(pattern=rf"^{SHORT_NAME.pattern}\Z")]
+BookName = Annotated[
+    str,
+    Meta(
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(epd|pgn)\Z"
+    ),
+]
+
+
+class ListedState(enum.StrEnum):
+    """Which runs a list shows."""
+
+    UNFINISHED = "unfinished"
+    PENDING = "pending"
+    PAUSED = "paused"
+    ACTIVE = "active"
+    FINISHED = "finished"
+
+
+class HouseStyle(enum.StrEnum):
+    """In whose words a result is told."""
+
+    FISHTEST = "fishtest"
+    OPENBENCH = "openbench"
+
+
+# What people upload, and engines, in the JSON API.
+
+
+class Uploaded(Struct, frozen=True, kw_only=True):
+    """A file that is kept, under the hash of its bytes."""
+
+    sha256: str
+    size: int
+
+
+class BookEntry(Struct, frozen=True, kw_only=True):
+    """A book; one that is not kept here is official, and workers fetch it elsewhere."""
+
+    name: str
+    openings: int
+    sri: str
+    official: bool
+    kept: bool
+    size: int | UnsetType = UNSET
+    sha256: str | UnsetType = UNSET
+    user: str | UnsetType = UNSET
+    created: datetime | UnsetType = UNSET
+
+
+class BookList(Struct, frozen=True, kw_only=True):
+    """All books, those that are kept here first."""
+
+    books: tuple[BookEntry, ...]
+
+
+class NetEntry(Struct, frozen=True, kw_only=True):
+    """A net; `size` is that of the gzip stream that is sent."""
+
+    name: str
+    size: int
+    user: str
+    created: datetime
+    downloads: int
+
+
+class NetList(Struct, frozen=True, kw_only=True):
+    """All nets, newest first."""
+
+    nets: tuple[NetEntry, ...]
+
+
+class EngineVersion(Struct, frozen=True, kw_only=True):
+    """An engine's record as it was written once; `removed` where it was removed then."""
+
+    version: int
+    changed: datetime
+    changed_by: str
+    removed: bool
+    record: EngineRecord
+
+
+class EngineVersions(Struct, frozen=True, kw_only=True):
+    """All that was written of an engine, the oldest first."""
+
+    versions: tuple[EngineVersion, ...]
+
+
+class RestoreBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which version an engine is to have again; 0 is what it was before any."""
+
+    version: Count
+
+
+class EngineList(Struct, frozen=True, kw_only=True):
+    """All engines known here, by name."""
+
+    engines: tuple[EngineRecord, ...]
+
+
+# Runs in the JSON API: what they are made and changed by, and how they are shown.
+
+
+class Made(Struct, frozen=True, kw_only=True):
+    """A new run; warnings say what is legal but seldom meant."""
+
+    id: RunId
+    state: DisplayState
+    warnings: tuple[str, ...] = ()
+
+
+class ExpectedLength(Struct, frozen=True, kw_only=True):
+    """How a sequential test goes if the new version is worth `elo`: eight of ten end between the
+    early and the late number of games."""
+
+    elo: float
+    pass_chance: float
+    mean_games: float
+    early_games: float
+    late_games: float
+
+
+class FleetNow(Struct, frozen=True, kw_only=True):
+    """The machines at play or waiting that could play a run, and how long they would take
+    together."""
+
+    machines: int
+    cores: int
+    hours: float | UnsetType = UNSET
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """A run that was not made: what it would be, how long it should take, and what it costs."""
+
+    name: str
+    kind: str
+    games: float
+    lengths: tuple[ExpectedLength, ...]
+    core_hours: float
+    fleet: FleetNow
+    needs: tuple[str, ...]
+    warnings: tuple[str, ...]
+    args: ArgsDocument
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """A run as lists show it; `llr` is there for sequential tests, `decided_by` where nearly all
+    results are from one machine, or from one user though others have machines, too."""
+
+    id: RunId
+    name: str
+    state: DisplayState
+    deleted: bool
+    flag: Flag
+    kind: str
+    owner: str
+    approver: str
+    created: datetime
+    updated: datetime
+    new_tag: str
+    base_tag: str
+    tc: str
+    threads: int
+    priority: int
+    throughput: int
+    num_games: int
+    workers: int
+    cores: int
+    results: Stats
+    llr: float | UnsetType = UNSET
+    decided_by: Sole | UnsetType = UNSET
+    info: str = ""
+
+
+class RunDetails(RunSummary, frozen=True, kw_only=True):
+    """All about a run but its tasks; `elo` is there once games were played, but not for tunes."""
+
+    failures: int
+    committed_games: int
+    total_games: int
+    tasks: int
+    nps: float
+    games_per_minute: float
+    needs: tuple[str, ...]
+    args: ArgsDocument
+    elo: FixedElo | UnsetType = UNSET
+    live_elo: LiveElo | UnsetType = UNSET
+    rescheduled_from: str | UnsetType = UNSET
+    new_record: EngineRecord | UnsetType = UNSET
+    base_record: EngineRecord | UnsetType = UNSET
+    records: str = ""
+    """What tells these records from others: who approves the run says by it what they saw."""
+
+
+class RunMark(Struct, frozen=True, kw_only=True):
+    """That a run has changed."""
+
+    id: RunId
+    state: DisplayState
+
+
+class RunList(PageOf, frozen=True, kw_only=True):
+    """A page of runs, newest first."""
+
+    runs: tuple[RunSummary, ...]
+
+
+class ModifyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to change; what is left out stays as it is."""
+
+    num_games: Count | UnsetType = UNSET
+    priority: Number | UnsetType = UNSET
+    throughput: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
+    auto_purge: bool | UnsetType = UNSET
+    info: Paragraph | UnsetType = UNSET
+
+
+class ApproveBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `records` of the run as the approver saw it; needed where an engine's record has changed
+    since the run was submitted."""
+
+    records: Annotated[str, Meta(max_length=64)] = ""
+
+
+class StopBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a run is stopped, if anybody wants to know."""
+
+    message: Annotated[str, Meta(max_length=5000)] = ""
+
+
+class PurgeAnswer(Struct, frozen=True, kw_only=True):
+    """What a purge took out; that of a very large run is answered while it is under way, and the
+    log of actions says what came of it."""
+
+    run: RunSummary
+    tasks: int
+    games: int
+    workers: tuple[str, ...]
+    under_way: bool = False

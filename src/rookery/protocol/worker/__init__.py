@@ -1,1 +1,0 @@
-"""The nine endpoints that workers call: requests, answers, and what both carry."""

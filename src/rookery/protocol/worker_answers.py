@@ -1,0 +1,185 @@
+"""What workers are told, both ways: the server encodes these, our worker decodes them.
+
+A field that is not set is not sent. `duration` is no field here: `encode_timed` adds it to every
+answer, so that none can be without. `task_alive` has no default where the protocol demands it.
+"""
+
+from typing import Annotated, TypeVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from rookery.protocol.codec import Checksum, Count, Phrase, Positive, Reader, Word, Words
+from rookery.protocol.runs import Stats, TaskArgs
+from rookery.stats.spsa import Perturbation, Tune, joint_signature
+
+OFFICIAL_VERSION = 325
+"""Above it official workers would update themselves for ever."""
+PARTS = "parts"
+"""A feature of ours: update_task takes any number of whole pairs, and credits late ones."""
+WAITING = "waiting"
+"""A feature of ours: request_task is held open until there is something to play."""
+LARGEST_ANSWER = 16 * 2**20
+A = TypeVar("A", bound="Answer")
+
+
+class Answer(Struct, frozen=True, gc=False, kw_only=True):
+    """Says that a call was heard; `error` refuses it, `info` is printed."""
+
+    error: str | UnsetType = UNSET
+    info: str | UnsetType = UNSET
+
+
+class House(Struct, frozen=True, gc=False, omit_defaults=True):
+    """Tells a worker of ours that it talks to a Rookery server, and what that server knows."""
+
+    version: Word
+    features: Words = ()
+    wheel: Word = ""
+    """The file below /worker/ that the worker is to be, and its hash."""
+    sha256: Word = ""
+    signature: Phrase = ""
+    """Of `wheel_message`, by the key whose fingerprint was pinned when the worker was installed."""
+
+
+def wheel_message(name: str, sha256: str) -> bytes:
+    """What a server signs of the wheel that it hands out."""
+    return f"rookery worker wheel\n{name}\n{sha256}\n".encode()
+
+
+class VersionAnswer(Answer, frozen=True, gc=False, kw_only=True):
+    """request_version."""
+
+    version: int | UnsetType = UNSET
+    rookery: House | UnsetType = UNSET
+
+
+class MyTask(Struct, frozen=True, gc=False, kw_only=True):
+    """The share of a run that this worker plays."""
+
+    num_games: Positive
+    start: Count
+    stats: Stats | UnsetType = UNSET
+
+
+class GrantedRun(Struct, frozen=True, gc=False, kw_only=True):
+    """A run as far as a worker needs it."""
+
+    id: Word = field(name="_id")
+    args: TaskArgs
+    my_task: MyTask
+
+
+class TaskAnswer(Answer, frozen=True, gc=False, kw_only=True):
+    """request_task: either run and task_id, or task_waiting."""
+
+    run: GrantedRun | UnsetType = UNSET
+    task_id: Count | UnsetType = UNSET
+    task_waiting: bool | UnsetType = UNSET
+
+
+class AliveAnswer(Answer, frozen=True, gc=False, kw_only=True):
+    """beat and update_task."""
+
+    task_alive: bool
+
+
+class EndAnswer(Answer, frozen=True, gc=False, kw_only=True):
+    """failed_task, stop_run, upload_pgn, worker_log."""
+
+    task_alive: bool | UnsetType = UNSET
+
+
+class Setting(Struct, frozen=True, gc=False):
+    """One option's value; the step and its direction go along for the new engine."""
+
+    name: str
+    value: float
+    c: float | UnsetType = UNSET
+    r: float | UnsetType = field(name="R", default=UNSET)
+    flip: int | UnsetType = UNSET
+
+
+Settings = tuple[Setting, ...]
+
+
+class Slot(Struct, frozen=True, gc=False, kw_only=True):
+    """One perturbation with final values, for a worker of ours."""
+
+    w_params: Settings
+    b_params: Settings
+    sig: Checksum
+
+
+class SpsaAnswer(AliveAnswer, frozen=True, gc=False, kw_only=True):
+    """request_spsa."""
+
+    w_params: Settings | UnsetType = UNSET
+    b_params: Settings | UnsetType = UNSET
+    sig: Checksum | UnsetType = UNSET
+    slots: Annotated[tuple[Slot, ...], Meta(max_length=1024)] | UnsetType = UNSET
+
+
+def waiting(info: str | UnsetType = UNSET) -> TaskAnswer:
+    """There is nothing to do, or the server is busy."""
+    return TaskAnswer(task_waiting=False, info=info)
+
+
+def task_refused(error: str) -> TaskAnswer:
+    """This worker gets no task."""
+    return TaskAnswer(task_waiting=False, error=error)
+
+
+def update_refused(error: str) -> AliveAnswer:
+    """The result is not taken, and the task is over."""
+    return AliveAnswer(task_alive=False, error=error)
+
+
+def spsa_values(tune: Tune, drawn: Perturbation) -> SpsaAnswer:
+    """Values for an official worker."""
+    names = [parameter.line.name for parameter in tune.parameters]
+    return SpsaAnswer(
+        task_alive=True,
+        w_params=tuple(
+            Setting(name, value, step.c, step.r, flip)
+            for name, value, step, flip in zip(
+                names, drawn.new, drawn.steps, drawn.flips, strict=True
+            )
+        ),
+        b_params=_settings(names, drawn.base),
+        sig=drawn.issued.signature,
+    )
+
+
+def spsa_slots(tune: Tune, drawn: tuple[Perturbation, ...]) -> SpsaAnswer:
+    """Values for a worker of ours, a perturbation per slot."""
+    names = [parameter.line.name for parameter in tune.parameters]
+    return SpsaAnswer(
+        task_alive=True,
+        sig=joint_signature(each.issued.packed_flips for each in drawn),
+        slots=tuple(
+            Slot(
+                w_params=_settings(names, each.new),
+                b_params=_settings(names, each.base),
+                sig=each.issued.signature,
+            )
+            for each in drawn
+        ),
+    )
+
+
+def _settings(names: list[str], values: tuple[float, ...]) -> Settings:
+    return tuple(Setting(name, value) for name, value in zip(names, values, strict=True))
+
+
+def heard(reader: Reader[A], body: bytes) -> A | Answer:
+    """The answer of that kind, or the plain one where the call was refused; for our worker."""
+    plain = PLAIN.read(body)
+    return reader.read(body) if plain.error is UNSET else plain
+
+
+PLAIN = Reader(Answer, most_bytes=LARGEST_ANSWER)
+VERSION = Reader(VersionAnswer, most_bytes=LARGEST_ANSWER)
+TASK = Reader(TaskAnswer, most_bytes=LARGEST_ANSWER)
+ALIVE = Reader(AliveAnswer, most_bytes=LARGEST_ANSWER)
+SPSA = Reader(SpsaAnswer, most_bytes=LARGEST_ANSWER)
+END = Reader(EndAnswer, most_bytes=LARGEST_ANSWER)

@@ -1,0 +1,245 @@
+"""What a worker says about its machine: the official keys, and ours where it is one of ours."""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import force_setattr
+
+from rookery.protocol.codec import (
+    LONGEST_MESSAGE,
+    Checksum,
+    Cores,
+    Count,
+    Phrase,
+    Reader,
+    RunId,
+    Speed,
+    Triple,
+    UniqueKey,
+    Word,
+    Words,
+)
+from rookery.protocol.runs import Stats
+
+Men = Annotated[int, Meta(ge=0, le=8)]
+Tools = Annotated[dict[Word, Word], Meta(max_length=200)]
+
+
+class ClaimedAbilities(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a Rookery worker can do beyond an official one; sent to a Rookery server only."""
+
+    version: Word = ""
+    os: Word = ""
+    cpu: Phrase = ""
+    flags: Words = ()
+    physical_cores: Count = 0
+    numa: Count = 0
+    tools: Tools = field(default_factory=dict)
+    runner: Word = ""
+    syzygy_men: Men = 0
+    noisy: bool = False
+    focus: Words = ()
+    only: Words = ()
+    host: Word = ""
+    sandbox: bool = False
+    """Engines are kept in namespaces."""
+    bundled_only: bool = False
+    """There is no sandbox, and its owner lets no stranger's code run without one."""
+
+
+class WorkerInfo(Struct, frozen=True, gc=False, kw_only=True):
+    """The object that every call but request_version carries."""
+
+    uname: Phrase
+    architecture: tuple[Word, Word]
+    concurrency: Cores
+    max_memory: Count
+    min_threads: Cores
+    username: Word
+    version: Count
+    python_version: Triple
+    gcc_version: Triple
+    compiler: Word
+    unique_key: UniqueKey
+    modified: bool
+    worker_arch: Word
+    arch: Phrase = field(name="ARCH")
+    nps: Speed
+    near_github_api_limit: bool
+    rookery: ClaimedAbilities | UnsetType = UNSET
+
+
+# What workers send: one Struct and one reader per endpoint.
+#
+# A body is decoded in one go. Where that fails, `CREDENTIALS` reads the little that tells who is
+# calling, so that a stranger hears of the credentials before hearing of the fields.
+
+LONGEST_LOG = 2**20
+LARGEST_PGN = 200 * 10**6
+MOST_SLOTS = 1024
+
+Secret = Annotated[str, Meta(max_length=1000)]
+Log = Annotated[str, Meta(max_length=LONGEST_LOG)]
+Pgn = Annotated[bytes, Meta(max_length=LARGEST_PGN)]
+Slots = Annotated[int, Meta(ge=0, le=MOST_SLOTS)]
+
+
+class Caller(Struct, frozen=True, gc=False):
+    """The one thing that request_version asks of a machine."""
+
+    username: Word
+
+
+class Credentials(Struct, frozen=True, gc=False):
+    """request_version, and the first look at any body that can't be read in full."""
+
+    password: Secret
+    worker_info: Caller
+
+
+class TaskRequest(Struct, frozen=True, gc=False, kw_only=True):
+    """What every call but request_version begins with."""
+
+    password: Secret
+    worker_info: WorkerInfo
+
+
+class TaskWish(Struct, frozen=True, gc=False):
+    """How many seconds a worker of ours would wait for a task."""
+
+    wait: Speed = 0.0
+
+
+class RequestTask(TaskRequest, frozen=True, gc=False, kw_only=True):
+    """request_task of a worker of ours."""
+
+    rookery: TaskWish | UnsetType = UNSET
+
+
+class TaskCall(TaskRequest, frozen=True, gc=False, kw_only=True):
+    """beat, and what every call about a task begins with."""
+
+    run_id: RunId
+    task_id: Count
+
+
+class SlotResult(Struct, frozen=True, gc=False, kw_only=True):
+    """The games of one perturbation, counted for the new engine."""
+
+    num_games: Count
+    wins: Count
+    losses: Count
+    draws: Count
+    sig: Checksum = 0
+
+    def __post_init__(self) -> None:
+        if self.wins + self.losses + self.draws != self.num_games:
+            raise ValueError("wins, losses and draws do not add up to num_games")
+        if self.num_games % 2:
+            raise ValueError("num_games is odd")
+
+
+class SpsaResult(SlotResult, frozen=True, gc=False, kw_only=True):
+    """One batch; a worker of ours adds a part per perturbation, in the order it got them."""
+
+    slots: Annotated[tuple[SlotResult, ...], Meta(max_length=MOST_SLOTS)] = ()
+
+    def __post_init__(self) -> None:
+        # A Struct's class is rebuilt by its metaclass, which a bare super() would miss.
+        SlotResult.__post_init__(self)
+        if self.slots and sum(slot.num_games for slot in self.slots) != self.num_games:
+            raise ValueError("the slots do not add up to num_games")
+
+
+class Provenance(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """How a batch was played; it can't be found out later."""
+
+    runner: Word = ""
+    runner_version: Word = ""
+    new_hash: Word = ""
+    base_hash: Word = ""
+    factor: Speed = 0.0
+    latency_ms: Speed = 0.0
+
+
+class UpdateTask(TaskCall, frozen=True, gc=False, kw_only=True):
+    """update_task."""
+
+    stats: Stats
+    spsa: SpsaResult | UnsetType = UNSET
+    rookery: Provenance | UnsetType = UNSET
+
+
+class SpsaWish(Struct, frozen=True, gc=False):
+    """How many perturbations a worker of ours wants at once."""
+
+    slots: Slots = 0
+
+
+class RequestSpsa(TaskCall, frozen=True, gc=False, kw_only=True):
+    """request_spsa; the stats and the previous batch that come along are passed over."""
+
+    rookery: SpsaWish | UnsetType = UNSET
+
+
+class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """What a worker of ours adds to a failure: the whole log, and the bench it measured."""
+
+    log: Log = ""
+    bench: Count = 0
+
+
+class FailedTask(TaskCall, frozen=True, gc=False, kw_only=True):
+    """failed_task and stop_run."""
+
+    message: str = ""
+    rookery: Failure | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _cut_message(self, self.message)
+
+
+class UploadPgn(TaskCall, frozen=True, gc=False, kw_only=True):
+    """upload_pgn: gzip bytes, sent as base64."""
+
+    pgn: Pgn
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        _cut_message(self, self.message)
+        if not self.pgn.startswith(b"\x1f\x8b"):
+            raise ValueError("pgn is not a gzip stream")
+
+
+class WorkerLog(TaskRequest, frozen=True, gc=False, kw_only=True):
+    """worker_log, inside a task or outside."""
+
+    message: str
+    run_id: RunId | UnsetType = UNSET
+    task_id: Count | UnsetType = UNSET
+    rookery: Failure | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _cut_message(self, self.message)
+        if (self.run_id is UNSET) != (self.task_id is UNSET):
+            raise ValueError("run_id and task_id come together or not at all")
+
+
+def _cut_message(request: Struct, message: str) -> None:
+    if len(message) > LONGEST_MESSAGE:
+        force_setattr(request, "message", message[:LONGEST_MESSAGE])
+
+
+_WITH_LOG = 4 * LONGEST_LOG
+_WITH_PGN = LARGEST_PGN * 4 // 3 + LONGEST_LOG
+
+CREDENTIALS = Reader(Credentials, most_bytes=_WITH_PGN)
+REQUEST_VERSION = Reader(Credentials)
+REQUEST_TASK = Reader(RequestTask)
+BEAT = Reader(TaskCall)
+UPDATE_TASK = Reader(UpdateTask)
+REQUEST_SPSA = Reader(RequestSpsa)
+FAILED_TASK = Reader(FailedTask, most_bytes=_WITH_LOG)
+STOP_RUN = Reader(FailedTask, most_bytes=_WITH_LOG)
+UPLOAD_PGN = Reader(UploadPgn, most_bytes=_WITH_PGN)
+WORKER_LOG = Reader(WorkerLog, most_bytes=_WITH_LOG)

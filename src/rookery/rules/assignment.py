@@ -1,0 +1,262 @@
+"""How many games go into a task and into a batch."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+
+from rookery.model.engine import time_factor
+from rookery.model.machine import OFFICIAL, Machine
+from rookery.model.plan import Demands, first_missing
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.model.timecontrol import Clock, Depth, Nodes, TimeControl, is_classic
+from rookery.rules.answers import NO_CHANGES, Changes, Grant, Outcome, Refusal, RefusalKind, Waiting
+from rookery.rules.eligibility import STANDARD_POLICY, Policy
+from rookery.rules.troubles import Pace
+from rookery.rules.working_set import WorkingSet, fail_task
+
+TASK_SECONDS = 1800
+MOST_TASK_GAMES = 50_000
+"""However short its games are, a task holds no more of them."""
+SHARED_PART = 0.25
+"""Where other machines are about, a task takes no larger part of what is left, unless that part
+would be played in no time."""
+LEAST_TASK_SECONDS = 300
+PATIENCE = 4
+"""Results that stay away for so many times the expected time are waited for no longer."""
+ROUNDS = 4
+"""Official workers play so many games on each board between two reports."""
+LEAST_PATIENCE_SECONDS = 900
+BUILD_SECONDS = 2700
+"""Before its first games a worker builds the engines."""
+UNMEASURED_SECONDS = 6 * 3600
+"""Nobody can tell how long games at fixed nodes or depth take before some were measured."""
+SLOWEST = 16.0
+"""Machines are not so many times as slow as the reference."""
+WITHIN_REASON = 8.0
+"""Games on the clock are not this much shorter or longer than the formula says."""
+REFERENCE_BATCH = 16
+"""Pairs in a batch at the reference time control."""
+BATCH_SECONDS = 60
+"""A batch is at the most what a median machine plays in this time, or the reference batch where
+official workers play, too."""
+BATCH_SHARE = 0.04
+"""A batch is no larger part of its test: the ratio would jump far beyond its bounds, and a test
+that is soon decided would be decided by the first machine alone."""
+
+
+def task_games(run: Run, cores: int, game_seconds: float, *, shared: bool = False) -> int:
+    """The size of a new task: half an hour's work in whole steps, within what is left, and a part
+    of that where others may want some of it."""
+    wanted = min(_wanted(run, cores, game_seconds), _whole(run, MOST_TASK_GAMES))
+    if shared:
+        least = _wanted(run, cores, game_seconds, LEAST_TASK_SECONDS)
+        wanted = min(wanted, max(least, _whole(run, SHARED_PART * run.remaining)))
+    return min(wanted, _whole(run, run.remaining))
+
+
+def patience_seconds(run: Run, task: Task, pace: Pace) -> float:
+    """How long to wait for the next results of a task whose machine gives signs of life."""
+    machine = task.machine
+    factor = time_factor(run.reference_nps, machine.nps) if run.plan.rules.scaled else 1.0
+    each = expected_game_seconds(run, pace) * min(max(factor, 1.0), SLOWEST)
+    rounds = max(ROUNDS, ceil(run.kind.step / max(1, run.demands.slots(machine.cores))))
+    unknown = isinstance(run.plan.tc, Nodes | Depth) and not pace.game_seconds(0.0)
+    least = UNMEASURED_SECONDS if unknown else LEAST_PATIENCE_SECONDS
+    building = 0 if task.results.games else BUILD_SECONDS
+    return building + max(least, PATIENCE * rounds * each)
+
+
+def expected_game_seconds(run: Run, pace: Pace) -> float:
+    """Wall-clock time of a game: as measured, within reason where a clock bounds it."""
+    guess = run.game_seconds
+    seconds = pace.game_seconds(guess)
+    if not is_classic(run.plan.tc):
+        return seconds
+    return min(max(seconds, guess / WITHIN_REASON), guess * WITHIN_REASON)
+
+
+def _wanted(run: Run, cores: int, game_seconds: float, seconds: float = TASK_SECONDS) -> int:
+    games = seconds / max(game_seconds, 1e-3) * run.demands.slots(cores)
+    step = run.kind.step
+    return max(step, step * int(games / step + 0.5))
+
+
+def _whole(run: Run, games: float) -> int:
+    """Rounded up: a worker asserts that its games are whole steps."""
+    return ceil(games / run.kind.step) * run.kind.step
+
+
+def batch_pairs(length_ratio: float) -> int:
+    """Pairs per batch of a sequential test that official workers may play."""
+    return max(1, int(0.5 + REFERENCE_BATCH / length_ratio))
+
+
+def batch_pairs_by_time(slots: int, game_seconds: float) -> int:
+    """Pairs that a median eligible machine plays in a minute."""
+    return max(1, int(BATCH_SECONDS * slots / (2 * max(game_seconds, 1e-3))))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """What the batch of a new sequential test depends on."""
+
+    length_ratio: float
+    """Of its games to those of the reference time control."""
+    slots: int
+    """Games at once on a median machine."""
+    game_seconds: float
+    expected_games: float
+    """Of the whole test."""
+
+
+def batch_for(demands: Demands, facts: BatchFacts) -> int:
+    """Pairs per batch of a new sequential test. Our own workers report in parts of it; official
+    ones wait for the whole, so that the contract's formula holds only up to a small part of the
+    expected length and, for games shorter than the contract has in mind, up to a minute."""
+    by_time = batch_pairs_by_time(facts.slots, facts.game_seconds)
+    if first_missing(demands.needs, OFFICIAL) is None:
+        by_time = max(REFERENCE_BATCH, by_time)
+    share = int(BATCH_SHARE * facts.expected_games / 2)
+    return max(1, min(batch_pairs(facts.length_ratio), by_time, share))
+
+
+# The share of a run: what was asked for, by length, user and progress.
+
+LEAST, MOST = 1, 500
+"""Per cent; a share can't be asked for beyond these."""
+CROWD = 36
+"""How many runs of one user, squared, halve the share of each."""
+LENGTH_EXPONENT = 0.774
+SETTLED_GAMES = 200_000
+REFERENCE = Clock(10, 0.1)
+
+
+def length_ratio(tc: TimeControl, threads: int, nps: float) -> float:
+    """How much longer a game is than the reference test's, in core seconds."""
+    return threads * tc.game_seconds(nps) / REFERENCE.game_seconds(nps)
+
+
+def share(run: Run, busy_runs: int) -> float:
+    """The internal throughput of a run whose owner has that many runs with workers."""
+    plan = run.plan
+    ratio = length_ratio(plan.tc, plan.threads, run.reference_nps)
+    progress = min(run.tally.results.games / SETTLED_GAMES, 1)
+    return float(
+        min(max(plan.throughput, LEAST), MOST)
+        * max(1.0, ratio) ** LENGTH_EXPONENT
+        * CROWD
+        / (CROWD + busy_runs**2)
+        * (1 + progress + run.kind.bonus)
+    )
+
+
+def shares(runs: Iterable[Run]) -> dict[str, float]:
+    """The shares of all unfinished runs, by id; to be renewed once a minute."""
+    runs = list(runs)
+    busy = Counter(run.plan.owner for run in runs if run.tally.workers > 0)
+    return {run.id: share(run, busy[run.plan.owner]) for run in runs}
+
+
+# Giving out tasks: who is refused, what is chosen, how much of it.
+
+MACHINE_LIMIT = 16
+MOST_WASTED = 400
+"""Tasks of a user with the ordinary machine limit that may end without a game within an hour."""
+
+
+class Assignment:
+    """Answers requests for tasks out of the working set."""
+
+    def __init__(self, working: WorkingSet, policy: Policy = STANDARD_POLICY) -> None:
+        self._working = working
+        self._policy = policy
+
+    def request(
+        self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
+    ) -> Outcome[Grant | Waiting | Refusal]:
+        """A task for this machine. The one it had before, if any, is taken to be abandoned."""
+        if refusal := self.refusal(machine, now, limit=limit):
+            return Outcome(refusal)
+        cleared = self._clear(machine, now)
+        past = self._working.roster.past(machine, now)
+        self._working.roster.arrive(machine, now)
+        run_id = self._working.index.choose(machine, past)
+        if run_id is None:
+            reasons = self._working.index.reasons(machine, past)
+            return Outcome(Waiting(tuple(reasons.items())), cleared)
+        grant = self._grant(self._working.runs()[run_id], machine, now)
+        given = Changes(runs=(grant.run,), tasks=(grant.task,))
+        return Outcome(grant, cleared + given if cleared else given)
+
+    def next_in_line(
+        self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
+    ) -> Run | None:
+        """The run that `request` would give this machine now; changes nothing."""
+        if self.refusal(machine, now, limit=limit):
+            return None
+        return self._working.would_play(machine, now)
+
+    def refresh_shares(self) -> None:
+        """Work out the shares of all runs anew; once a minute."""
+        for run_id, share in shares(self._working.runs().values()).items():
+            self._working.refresh_share(run_id, share)
+
+    def refusal(
+        self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
+    ) -> Refusal | None:
+        """Why this machine gets no task, whatever there is to play."""
+        roster = self._working.roster
+        if (message := roster.blocks.get(machine.short_name)) is not None:
+            return Refusal(RefusalKind.BLOCKED, f"this machine is blocked: {message}")
+        seated = self._working.task_at(machine.short_name)
+        if seated and self._is_duplicate(seated, machine, now):
+            return Refusal(RefusalKind.DUPLICATE, "a worker of this name is playing already")
+        if self._policy.limit_by_address:
+            active = roster.active_at_address(machine.address)
+        else:
+            active = roster.active_of_user(machine.user)
+        if active - (seated is not None) >= limit:
+            return Refusal(RefusalKind.LIMIT, f"{active} machines are playing, {limit} may")
+        return self._too_much(machine, seated, limit, now)
+
+    def _too_much(
+        self, machine: Machine, seated: Task | None, limit: int, now: datetime
+    ) -> Refusal | None:
+        """More cores than a user may have, or more tasks than are worth their rows."""
+        if self._policy.simulated:
+            return None
+        wasted = self._working.roster.wasted(machine.user, now)
+        if wasted >= MOST_WASTED * max(limit, MACHINE_LIMIT) // MACHINE_LIMIT:
+            why = f"{wasted} tasks ended without a game within the hour; try again later"
+            return Refusal(RefusalKind.LIMIT, why)
+        most = self._policy.cores_per_user * max(limit, MACHINE_LIMIT) // MACHINE_LIMIT
+        playing = self._working.roster.cores_of_user(machine.user)
+        others = playing - (seated.machine.cores if seated else 0)
+        if others + machine.cores <= most:
+            return None
+        why = f"{others} cores are playing, this machine has {machine.cores}, {most} may play"
+        return Refusal(RefusalKind.LIMIT, why)
+
+    def _is_duplicate(self, seated: Task, machine: Machine, now: datetime) -> bool:
+        if seated.machine.key == machine.key:
+            return False
+        heard = self._working.hearing.last((seated.run, seated.id))
+        return heard is not None and now - heard <= self._policy.duplicate_window
+
+    def _clear(self, machine: Machine, now: datetime) -> Changes:
+        if task := self._working.task_at(machine.short_name):
+            return fail_task(self._working, task, "stale: the worker asks for another task", now)
+        return NO_CHANGES
+
+    def _grant(self, run: Run, machine: Machine, now: datetime) -> Grant:
+        pace = self._working.paces.of(run.id, machine)
+        roster, simulated = self._working.roster, self._policy.simulated
+        cores = machine.cores if simulated else roster.believed_cores(machine)
+        shared = not roster.is_alone()
+        games = task_games(run, cores, expected_game_seconds(run, pace), shared=shared)
+        tally = run.tally
+        task = Task(run.id, tally.tasks, tally.total, games, machine, now, now)
+        return Grant(self._working.open(task, now), task)

@@ -1,0 +1,213 @@
+"""The fleet as the scheduler sees it: machines that ask or play, and what each would be given."""
+
+import enum
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rookery.model.machine import Machine
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.rules.eligibility import EngineLoads, Past, Reason, objection, rank
+from rookery.rules.troubles import Trouble
+from rookery.rules.working_set import WorkingSet
+
+STILL_THERE = timedelta(minutes=20)
+"""An idle worker asks at least every quarter of an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A machine of the fleet, with its past and whether it is at work."""
+
+    machine: Machine
+    past: Past
+    busy: bool
+
+
+class Fleet:
+    """A view of the working set that changes nothing."""
+
+    def __init__(self, working: WorkingSet, now: datetime) -> None:
+        self._working = working
+        self._now = now
+
+    def members(self, most: int) -> list[Member]:
+        """Machines that are at work or asked not long ago, and are not blocked; idle ones first,
+        since they ask next."""
+        roster, now = self._working.roster, self._now
+        found = (
+            (seat.machine, seat, self._working.task(seat.task) if seat.task else None)
+            for seat in roster.seats()
+            if seat.machine.short_name not in roster.blocks
+        )
+        members = [
+            (task is not None, machine, seat)
+            for machine, seat, task in found
+            if task or now - seat.asked <= STILL_THERE
+        ]
+        members.sort(key=lambda member: member[0])
+        return [
+            Member(machine, seat.past(machine, now), busy) for busy, machine, seat in members[:most]
+        ]
+
+    def choice(self, member: Member) -> Run | None:
+        """What this machine would be given if it asked now."""
+        return self._working.would_play(member.machine, self._now)
+
+    def tasks(self, run_id: str) -> Sequence[Task]:
+        return tuple(self._working.tasks(run_id))
+
+    def troubles(self, run_id: str) -> tuple[Trouble, ...]:
+        return self._working.troubles.of(run_id)
+
+    def engine_loads(self) -> EngineLoads:
+        return self._working.index.engine_loads()
+
+
+# Why a run is not moving, or that it is: one finding, a sentence and the evidence.
+#
+# Findings come from the scheduler's own predicates, asked for each machine of the fleet: a run is
+# "waiting" exactly when some machine would be given it if it asked now.
+
+BUILD_TIME = timedelta(minutes=20)
+"""A worker that has reported nothing yet may still be building the engines."""
+PATIENCE = timedelta(minutes=15)
+REPORTS_MISSED = 4
+MANY_TROUBLES = 3
+AHEAD = "ahead: "
+"""What figures begin with that are about another run; its id follows."""
+MOST_MACHINES = 2000
+MOST_ASKED = 200
+"""A diagnosis may not hold up the event loop: in a larger fleet a part speaks for the whole."""
+
+
+class Finding(enum.StrEnum):
+    """The one thing to say about a run."""
+
+    FINISHED = "finished"
+    STOPPED_BY_ERROR = "stopped by error"
+    AWAITING_APPROVAL = "awaiting approval"
+    RUNNING = "running"
+    STALLED = "stalled"
+    STARTING = "starting"
+    FAILING = "failing"
+    NO_WORKERS = "no workers"
+    NO_ELIGIBLE_WORKERS = "no eligible workers"
+    OUTRANKED = "outranked"
+    LOW_SHARE = "low share"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A finding in words, with named figures to back it."""
+
+    finding: Finding
+    sentence: str
+    evidence: tuple[tuple[str, str], ...] = ()
+
+
+def diagnose(run: Run, fleet: Fleet, now: datetime) -> Diagnosis:
+    """What keeps this run from moving."""
+    return (
+        _by_status(run)
+        or _by_troubles(run, fleet)
+        or _by_tasks(run, fleet.tasks(run.id), now)
+        or _by_machines(run, fleet)
+    )
+
+
+def _by_status(run: Run) -> Diagnosis | None:
+    status = run.status
+    if status.finished and status.failed:
+        text = "a worker reported the run as broken, and it was stopped"
+        return Diagnosis(Finding.STOPPED_BY_ERROR, text, (("times stopped", str(status.failures)),))
+    if status.finished:
+        games = str(run.tally.results.games)
+        return Diagnosis(Finding.FINISHED, "the run is finished", (("games", games),))
+    if not status.approved:
+        return Diagnosis(Finding.AWAITING_APPROVAL, "an approver must approve the run first")
+    return None
+
+
+def _by_troubles(run: Run, fleet: Fleet) -> Diagnosis | None:
+    troubles = fleet.troubles(run.id)
+    workers = {trouble.worker for trouble in troubles}
+    if len(troubles) < MANY_TROUBLES and len(workers) < 2:
+        return None
+    text = f"{len(troubles)} tasks failed since the last result, on {len(workers)} workers"
+    evidence = tuple((trouble.worker, trouble.message[:200]) for trouble in troubles)
+    return Diagnosis(Finding.FAILING, text, evidence)
+
+
+def _by_tasks(run: Run, tasks: Sequence[Task], now: datetime) -> Diagnosis | None:
+    if not tasks:
+        return None
+    evidence = (("machines", str(len(tasks))), ("cores", str(run.tally.cores)))
+    patience = report_patience(run, tasks)
+    if any(task.results.games for task in tasks) and now - run.updated <= patience:
+        return Diagnosis(Finding.RUNNING, "results are coming in", evidence)
+    oldest = min(task.reported for task in tasks)
+    if now - oldest <= patience + BUILD_TIME:
+        text = "machines have the run and are building or playing their first games"
+        return Diagnosis(Finding.STARTING, text, evidence)
+    minutes = int((now - max(run.updated, oldest)).total_seconds() / 60)
+    text = f"machines have the run, but nothing came in for {minutes} minutes"
+    return Diagnosis(Finding.STALLED, text, evidence)
+
+
+def report_patience(run: Run, tasks: Sequence[Task]) -> timedelta:
+    """How long the machines at work may be silent about results before something is wrong."""
+    slots = max(run.demands.slots(task.machine.cores) for task in tasks)
+    batch = run.game_seconds * max(1.0, run.kind.step / slots)
+    return max(PATIENCE, timedelta(seconds=REPORTS_MISSED * batch))
+
+
+def _by_machines(run: Run, fleet: Fleet) -> Diagnosis:
+    members = fleet.members(MOST_MACHINES)
+    if not members:
+        return Diagnosis(Finding.NO_WORKERS, "no worker is connected")
+    refused = [(member, objection(run, member.machine, member.past)) for member in members]
+    eligible = [member for member, reason in refused if reason is None]
+    if not eligible:
+        return _not_eligible([reason for _, reason in refused if reason])
+    chosen = [(member, fleet.choice(member)) for member in eligible[:MOST_ASKED]]
+    ready = sum(1 for _, choice in chosen if choice and choice.id == run.id)
+    evidence = (("machines", str(len(members))), ("eligible", str(len(eligible))))
+    if ready:
+        text = "the run is next in line for a machine that asks for work"
+        return Diagnosis(Finding.WAITING, text, (*evidence, ("next for", str(ready))))
+    return _passed_over(run, chosen, fleet, evidence)
+
+
+def _not_eligible(reasons: Sequence[Reason]) -> Diagnosis:
+    counts = Counter(reason.sentence for reason in reasons).most_common()
+    text = f"none of {len(reasons)} machines can play the run; mostly, {counts[0][0]}"
+    evidence = tuple((sentence, str(number)) for sentence, number in counts)
+    return Diagnosis(Finding.NO_ELIGIBLE_WORKERS, text, evidence)
+
+
+def _passed_over(
+    run: Run,
+    chosen: Sequence[tuple[Member, Run | None]],
+    fleet: Fleet,
+    evidence: tuple[tuple[str, str], ...],
+) -> Diagnosis:
+    loads = fleet.engine_loads()
+    winners: Counter[str] = Counter()
+    outranked = True
+    for member, choice in chosen:
+        assert choice is not None, "an eligible machine is always given something"
+        winners[choice.id] += 1
+        mine = rank(run, member.machine, member.past, loads)
+        theirs = rank(choice, member.machine, member.past, loads)
+        outranked = outranked and theirs[:2] < mine[:2]
+    ahead = tuple((f"{AHEAD}{run_id}", str(number)) for run_id, number in winners.most_common(5))
+    if outranked:
+        text = "runs of higher priority take every machine that could play this one"
+        return Diagnosis(Finding.OUTRANKED, text, (*evidence, *ahead))
+    text = "other runs of the same priority have fewer cores for their share and come first"
+    share = ("share", f"{run.share:.1f}")
+    return Diagnosis(Finding.LOW_SHARE, text, (*evidence, share, *ahead))

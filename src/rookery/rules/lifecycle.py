@@ -1,0 +1,339 @@
+"""The life of a run, as a table of moves.
+
+Theory of operation
+-------------------
+A run is at one of five stages. What lists show besides (active, paused) depends only on whether
+machines are at work on it at the moment, and is no stage of its own.
+
+    pending   --approve-->  approved        nothing is played before
+    approved  --withdraw--> pending         running tasks play on, no new ones are given
+    either    --stop-->     finished        decided, or by hand; all tasks end
+    either    --fail-->     failed          a worker found the run itself to be broken
+    any       --delete-->   deleted         stopped if need be, and hidden from lists
+    deleted   --restore-->  finished or failed, as it was
+    the last three --reopen--> approved or pending, whichever it was when it stopped
+
+`MOVES` lists every legal move. A move to the stage a run is already at changes nothing, so that
+each may be repeated; whatever is not in the table is refused. The functions below decide who may
+ask for a move and what else it alters. They return a new run and the events to tell; ending the
+tasks is left to the working set.
+"""
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rookery.model import run as faults
+from rookery.model.events import Action, Event, about_run
+from rookery.model.plan import Plan
+from rookery.model.run import Run, Status
+
+OLDEST = timedelta(days=30)
+
+
+class Stage(enum.StrEnum):
+    """Where a run stands."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    FINISHED = "finished"
+    FAILED = "failed"
+    DELETED = "deleted"
+
+
+class Move(enum.StrEnum):
+    """What can happen to it."""
+
+    APPROVE = "approve"
+    WITHDRAW = "withdraw"
+    STOP = "stop"
+    FAIL = "fail"
+    DELETE = "delete"
+    RESTORE = "restore"
+    REOPEN = "reopen"
+
+
+_OPEN = (Stage.PENDING, Stage.APPROVED)
+_OVER = (Stage.FINISHED, Stage.FAILED)
+
+MOVES: dict[Move, dict[Stage, tuple[Stage, ...]]] = {
+    Move.APPROVE: {
+        Stage.PENDING: (Stage.APPROVED,),
+        Stage.APPROVED: (Stage.APPROVED,),
+    },
+    Move.WITHDRAW: {
+        Stage.PENDING: (Stage.PENDING,),
+        Stage.APPROVED: (Stage.PENDING,),
+    },
+    Move.STOP: {
+        Stage.PENDING: (Stage.FINISHED,),
+        Stage.APPROVED: (Stage.FINISHED,),
+        Stage.FINISHED: (Stage.FINISHED,),
+        Stage.FAILED: (Stage.FAILED,),
+        Stage.DELETED: (Stage.DELETED,),
+    },
+    Move.FAIL: {
+        Stage.PENDING: (Stage.FAILED,),
+        Stage.APPROVED: (Stage.FAILED,),
+        Stage.FAILED: (Stage.FAILED,),
+    },
+    Move.DELETE: dict.fromkeys(Stage, (Stage.DELETED,)),
+    Move.RESTORE: {
+        Stage.DELETED: _OVER,
+        Stage.FINISHED: (Stage.FINISHED,),
+        Stage.FAILED: (Stage.FAILED,),
+    },
+    Move.REOPEN: {
+        Stage.PENDING: (Stage.PENDING,),
+        Stage.APPROVED: (Stage.APPROVED,),
+        Stage.FINISHED: _OPEN,
+        Stage.FAILED: _OPEN,
+        Stage.DELETED: _OPEN,
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks."""
+
+    name: str
+    approver: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A run after a move, and what to tell; not `changed` where it was there already."""
+
+    run: Run
+    events: tuple[Event, ...] = ()
+    changed: bool = True
+
+
+def unmoved(run: Run) -> Moved:
+    return Moved(run, changed=False)
+
+
+def stage(status: Status) -> Stage:
+    if status.deleted:
+        return Stage.DELETED
+    if status.finished:
+        return Stage.FAILED if status.failed else Stage.FINISHED
+    return Stage.APPROVED if status.approved else Stage.PENDING
+
+
+def move(run: Run, which: Move, change: Callable[[Status], Status]) -> Run:
+    """Make a move by the table: the same run where it is there already, else the changed one."""
+    here = stage(run.status)
+    there = MOVES[which].get(here)
+    if there is None:
+        raise faults.WrongStage(stage=here, move=which)
+    if here in there:
+        return run
+    moved = replace(run, status=change(run.status))
+    assert stage(moved.status) in there, (which, here, moved.status)
+    return moved
+
+
+def approve(run: Run, actor: Actor, now: datetime) -> Moved:
+    """By an approver, never one's own run."""
+    _require(actor.approver, faults.NotApprover)
+    _require(actor.name != run.plan.owner, faults.OwnRun)
+    moved = move(run, Move.APPROVE, lambda status: replace(status, approver=actor.name))
+    return _told(run, moved, Action.APPROVE_RUN, actor, now, "approved")
+
+
+def withdraw(run: Run, actor: Actor, now: datetime) -> Moved:
+    """Take the approval back: by any approver."""
+    _require(actor.approver, faults.NotApprover)
+    return _told(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
+
+
+def stop(run: Run, actor: Actor, now: datetime, message: str = "") -> Moved:
+    require_owner(run, actor)
+    return _told(run, stopped(run), Action.STOP_RUN, actor, now, message)
+
+
+def fail(run: Run, event: Event) -> Moved:
+    """Stop a run that a worker found to be broken, as the event tells."""
+    moved = move(
+        run,
+        Move.FAIL,
+        lambda status: replace(
+            status,
+            finished=True,
+            failed=True,
+            failures=status.failures + 1,
+            flag=run.kind.flag(run.tally.results),
+        ),
+    )
+    return unmoved(run) if moved is run else Moved(_at_rest(moved), (event,))
+
+
+def delete(run: Run, actor: Actor, now: datetime) -> Moved:
+    require_owner(run, actor)
+    moved = move(
+        stopped(run), Move.DELETE, lambda status: replace(status, finished=True, deleted=True)
+    )
+    return _told(run, moved, Action.DELETE_RUN, actor, now, "")
+
+
+def restore(run: Run, actor: Actor, now: datetime) -> Moved:
+    """Show a deleted run again, stopped as it is."""
+    require_owner(run, actor)
+    moved = move(run, Move.RESTORE, lambda status: replace(status, deleted=False))
+    return _told(run, moved, Action.RESTORE_RUN, actor, now, "")
+
+
+def reopen(run: Run, actor: Actor, now: datetime) -> Moved:
+    """Let a run that was stopped by hand play on."""
+    require_owner(run, actor)
+    require_young(run, now)
+    _require(not run.status.failed, faults.HasFailed)
+    _require(not run.decided, faults.AlreadyDecided)
+    return _told(run, reopened(run), Action.REOPEN_RUN, actor, now, "reopened")
+
+
+def restart(run: Run, actor: Actor, now: datetime) -> Moved:
+    """Let a run that an error stopped play on; without an approver's word it waits for one."""
+    require_owner(run, actor)
+    require_young(run, now)
+    if stage(run.status) in _OPEN:
+        return unmoved(run)
+    _require(run.status.failed, faults.NotFailed)
+    _require(not run.decided, faults.AlreadyDecided)
+    again = reopened(run) if actor.approver else _withdrawn(reopened(run))
+    return _told(run, again, Action.REOPEN_RUN, actor, now, "restarted")
+
+
+def stopped(run: Run) -> Run:
+    """The run once all its tasks have ended; without asking who wants it."""
+    moved = move(
+        run,
+        Move.STOP,
+        lambda status: replace(status, finished=True, flag=run.kind.flag(run.tally.results)),
+    )
+    return _at_rest(moved)
+
+
+def reopened(run: Run) -> Run:
+    """The run with all marks of its end gone."""
+    return move(
+        run,
+        Move.REOPEN,
+        lambda status: Status(approver=status.approver, failures=status.failures),
+    )
+
+
+def require_owner(run: Run, actor: Actor) -> None:
+    _require(actor.approver or actor.name == run.plan.owner, faults.NotYours)
+
+
+def require_young(run: Run, now: datetime) -> None:
+    if now - run.created > OLDEST:
+        raise faults.TooOld(days=OLDEST.days)
+
+
+def _withdrawn(run: Run) -> Run:
+    return move(run, Move.WITHDRAW, lambda status: replace(status, approver=""))
+
+
+def _at_rest(run: Run) -> Run:
+    if not run.tally.workers and run.tally.committed == run.tally.results.games:
+        return run
+    return replace(run, tally=run.tally.all_closed())
+
+
+def _told(
+    before: Run, after: Run, action: Action, actor: Actor, now: datetime, message: str
+) -> Moved:
+    if after is before:
+        return unmoved(before)
+    return Moved(after, (about_run(action, after, actor.name, now, message),))
+
+
+def _require(granted: bool, fault: type[faults.RunFault]) -> None:
+    if not granted:
+        raise fault
+
+
+# Changing a run that exists: its length, its weight, its text.
+
+GAMES_STEP = 1000
+MOST_GAMES = 3_200_000
+FREE_THROUGHPUT = 100
+FREE_PRIORITY = 0
+"""Up to here an owner may raise a run's weight without a new approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modification:
+    """What is to change; None leaves it as it is."""
+
+    games: int | None = None
+    priority: int | None = None
+    throughput: int | None = None
+    auto_purge: bool | None = None
+    info: str | None = None
+
+
+def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Moved:
+    """The changed run: open again where something is left to play, stopped where nothing is."""
+    require_owner(run, actor)
+    require_young(run, now)
+    _check_games(run, wanted)
+    plan = _changed(run.plan, wanted, own=actor.name == run.plan.owner)
+    after = run if plan == run.plan else replace(run, plan=plan)
+    if not actor.approver and _needs_new_approval(run, plan):
+        after = replace(after, status=replace(after.status, approver=""))
+    after = stopped(after) if after.decided else reopened(after)
+    if after == run:
+        return unmoved(run)
+    message = "; ".join(_differences(run, after)) or "nothing but the wish to go on"
+    return Moved(after, (about_run(Action.MODIFY_RUN, after, actor.name, now, message),))
+
+
+def _check_games(run: Run, wanted: Modification) -> None:
+    games = wanted.games
+    if games is None or games == run.plan.games:
+        return
+    if not 0 <= games <= MOST_GAMES or games % GAMES_STEP:
+        raise faults.BadGames(step=GAMES_STEP, most=MOST_GAMES)
+    if why := run.kind.resize_objection(run.plan.games, games):
+        raise faults.FixedGames(why=why)
+
+
+def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:
+    """An approver may change everything but the words of another."""
+    return replace(
+        plan,
+        games=plan.games if wanted.games is None else wanted.games,
+        priority=plan.priority if wanted.priority is None else wanted.priority,
+        throughput=plan.throughput if wanted.throughput is None else wanted.throughput,
+        auto_purge=plan.auto_purge if wanted.auto_purge is None else wanted.auto_purge,
+        info=wanted.info if own and wanted.info is not None else plan.info,
+    )
+
+
+def _needs_new_approval(run: Run, plan: Plan) -> bool:
+    if not run.status.approved:
+        return False
+    return (
+        run.status.failed
+        or plan.throughput > max(run.plan.throughput, FREE_THROUGHPUT)
+        or plan.priority > max(run.plan.priority, FREE_PRIORITY)
+    )
+
+
+def _differences(before: Run, after: Run) -> Iterator[str]:
+    for name in ("games", "priority", "throughput", "auto_purge"):
+        old, new = getattr(before.plan, name), getattr(after.plan, name)
+        if old != new:
+            yield f"{name} changed from {old} to {new}"
+    if before.plan.info != after.plan.info:
+        yield "info changed"
+    if before.status.approved and not after.status.approved:
+        yield "approval withdrawn"
+    if before.status.finished and not after.status.finished:
+        yield "open again"

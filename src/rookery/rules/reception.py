@@ -1,0 +1,337 @@
+"""Judging a report against what its task reported before.
+
+Reports are cumulative, come more than once when an answer gets lost, and may overtake one another.
+So an identical report is a repeat and an older one is late; both are harmless, and the task lives
+on. What can't be true is refused and ends the task.
+"""
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+
+from rookery.model import run as faults
+from rookery.model.engine import time_factor
+from rookery.model.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
+from rookery.model.kinds import Report
+from rookery.model.machine import Machine
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.model.timecontrol import Clock, MoveTime, Nodes
+from rookery.rules import lifecycle
+from rookery.rules.answers import (
+    DONE,
+    GO_ON,
+    NO_CHANGES,
+    OVER,
+    Alive,
+    Changes,
+    Outcome,
+    StopAnswer,
+    TaskCall,
+    Word,
+)
+from rookery.rules.assignment import LEAST_PATIENCE_SECONDS, patience_seconds
+from rookery.rules.eligibility import STANDARD_POLICY, Policy
+from rookery.rules.purge import BadTask
+from rookery.rules.roster import BELIEVED_CORES
+from rookery.rules.troubles import UNMEASURED, Pace, Trouble
+from rookery.rules.working_set import (
+    WorkingSet,
+    bury_task,
+    end_task,
+    fail_task,
+    finish_decided,
+    settle,
+)
+from rookery.stats.residuals import EXCESS_RESIDUAL, Colour
+
+IMPOSSIBLE_SHARE = 0.1
+"""Games on the clock this much shorter than expected, over a whole task, were not played."""
+FASTEST = 8.0
+"""No machine is so many times as fast as the reference, whatever it says."""
+UNMEASURED_SHARE = 0.002
+"""The same share for fixed nodes: how fast an engine searches is known roughly or not at all."""
+MEASURED_SHARE = 0.02
+"""The same where games of this run have been timed on machines of this kind."""
+LEAST_SECONDS = 0.002
+"""Nobody plays a game faster, however little there is to think about."""
+LEAST_GAMES = 8
+"""A few short games prove nothing; so many a user may report within an hour."""
+
+
+class Weight(enum.Enum):
+    """What a report is worth."""
+
+    NEWS = "news"
+    REPEAT = "repeat"
+    LATE = "late"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a report is worth, and why where it is refused."""
+
+    weight: Weight
+    why: str = ""
+
+
+_NEWS = Judgement(Weight.NEWS)
+_REPEAT = Judgement(Weight.REPEAT)
+_LATE = Judgement(Weight.LATE)
+
+
+def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
+    """Compare a report with its task, and its worker with the one the task was given to."""
+    old, new = task.results, report.results
+    if machine.cores != task.machine.cores:
+        return _refused("the number of cores changed during the task")
+    if new == old:
+        return _REPEAT
+    # A kind judges what is new; of older news it is enough that it agrees with what is known.
+    if why := run.kind.objection(old, report) if new.games >= old.games else None:
+        return _refused(why)
+    if not new.covers(old):
+        return _LATE if old.covers(new) else _refused("results reported before have changed")
+    if new.games > task.games:
+        return _refused("more games than the task has")
+    return _NEWS
+
+
+def least_game_seconds(run: Run, machine: Machine, pace: Pace) -> float:
+    """What a game takes on average, at the very least: a tenth of what the clock lets expect on a
+    machine several times as fast as the reference. Fixed nodes and depth bound little; there it is
+    a small part of what was measured, or the time that passing moves on takes."""
+    if isinstance(run.plan.tc, Clock | MoveTime):
+        factor = time_factor(run.reference_nps, machine.nps) if run.plan.rules.scaled else 1.0
+        return IMPOSSIBLE_SHARE * run.game_seconds * min(max(factor, 1 / FASTEST), 1.0)
+    formula = UNMEASURED_SHARE * run.game_seconds if isinstance(run.plan.tc, Nodes) else 0.0
+    return max(formula, MEASURED_SHARE * pace.game_seconds(0.0), LEAST_SECONDS)
+
+
+def is_hasty(task: Task, games: int, least: float, slots: int, now: datetime) -> bool:
+    """Whether so many games can't have been played since the task was given out, each taking at
+    least so many seconds."""
+    return (now - task.created).total_seconds() * slots < least * games
+
+
+def late_games(run: Run, task: Task, report: Report, now: datetime) -> int:
+    """How many games a report adds that came after the end of its run: none where they can't be
+    true. They count for those who played them, not for the result."""
+    new = report.results
+    if task.bad or run.kind.objection(task.results, report) or not new.covers(task.results):
+        return 0
+    least, slots = least_game_seconds(run, task.machine, UNMEASURED), run.demands.slots
+    hasty = is_hasty(task, new.games, least, slots(task.machine.cores), now)
+    if new.games > task.games or (hasty and new.games >= LEAST_GAMES):
+        return 0
+    return new.games - task.results.games
+
+
+def _refused(why: str) -> Judgement:
+    return Judgement(Weight.REFUSED, why)
+
+
+# Taking in what workers say about their tasks.
+
+MOST_AT_ONCE = 500
+"""Dead tasks buried in one go, so that a mass death doesn't hold up the living."""
+MOST_LOOKED_AT = 2_000
+"""Silent tasks looked at in one go: those of a run that ended are still among them."""
+
+TOO_FAST = "these games can't have been played in so short a time: they are kept apart"
+
+
+class Reception:
+    """Answers beats, reports and failures, and keeps the working set up to date."""
+
+    def __init__(self, working: WorkingSet, policy: Policy = STANDARD_POLICY) -> None:
+        self._working = working
+        self._policy = policy
+
+    def beat(self, call: TaskCall, now: datetime) -> Alive:
+        """A sign of life; nothing that needs to be stored changes."""
+        if self._active(call) is None:
+            return OVER
+        self._working.hearing.hear((call.run, call.task), now)
+        return GO_ON
+
+    def update(self, call: TaskCall, report: Report, now: datetime) -> Outcome[Alive]:
+        """All results of a task so far."""
+        task = self._active(call)
+        if task is None:
+            return Outcome(OVER)
+        run = self._working.runs()[call.run]
+        judgement = judge(run, task, report, call.machine)
+        if judgement.weight is Weight.REFUSED:
+            changes = self._failed(task, f"refused: {judgement.why}", now)
+            return Outcome(Alive(False, error=judgement.why), changes)
+        if judgement.weight is not Weight.NEWS:
+            self._working.hearing.hear((call.run, call.task), now)
+            return Outcome(GO_ON)
+        if not self._policy.simulated and self._is_too_fast(run, task, call, report, now):
+            return self._set_apart(run, task, report, now)
+        return self._fold(run, task, call, report, now)
+
+    def issue(self, call: TaskCall, ticket: object, now: datetime) -> Outcome[Alive]:
+        """Store what the task must remember until its next report; the former ticket is void."""
+        task = self._active(call)
+        if task is None:
+            return Outcome(OVER)
+        after = task.with_results(task.results, ticket, task.reported)
+        self._working.annotate(after, now)
+        return Outcome(GO_ON, Changes(tasks=(after,)))
+
+    def fail(self, call: TaskCall, message: str, now: datetime) -> Outcome[Alive]:
+        """The worker could not go on."""
+        task = self._active(call)
+        if task is None:
+            return Outcome(OVER)
+        if not task.results.games:
+            self._working.roster.blame(task, now)
+        return Outcome(DONE, self._failed(task, message, now))
+
+    def stop(
+        self, call: TaskCall, message: str, now: datetime, *, word: Word, complaint: str = ""
+    ) -> Outcome[StopAnswer]:
+        """The worker holds the run itself to be broken. It is stopped on the word of a trusted
+        reporter, of its owner, or of several users; else the machine alone is set aside. What
+        users agree on is the complaint, where the message holds more than that."""
+        complaint = complaint or message
+        task = self._active(call)
+        run = self._working.runs().get(call.run)
+        if run is None:
+            return Outcome(StopAnswer.FINISHED)
+        if task is None:
+            return Outcome(StopAnswer.NOT_TRUSTED)
+        reporter = task.machine.user
+        if word is Word.STOPS or reporter == run.plan.owner or self._agreed(task, word, complaint):
+            event = about_task(Action.STOP_RUN, run, task, now, message)
+            moved = lifecycle.fail(run, event)
+            return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))
+        self._working.roster.blame(task, now)
+        self._note(task, message, now)
+        words = f"{message[: MOST_CHARACTERS - len(NOT_AUTHORIZED) - 1]} {NOT_AUTHORIZED}"
+        event = about_task(Action.STOP_RUN, run, task, now, words)
+        return Outcome(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
+
+    def _agreed(self, task: Task, word: Word, complaint: str) -> bool:
+        if word is Word.NOTED:
+            return False
+        users = self._working.troubles.complain(task.run, complaint, task.machine.user)
+        return users >= self._policy.users_to_stop
+
+    def expire(self, now: datetime, most: int = MOST_AT_ONCE) -> Changes:
+        """Bury tasks that were silent for too long; call again while there may be more."""
+        changes = NO_CHANGES
+        silent = self._working.hearing.silent(now, self._policy.dead_after)
+        for key in islice(silent, MOST_LOOKED_AT):
+            if task := self._working.task(key):
+                changes += bury_task(self._working, task, now)
+            if len(changes.tasks) >= most:
+                break
+        return changes
+
+    def is_stalled(self, task: Task, now: datetime) -> bool:
+        """Whether the results of an active task stay away for far too long. Signs of life do not
+        count here, and neither does the time in which the server could not hear."""
+        deaf_until = self._working.hearing.deaf_until
+        since = max(task.reported, deaf_until) if deaf_until else task.reported
+        waited = (now - since).total_seconds()
+        if waited <= LEAST_PATIENCE_SECONDS:
+            return False
+        run, pace = self._working.runs()[task.run], self._working.paces.of(task.run, task.machine)
+        return waited > patience_seconds(run, task, pace)
+
+    def take_back(self, tasks: Iterable[Task], now: datetime) -> Changes:
+        """End those of the tasks whose results stay away; their games are to be had again."""
+        changes = NO_CHANGES
+        for task in tasks:
+            if self._working.task((task.run, task.id)) is task and self.is_stalled(task, now):
+                minutes = (now - task.reported).total_seconds() / 60
+                self._working.roster.blame(task, now)
+                changes += self._failed(task, f"stalled: no results for {minutes:.0f} minutes", now)
+        return changes
+
+    def has_silent(self, now: datetime) -> bool:
+        """Whether there may be more to bury."""
+        return self._working.hearing.is_silent(now, self._policy.dead_after)
+
+    def _failed(self, task: Task, message: str, now: datetime) -> Changes:
+        self._note(task, message, now)
+        return fail_task(self._working, task, message, now)
+
+    def _note(self, task: Task, message: str, now: datetime) -> None:
+        trouble = Trouble(now, task.machine.long_name, message)
+        self._working.troubles.note(task.run, trouble)
+
+    def _active(self, call: TaskCall) -> Task | None:
+        task = self._working.task((call.run, call.task))
+        if task is None:
+            return None
+        if (task.machine.key, task.machine.user) != (call.machine.key, call.machine.user):
+            raise faults.ForeignTask
+        return task
+
+    def _fold(
+        self, run: Run, task: Task, call: TaskCall, report: Report, now: datetime
+    ) -> Outcome[Alive]:
+        self._measure(run, task, report, now)
+        tally = run.tally.reported(task.results, report.results)
+        folded = run.kind.folded(tally.results, task.ticket, report)
+        after = task.with_results(report.results, folded.ticket, now)
+        if call.machine is not task.machine and call.machine != task.machine:
+            after = after.described(call.machine)
+        run = run.with_play(folded.kind, tally, now)
+        self._working.report(run, after, now)
+        if run.decided:
+            # This row must not wait for those of the other tasks: the run's sums include it.
+            changes = Changes(tasks=(after.closed(),))
+            return Outcome(DONE, changes + finish_decided(self._working, run, now))
+        if after.results.games >= after.games:
+            return Outcome(DONE, end_task(self._working, after, now))
+        return Outcome(GO_ON, Changes(runs=(run,), tasks=(after,)))
+
+    def _is_too_fast(
+        self, run: Run, task: Task, call: TaskCall, report: Report, now: datetime
+    ) -> bool:
+        pace = self._working.paces.of(run.id, call.machine)
+        least = least_game_seconds(run, call.machine, pace)
+        games, slots = report.results.games, run.demands.slots(task.machine.cores)
+        if not is_hasty(task, games, least, slots, now):
+            return False
+        if games >= LEAST_GAMES:
+            return True
+        new, roster = games - task.results.games, self._working.roster
+        return roster.hurry(task.machine.user, new, now) >= LEAST_GAMES
+
+    def _set_apart(self, run: Run, task: Task, report: Report, now: datetime) -> Outcome[Alive]:
+        """End a task whose games can't have been played. What it reported is kept and shown, and
+        counts nowhere; only the values of a tune have moved by its former reports for good."""
+        seconds = (now - task.created).total_seconds()
+        message = f"{report.results.games} games in {seconds:.1f} seconds, kept apart"
+        event = about_task(Action.TOO_FAST, run, task, now, message)
+        struck = run.kind.may_purge
+        claimed = report.results if struck else report.results - task.results
+        apart = BadTask(replace(task.flagged(), results=claimed), EXCESS_RESIDUAL, Colour.RED)
+        self._working.roster.blame(task, now)
+        run, row = self._working.set_apart(task.flagged(), strike=struck)
+        changes = Changes(runs=(run,), tasks=(row,), events=(event,), apart=(apart,))
+        if run.decided:
+            changes += finish_decided(self._working, run, now)
+        return Outcome(Alive(False, info=TOO_FAST), changes)
+
+    def _measure(self, run: Run, task: Task, report: Report, now: datetime) -> None:
+        # The time before the first report went into building, too, and says little about games.
+        games = report.results.games - task.results.games
+        seconds = (now - task.reported).total_seconds()
+        if task.results.games and games > 0 and seconds > 0:
+            slots = run.demands.slots(task.machine.cores)
+            self._working.paces.measure(
+                run.id, task.machine, games=games, seconds=seconds, slots=slots
+            )
+            if task.machine.cores > BELIEVED_CORES:
+                boards = games * run.game_seconds / seconds
+                self._working.roster.deliver(task.machine, boards * run.demands.threads)

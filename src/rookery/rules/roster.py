@@ -1,0 +1,288 @@
+"""What each user or address has at play, in tasks or cores, so that a run's end is a single step.
+
+Theory of operation. A run may end with a hundred thousand tasks, and counting them off one by one
+would hold up everybody else. So tasks are counted by sitting: the time from a run's first task to
+its end. A run that ends marks its sitting as over, and whoever is asked about next drops what is
+over; that is looked for only where some run has ended since the last time.
+
+A part of the roster, with the same single writer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from rookery.model.machine import Machine
+from rookery.model.task import Task, TaskKey
+from rookery.rules.eligibility import NO_PAST, Past
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(slots=True, eq=False)
+class Sitting:
+    """A run from its first task to its end; one that is taken up again has another."""
+
+    over: bool = False
+
+
+@dataclass(slots=True)
+class _Count:
+    """What one has at play, as it was when so many runs had ended."""
+
+    ends: int
+    total: int = 0
+    by_sitting: dict[Sitting, int] = field(default_factory=dict)
+
+    def change(self, sitting: Sitting, by: int) -> None:
+        self.total += by
+        left = self.by_sitting.get(sitting, 0) + by
+        if left:
+            self.by_sitting[sitting] = left
+        else:
+            del self.by_sitting[sitting]
+
+    def drop_over(self, ends: int) -> None:
+        for sitting in [sitting for sitting in self.by_sitting if sitting.over]:
+            self.total -= self.by_sitting.pop(sitting)
+        self.ends = ends
+
+
+class HourlyCounts:
+    """Counts by name, each of which begins anew an hour after its first."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[datetime, int]] = {}
+
+    def add(self, name: str, by: int, now: datetime) -> int:
+        """Returns the count with what was added."""
+        since, before = self._counts.get(name, (now, 0))
+        if now - since > HOUR:
+            since, before = now, 0
+        self._counts[name] = (since, before + by)
+        return before + by
+
+    def of(self, name: str, now: datetime) -> int:
+        since, count = self._counts.get(name, (now, 0))
+        return count if now - since <= HOUR else 0
+
+
+class Crowd:
+    """Counts by name; a name without tasks is forgotten."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, _Count] = {}
+        self._ends = 0
+
+    def enter(self, name: str, sitting: Sitting, by: int = 1) -> None:
+        count = self._counts.get(name)
+        if count is None:
+            count = self._counts[name] = _Count(self._ends)
+        count.change(sitting, by)
+
+    def leave(self, name: str, sitting: Sitting, by: int = 1) -> None:
+        count = self._counts[name]
+        count.change(sitting, -by)
+        if not count.total:
+            del self._counts[name]
+
+    def end(self) -> None:
+        """Some sitting is over."""
+        self._ends += 1
+
+    def of(self, name: str) -> int:
+        count = self._counts.get(name)
+        if count is None:
+            return 0
+        if count.ends != self._ends:
+            count.drop_over(self._ends)
+            if not count.total:
+                del self._counts[name]
+        return count.total
+
+
+# The roster: which machine sits at which task, what it played before, and how many a user has.
+#
+# Part of the working set, with the same single writer. Seats are never told that a task ended by
+# way of its run: whoever asks checks whether the task is still active.
+
+MOST_SEEN = 64
+"""Runs remembered per machine before those that are over are forgotten."""
+BELIEVED_CORES = 128
+"""A machine that says it has more shows it first: its tasks grow with what it delivers."""
+FORGIVEN_AFTER = timedelta(hours=1)
+"""A run that failed on a machine may be tried there again: the cause may have been the network."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """One machine, by its short name."""
+
+    machine: Machine
+    asked: datetime
+    task: TaskKey | None = None
+    last: str = ""
+    seen: set[str] = field(default_factory=set)
+    failed: dict[str, datetime] = field(default_factory=dict)
+    delivered: float = 0.0
+    """Cores that results at their expected pace took, at the most so far."""
+
+    def past(self, machine: Machine, now: datetime) -> Past:
+        """A new process has a clean slate of failures, and old ones are forgiven."""
+        if not self.failed or self.machine.key != machine.key:
+            return Past(self.seen, self.last)
+        recent = {run for run, at in self.failed.items() if now - at < FORGIVEN_AFTER}
+        return Past(self.seen, self.last, recent)
+
+    def arrive(self, machine: Machine, now: datetime) -> None:
+        if self.machine.key != machine.key:
+            self.failed.clear()
+        self.machine, self.asked = machine, now
+
+
+class Roster:
+    """All machines that have asked for a task, and counts of their active tasks."""
+
+    def __init__(self) -> None:
+        self._seats: dict[str, Seat] = {}
+        self._recalled: dict[str, tuple[set[str], str]] = {}
+        self._sittings: dict[str, Sitting] = {}
+        self._users = Crowd()
+        self._cores = Crowd()
+        self._addresses = Crowd()
+        self._hurries = HourlyCounts()
+        self._wasted = HourlyCounts()
+        self.blocks: dict[str, str] = {}
+        """Blocked machines by short name, with the message they are given."""
+
+    def arrive(self, machine: Machine, now: datetime) -> Seat:
+        """Note that a machine asks."""
+        name = machine.short_name
+        seat = self._seats.get(name)
+        if seat is None:
+            seen, last = self._recalled.pop(name, (set(), ""))
+            seat = self._seats[name] = Seat(machine, now, last=last, seen=seen)
+        seat.arrive(machine, now)
+        return seat
+
+    def past(self, machine: Machine, now: datetime) -> Past:
+        if seat := self._seats.get(machine.short_name):
+            return seat.past(machine, now)
+        if recalled := self._recalled.get(machine.short_name):
+            return Past(*recalled)
+        return NO_PAST
+
+    def seat(self, short_name: str) -> Seat | None:
+        return self._seats.get(short_name)
+
+    def knows(self, short_name: str) -> bool:
+        """Whether a machine has ever asked for a task, as far as is remembered."""
+        return short_name in self._seats or short_name in self._recalled
+
+    def sit(self, task: Task, unfinished: Mapping[str, object]) -> None:
+        """Give a machine a task."""
+        seat = self._seats.get(task.machine.short_name)
+        if seat is None:
+            seat = self.arrive(task.machine, task.created)
+        seat.task, seat.last = (task.run, task.id), task.run
+        if len(seat.seen) >= MOST_SEEN:
+            seat.seen = {run for run in seat.seen if run in unfinished}
+        seat.seen.add(task.run)
+        sitting = self._sittings.get(task.run)
+        if sitting is None:
+            sitting = self._sittings[task.run] = Sitting()
+        self._users.enter(task.machine.user, sitting)
+        self._cores.enter(task.machine.user, sitting, task.machine.cores)
+        self._addresses.enter(task.machine.address, sitting)
+
+    def rise(self, task: Task) -> None:
+        """Count a task off that ended; the address is the one stored when it was given out."""
+        if not task.results.games:
+            self._wasted.add(task.machine.user, 1, task.created)
+        sitting = self._sittings[task.run]
+        self._users.leave(task.machine.user, sitting)
+        self._cores.leave(task.machine.user, sitting, task.machine.cores)
+        self._addresses.leave(task.machine.address, sitting)
+
+    def rise_all(self, run_id: str) -> None:
+        """Count all tasks of a run off, however many there are."""
+        if sitting := self._sittings.pop(run_id, None):
+            sitting.over = True
+            self._users.end()
+            self._cores.end()
+            self._addresses.end()
+
+    def blame(self, task: Task, now: datetime) -> None:
+        """Note that a machine failed at a run, so that it is not given it again for a while."""
+        seat = self._seats.get(task.machine.short_name)
+        if seat and seat.machine.key == task.machine.key:
+            seat.failed[task.run] = now
+
+    def hurry(self, user: str, games: int, now: datetime) -> int:
+        """Note a few games that came too fast; returns how many did within the hour."""
+        return self._hurries.add(user, games, now)
+
+    def wasted(self, user: str, now: datetime) -> int:
+        """How many tasks of the user ended without a game within the hour."""
+        return self._wasted.of(user, now)
+
+    def active_of_user(self, user: str) -> int:
+        return self._users.of(user)
+
+    def cores_of_user(self, user: str) -> int:
+        """Of the user's active tasks."""
+        return self._cores.of(user)
+
+    def deliver(self, machine: Machine, cores: float) -> None:
+        """Note results that so many cores can have brought."""
+        if (seat := self._seats.get(machine.short_name)) and cores > seat.delivered:
+            seat.delivered = cores
+
+    def believed_cores(self, machine: Machine) -> int:
+        """The cores it claims, or a few more than its results have shown where it claims many."""
+        if machine.cores <= BELIEVED_CORES:
+            return machine.cores
+        seat = self._seats.get(machine.short_name)
+        shown = int(2 * seat.delivered) if seat else 0
+        return min(machine.cores, max(BELIEVED_CORES, shown))
+
+    def has_others(self, user: str) -> bool:
+        """Whether machines of another user have asked for tasks, too."""
+        return any(seat.machine.user != user for seat in self._seats.values())
+
+    def is_alone(self) -> bool:
+        """Whether no more than one machine has asked for a task."""
+        return len(self._seats) <= 1
+
+    def active_at_address(self, address: str) -> int:
+        return self._addresses.of(address)
+
+    def seats(self) -> Iterable[Seat]:
+        return self._seats.values()
+
+    def recall(self, short_name: str, seen: Iterable[str], last: str) -> None:
+        """What a machine played before the server was started, for when it asks again."""
+        self._recalled[short_name] = (set(seen), last)
+
+    def names(self) -> tuple[str, ...]:
+        """The short names of all machines that are remembered."""
+        return tuple(self._seats)
+
+    def waiting(
+        self, names: Iterable[str], since: datetime, is_active: Callable[[TaskKey], object]
+    ) -> list[Machine]:
+        """Those of the machines that asked not long ago and are not at work."""
+        return [
+            seat.machine
+            for seat in filter(None, map(self._seats.get, names))
+            if seat.asked >= since and not (seat.task and is_active(seat.task))
+        ]
+
+    def forget(
+        self, names: Iterable[str], before: datetime, is_active: Callable[[TaskKey], object]
+    ) -> None:
+        """Drop those of the machines that have not asked since and are not at work."""
+        for name in names:
+            seat = self._seats.get(name)
+            if seat and seat.asked < before and not (seat.task and is_active(seat.task)):
+                del self._seats[name]

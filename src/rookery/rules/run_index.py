@@ -1,0 +1,327 @@
+"""A shelf of the index: open runs that suit the same machines, in order for each core count."""
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rookery.model.machine import Machine, Profile
+from rookery.model.plan import Demands
+from rookery.model.run import Run
+from rookery.rules.eligibility import (
+    NO_PAST,
+    Claim,
+    EngineLoads,
+    Past,
+    Reason,
+    claim,
+    estranged,
+    first,
+    mismatch,
+    standing,
+)
+
+SPARE = 256
+"""Outdated entries a heap may hold before it is swept, beside one for every run."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """What the index knows of a run."""
+
+    id: str
+    shelf: "Shelf"
+    cores: int
+    share: float
+    closed: Reason | None
+
+    def claim(self, machine_cores: int, again: int = 0) -> Claim:
+        return claim(self.id, self.cores + again, self.share, machine_cores)
+
+
+@dataclass(slots=True)
+class Line:
+    """The open runs of a shelf in the order for one core count."""
+
+    cores: int
+    heap: list[Claim] = field(default_factory=list)
+    known: dict[str, Claim] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+
+    def best(self, shelf: "Shelf", passed_over: Collection[str]) -> Claim | None:
+        """The smallest claim of an open run that is not passed over."""
+        if self.touched:
+            self._add_touched(shelf)
+        if len(self.heap) > SPARE + 2 * len(self.known):
+            self._sweep(shelf)
+        top = self._top(shelf)
+        if top is None or top[2] not in passed_over:
+            return top
+        aside: list[Claim] = []
+        while top and top[2] in passed_over:
+            aside.append(heapq.heappop(self.heap))
+            top = self._top(shelf)
+        for each in aside:
+            heapq.heappush(self.heap, each)
+        return top
+
+    def _add_touched(self, shelf: "Shelf") -> None:
+        heap, known, runs, half = self.heap, self.known, shelf.open, self.cores / 2
+        for run_id in self.touched:
+            if entry := runs.get(run_id):
+                # `ranking.claim` written out: this loop is most of what a decision costs.
+                now = (entry.cores > 0, (entry.cores + half) / entry.share, run_id)
+                before = known.get(run_id)
+                if before is None or now < before:
+                    known[run_id] = now
+                    heapq.heappush(heap, now)
+        self.touched.clear()
+
+    def _sweep(self, shelf: "Shelf") -> None:
+        """Drop what is outdated before it outgrows what is not."""
+        self.known = {run_id: top for run_id, top in self.known.items() if run_id in shelf.open}
+        self.heap = sorted(self.known.values())
+
+    def _top(self, shelf: "Shelf") -> Claim | None:
+        """The smallest claim, once everything outdated above it is gone or put right."""
+        heap, known, runs, half = self.heap, self.known, shelf.open, self.cores / 2
+        while heap:
+            top = heap[0]
+            busy, load, run_id = top
+            if known.get(run_id) is not top:
+                heapq.heappop(heap)
+            elif (entry := runs.get(run_id)) is None:
+                heapq.heappop(heap)
+                del known[run_id]
+            elif (entry.cores > 0) is busy and (entry.cores + half) / entry.share == load:
+                return top
+            else:
+                now = known[run_id] = entry.claim(self.cores)
+                heapq.heapreplace(heap, now)
+        return None
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Runs of one priority, engine and set of demands."""
+
+    priority: int
+    engine: str
+    demands: Demands
+    open: dict[str, Entry] = field(default_factory=dict)
+    closed: dict[Reason, set[str]] = field(default_factory=dict)
+    lines: dict[int, Line] = field(default_factory=dict)
+
+    def touch(self, run_id: str) -> None:
+        for line in self.lines.values():
+            line.touched.add(run_id)
+
+    def line(self, cores: int) -> Line:
+        found = self.lines.get(cores)
+        if found is None:
+            found = self.lines[cores] = Line(cores, touched=set(self.open))
+        return found
+
+    def best(self, machine: Machine, past: Past) -> Claim | None:
+        """The run of this shelf that the machine should play."""
+        if not self.open:
+            return None
+        if machine.near_api_limit and not self.demands.mirrored:
+            known = past.seen & self.open.keys()
+            return self._best_of(known - past.failed, machine, past)
+        last = self.open.get(past.last)
+        passed_over = {past.last, *past.failed} if last or past.failed else ()
+        best = self.line(machine.cores).best(self, passed_over)
+        if last is None or last.id in past.failed:
+            return best
+        own = last.claim(machine.cores, again=machine.cores)
+        return own if best is None or own < best else best
+
+    def _best_of(self, ids: Iterable[str], machine: Machine, past: Past) -> Claim | None:
+        entries = map(self.open.__getitem__, ids)
+        return min(
+            (
+                entry.claim(machine.cores, machine.cores if entry.id == past.last else 0)
+                for entry in entries
+            ),
+            default=None,
+        )
+
+    def reasons(
+        self, why: Reason | None, machine: Machine, past: Past
+    ) -> Iterable[tuple[Reason, int]]:
+        """Why the machine does not play runs of this shelf, each with a number of runs; `why` is
+        the mismatch between their demands and the machine."""
+        yield from self._reasons_against(self.open.keys(), why, machine, past)
+        for closed, ids in self.closed.items():
+            yield from self._reasons_against(ids, first(closed, why), machine, past)
+
+    def _reasons_against(
+        self, ids: AbstractSet[str], why: Reason | None, machine: Machine, past: Past
+    ) -> Iterable[tuple[Reason, int]]:
+        """Reasons against these runs: the one they share, or what the machine's past adds."""
+        mirrored = self.demands.mirrored
+        strange = estranged("", mirrored, machine, NO_PAST)
+        special = (past.seen if strange else past.failed) & ids
+        if general := first(why, strange):
+            yield general, len(ids) - len(special)
+        for run_id in special:
+            if reason := first(why, estranged(run_id, mirrored, machine, past)):
+                yield reason, 1
+
+
+# The scheduler's index: finds the run that `ranking` would choose without looking at all runs.
+#
+# Theory of operation ------------------- Runs that are open for machines stand in shelves, one per
+# priority, engine and demands. A machine's profile picks its shelves once (a view, kept until a
+# shelf appears); whole shelves are out of the question for it or fit. Within a shelf the order is
+# the claim (busy, load, id), where the load depends on the run's cores and share and on how many
+# cores the asking machine has. So a shelf keeps one heap per distinct core count that has ever
+# asked.
+#
+# A heap is lazy. When a run gains cores its claim grows, and the entry in the heap is merely too
+# small: it is put right when it comes to the top. When a claim shrinks (a task ended, a new share,
+# a run opened) the run is noted as touched in every heap of its shelf, and a heap adds what was
+# touched when it is next asked. A run that closed is dropped when it comes to the top.
+#
+# The index belongs to the working set and has the same single writer.
+
+MOST_VIEWS = 10_000
+"""Profiles remembered at a time; beyond it they are worked out again."""
+
+
+_Tier = dict[str, list[Shelf]]
+"""Shelves of one priority by engine."""
+
+
+class _View(NamedTuple):
+    """The index as machines of one profile see it."""
+
+    tiers: list[_Tier]
+    shelves: list[tuple[Shelf, Reason | None]]
+    """All shelves, each with the reason that puts it out of the question."""
+
+
+class RunIndex:
+    """All unfinished runs, arranged for the question "what should this machine play?"."""
+
+    def __init__(self, engine_shares: Mapping[str, float] | None = None) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._shelves: dict[tuple[int, str, Demands], Shelf] = {}
+        self._views: dict[Profile, _View] = {}
+        self._cores: dict[str, int] = {}
+        self.opened = 0
+        """How often a run became open for machines."""
+        self._loads = EngineLoads(self._cores, {} if engine_shares is None else engine_shares)
+
+    def put(self, run: Run) -> None:
+        """Note a run as it is now; the first time, or after any change."""
+        entry = self._entries.get(run.id)
+        if entry is None or entry.shelf.priority != run.plan.priority:
+            self.remove(run.id)
+            self._add(run)
+        else:
+            self._change(entry, run)
+
+    def remove(self, run_id: str) -> None:
+        """Forget a run that is finished; forgetting it twice changes nothing."""
+        if entry := self._entries.pop(run_id, None):
+            self._cores[entry.shelf.engine] -= entry.cores
+            self._leave(entry)
+
+    def choose(self, machine: Machine, past: Past = NO_PAST) -> str | None:
+        """The id of the run this machine should play, or None."""
+        for tier in self._view(machine.profile).tiers:
+            for engine in self._by_load(tier, machine.cores):
+                best = None
+                for shelf in tier[engine]:
+                    found = shelf.best(machine, past)
+                    if found and (best is None or found < best):
+                        best = found
+                if best:
+                    return best[2]
+        return None
+
+    def reasons(self, machine: Machine, past: Past = NO_PAST) -> dict[Reason, int]:
+        """For each reason the number of runs it keeps this machine from."""
+        counts: dict[Reason, int] = {}
+        for shelf, why in self._view(machine.profile).shelves:
+            for reason, number in shelf.reasons(why, machine, past):
+                counts[reason] = counts.get(reason, 0) + number
+        return {reason: number for reason, number in counts.items() if number}
+
+    def engine_loads(self) -> EngineLoads:
+        return self._loads
+
+    def _add(self, run: Run) -> None:
+        shelf = self._shelf(run)
+        entry = Entry(run.id, shelf, run.tally.cores, run.share, standing(run))
+        self._entries[run.id] = entry
+        self._cores[shelf.engine] = self._cores.get(shelf.engine, 0) + entry.cores
+        self._enter(entry)
+
+    def _change(self, entry: Entry, run: Run) -> None:
+        closed, cores, share = standing(run), run.tally.cores, run.share
+        smaller = cores < entry.cores or share > entry.share
+        self._cores[entry.shelf.engine] += cores - entry.cores
+        if closed != entry.closed:
+            self._leave(entry)
+            entry.cores, entry.share, entry.closed = cores, share, closed
+            self._enter(entry)
+        else:
+            entry.cores, entry.share = cores, share
+            if smaller and closed is None:
+                entry.shelf.touch(entry.id)
+
+    def _enter(self, entry: Entry) -> None:
+        shelf = entry.shelf
+        if entry.closed is None:
+            shelf.open[entry.id] = entry
+            self.opened += 1
+            shelf.touch(entry.id)
+        else:
+            shelf.closed.setdefault(entry.closed, set()).add(entry.id)
+
+    def _leave(self, entry: Entry) -> None:
+        if entry.closed is None:
+            del entry.shelf.open[entry.id]
+        else:
+            entry.shelf.closed[entry.closed].remove(entry.id)
+
+    def _shelf(self, run: Run) -> Shelf:
+        key = (run.plan.priority, run.plan.engine, run.demands)
+        if key not in self._shelves:
+            self._drop_empty_shelves()
+            self._shelves[key] = Shelf(*key)
+            self._views.clear()
+        return self._shelves[key]
+
+    def _drop_empty_shelves(self) -> None:
+        self._shelves = {
+            key: shelf
+            for key, shelf in self._shelves.items()
+            if shelf.open or any(shelf.closed.values())
+        }
+
+    def _view(self, profile: Profile) -> _View:
+        view = self._views.get(profile)
+        if view is None:
+            if len(self._views) >= MOST_VIEWS:
+                self._views.clear()
+            view = self._views[profile] = self._make_view(profile)
+        return view
+
+    def _make_view(self, profile: Profile) -> _View:
+        tiers: dict[tuple[bool, int], _Tier] = {}
+        shelves = [(shelf, mismatch(shelf.demands, profile)) for shelf in self._shelves.values()]
+        for shelf, why in shelves:
+            if why is None:
+                place = shelf.engine not in profile.focus, -shelf.priority
+                tiers.setdefault(place, {}).setdefault(shelf.engine, []).append(shelf)
+        return _View([tiers[place] for place in sorted(tiers)], shelves)
+
+    def _by_load(self, tier: _Tier, cores: int) -> Iterable[str]:
+        if len(tier) == 1:
+            return tier
+        return sorted(tier, key=lambda engine: (self._loads.load(engine, cores), engine))

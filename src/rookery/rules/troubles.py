@@ -1,0 +1,176 @@
+"""Troubles: what workers complain about, which tells whether a run is broken or a machine is.
+
+Failures count since the last accepted result. Complaints about the run itself (a wrong bench) are
+kept until it ends: one machine with bad memory must not stop a run, but when machines of several
+users say the very same, the run is to blame. Names of machines are free to invent, so that users
+are counted.
+
+Part of the working set, with the same single writer.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rookery.model.events import Event, is_by_worker
+from rookery.model.machine import Machine
+from rookery.model.task import TaskKey
+from rookery.rules.roster import HourlyCounts
+
+MOST_KEPT = 5
+MOST_LINES = 500
+"""What the machines of one user may write into the log within an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One failure, in the worker's words."""
+
+    at: datetime
+    worker: str
+    message: str
+
+
+class Troubles:
+    """The last few failures of each run."""
+
+    def __init__(self) -> None:
+        self._by_run: dict[str, tuple[Trouble, ...]] = {}
+        self._complaints: dict[str, dict[str, set[str]]] = {}
+
+    def of(self, run_id: str) -> tuple[Trouble, ...]:
+        return self._by_run.get(run_id, ())
+
+    def note(self, run_id: str, trouble: Trouble) -> None:
+        self._by_run[run_id] = (*self.of(run_id), trouble)[-MOST_KEPT:]
+
+    def complain(self, run_id: str, message: str, user: str) -> int:
+        """Note a complaint about the run itself; returns how many users have said the same."""
+        users = self._complaints.setdefault(run_id, {}).setdefault(message, set())
+        users.add(user)
+        return len(users)
+
+    def clear(self, run_id: str) -> None:
+        """A result came in."""
+        self._by_run.pop(run_id, None)
+
+    def forget(self, run_id: str) -> None:
+        """The run ended."""
+        self.clear(run_id)
+        self._complaints.pop(run_id, None)
+
+
+class LogBound:
+    """Keeps workers from flooding the log of actions: what is too much is left out and counted, and
+    the user's next line that is written says how many were."""
+
+    def __init__(self) -> None:
+        self._lines = HourlyCounts()
+        self._left_out: dict[str, int] = {}
+
+    def kept(self, events: Iterable[Event]) -> tuple[Event, ...]:
+        """Those of the events that are written."""
+        return tuple(filter(None, map(self._kept, events)))
+
+    def _kept(self, event: Event) -> Event | None:
+        if not is_by_worker(event):
+            return event
+        if self._lines.add(event.actor, 1, event.at) > MOST_LINES:
+            self._left_out[event.actor] = self._left_out.get(event.actor, 0) + 1
+            return None
+        left_out = self._left_out.pop(event.actor, 0)
+        if not left_out:
+            return event
+        return replace(event, message=f"{event.message} ({left_out} lines were left out)".strip())
+
+
+# Hearing: when each task last gave a sign of life, ordered by that time.
+#
+# Part of the working set, with the same single writer. Tasks that ended stay here until their time
+# is up; whoever asks for the silent ones checks which of them are still active.
+
+
+class Hearing:
+    """The last sign of life of every active task."""
+
+    def __init__(self) -> None:
+        self._heard: OrderedDict[TaskKey, datetime] = OrderedDict()
+        self._since: datetime | None = None
+
+    def hear(self, key: TaskKey, now: datetime) -> None:
+        """Note a sign of life."""
+        self._heard[key] = now
+        self._heard.move_to_end(key)
+
+    def recover(self, now: datetime) -> None:
+        """The server was deaf until now: silence so far counts against nobody."""
+        self._since = now
+
+    @property
+    def deaf_until(self) -> datetime | None:
+        """When the server could hear again after it could not, if ever."""
+        return self._since
+
+    def last(self, key: TaskKey) -> datetime | None:
+        return self._heard.get(key)
+
+    def is_silent(self, now: datetime, after: timedelta) -> bool:
+        """Whether there is a task that was silent for longer than that, ended or not."""
+        if self._since and now - self._since <= after:
+            return False
+        return bool(self._heard) and now - next(iter(self._heard.values())) > after
+
+    def silent(self, now: datetime, after: timedelta) -> Iterator[TaskKey]:
+        """Let go of the tasks that were silent for longer than that, the longest first."""
+        while self.is_silent(now, after):
+            yield self._heard.popitem(last=False)[0]
+
+
+# Measured game time: what games really take, per run and class of machine.
+
+MEMORY_GAMES = 400
+"""Older games fade once this many have been seen."""
+TRUSTED_GAMES = 20
+"""With fewer, the formula is the better guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A running average of the wall-clock seconds of one game."""
+
+    games: int = 0
+    seconds: float = 0.0
+
+    def after(self, games: int, seconds: float, slots: int) -> "Pace":
+        """Having seen `games` games end within `seconds` on `slots` boards at once."""
+        each = seconds * slots / games
+        weight = min(self.games + games, MEMORY_GAMES)
+        mean = self.seconds + (each - self.seconds) * min(1.0, games / weight)
+        return Pace(weight, mean)
+
+    def game_seconds(self, guess: float) -> float:
+        """The measured time, or the guess while there is too little to go by."""
+        return self.seconds if self.games >= TRUSTED_GAMES and self.seconds > 0 else guess
+
+
+UNMEASURED = Pace()
+
+
+class Paces:
+    """Measured game times by run and class of machine; a part of the working set."""
+
+    def __init__(self) -> None:
+        self._by_run: dict[str, dict[str, Pace]] = {}
+
+    def of(self, run_id: str, machine: Machine) -> Pace:
+        return self._by_run.get(run_id, {}).get(machine.pace_class, UNMEASURED)
+
+    def measure(
+        self, run_id: str, machine: Machine, *, games: int, seconds: float, slots: int
+    ) -> None:
+        paces = self._by_run.setdefault(run_id, {})
+        paces[machine.pace_class] = self.of(run_id, machine).after(games, seconds, slots)
+
+    def forget(self, run_id: str) -> None:
+        self._by_run.pop(run_id, None)

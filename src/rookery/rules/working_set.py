@@ -1,0 +1,263 @@
+"""The working set: every unfinished run with its active tasks, in memory, ready to be asked.
+
+This is the one mutable object of the core. It has one writer, the event loop of the primary, and
+no locks. What it holds are frozen values that are replaced as a whole; the index, the roster and
+its other parts change only together with it. Every sum over tasks (a run's tally, an engine's
+cores, a user's machines) changes here and nowhere else.
+
+A task is active exactly while it is in the set. Ended tasks are known to the database alone.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from rookery.model.events import Action, Event, about_run, about_task
+from rookery.model.machine import Machine
+from rookery.model.run import Run, Sole
+from rookery.model.task import NOTHING, Players, Task, TaskKey
+from rookery.rules import lifecycle
+from rookery.rules.answers import Changes, Closing
+from rookery.rules.lifecycle import Moved
+from rookery.rules.purge import Purging
+from rookery.rules.roster import Roster
+from rookery.rules.run_index import RunIndex
+from rookery.rules.troubles import Hearing, Paces, Troubles
+
+NEARLY_ALL = 0.9
+"""A verdict on so large a part of one machine's or user's results is marked."""
+
+
+def _as_it_is(run: Run) -> Run:
+    return run
+
+
+class WorkingSet:
+    """Runs and tasks at play; see the module's text for who may change it."""
+
+    def __init__(
+        self,
+        engine_shares: Mapping[str, float] | None = None,
+        renewed: Callable[[Run], Run] | None = None,
+    ) -> None:
+        self.renewed = renewed or _as_it_is
+        """A run that is taken up, new or again, with the demands that its engines have now."""
+        self.index = RunIndex(engine_shares)
+        self.roster = Roster()
+        self.hearing = Hearing()
+        self.paces = Paces()
+        self.troubles = Troubles()
+        self.players = Players()
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, dict[int, Task]] = {}
+        self._excessive: dict[str, set[int]] = {}
+
+    def runs(self) -> Mapping[str, Run]:
+        return self._runs
+
+    def tasks(self, run_id: str) -> Collection[Task]:
+        """The active tasks of a run."""
+        return self._tasks.get(run_id, {}).values()
+
+    def task(self, key: TaskKey) -> Task | None:
+        """A task while it is active."""
+        tasks = self._tasks.get(key[0])
+        return tasks.get(key[1]) if tasks else None
+
+    def excessive(self, run_id: str) -> tuple[Task, ...]:
+        """The active tasks of a run with more crashes or time losses than there should be."""
+        tasks = self._tasks.get(run_id, {})
+        return tuple(tasks[task_id] for task_id in sorted(self._excessive.get(run_id, ())))
+
+    def task_at(self, short_name: str) -> Task | None:
+        """The active task of a machine."""
+        seat = self.roster.seat(short_name)
+        return self.task(seat.task) if seat and seat.task else None
+
+    def sole(self, run: Run) -> Sole:
+        """Whether nearly all games that count are from one machine, or from one user though there
+        are machines of others. Games from before a run was opened again are nobody's until the
+        next start of the server."""
+        games = run.tally.results.games
+        if not games or not run.kind.may_purge:
+            return Sole.NOBODY
+        if self.players.most_of_a_machine(run.id) >= NEARLY_ALL * games:
+            return Sole.MACHINE
+        user, played = self.players.first_user(run.id)
+        alone = played >= NEARLY_ALL * games and self.roster.has_others(user)
+        return Sole.USER if alone else Sole.NOBODY
+
+    def would_play(self, machine: Machine, now: datetime) -> Run | None:
+        """The run a machine would be given if it asked now, its present task being over."""
+        past = self.roster.past(machine, now)
+        task = self.task_at(machine.short_name)
+        if task is None:
+            chosen = self.index.choose(machine, past)
+        else:
+            run = self._runs[task.run]
+            self.index.put(run.with_tally(run.tally.closed(task)))
+            chosen = self.index.choose(machine, past)
+            self.index.put(run)
+        return None if chosen is None else self._runs[chosen]
+
+    def admit(self, run: Run, tasks: Iterable[Task], now: datetime) -> None:
+        """Take up a run as stored, with its active tasks; each has a fresh period of grace."""
+        assert not run.status.finished
+        self._runs[run.id] = run
+        self._tasks[run.id] = {}
+        for task in tasks:
+            self._seat(task, now)
+        self.index.put(run)
+
+    def open(self, task: Task, now: datetime) -> Run:
+        """Start a new task; returns its run."""
+        run = self._runs[task.run]
+        self._seat(task, now)
+        return self._keep(run.with_tally(run.tally.opened(task)))
+
+    def report(self, run: Run, task: Task, now: datetime) -> None:
+        """Store a run and a task after a result; neither cores nor open games have changed."""
+        self._runs[run.id] = run
+        played = task.results.games - self._tasks[task.run][task.id].results.games
+        self.players.add(run.id, task.machine.short_name, task.machine.user, played)
+        self.annotate(task, now)
+        self._mark(task)
+        self.troubles.clear(run.id)
+
+    def annotate(self, task: Task, now: datetime) -> None:
+        """Store an active task that changed without a result."""
+        self._tasks[task.run][task.id] = task
+        self.hearing.hear((task.run, task.id), now)
+
+    def close(self, task: Task) -> tuple[Run, Task]:
+        """End an active task; returns its run and the task as they are now."""
+        run = self._runs[task.run]
+        del self._tasks[task.run][task.id]
+        self._excessive.get(task.run, set()).discard(task.id)
+        self.roster.rise(task)
+        return self._keep(run.with_tally(run.tally.closed(task))), task.closed()
+
+    def set_apart(self, task: Task, *, strike: bool) -> tuple[Run, Task]:
+        """End an active task and, if asked, take what it reported out of its run's sums."""
+        run, closed = self.close(task)
+        if not strike:
+            return run, closed
+        if games := closed.results.games:
+            self.players.add(run.id, task.machine.short_name, task.machine.user, -games)
+            tally = run.tally.without((closed,))
+            run = self._keep(run.with_play(run.kind.rejudged(tally.results), tally, run.updated))
+        return run, replace(closed, bad=True, results=NOTHING)
+
+    def settle(self, run: Run, now: datetime) -> tuple[Closing, ...]:
+        """Bring the set in line with a run after a move of its life cycle."""
+        if not run.status.finished:
+            self._tasks.setdefault(run.id, {})
+            self._keep(run)
+            return ()
+        self.index.remove(run.id)
+        self.paces.forget(run.id)
+        self.troubles.forget(run.id)
+        self.players.forget(run.id)
+        self._runs.pop(run.id, None)
+        self._excessive.pop(run.id, None)
+        tasks = tuple(self._tasks.pop(run.id, {}).values())
+        self.roster.rise_all(run.id)
+        return (Closing(run.id, now, tasks),) if tasks else ()
+
+    def refresh_share(self, run_id: str, share: float) -> None:
+        """Give a run its new share; shares are worked out again after a restart, never stored."""
+        run = self._runs[run_id]
+        if run.share != share:
+            self._keep(run.with_share(share))
+
+    def _seat(self, task: Task, now: datetime) -> None:
+        self._tasks[task.run][task.id] = task
+        self._mark(task)
+        self.roster.sit(task, self._runs)
+        self.hearing.hear((task.run, task.id), now)
+
+    def _mark(self, task: Task) -> None:
+        """Known beforehand, because a run may end with too many tasks to look at each."""
+        if task.results.excessive():
+            self._excessive.setdefault(task.run, set()).add(task.id)
+        elif marked := self._excessive.get(task.run):
+            marked.discard(task.id)
+
+    def _keep(self, run: Run) -> Run:
+        self._runs[run.id] = run
+        self.index.put(run)
+        return run
+
+
+# How tasks and runs end, and what is told about it.
+
+
+def end_task(working: WorkingSet, task: Task, now: datetime, *events: Event) -> Changes:
+    """Make an active task inactive; a task that is not active any more stays as it is."""
+    if working.task((task.run, task.id)) is None:
+        return Changes()
+    run, closed = working.close(task)
+    excess = (excess_event(run, closed, now),) if closed.results.excessive() else ()
+    return Changes(runs=(run,), tasks=(closed,), events=(*excess, *events))
+
+
+def fail_task(working: WorkingSet, task: Task, message: str, now: datetime) -> Changes:
+    run = working.runs()[task.run]
+    event = about_task(Action.FAILED_TASK, run, task, now, message)
+    return end_task(working, task, now, event)
+
+
+def bury_task(working: WorkingSet, task: Task, now: datetime) -> Changes:
+    """End a task that nobody has heard of for too long."""
+    run = working.runs()[task.run]
+    return end_task(working, task, now, about_task(Action.DEAD_TASK, run, task, now))
+
+
+def excess_event(run: Run, task: Task, now: datetime) -> Event:
+    counts = f"{task.results.crashes} crashes, {task.results.time_losses} time losses"
+    message = f"{counts} in {task.results.games} games"
+    return about_task(Action.CRASH_OR_TIME, run, task, now, message)
+
+
+def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
+    """Stop a run that has nothing left to play. Where it is to be purged, that may revive it, and
+    only then is it known whether it has ended."""
+    stopped = lifecycle.stopped(run)
+    stopped = replace(stopped, status=replace(stopped.status, sole=working.sole(run)))
+    told = () if is_purge_due(stopped) else (finished_event(stopped, now),)
+    return settle(working, Moved(stopped, told), now)
+
+
+def finished_event(run: Run, now: datetime) -> Event:
+    results = run.tally.results
+    sole = f", decided by one {run.status.sole}" if run.status.sole else ""
+    message = f"{results.games} games: {results.wins} won, {results.losses} lost{sole}"
+    return about_run(Action.FINISHED_RUN, run, run.plan.owner, now, message)
+
+
+def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
+    """Carry a move of the life cycle out: keep, take up or let go the run, and end its tasks."""
+    if not moved.changed:
+        return Changes()
+    run, before = moved.run, working.runs().get(moved.run.id)
+    ended = before is not None and run.status.finished
+    if ended:
+        # How long its games are kept counts from here.
+        run = replace(run, updated=now)
+    elif before is None and not run.status.finished:
+        run = working.renewed(run)
+    excessive = working.excessive(run.id) if run.status.finished else ()
+    excess = tuple(excess_event(run, task, now) for task in excessive)
+    closings = working.settle(run, now)
+    return Changes(
+        runs=(run,),
+        closings=closings,
+        events=(*excess, *moved.events),
+        purges=(Purging(run.id, revive=run.decided),) if ended and is_purge_due(run) else (),
+    )
+
+
+def is_purge_due(run: Run) -> bool:
+    status = run.status
+    at_rest = status.finished and not status.failed and not status.deleted
+    return at_rest and run.plan.auto_purge and run.kind.may_purge

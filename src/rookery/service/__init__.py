@@ -1,1 +1,0 @@
-"""Use cases: load, ask the core, store; and the ports they need."""

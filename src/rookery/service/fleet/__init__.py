@@ -1,1 +1,0 @@
-"""The primary's use cases: workers and people change runs; nothing is told before its commit."""

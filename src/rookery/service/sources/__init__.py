@@ -1,1 +1,0 @@
-"""Where programs, openings and source trees come from: uploads, books, commits, archives."""

@@ -1,0 +1,190 @@
+"""The Elo of a fixed number of games, with its 95 % interval and likelihood of superiority."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from rookery.stats.likelihood import bayes_bounds, unpaired
+from rookery.stats.numbers import (
+    NELO_PER_SIGMA,
+    Z95,
+    Moments,
+    UnusablePowerQuestion,
+    cdf,
+    elo_of,
+    moments,
+    quantile,
+    root,
+    score_of,
+)
+from rookery.stats.sprt import EloModel, Sprt
+from rookery.stats.walk import TYPICAL_SIGMA, Walk
+
+
+@dataclass(frozen=True, slots=True)
+class EloEstimate:
+    elo: float
+    half_width: float
+    los: float
+
+    @property
+    def low(self) -> float:
+        return self.elo - self.half_width
+
+    @property
+    def high(self) -> float:
+        return self.elo + self.half_width
+
+
+def estimate_elo(bins: Sequence[int]) -> EloEstimate:
+    """Logistic Elo. Pairs share their opening, so their spread is taken pair by pair."""
+    counted = moments(bins)
+    error = sqrt(counted.variance / counted.samples)
+    mean, reach = counted.mean, Z95 * error
+    return EloEstimate(
+        elo=elo_of(mean),
+        half_width=(elo_of(mean + reach) - elo_of(mean - reach)) / 2.0,
+        los=cdf((mean - 0.5) / error),
+    )
+
+
+# The Elo of a running SPRT, not biased by when one looks or by how it stopped.
+#
+# The plain estimate of a test that just passed is too high: it passed because it was high. The
+# median-unbiased estimate asks instead which true Elo would make this outcome, or a worse one, as
+# likely as not.
+
+WIDEST_ELO = 1000.0
+SMALLEST_GAP = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class LiveElo:
+    """Logistic Elo with its 95 % interval, and the likelihood of superiority."""
+
+    elo: float
+    low: float
+    high: float
+    los: float
+    llr: float
+    lower_bound: float
+    upper_bound: float
+
+
+def live_elo(spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> LiveElo:
+    counted = moments(bins)
+    worse = _chance_of_worse(spec, counted, score_bounds(spec, counted, bins, trinomial))
+    return LiveElo(
+        elo=_elo_where(worse, 0.5, spec),
+        low=_elo_where(worse, 0.975, spec),
+        high=_elo_where(worse, 0.025, spec),
+        los=worse(0.0),
+        llr=spec.llr(bins, trinomial),
+        lower_bound=spec.lower,
+        upper_bound=spec.upper,
+    )
+
+
+def score_bounds(
+    spec: Sprt,
+    counted: Moments,
+    bins: Sequence[int],
+    trinomial: Sequence[int] | None = None,
+) -> tuple[float, float]:
+    """elo0 and elo1 as expected scores, given how much these results spread."""
+    if spec.model is EloModel.NORMALISED:
+        scale = counted.sigma_per_game / NELO_PER_SIGMA
+        return 0.5 + spec.elo0 * scale, 0.5 + spec.elo1 * scale
+    if spec.model is EloModel.LOGISTIC:
+        return score_of(spec.elo0), score_of(spec.elo1)
+    games = trinomial if trinomial is not None else unpaired(bins)
+    low, high = map(score_of, bayes_bounds(spec.elo0, spec.elo1, games))
+    # Where nearly all games are draws, both bounds become the same double.
+    return low, max(high, low + SMALLEST_GAP)
+
+
+def _chance_of_worse(
+    spec: Sprt, counted: Moments, bounds: tuple[float, float]
+) -> Callable[[float], float]:
+    """For each true Elo the chance of an outcome at most as good as the one observed."""
+    score0, score1 = bounds
+    step = (score1 - score0) / counted.variance
+    middle, variance = (score0 + score1) / 2.0, (score1 - score0) * step
+
+    per_sample = (counted.mean - middle) * step
+    time, y = counted.samples, counted.samples * per_sample
+    # A walk past its bound ended there, at the time it needed at its pace.
+    if not spec.lower <= y <= spec.upper:
+        y = spec.lower if y < 0.0 else spec.upper
+        time = y / per_sample
+
+    def chance(elo: float) -> float:
+        drift = (score_of(elo) - middle) * step
+        return Walk(spec.lower, spec.upper, drift, variance).chance_below(time, y)
+
+    return chance
+
+
+def _elo_where(worse: Callable[[float], float], chance: float, spec: Sprt) -> float:
+    """The Elo at which a worse outcome has this chance, sought in ever wider brackets."""
+    middle = (spec.elo0 + spec.elo1) / 2.0
+    reach = 30.0 * (spec.elo1 - spec.elo0)
+    while True:
+        low, high = max(-WIDEST_ELO, middle - reach), min(WIDEST_ELO, middle + reach)
+        above, below = worse(low) > chance, worse(high) < chance
+        if above and below:
+            return root(lambda elo: worse(elo) - chance, low, high)
+        if low == -WIDEST_ELO and not above:
+            return low
+        if high == WIDEST_ELO and not below:
+            return high
+        reach *= 2.0
+
+
+# What a fixed number of games can show: power, games needed, smallest Elo that shows.
+#
+# The test behind it is one-sided: the new version counts as better when its likelihood of
+# superiority exceeds 1 - alpha.
+
+
+@dataclass(frozen=True, slots=True)
+class FixedTest:
+    """How much single games spread, and how often equal engines may look unequal."""
+
+    sigma_per_game: float = TYPICAL_SIGMA
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.sigma_per_game <= 1.0 and 1e-9 <= self.alpha <= 0.5):
+            raise UnusablePowerQuestion
+
+    def power(self, games: float, elo: float) -> float:
+        """The chance to see that a version with this true Elo is better."""
+        _require(games > 0.0)
+        shift = (score_of(elo) - 0.5) * sqrt(games) / self.sigma_per_game
+        return cdf(shift - self._threshold)
+
+    def games_needed(self, elo: float, power: float) -> float:
+        _require(score_of(elo) > 0.5 and self.alpha < power < 1.0)
+        sigmas = self._threshold + quantile(power)
+        return (sigmas * self.sigma_per_game / (score_of(elo) - 0.5)) ** 2
+
+    def smallest_elo(self, games: float, power: float) -> float:
+        """The true Elo that shows with this power; large values stop at the end of the scale."""
+        _require(games > 0.0 and self.alpha < power < 1.0)
+        sigmas = self._threshold + quantile(power)
+        return elo_of(0.5 + sigmas * self.sigma_per_game / sqrt(games))
+
+    def half_width(self, games: float) -> float:
+        """Half of the 95 % interval around an Elo near zero."""
+        _require(games > 0.0)
+        return elo_of(0.5 + Z95 * self.sigma_per_game / sqrt(games))
+
+    @property
+    def _threshold(self) -> float:
+        return -quantile(self.alpha)
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise UnusablePowerQuestion

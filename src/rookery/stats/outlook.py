@@ -1,0 +1,162 @@
+"""Will a running SPRT pass, and how many games will it still take?
+
+Plugging the present estimate in is badly wrong early. Here the true Elo has a stated prior, the
+results so far turn it into a posterior, and every forecast is a mean over that posterior. While
+the answer would still be mostly the prior's, there is none: it is too early.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from rookery.stats.numbers import UnusablePrior, quantile
+from rookery.stats.sprt import Sprt, SprtState
+from rookery.stats.walk import Pace, Range, Walk, range_of
+
+# A mean over this many equally likely values stands for the mean over the posterior.
+POINTS = 24
+_SPREAD = tuple(quantile((i + 0.5) / POINTS) for i in range(POINTS))
+
+# The data carry the answer if moving the prior by its sigma moves the chance by less than this.
+LITTLE = 0.1
+
+# Priors beyond this say nothing that their squares could hold.
+WIDEST = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """A normal distribution over the true Elo, on the scale of the bounds."""
+
+    mean: float
+    sigma: float
+
+    def moved(self, sigmas: float) -> "Belief":
+        return Belief(self.mean + sigmas * self.sigma, self.sigma)
+
+    def points(self) -> list[float]:
+        return [self.mean + self.sigma * step for step in _SPREAD]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    pass_chance: float
+    fail_chance: float
+    games_left: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """No forecast means: too early to say."""
+
+    prior: Belief
+    posterior: Belief
+    forecast: Forecast | None
+
+
+def usual_prior(spec: Sprt) -> Belief:
+    """Most patches do next to nothing, and bounds are as wide as the effects in mind.
+
+    So: around the point within the bounds that is nearest to zero, give or take their width.
+    """
+    return Belief(min(max(0.0, spec.elo0), spec.elo1), spec.elo1 - spec.elo0)
+
+
+def posterior(pace: Pace, prior: Belief, llr: float, games: float) -> Belief:
+    """What the walk to `llr` in so many games says about the Elo, together with the prior."""
+    spec = pace.spec
+    width = spec.elo1 - spec.elo0
+    information = games * pace.variance / width**2
+    weight = 1.0 / prior.sigma**2 + information
+    # The walk points at middle + width * llr / (games * variance); multiplied by information.
+    pointing = information * (spec.elo0 + spec.elo1) / 2.0 + llr / width
+    return Belief((prior.mean / prior.sigma**2 + pointing) / weight, sqrt(1.0 / weight))
+
+
+def outlook(
+    pace: Pace,
+    llr: float,
+    games: float,
+    *,
+    prior: Belief | None = None,
+    games_allowed: float | None = None,
+) -> Outlook:
+    """The outlook of a running test at `llr` after so many games; ask its verdict first."""
+    before = prior or usual_prior(pace.spec)
+    if not (abs(before.mean) <= WIDEST and 1.0 / WIDEST <= before.sigma <= WIDEST):
+        raise UnusablePrior
+    after = posterior(pace, before, llr, games)
+    if not _carried_by_data(pace, before, llr, games):
+        return Outlook(before, after, None)
+    return Outlook(before, after, forecast(pace, after, llr, games_allowed))
+
+
+def forecast(
+    pace: Pace, belief: Belief, llr: float, games_allowed: float | None = None
+) -> Forecast:
+    """Chances and games left as means over the belief."""
+    walks = [pace.walk(elo, llr) for elo in belief.points()]
+    if walks[0].is_over:
+        passed = 1.0 if walks[0].high <= 0.0 else 0.0
+        return Forecast(passed, 1.0 - passed, Range(0.0, 0.0, 0.0))
+    guess = _mean([walk.mean_time() for walk in walks])
+    left = range_of(lambda games: _mean([walk.chance_over_by(games) for walk in walks]), guess)
+    if games_allowed is None:
+        passed = _mean([walk.chance_high() for walk in walks])
+        return Forecast(passed, 1.0 - passed, left)
+    return _limited(walks, left, max(0.0, games_allowed))
+
+
+def _limited(walks: Sequence[Walk], left: Range, games_allowed: float) -> Forecast:
+    return Forecast(
+        _mean([walk.chance_high_by(games_allowed) for walk in walks]),
+        _mean([walk.chance_low_by(games_allowed) for walk in walks]),
+        left.capped(games_allowed),
+    )
+
+
+def _carried_by_data(pace: Pace, prior: Belief, llr: float, games: float) -> bool:
+    """Whether the data weigh as much as the prior, or leave it no say in the answer."""
+    believed = posterior(pace, prior, llr, games)
+    if believed.sigma <= prior.sigma / sqrt(2.0) or pace.walk(prior.mean, llr).is_over:
+        return True
+    chances = [
+        _pass_chance(pace, posterior(pace, prior.moved(way), llr, games), llr) for way in (-1, 1)
+    ]
+    return abs(chances[1] - chances[0]) < 2.0 * LITTLE
+
+
+def _pass_chance(pace: Pace, belief: Belief, llr: float) -> float:
+    return _mean([pace.walk(elo, llr).chance_high() for elo in belief.points()])
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)
+
+
+# How much work a run probably still needs: the rough figure that lists of runs are sorted by.
+#
+# The outlook is the careful answer; this one must cost nothing and agree with other farms.
+
+# What an SPRT takes on average, before it says anything about itself.
+AVERAGE_SPRT_GAMES = 95_000.0
+# By this many pairs a test speaks for itself entirely; Beta(1, 15) says how fast that comes.
+PAIRS_OF_FULL_TRUST = 2_632_036
+TRUST_POWER = 15
+SMALLEST_LLR = 0.1
+
+
+def fixed_games_left(*, games: int, num_games: int) -> float:
+    return float(max(0, num_games - games))
+
+
+def sprt_games_left(spec: Sprt, state: SprtState, *, games: int, num_games: int) -> float:
+    lower, upper = state.bounds(spec)
+    if not lower <= state.llr <= upper:
+        return 0.0
+    bound = upper if state.llr >= 0.0 else -lower
+    by_llr = games * abs(bound) / max(SMALLEST_LLR, abs(state.llr))
+    unread = 1.0 - min(1.0, games / 2.0 / PAIRS_OF_FULL_TRUST)
+    trust = 1.0 - unread**TRUST_POWER
+    expected = min(float(num_games), by_llr * trust + AVERAGE_SPRT_GAMES * (1.0 - trust))
+    return max(0.0, expected - games)

@@ -1,0 +1,247 @@
+"""The sequential probability ratio test: its specification, and its state after each result.
+
+Results arrive in batches, so the log-likelihood ratio jumps over a bound instead of meeting it.
+The overshoot record estimates the mean jump past a new extreme on either side, and the bounds
+move inwards by it. That works only if every update is evaluated by itself, in order. An update
+may be smaller than a batch: jumps of mixed sizes have a mean, too. One that is larger comes of
+merged updates, tells nothing about the jumps of the others, and starts the record anew.
+"""
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+from rookery.stats.likelihood import bayes_ratio, logistic_ratio, normalised_ratio
+from rookery.stats.numbers import (
+    BoundsOutOfRange,
+    EqualBounds,
+    UnusableBatchSize,
+    UnusableErrorRates,
+)
+
+MAX_BOUND = 1000.0
+MIN_WIDTH = 0.01
+MIN_RATE = 1e-9
+MAX_RATES = 0.99
+
+
+class EloModel(enum.Enum):
+    """The scale on which elo0 and elo1 are given; the values are their spelling on the wire."""
+
+    LOGISTIC = "logistic"
+    NORMALISED = "normalized"
+    BAYES = "BayesElo"
+
+
+class Verdict(enum.Enum):
+    RUNNING = ""
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Sprt:
+    """Is it elo0 or elo1, with chance alpha to accept wrongly and beta to reject wrongly?"""
+
+    elo0: float
+    elo1: float
+    model: EloModel = EloModel.NORMALISED
+    alpha: float = 0.05
+    beta: float = 0.05
+    batch_size: int = 1
+
+    def __post_init__(self) -> None:
+        if not (abs(self.elo0) <= MAX_BOUND and abs(self.elo1) <= MAX_BOUND):
+            raise BoundsOutOfRange
+        if self.elo1 - self.elo0 < MIN_WIDTH - 1e-9:
+            raise EqualBounds
+        if not (min(self.alpha, self.beta) >= MIN_RATE and self.alpha + self.beta <= MAX_RATES):
+            raise UnusableErrorRates
+        if self.batch_size < 1:
+            raise UnusableBatchSize
+
+    @property
+    def lower(self) -> float:
+        return log(self.beta / (1.0 - self.alpha))
+
+    @property
+    def upper(self) -> float:
+        return log((1.0 - self.beta) / self.alpha)
+
+    def llr(self, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> float:
+        """The log-likelihood ratio; only BayesElo looks at the single games in `trinomial`."""
+        if self.model is EloModel.NORMALISED:
+            return normalised_ratio(bins, self.elo0, self.elo1)
+        if self.model is EloModel.LOGISTIC:
+            return logistic_ratio(bins, self.elo0, self.elo1)
+        return bayes_ratio(bins, self.elo0, self.elo1, trinomial)
+
+
+@dataclass(frozen=True, slots=True)
+class Overshoot:
+    """Jumps of the ratio to a new low (0) and a new high (1): last extreme, sum, sum of squares."""
+
+    last_update: int = 0
+    skipped_updates: int = 0
+    ref0: float = 0.0
+    m0: float = 0.0
+    sq0: float = 0.0
+    ref1: float = 0.0
+    m1: float = 0.0
+    sq1: float = 0.0
+
+    @property
+    def low(self) -> float:
+        """By how much the lower bound moves up."""
+        return -self.sq0 / (2.0 * self.m0) if self.m0 else 0.0
+
+    @property
+    def high(self) -> float:
+        """By how much the upper bound moves down."""
+        return self.sq1 / (2.0 * self.m1) if self.m1 else 0.0
+
+    def after(self, llr: float, pairs: int, batch_size: int) -> "Overshoot":
+        """The record after an update to `pairs` pairs in all, which must not have shrunk."""
+        if pairs == self.last_update:
+            return self
+        if pairs > self.last_update + batch_size:
+            skipped = self.skipped_updates + pairs - self.last_update - 1
+            return replace(self, last_update=pairs, skipped_updates=skipped, ref0=llr, ref1=llr)
+        down, up = min(llr - self.ref0, 0.0), max(llr - self.ref1, 0.0)
+        return Overshoot(
+            pairs,
+            self.skipped_updates,
+            min(llr, self.ref0),
+            self.m0 + down,
+            self.sq0 + down * down,
+            max(llr, self.ref1),
+            self.m1 + up,
+            self.sq1 + up * up,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SprtState:
+    """Where a test stands. Without an overshoot record the plain bounds decide."""
+
+    llr: float = 0.0
+    verdict: Verdict = Verdict.RUNNING
+    overshoot: Overshoot | None = Overshoot()
+    lost_samples: int = 0
+    illegal_update: int | None = None
+    """Noted by earlier versions, where an update was no whole batch."""
+
+    def after(
+        self, spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
+    ) -> "SprtState":
+        """The state once the results so far are `bins` (cumulative)."""
+        pairs = sum(bins)
+        llr = spec.llr(bins, trinomial)
+        kept = self._without_unusable_overshoot(pairs)
+        overshoot = kept.overshoot and kept.overshoot.after(llr, pairs, spec.batch_size)
+        return SprtState(
+            llr,
+            _verdict(llr, *_bounds(spec, overshoot)),
+            overshoot,
+            kept.lost_samples,
+            kept.illegal_update,
+        )
+
+    def bounds(self, spec: Sprt) -> tuple[float, float]:
+        """The lower and upper bound that decide, moved inwards by the overshoot."""
+        return _bounds(spec, self.overshoot)
+
+    def _without_unusable_overshoot(self, pairs: int) -> "SprtState":
+        if self.overshoot and pairs < self.overshoot.last_update:
+            lost = self.overshoot.last_update - pairs
+            return replace(self, overshoot=None, lost_samples=lost)
+        return self
+
+
+def _bounds(spec: Sprt, overshoot: Overshoot | None) -> tuple[float, float]:
+    if overshoot is None:
+        return spec.lower, spec.upper
+    return spec.lower + overshoot.low, spec.upper - overshoot.high
+
+
+def _verdict(llr: float, lower: float, upper: float) -> Verdict:
+    if llr > upper:
+        return Verdict.ACCEPTED
+    return Verdict.REJECTED if llr < lower else Verdict.RUNNING
+
+
+# What other bounds would have said about the same results: a thought, never a verdict.
+#
+# Bounds chosen after looking at the results have no error rates.
+
+
+@dataclass(frozen=True, slots=True)
+class WouldHave:
+    """Where the test would stand, or the first result at which it would have ended."""
+
+    spec: Sprt
+    llr: float
+    ending: Verdict
+    samples: int
+
+
+def would_have(
+    spec: Sprt, history: Iterable[Sequence[int]], trinomial: Sequence[int] | None = None
+) -> WouldHave:
+    """Follows cumulative results, oldest first, under the plain bounds; gaps are allowed."""
+    seen = WouldHave(spec, 0.0, Verdict.RUNNING, 0)
+    for bins in history:
+        state = SprtState(overshoot=None).after(spec, bins, trinomial)
+        seen = WouldHave(spec, state.llr, state.verdict, sum(bins))
+        if state.verdict is not Verdict.RUNNING:
+            break
+    return seen
+
+
+# The colour a finished test is remembered by.
+
+# A fixed-games test counts as decided when its likelihood of superiority leaves this corridor.
+SURE = 0.95
+HOPELESS = 0.05
+
+
+class Flag(enum.Enum):
+    """Green: it gained. Yellow: it failed although it won more than it lost."""
+
+    NONE = "none"
+    GREEN = "green"
+    YELLOW = "yellow"
+
+
+class Style(enum.Enum):
+    """How lists colour a test; blue is a passed simplification, which may not lose Elo."""
+
+    PLAIN = ""
+    GREEN = "green"
+    BLUE = "blue"
+    YELLOW = "yellow"
+    RED = "red"
+
+
+def fixed_verdict(los: float) -> Verdict:
+    if los > SURE:
+        return Verdict.ACCEPTED
+    return Verdict.REJECTED if los < HOPELESS else Verdict.RUNNING
+
+
+def flag(verdict: Verdict, *, wins: int, losses: int) -> Flag:
+    if verdict is Verdict.ACCEPTED:
+        return Flag.GREEN
+    if verdict is Verdict.REJECTED and wins > losses:
+        return Flag.YELLOW
+    return Flag.NONE
+
+
+def style(verdict: Verdict, *, wins: int, losses: int, spec: Sprt | None = None) -> Style:
+    if verdict is Verdict.RUNNING:
+        return Style.PLAIN
+    if verdict is Verdict.REJECTED:
+        return Style.YELLOW if wins > losses else Style.RED
+    simplification = spec is not None and spec.elo0 + spec.elo1 < 0.0
+    return Style.BLUE if simplification else Style.GREEN

@@ -1,0 +1,268 @@
+"""The directions of a perturbation: +1 or -1 per parameter, packed to bits and signed.
+
+The most significant bit of the first byte is the first parameter; 1 stands for +1; the last byte
+is filled up with zeros. The signature is the unsigned CRC-32 of the packed bytes.
+"""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rookery.stats.spsa_parameters import (
+    DEFAULT_A_RATIO,
+    DEFAULT_ALPHA,
+    DEFAULT_GAMMA,
+    Kind,
+    Parameter,
+    Schedule,
+    Steps,
+    WrongDrawSize,
+    parameter_for,
+    read_lines,
+    schedule_for,
+)
+
+
+def packed_size(count: int) -> int:
+    """How many bytes the flips of that many parameters take."""
+    return (count + 7) // 8
+
+
+def pack(flips: Sequence[int]) -> bytes:
+    """Flips as bits."""
+    bits = 0
+    for flip in flips:
+        bits = bits << 1 | (flip > 0)
+    size = packed_size(len(flips))
+    return (bits << (8 * size - len(flips))).to_bytes(size, "big")
+
+
+def unpack(packed: bytes, count: int) -> tuple[int, ...]:
+    """The flips of `count` parameters; random bytes serve as a draw."""
+    if len(packed) != packed_size(count):
+        raise WrongDrawSize(found=len(packed), wanted=packed_size(count))
+    bits = int.from_bytes(packed, "big") >> (8 * len(packed) - count)
+    return tuple(1 if bits >> place & 1 else -1 for place in range(count - 1, -1, -1))
+
+
+def signature(packed: bytes) -> int:
+    """What a worker echoes to show which flips its games were played with."""
+    return zlib.crc32(packed)
+
+
+def joint_signature(parts: Iterable[bytes]) -> int:
+    """The signature of several perturbations handed out together."""
+    return zlib.crc32(b"".join(parts))
+
+
+# A tune: its schedule, its parameters, where they stand and how they got there.
+#
+#     set_up -> Tune -> perturb(draw) -> games -> fold(result) -> Tune -> ...
+#
+# Values are frozen and chance comes in as a draw, so that the same draws and results always give
+# the same tune.
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One parameter at one moment of the history."""
+
+    theta: float
+    r: float
+    c: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tune:
+    """Everything a tune is; `thetas` are the present values, in the order of `parameters`."""
+
+    schedule: Schedule
+    parameters: tuple[Parameter, ...]
+    thetas: tuple[float, ...]
+    iteration: int = 0
+    history: tuple[tuple[Sample, ...], ...] = ()
+
+    @property
+    def needs_floats(self) -> bool:
+        """Whether official workers, which round every value, can't play it."""
+        return any(parameter.line.kind is Kind.FLOAT for parameter in self.parameters)
+
+    def steps(self, iteration: int, *, final: bool = False) -> tuple[Steps, ...]:
+        """The steps of all parameters at an iteration."""
+        decay = self.schedule.decay(iteration)
+        return tuple(parameter.steps(decay, final=final) for parameter in self.parameters)
+
+
+def set_up(
+    text: str,
+    games: int,
+    *,
+    a_ratio: float = DEFAULT_A_RATIO,
+    alpha: float = DEFAULT_ALPHA,
+    gamma: float = DEFAULT_GAMMA,
+) -> Tune:
+    """A fresh tune from parameter lines, for that many games; raises SpsaFault."""
+    schedule = schedule_for(games, a_ratio=a_ratio, alpha=alpha, gamma=gamma)
+    parameters = tuple(parameter_for(line, schedule) for line in read_lines(text))
+    return Tune(schedule, parameters, tuple(each.line.start for each in parameters))
+
+
+# Draws the two sets of values that play one another, and remembers what was drawn.
+#
+# An official worker gets unrounded values and rounds them itself, each side by its own chance. Our
+# worker gets final values, one perturbation per slot: a common draw rounds both sides of an int,
+# so that rounding adds no noise between them, and `c` is at least one half.
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What is stored until the games come back: the flips, and the iteration they belong to."""
+
+    iteration: int
+    packed_flips: bytes
+    final: bool = False
+
+    @property
+    def signature(self) -> int:
+        return signature(self.packed_flips)
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """Values for the new and the base engine, in the order of the tune's parameters."""
+
+    issued: Issued
+    new: tuple[float, ...]
+    base: tuple[float, ...]
+    steps: tuple[Steps, ...]
+    flips: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Chance for one perturbation: random bytes for the flips, a number in [0, 1) per parameter."""
+
+    flips: bytes
+    rounding: tuple[float, ...]
+
+
+def perturb(tune: Tune, draw: bytes) -> Perturbation:
+    """Unrounded values for an official worker."""
+    flips = unpack(draw, len(tune.parameters))
+    issued = Issued(tune.iteration, pack(flips))
+    steps = tune.steps(tune.iteration)
+    new, base = _moved(tune, steps, flips, 1), _moved(tune, steps, flips, -1)
+    return Perturbation(issued, _clipped(tune, new), _clipped(tune, base), steps, flips)
+
+
+def perturb_final(tune: Tune, draws: Iterable[Draw]) -> tuple[Perturbation, ...]:
+    """Final values, one perturbation per draw, for a worker of ours."""
+    steps = tune.steps(tune.iteration, final=True)
+    return tuple(_final(tune, steps, draw) for draw in draws)
+
+
+def _final(tune: Tune, steps: tuple[Steps, ...], draw: Draw) -> Perturbation:
+    if len(draw.rounding) != len(tune.parameters):
+        raise WrongDrawSize(found=len(draw.rounding), wanted=len(tune.parameters))
+    flips = unpack(draw.flips, len(tune.parameters))
+    issued = Issued(tune.iteration, pack(flips), final=True)
+    new, base = _moved(tune, steps, flips, 1), _moved(tune, steps, flips, -1)
+    return Perturbation(
+        issued, settled(tune, new, draw.rounding), settled(tune, base, draw.rounding), steps, flips
+    )
+
+
+def settled(tune: Tune, values: Iterable[float], rounding: Sequence[float]) -> tuple[float, ...]:
+    """Values as engines take them: clipped, and whole where they must be."""
+    return tuple(
+        parameter.line.settle(value, draw)
+        for parameter, value, draw in zip(tune.parameters, values, rounding, strict=True)
+    )
+
+
+def _moved(
+    tune: Tune, steps: tuple[Steps, ...], flips: tuple[int, ...], direction: int
+) -> Iterable[float]:
+    return (
+        theta + direction * step.c * flip
+        for theta, step, flip in zip(tune.thetas, steps, flips, strict=True)
+    )
+
+
+def _clipped(tune: Tune, values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(
+        parameter.line.clip(value) for parameter, value in zip(tune.parameters, values, strict=True)
+    )
+
+
+# Moves the parameters by the result of a batch, and keeps a thinned history of where they were.
+#
+# The steps are those of the iteration the batch was issued at, the values those of now: other
+# machines may have moved them in between.
+
+MOST_SAMPLES = 100
+"""A history's length for few parameters; the product of both is kept within bounds for many."""
+MOST_SAMPLE_VALUES = 10_000
+MANY_PARAMETERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The games of one perturbation, as counted by the new engine, with the echoed signature."""
+
+    games: int
+    wins: int
+    losses: int
+    signature: int
+
+
+def fold(tune: Tune, issued: Issued | None, batch: Batch) -> Tune:
+    """The tune after a batch; unchanged where nothing was issued or the signature is another."""
+    if issued is None or issued.signature != batch.signature:
+        return tune
+    steps = tune.steps(issued.iteration, final=issued.final)
+    flips = unpack(issued.packed_flips, len(tune.parameters))
+    moved = replace(
+        tune,
+        thetas=_folding_moved(tune, steps, flips, batch.wins - batch.losses),
+        iteration=tune.iteration + batch.games // 2,
+    )
+    return _remembered(moved, steps)
+
+
+def fold_all(tune: Tune, pairs: Iterable[tuple[Issued, Batch]]) -> Tune:
+    """The tune after several perturbations that were handed out together, in their order."""
+    for issued, batch in pairs:
+        tune = fold(tune, issued, batch)
+    return tune
+
+
+def _folding_moved(
+    tune: Tune, steps: tuple[Steps, ...], flips: tuple[int, ...], result: int
+) -> tuple[float, ...]:
+    return tuple(
+        parameter.line.clip(theta + step.r * step.c * result * flip)
+        for parameter, theta, step, flip in zip(
+            tune.parameters, tune.thetas, steps, flips, strict=True
+        )
+    )
+
+
+def _remembered(tune: Tune, steps: tuple[Steps, ...]) -> Tune:
+    if len(tune.history) + 1 > tune.iteration / sampling_period(tune):
+        return tune
+    sample = tuple(
+        Sample(theta, step.r, step.c) for theta, step in zip(tune.thetas, steps, strict=True)
+    )
+    return replace(tune, history=(*tune.history, sample))
+
+
+def sampling_period(tune: Tune) -> float:
+    """How many iterations lie between two samples of the history."""
+    return tune.schedule.iterations / _samples(len(tune.parameters))
+
+
+def _samples(parameters: int) -> float:
+    if parameters < MOST_SAMPLES:
+        return MOST_SAMPLES
+    return MOST_SAMPLE_VALUES / parameters if parameters < MANY_PARAMETERS else 1

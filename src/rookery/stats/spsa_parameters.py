@@ -1,0 +1,278 @@
+"""What can be wrong with the description of a tune; each class's docstring is its message."""
+
+import enum
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rookery.errors import Complaint, Fault
+
+
+class SpsaFault(Fault, Complaint):
+    """the tune cannot be set up"""
+
+    exit_code = 2
+
+
+class NoParameters(SpsaFault):
+    """there is no parameter line"""
+
+
+class TooManyParameters(SpsaFault):
+    """there are {found} parameter lines, at most {limit} are allowed"""
+
+
+class WrongFieldCount(SpsaFault):
+    """line {line}: {found} fields; 6 are wanted (name,start,min,max,c_end,r_end) or 7 with int or float after the name"""  # noqa: E501 - one message
+
+
+class BadName(SpsaFault):
+    """line {line}: {name!r} is no option name"""
+
+
+class RepeatedName(SpsaFault):
+    """line {line}: {name} is named twice"""
+
+
+class BadKind(SpsaFault):
+    """line {line}: the type of {name} is {found!r}, but must be int or float"""
+
+
+class BadNumber(SpsaFault):
+    """line {line}: {field} of {name} is {found!r}, not a number within ±{limit:g}"""
+
+
+class OutOfBounds(SpsaFault):
+    """line {line}: {field} of {name} is {found:g}, but must lie within {low:g} and {high:g}"""
+
+
+class EmptyRange(SpsaFault):
+    """line {line}: no value of {name} lies within {low:g} and {high:g}"""
+
+
+class BadSetting(SpsaFault):
+    """{field} is {found:g}, but must lie within {low:g} and {high:g}"""
+
+
+class WrongDrawSize(SpsaFault):
+    """the draw holds {found} values, {wanted} are wanted"""
+
+
+class SpacedName(SpsaFault):
+    """{name!r} holds a space and cannot be written as Name=Value"""
+
+
+# How the step sizes of a tune shrink with its iterations; one iteration is one pair of games.
+
+DEFAULT_A_RATIO = 0.1
+DEFAULT_ALPHA = 0.602
+DEFAULT_GAMMA = 0.101
+MOST_PAIRS = 10**9
+LARGEST_EXPONENT = 10.0
+LARGEST_A_RATIO = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """What the first `c` and the first `a` of every parameter are divided by."""
+
+    c: float
+    a: float
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The length of a tune and the exponents with which `c` and `a` decay over it."""
+
+    iterations: int
+    stability: int
+    alpha: float = DEFAULT_ALPHA
+    gamma: float = DEFAULT_GAMMA
+
+    def decay(self, iteration: int) -> Decay:
+        """The decay when `iteration` pairs have been played."""
+        k = iteration + 1
+        return Decay(math.pow(k, self.gamma), math.pow(self.stability + k, self.alpha))
+
+    @property
+    def last(self) -> int:
+        """The iteration at which `c_end` and `r_end` are reached."""
+        return self.iterations - 1
+
+
+def schedule_for(
+    games: int,
+    *,
+    a_ratio: float = DEFAULT_A_RATIO,
+    alpha: float = DEFAULT_ALPHA,
+    gamma: float = DEFAULT_GAMMA,
+) -> Schedule:
+    """The schedule of a tune over that many games."""
+    _within("num_games", games, 2, 2 * MOST_PAIRS)
+    _within("A", a_ratio, 0, LARGEST_A_RATIO)
+    _within("alpha", alpha, 0, LARGEST_EXPONENT)
+    _within("gamma", gamma, 0, LARGEST_EXPONENT)
+    return Schedule(games // 2, int(a_ratio * games / 2), alpha, gamma)
+
+
+def _within(field: str, found: float, low: float, high: float) -> None:
+    if not low <= found <= high:
+        raise BadSetting(field=field, found=found, low=low, high=high)
+
+
+# One tuned option: its range, its step sizes at the end of the tune, and those they start from.
+
+LEAST_WHOLE_STEP = 0.5
+"""Below it both sides of a whole-number parameter would mostly play the same value."""
+
+
+class Kind(enum.Enum):
+    """What values an option takes."""
+
+    INT = "int"
+    FLOAT = "float"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A parameter as its author wrote it."""
+
+    name: str
+    kind: Kind
+    start: float
+    minimum: float
+    maximum: float
+    c_end: float
+    r_end: float
+
+    def clip(self, value: float) -> float:
+        return min(max(value, self.minimum), self.maximum)
+
+    def settle(self, value: float, draw: float) -> float:
+        """The value an engine is given: a float as it is, an int rounded up or down by the draw."""
+        if self.kind is Kind.FLOAT:
+            return self.clip(value)
+        low, high = math.ceil(self.minimum), math.floor(self.maximum)
+        return min(max(math.floor(self.clip(value) + draw), low), high)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How far an iteration perturbs a parameter (`c`) and how strongly a result moves it (`r`)."""
+
+    c: float
+    r: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A line with the first step sizes that the schedule gives it."""
+
+    line: Line
+    c: float
+    a_end: float
+    a: float
+
+    def steps(self, decay: Decay, *, final: bool = False) -> Steps:
+        """The steps under that decay; `final` keeps whole numbers at least half apart."""
+        c = self.c / decay.c
+        if final and self.line.kind is Kind.INT:
+            c = max(c, LEAST_WHOLE_STEP)
+        return Steps(c, self.a / decay.a / c**2)
+
+
+def parameter_for(line: Line, schedule: Schedule) -> Parameter:
+    """Work back from the last iteration's steps to those of the first."""
+    a_end = line.r_end * line.c_end**2
+    return Parameter(
+        line=line,
+        c=line.c_end * math.pow(schedule.iterations, schedule.gamma),
+        a_end=a_end,
+        a=a_end * math.pow(schedule.stability + schedule.iterations, schedule.alpha),
+    )
+
+
+# Reads parameter lines: six fields as fishtest has them, seven with a type as OpenBench has them.
+#
+#     name,start,min,max,c_end,r_end
+#     name,int|float,start,min,max,c_end,r_end
+#
+# Six-field parameters are whole numbers, because the official worker rounds them. Both forms may
+# stand in one text, and blank lines are passed over.
+
+MOST_PARAMETERS = 10_000
+LARGEST_NUMBER = 1e12
+SMALLEST_C_END = 1e-9
+LARGEST_R_END = 1e6
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+# An equals sign would end the name in `Name=Value`, a comma in these very lines.
+_NAME = re.compile(r"[^\x00-\x1f\x7f,=]{1,100}")
+
+
+def read_lines(text: str) -> tuple[Line, ...]:
+    """All parameters of the text, or the fault of the first line that has one."""
+    lines: dict[str, Line] = {}
+    for number, fields in _rows(text):
+        line = _read(number, fields)
+        if line.name in lines:
+            raise RepeatedName(line=number, name=line.name)
+        lines[line.name] = line
+    if not lines:
+        raise NoParameters
+    if len(lines) > MOST_PARAMETERS:
+        raise TooManyParameters(found=len(lines), limit=MOST_PARAMETERS)
+    return tuple(lines.values())
+
+
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    for number, row in enumerate(text.split("\n"), start=1):
+        if row.strip():
+            yield number, [field.strip() for field in row.split(",")]
+
+
+def _read(number: int, fields: list[str]) -> Line:
+    if len(fields) not in (6, 7):
+        raise WrongFieldCount(line=number, found=len(fields))
+    name = fields[0]
+    if not _NAME.fullmatch(name):
+        raise BadName(line=number, name=name[:100])
+    kind = _kind(number, name, fields[1]) if len(fields) == 7 else Kind.INT
+    start, low, high, c_end, r_end = (
+        _number(number, name, field, found)
+        for field, found in zip(("start", "min", "max", "c_end", "r_end"), fields[-5:], strict=True)
+    )
+    line = Line(name, kind, start, low, high, c_end, r_end)
+    _check(number, line)
+    return line
+
+
+def _kind(number: int, name: str, found: str) -> Kind:
+    try:
+        return Kind(found.lower())
+    except ValueError:
+        raise BadKind(line=number, name=name, found=found[:100]) from None
+
+
+def _number(number: int, name: str, field: str, found: str) -> float:
+    value = float(found) if _NUMBER.fullmatch(found) else math.inf
+    if abs(value) > LARGEST_NUMBER:
+        raise BadNumber(
+            line=number, name=name, field=field, found=found[:100], limit=LARGEST_NUMBER
+        )
+    return value
+
+
+def _check(number: int, line: Line) -> None:
+    _lines_within(number, line.name, "c_end", line.c_end, SMALLEST_C_END, LARGEST_NUMBER)
+    _lines_within(number, line.name, "r_end", line.r_end, 0, LARGEST_R_END)
+    low, high = line.minimum, line.maximum
+    if low > high or (line.kind is Kind.INT and math.ceil(low) > math.floor(high)):
+        raise EmptyRange(line=number, name=line.name, low=low, high=high)
+
+
+def _lines_within(
+    number: int, name: str, field: str, found: float, low: float, high: float
+) -> None:
+    if not low <= found <= high:
+        raise OutOfBounds(line=number, name=name, field=field, found=found, low=low, high=high)

@@ -1,1 +1,0 @@
-"""PostgreSQL: the embedded server, the pool, named queries, migrations, the fence."""

@@ -1,1 +1,0 @@
-"""The fleet's rows: how runs and tasks are kept, committed together and read again."""

@@ -1,0 +1,77 @@
+"""In-memory twins of the ports: the same behaviour without a database, for tests and trials."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from rookery.people.users import Token, UnknownToken, UnknownUser, User, UserExists, Users
+
+
+class MemoryUsers:
+    def __init__(self, *users: User) -> None:
+        self._users = {user.name: user for user in users}
+
+    async def by_name(self, name: str) -> User | None:
+        return self._users.get(name)
+
+    async def add(self, user: User) -> None:
+        if user.name in self._users:
+            raise UserExists(user.name)
+        self._users[user.name] = user
+
+    async def save(self, user: User) -> None:
+        if user.name not in self._users:
+            raise UnknownUser(user.name)
+        self._users[user.name] = user
+
+    async def remove(self, name: str) -> None:
+        self._users.pop(name, None)
+
+    async def count(self) -> int:
+        return len(self._users)
+
+    async def everyone(self) -> tuple[User, ...]:
+        return tuple(self._users[name] for name in sorted(self._users))
+
+
+class MemoryEndedSessions:
+    def __init__(self) -> None:
+        self._ended: dict[bytes, datetime] = {}
+
+    async def end(self, digest: bytes, now: datetime, until: datetime) -> None:
+        kept = {each: end for each, end in self._ended.items() if end >= now}
+        self._ended = kept | {digest: until}
+
+    async def all(self) -> frozenset[bytes]:
+        return frozenset(self._ended)
+
+
+class MemoryTokens:
+    def __init__(self, users: Users) -> None:
+        self._users = users
+        self._tokens: dict[str, Token] = {}
+
+    async def by_digest(self, digest: bytes) -> Token | None:
+        return next((each for each in self._tokens.values() if each.digest == digest), None)
+
+    async def add(self, token: Token) -> None:
+        if await self._users.by_name(token.user) is None:
+            raise UnknownUser(token.user)
+        self._tokens[token.id] = token
+
+    async def of(self, user: str) -> tuple[Token, ...]:
+        found = [each for each in self._tokens.values() if user in ("", each.user)]
+        return tuple(sorted(found, key=lambda each: (each.created, each.id)))
+
+    async def revoke(self, token_id: str, now: datetime) -> str:
+        token = self._tokens.get(token_id)
+        if token is None:
+            raise UnknownToken(token_id)
+        self._tokens[token_id] = replace(token, revoked=token.revoked or now)
+        return token.user
+
+    async def note_uses(self, uses: Mapping[str, datetime]) -> None:
+        for token_id in uses.keys() & self._tokens.keys():
+            token = self._tokens[token_id]
+            latest = max(uses[token_id], token.used or uses[token_id])
+            self._tokens[token_id] = replace(token, used=latest)

@@ -1,1 +1,0 @@
-"""The eleven endpoints that scripts of fishtest read; no one needs an account."""

@@ -1,0 +1,185 @@
+"""Runs and tasks as fishtest's documents, which scripts have read for years."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
+
+from rookery.farm.views import STILL, Pulse
+from rookery.model.kinds import SprtTest
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.model.timecontrol import base_seconds
+from rookery.protocol.codec import Reader, WireFault, finite, rendered
+from rookery.protocol.runs import stats_of
+from rookery.protocol.user_documents import (
+    ArgsDocument,
+    IssuedDocument,
+    RunDocument,
+    TaskDocument,
+    WorkerDocument,
+    issued_document,
+    masked,
+    shown_residual,
+)
+from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo
+from rookery.protocol.worker_requests import WorkerInfo
+from rookery.rules.purge import BadTask
+from rookery.stats.elo import estimate_elo, live_elo
+from rookery.stats.sprt import EloModel, Flag, Sprt
+from rookery.stats.spsa import Issued
+from rookery.web.worker_api.outgoing import args_of, sprt_of, spsa_of
+
+_INFO = Reader(WorkerInfo)
+
+
+def run_document(run: Run, pulse: Pulse = STILL) -> RunDocument:
+    status, tally = run.status, run.tally
+    return RunDocument(
+        id=run.id,
+        start_time=rendered(run.created),
+        last_updated=rendered(run.updated),
+        tc_base=base_seconds(run.plan.tc),
+        rescheduled_from=run.rescheduled_from or UNSET,
+        approved=status.approved,
+        approver=status.approver,
+        finished=status.finished,
+        deleted=status.deleted,
+        failed=status.failed,
+        failures=status.failures,
+        is_green=status.flag is Flag.GREEN,
+        is_yellow=status.flag is Flag.YELLOW,
+        workers=tally.workers,
+        cores=tally.cores,
+        committed_games=tally.committed,
+        total_games=tally.total,
+        results=stats_of(tally.results),
+        nps=finite(pulse.nps),
+        games_per_minute=finite(pulse.games_per_minute),
+        args=args_document(run),
+    )
+
+
+def args_document(run: Run) -> ArgsDocument:
+    """What a worker is told, and what only people want to know."""
+    told = {name: value for name, value in asdict(args_of(run)).items() if name in _SHARED}
+    return ArgsDocument(**told, **_for_people(run))
+
+
+def _for_people(run: Run) -> Mapping[str, Any]:
+    plan = run.plan
+    return {
+        "auto_purge": plan.auto_purge,
+        "throughput": plan.throughput,
+        "itp": finite(run.share),
+        "priority": plan.priority,
+        "arch_filter": plan.wishes.arch_filter or UNSET,
+        "compiler": plan.wishes.compiler or UNSET,
+        "master_repo": plan.master_repo or UNSET,
+        "sprt": sprt_of(run),
+        "spsa": spsa_of(run),
+    }
+
+
+_SHARED = frozenset(ArgsDocument.__struct_fields__) - {
+    "auto_purge", "throughput", "itp", "priority", "sprt", "spsa",
+}  # fmt: skip
+
+
+def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:
+    """get_task; a bad task shows what it was before, and why it was thrown out."""
+    return TaskDocument(
+        num_games=task.games,
+        active=task.active,
+        last_updated=rendered(task.reported),
+        start=task.start,
+        stats=stats_of(task.results),
+        worker_info=worker_document(task),
+        spsa_params=_issued(task),
+        bad=True if task.bad or bad else UNSET,
+        task_id=task.id if bad else UNSET,
+        residual=shown_residual(bad.residual) if bad else UNSET,
+        residual_color=bad.colour.value if bad else UNSET,
+    )
+
+
+def worker_document(task: Task) -> WorkerDocument:
+    """The machine's own words, without its address and most of its key."""
+    machine = task.machine
+    try:
+        info = _INFO.read(machine.details.encode())
+    except WireFault:
+        info = _known_of(task)
+    return masked(info, machine.country)
+
+
+def _known_of(task: Task) -> WorkerInfo:
+    """What Rookery keeps of a machine whose own words were not kept."""
+    machine = task.machine
+    return WorkerInfo(
+        uname="",
+        architecture=("", ""),
+        concurrency=machine.cores,
+        max_memory=machine.memory,
+        min_threads=machine.min_threads,
+        username=machine.user,
+        version=0,
+        python_version=(0, 0, 0),
+        gcc_version=(0, 0, 0),
+        compiler=machine.compiler,
+        unique_key=machine.key,
+        modified=machine.modified,
+        worker_arch=machine.arch,
+        arch="?",
+        nps=machine.nps,
+        near_github_api_limit=machine.near_api_limit,
+    )
+
+
+def _issued(task: Task) -> IssuedDocument | UnsetType:
+    ticket = task.ticket
+    if not isinstance(ticket, tuple) or not ticket or not isinstance(ticket[0], Issued):
+        return UNSET
+    return issued_document(ticket[0])
+
+
+# Elo estimates as answers carry them; each costs some hundred microseconds: call in a thread.
+
+
+def elo_of_query(query: EloQuery) -> FixedElo | LiveElo:
+    """calc_elo."""
+    if query.bounds is None:
+        return fixed_elo(query.bins)
+    bounds = query.bounds
+    spec = Sprt(bounds.elo0, bounds.elo1, EloModel(bounds.elo_model))
+    return sequential_elo(spec, query.bins)
+
+
+def fixed_elo(bins: Sequence[int]) -> FixedElo:
+    found = estimate_elo(bins)
+    return FixedElo(
+        elo=finite(found.elo), ci=(finite(found.low), finite(found.high)), los=finite(found.los)
+    )
+
+
+def sequential_elo(
+    spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
+) -> LiveElo:
+    found = live_elo(spec, bins, trinomial)
+    return LiveElo(
+        a=found.lower_bound,
+        b=found.upper_bound,
+        elo=finite(found.elo),
+        ci=(finite(found.low), finite(found.high)),
+        los=finite(found.los),
+        llr=finite(found.llr),
+    )
+
+
+def live_elo_of(run: Run) -> LiveElo | None:
+    """Of a sequential test, also before its first game; None for other kinds."""
+    if not isinstance(run.kind, SprtTest):
+        return None
+    results = run.tally.results
+    return sequential_elo(run.kind.spec, results.pentanomial, results.trinomial)

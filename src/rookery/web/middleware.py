@@ -1,0 +1,342 @@
+"""The last net: whatever is raised inside becomes an answer in the right shape."""
+
+import asyncio
+from functools import lru_cache
+from itertools import count
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rookery.boundary.domains import Domain, runs
+from rookery.web.answers import Kit, answer_to, stopping
+from rookery.web.scope import (
+    Audience,
+    Facts,
+    add_headers,
+    as_get,
+    audience_in,
+    facts_of,
+    header,
+    header_values,
+    is_http,
+    method_of,
+    path_of,
+    peer_of,
+    remember_route,
+    scheme_of,
+    set_facts,
+    set_session,
+    status_in,
+    template_of,
+)
+from rookery.web.session import (
+    KEPT,
+    NOTHING,
+    CookieRefused,
+    Session,
+    SessionData,
+    clear_cookie,
+    cookie_in,
+    set_cookie,
+)
+
+
+@runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
+class Errors:
+    """Once an answer has begun, all that is left is to break it off, which the server does."""
+
+    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+        self.app = app
+        self._kit = kit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_http(scope):
+            await self.app(scope, receive, send)
+            return
+        begun = False
+
+        async def noting(message: Message) -> None:
+            nonlocal begun
+            begun = begun or status_in(message) is not None
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        except asyncio.CancelledError:
+            # The drain is over: the last that can be done for this client is to say so.
+            if begun or not self._kit.house.lifecycle.stopping:
+                raise
+            await stopping()(scope, receive, send)
+        except Exception as error:
+            if begun:
+                raise
+            answer = await answer_to(error, scope, self._kit)
+            await answer(scope, receive, send)
+
+
+# HEAD works wherever GET works: the same answer without its body.
+
+
+@runs(Domain.LOOP, "changes the method and drops the body")
+class Head:
+    """The outer scope keeps its method: the server needs it to send no body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_http(scope) or method_of(scope) != "HEAD":
+            await self.app(scope, receive, send)
+            return
+        inner = as_get(scope)
+        try:
+            await self.app(inner, receive, _without_body(send))
+        finally:
+            remember_route(scope, inner)
+
+
+def _without_body(send: Send) -> Send:
+    ended = False
+
+    async def stripped(message: Message) -> None:
+        nonlocal ended
+        if ended:
+            return
+        if status_in(message) is None:
+            # A stream would go on for ever: whoever makes it learns that nobody listens.
+            ended = True
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await send(message)
+
+    return stripped
+
+
+# Counts and times every answer by route, names the request in it, and logs it where wanted.
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+BROKEN_OFF = 0
+
+
+class Account:
+    """What becomes of requests: counted by route, and a log line for each where wanted."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._house = kit.house
+        self._traffic = kit.traffic
+
+    def came(self) -> None:
+        self._traffic.inside += 1
+
+    def left(self, scope: Scope, facts: Facts, status: int) -> None:
+        self._traffic.inside -= 1
+        seconds = self._house.clock.seconds() - facts.started
+        method = method_of(scope)
+        # Anybody can invent methods, but not counters.
+        counted = method if method in _METHODS else "other"
+        self._traffic.note(template_of(scope), counted, status, seconds)
+        if self._house.access_log:
+            self._house.log.info(
+                "request",
+                method=method,
+                path=path_of(scope),
+                status=status,
+                ms=round(seconds * 1000, 3),
+                client=facts.client,
+                request=facts.request_id,
+            )
+
+
+@runs(Domain.LOOP, "two clock readings and a counter")
+class Measure:
+    """Also sees answers that other middleware gave."""
+
+    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+        self.app = app
+        self._account = Account(kit)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_http(scope):
+            await self.app(scope, receive, send)
+            return
+        facts, status = facts_of(scope), BROKEN_OFF
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            started = status_in(message)
+            if started is not None:
+                status = started
+                add_headers(message, [(b"x-request-id", facts.request_id.encode())])
+            await send(message)
+
+        self._account.came()
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            self._account.left(scope, facts, status)
+
+
+# Gives each request its identity: an id, its start, and who is at the other end.
+
+
+class Arrivals:
+    """Ids are a word chosen at the start of the process and a running number."""
+
+    def __init__(self, kit: Kit, word: str) -> None:
+        self._clock = kit.house.clock
+        self._word = word
+        self._numbers = count(1)
+        # The same few proxies and thousands of clients call again and again.
+        self._trust = lru_cache(maxsize=4096)(kit.house.proxies.trust)
+        self._seen_through = lru_cache(maxsize=32_768)(kit.house.proxies.client)
+
+    def facts(self, scope: Scope) -> Facts:
+        peer = peer_of(scope)
+        through = self._trust(peer)
+        return Facts(
+            request_id=f"{self._word}-{next(self._numbers)}",
+            started=self._clock.seconds(),
+            client=self._client(scope, peer) if through else peer,
+            secure=_is_secure(scope, through),
+            audience=audience_in(scope),
+            proxied=through,
+        )
+
+    def _client(self, scope: Scope, peer: str) -> str:
+        lines = header_values(scope, b"x-forwarded-for")
+        return self._seen_through(peer, tuple(line.decode("latin-1") for line in lines))
+
+
+@runs(Domain.LOOP, "a few fields per request")
+class RequestState:
+    """Each request is met once, at the outermost."""
+
+    def __init__(self, app: ASGIApp, kit: Kit, word: str) -> None:
+        self.app = app
+        self._arrivals = Arrivals(kit, word)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if is_http(scope):
+            set_facts(scope, self._arrivals.facts(scope))
+        await self.app(scope, receive, send)
+
+
+def _is_secure(scope: Scope, through_proxy: bool) -> bool:
+    forwarded = header(scope, b"x-forwarded-proto") if through_proxy else ""
+    return (forwarded or scheme_of(scope)).strip().lower() == "https"
+
+
+# Tells browsers what the pages need, which is little, and to forbid the rest.
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; "
+    "script-src 'self'; "
+    "style-src 'self'; "
+    "img-src 'self' data:; "
+    "font-src 'self'; "
+    "connect-src 'self'; "
+    "form-action 'self'; "
+    "base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+
+HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+@runs(Domain.LOOP, "adds constant headers")
+class SecurityHeaders:
+    """Workers are no browsers and are spared the bytes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_http(scope) or facts_of(scope).audience is Audience.WORKER:
+            await self.app(scope, receive, send)
+            return
+
+        async def adding(message: Message) -> None:
+            if status_in(message) is not None:
+                add_headers(message, HEADERS)
+            await send(message)
+
+        await self.app(scope, receive, adding)
+
+
+# Brings the session from its cookie into the request, and back into a cookie when it changed.
+
+
+@runs(Domain.LOOP, "checks and makes one signature over less than 4 kB, when asked for")
+class SessionCookie:
+    """Workers have no sessions. A bad cookie is an empty session and a log line, never an error."""
+
+    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+        self.app = app
+        self._seal = kit.seal
+        self._log = kit.house.log
+        # Also where the proxy in front does not say so.
+        self._https = (kit.house.base_url or "").startswith("https://")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_http(scope) or facts_of(scope).audience is Audience.WORKER:
+            await self.app(scope, receive, send)
+            return
+        session = self._session(scope)
+        set_session(scope, session)
+
+        async def saving(message: Message) -> None:
+            if status_in(message) is not None and session.touched:
+                add_headers(message, [(b"vary", b"cookie"), *self._saved(session, scope)])
+            await send(message)
+
+        await self.app(scope, receive, saving)
+
+    def _session(self, scope: Scope) -> Session:
+        def load() -> SessionData:
+            value = cookie_in(header(scope, b"cookie"))
+            return self._open(value, scope, session) if value else NOTHING
+
+        session = Session(load, secure=self._https or facts_of(scope).secure)
+        return session
+
+    def _open(self, value: str, scope: Scope, session: Session) -> SessionData:
+        try:
+            unsealed = self._seal.open(value)
+        except CookieRefused as refusal:
+            facts = facts_of(scope)
+            self._log.warning(
+                "session_refused",
+                why=str(refusal),
+                bytes=len(value),
+                client=facts.client,
+                request=facts.request_id,
+            )
+            session.force_clear = True
+            return NOTHING
+        session.renew = unsealed.renew
+        return unsealed.data
+
+    def _saved(self, session: Session, scope: Scope) -> list[tuple[bytes, bytes]]:
+        if session.data == NOTHING:
+            wanted = session.force_clear or session.changed
+            return [_header(clear_cookie(secure=session.secure))] if wanted else []
+        if not session.changed:
+            return []
+        value = self._seal.close_within(session.data)
+        if value is None:
+            self._log.error("session_too_large", request=facts_of(scope).request_id)
+            return [_header(clear_cookie(secure=session.secure))]
+        return [_header(set_cookie(value, max_age=_max_age(session), secure=session.secure))]
+
+
+def _max_age(session: Session) -> int | None:
+    if session.max_age is not None:
+        return session.max_age
+    return int(KEPT.total_seconds()) if session.data.keep else None
+
+
+def _header(value: bytes) -> tuple[bytes, bytes]:
+    return (b"set-cookie", value)

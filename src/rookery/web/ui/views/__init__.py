@@ -1,1 +1,0 @@
-"""What pages show: frozen values made from runs, tasks and points. Nothing here waits."""

@@ -1,0 +1,317 @@
+"""Files on their way out: which bytes of which files, read a chunk at a time in threads."""
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import stream
+from rookery.files.games import Pgn
+from rookery.files.nets import Net
+from rookery.files.store import Blobs, UnknownBlob
+from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
+from rookery.sources.commits import Archive, CannotAsk, mirrored_side
+from rookery.web.bodies import StreamedAnswer
+from rookery.web.desk import ApiDesk, refusals
+from rookery.web.faults import NotFound, Unavailable
+from rookery.web.scope import header
+from rookery.web.v1.callers import fetcher_of, fetching_actor, viewer_of
+
+CHUNK = 256 * 1024
+GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_RANGE = re.compile(r"bytes=(\d{0,12})-(\d{0,12})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some bytes of a file."""
+
+    path: Path
+    start: int
+    size: int
+
+
+def piece_of(blobs: Blobs, key: str, size: int) -> Piece:
+    """A whole blob; looks at the disk, and raises UnknownBlob."""
+    return Piece(blobs.path(key), 0, size)
+
+
+def wanted_range(text: str, size: int) -> range | None:
+    """The one range that is asked for; None where the whole is to be sent instead."""
+    found = _RANGE.fullmatch(text.strip())
+    if found is None or not size:
+        return None
+    first, last = found.groups()
+    if first:
+        start, stop = int(first), min(int(last) + 1 if last else size, size)
+    elif last and int(last):
+        start, stop = max(0, size - int(last)), size
+    else:
+        return None
+    return range(start, stop) if start < stop else None
+
+
+def sent(
+    pieces: Sequence[Piece],
+    desk: ApiDesk,
+    media_type: str,
+    headers: dict[str, str],
+    status: int = 200,
+) -> Response:
+    """The pieces one after the other, with their length told beforehand."""
+    answer = StreamedAnswer(
+        stream(lambda: chunks(pieces), desk.threads),
+        desk.streams,
+        media_type=media_type,
+        headers=headers,
+    )
+    answer.status_code = status
+    answer.headers["content-length"] = str(sum(piece.size for piece in pieces))
+    return answer
+
+
+def unpacked(piece: Piece, desk: ApiDesk, headers: dict[str, str]) -> Response:
+    """The bytes themselves; how many they are is not known beforehand."""
+    source = stream(lambda: inflated(chunks([piece])), desk.threads)
+    return StreamedAnswer(
+        source, desk.streams, media_type="application/octet-stream", headers=headers
+    )
+
+
+def chunks(pieces: Iterable[Piece]) -> Iterator[bytes]:
+    for piece in pieces:
+        with piece.path.open("rb") as file:
+            file.seek(piece.start)
+            left = piece.size
+            while left > 0 and (chunk := file.read(min(CHUNK, left))):
+                left -= len(chunk)
+                yield chunk
+
+
+def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Never more than a chunk at a time, however well it was packed."""
+    inflater = zlib.decompressobj(GZIP_OR_ZLIB)
+    for chunk in packed:
+        left = chunk
+        while left:
+            yield inflater.decompress(left, CHUNK)
+            left = inflater.unconsumed_tail
+    yield inflater.flush()
+
+
+# Games and nets: large, kept compressed, sent piece by piece.
+
+GZIP = "application/gzip"
+NO_GAMES = "There are no games."
+FOR_EVER = "public, max-age=31536000, immutable"
+FOR_EVER_HERE = "private, max-age=31536000, immutable"
+
+
+class FileEndpoints:
+    """Every file is looked for in a thread before the answer begins."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @runs(Domain.STREAM, "a file is read piece by piece in threads")
+    async def pgn(self, request: Request) -> Response:
+        named = str(request.path_params["name"])
+        with refusals():
+            name = pgn_name(named)
+        await self._check_seen(request, name.run_id)
+        uploads = await self._desk.pgns.of_task(name.run_id, name.task_id)
+        pieces = await self._pieces(uploads[:1])
+        headers = {**_attachment(named), "content-encoding": "gzip"}
+        return sent(pieces, self._desk, GZIP, headers)
+
+    @runs(Domain.STREAM, "files are read piece by piece in threads")
+    async def run_pgns(self, request: Request) -> Response:
+        named = str(request.path_params["name"])
+        with refusals():
+            run_id = run_pgns_name(named)
+        await self._check_seen(request, run_id)
+        pieces = await self._pieces(await self._desk.pgns.of_run(run_id))
+        return sent(pieces, self._desk, GZIP, _attachment(named))
+
+    @runs(Domain.STREAM, "a file is read piece by piece in threads")
+    async def nn(self, request: Request) -> Response:
+        desk, name = self._desk, str(request.path_params["name"])
+        net = await self._net(name, await fetcher_of(request, desk))
+        if header(request.scope, b"if-none-match") == _etag(net):
+            return Response(status_code=304, headers=self._lasting(net))
+        desk.downloads.note(name)
+        if desk.nets_elsewhere:
+            return RedirectResponse(f"{desk.nets_elsewhere}/nn/{name}", 302)
+        whole = await self._found(desk.net_files, net.blob, net.size)
+        return self._sent_net(request, net, whole)
+
+    def _sent_net(self, request: Request, net: Net, whole: Piece) -> Response:
+        """As it is kept, or a part of that; unpacked for those who take no gzip."""
+        if "gzip" not in header(request.scope, b"accept-encoding").lower():
+            return unpacked(whole, self._desk, {"vary": "accept-encoding", **self._lasting(net)})
+        headers = {
+            "content-encoding": "gzip",
+            "vary": "accept-encoding",
+            "accept-ranges": "bytes",
+            **self._lasting(net),
+        }
+        part = wanted_range(header(request.scope, b"range"), net.size)
+        if part is None:
+            return sent([whole], self._desk, "application/octet-stream", headers)
+        headers["content-range"] = f"bytes {part.start}-{part.stop - 1}/{net.size}"
+        piece = Piece(whole.path, part.start, len(part))
+        return sent([piece], self._desk, "application/octet-stream", headers, status=206)
+
+    def _lasting(self, net: Net) -> dict[str, str]:
+        """A net never changes: its name is its hash."""
+        private = self._desk.holdings.is_private(net.name)
+        lasting = FOR_EVER_HERE if private else FOR_EVER
+        return {"etag": _etag(net), "cache-control": lasting}
+
+    async def _net(self, name: str, fetcher: str | None) -> Net:
+        with refusals():
+            net_hash(name)
+        net = await self._desk.nets.by_name(name)
+        if net is None or not self._desk.holdings.sees(fetcher, name):
+            raise NotFound("There is no such net.")
+        return net
+
+    async def _check_seen(self, request: Request, run_id: str) -> None:
+        """Raises NotFound; where nothing is hidden, no run need be looked at."""
+        desk, viewer = self._desk, await viewer_of(request, self._desk.bearers)
+        if desk.privacy.hidden(viewer):
+            run = await desk.fleet.run(run_id)
+            if run is not None and not desk.privacy.sees(viewer, run):
+                raise NotFound(NO_GAMES)
+
+    async def _pieces(self, uploads: tuple[Pgn, ...]) -> list[Piece]:
+        """Where the uploads lie; those whose time is up are not there any more."""
+        found = await self._desk.threads.io(_those_there, self._desk.games, uploads)
+        if not found:
+            raise NotFound(NO_GAMES)
+        return found
+
+    async def _found(self, blobs: Blobs, key: str, size: int) -> Piece:
+        try:
+            return await self._desk.threads.io(piece_of, blobs, key, size)
+        except UnknownBlob:
+            raise NotFound("There is no such net.") from None
+
+
+def _those_there(blobs: Blobs, uploads: tuple[Pgn, ...]) -> list[Piece]:
+    found = []
+    for upload in uploads:
+        try:
+            found.append(piece_of(blobs, upload.blob, upload.size))
+        except UnknownBlob:
+            continue
+    return found
+
+
+def _attachment(name: str) -> dict[str, str]:
+    # Names were matched up to their first dot; a quote after it would end the header's text.
+    safe = "".join(each for each in name if each.isalnum() or each in "-._")
+    return {"content-disposition": f'attachment; filename="{safe}"'}
+
+
+def _etag(net: Net) -> str:
+    return f'"{net.name}"'
+
+
+# What workers fetch to play with, beside nets: programs, books and sources.
+
+BYTES = "application/octet-stream"
+ASK_AGAIN = "no-cache"
+"""A name may come to mean another book, once this one was removed."""
+NEVER_CHANGES = "private, max-age=31536000, immutable"
+LONGEST_WORDS = 1000
+_NO_HEADER = re.compile(r"[^ -~]")
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A repository, and the user on whose behalf it is fetched."""
+
+    repository: str
+    owner: str
+
+
+class SourceEndpoints:
+    """Each is known by its hash, so that whoever has it need not fetch it again."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @runs(Domain.STREAM, "a file is read piece by piece in threads")
+    async def binary(self, request: Request) -> Response:
+        sha256, store = str(request.path_params["sha256"]), self._desk.sources.binaries
+        found = await store.rows.by_hash(sha256) if _SHA256.fullmatch(sha256) else None
+        if found is None or not await self._is_for(request, sha256):
+            raise NotFound("There is no such program.")
+        headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
+        return await self._file(request, lambda: store.blobs.path(found.blob), found.size, headers)
+
+    @runs(Domain.STREAM, "a file is read piece by piece in threads")
+    async def book(self, request: Request) -> Response:
+        name, store = str(request.path_params["name"]), self._desk.sources.books
+        found = await store.by_name(name)
+        if found is None or not await self._is_for(request, name):
+            raise NotFound("There is no such book.")
+        headers = {"etag": f'"{found.sha256}"', "cache-control": ASK_AGAIN}
+        return await self._file(request, lambda: store.path(found), found.size, headers)
+
+    async def _is_for(self, request: Request, file: str) -> bool:
+        fetcher = await fetcher_of(request, self._desk)
+        return self._desk.holdings.sees(fetcher, file)
+
+    @runs(Domain.STREAM, "fetched and packed in a thread, then read piece by piece in threads")
+    async def zipball(self, request: Request) -> Response:
+        desk, sha = self._desk, str(request.path_params["sha"])
+        found = await self._wanted(request, str(request.path_params["name"]), sha)
+        if found is None:
+            raise NotFound("No run that is not finished needs this source.")
+        known = desk.repositories.open_to(found.owner)
+        try:
+            archive = await desk.sources.archives.get(found.repository, sha, known=known)
+        except CannotAsk as why:
+            raise Unavailable(f"The source can't be had: {why}.") from None
+        size = await desk.threads.io(lambda: archive.file.stat().st_size)
+        headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
+        return sent([Piece(archive.file, 0, size)], desk, "application/zip", headers)
+
+    async def _wanted(self, request: Request, name: str, sha: str) -> "_Wanted | None":
+        """What is given is what runs are played with: to everybody once the run is approved, to
+        the run's people before that and where it is private."""
+        desk, fetcher = self._desk, await fetching_actor(request, self._desk)
+        with refusals():
+            active = await desk.fleet.active()
+        for run in active:
+            side = mirrored_side(run.plan, name, sha)
+            if side is not None and desk.privacy.opens(fetcher, run):
+                return _Wanted(side.repository, run.plan.owner)
+        return None
+
+    async def _file(
+        self, request: Request, place: Callable[[], Path], size: int, headers: dict[str, str]
+    ) -> Response:
+        if header(request.scope, b"if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        try:
+            path = await self._desk.threads.io(place)
+        except UnknownBlob:
+            raise NotFound from None
+        return sent([Piece(path, 0, size)], self._desk, BYTES, headers)
+
+
+def _lacking(archive: Archive) -> dict[str, str]:
+    """The submodules that are not in it, for whoever wonders why nothing builds."""
+    if not archive.missing:
+        return {}
+    words = "; ".join(archive.missing)[:LONGEST_WORDS]
+    return {"x-rookery-missing-submodules": _NO_HEADER.sub("?", words)}

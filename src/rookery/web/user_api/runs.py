@@ -1,0 +1,173 @@
+"""Runs, tasks and Elo as documents, and the log of actions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm import ports
+from rookery.farm.privacy import name_of
+from rookery.farm.views import STILL, Pulse
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.protocol.actions import action_filter
+from rookery.protocol.codec import WireFault, encode
+from rookery.protocol.user_documents import RunDocument, listed, single
+from rookery.protocol.user_queries import (
+    PAGE_SIZE,
+    FinishedQuery,
+    elo_query,
+    finished_query,
+    task_name,
+)
+from rookery.rules.purge import BadTask
+from rookery.web.bodies import read_body
+from rookery.web.desk import ApiDesk, refusals
+from rookery.web.documents import elo_of_query, live_elo_of, run_document, task_document
+from rookery.web.faults import NotFound
+from rookery.web.scope import SOURCES_PREFIX
+from rookery.web.user_api.files import FileEndpoints, SourceEndpoints
+from rookery.web.v1.callers import reader_of
+
+OPEN_TO_ALL = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-headers": "content-type",
+}
+JSON = "application/json"
+
+
+class DocumentEndpoints:
+    """Documents are put together and encoded in threads; what they show is awaited before."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @runs(Domain.LOOP, "a few numbers")
+    async def rate_limit(self, _request: Request) -> Response:
+        return _answer(self._desk.quota())
+
+    @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
+    async def active_runs(self, request: Request) -> Response:
+        desk, reader = self._desk, await reader_of(request, self._desk)
+        seen = [run for run in await desk.fleet.active() if desk.privacy.sees(name_of(reader), run)]
+        found = [desk.privacy.shown(reader, run) for run in seen]
+        pulses = [desk.fleet.pulse(run.id) for run in found]
+        return await desk.threads.cpu(_listed_answer, found, pulses)
+
+    @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
+    async def finished_runs(self, request: Request) -> Response:
+        desk, reader = self._desk, await reader_of(request, self._desk)
+        hidden = desk.privacy.hidden(name_of(reader))
+        with refusals():
+            query = finished_query(request.query_params)
+        rows = await desk.reads.finished(replace(_rows(query), hidden=hidden))
+        found = [desk.privacy.shown(reader, run) for run in rows]
+        return await desk.threads.cpu(_listed_answer, found, [STILL] * len(found))
+
+    @runs(Domain.LOOP, "awaits one query; a filter is small")
+    async def actions(self, request: Request) -> Response:
+        sight = self._desk.privacy.sight(await reader_of(request, self._desk))
+        body = await read_body(request.receive)
+        try:
+            wanted = action_filter(body)
+        except WireFault:
+            return _answer((), OPEN_TO_ALL)
+        return _answer(await self._desk.reads.actions(wanted, sight=sight), OPEN_TO_ALL)
+
+    @runs(Domain.THREAD, "the document is made in a thread")
+    async def get_run(self, request: Request) -> Response:
+        run, pulse = await self._run(request)
+        return await self._desk.threads.cpu(
+            lambda: _answer(single(run_document(run, pulse)), OPEN_TO_ALL)
+        )
+
+    @runs(Domain.THREAD, "the document is made in a thread")
+    async def get_task(self, request: Request) -> Response:
+        run, _ = await self._run(request)
+        with refusals():
+            name = task_name(request.path_params["task_id"])
+        task, bad = await self._task(run.id, name.number, bad=name.bad)
+        return await self._desk.threads.cpu(lambda: _answer(task_document(task, bad)))
+
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def get_elo(self, request: Request) -> Response:
+        run, pulse = await self._run(request)
+        return await self._desk.threads.cpu(_elo_answer, run, pulse)
+
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def calc_elo(self, request: Request) -> Response:
+        with refusals():
+            query = elo_query(request.query_params)
+        return await self._desk.threads.cpu(lambda: _answer(elo_of_query(query)))
+
+    async def _run(self, request: Request) -> tuple[Run, Pulse]:
+        reader = await reader_of(request, self._desk)
+        run = await self._desk.fleet.run(request.path_params["run_id"])
+        if run is None or not self._desk.privacy.sees(name_of(reader), run):
+            raise NotFound("There is no such run.")
+        return self._desk.privacy.shown(reader, run), self._desk.fleet.pulse(run.id)
+
+    async def _task(self, run_id: str, number: int, *, bad: bool) -> tuple[Task, BadTask | None]:
+        """A task by its number, or the n-th of those that were thrown out."""
+        if bad:
+            thrown_out = await self._desk.reads.bad_tasks(run_id)
+            if number < len(thrown_out):
+                return thrown_out[number].task, thrown_out[number]
+        elif task := await self._desk.fleet.task(run_id, number):
+            return task, None
+        raise NotFound("There is no such task.")
+
+
+def _rows(query: FinishedQuery) -> ports.FinishedQuery:
+    return ports.FinishedQuery(
+        page=query.page,
+        page_size=PAGE_SIZE,
+        owner=query.username or "",
+        green_only=query.success_only,
+        yellow_only=query.yellow_only,
+        ltc_only=query.ltc_only,
+        since=query.since,
+    )
+
+
+def _listed_answer(found: Sequence[Run], pulses: Sequence[Pulse]) -> Response:
+    return _answer(listed(map(run_document, found, pulses)))
+
+
+def _elo_answer(run: Run, pulse: Pulse) -> Response:
+    elo = live_elo_of(run)
+    if elo is None:
+        return Response(b"{}", media_type=JSON, headers=OPEN_TO_ALL)
+    document: RunDocument = single(run_document(run, pulse), elo)
+    return _answer(document, OPEN_TO_ALL)
+
+
+def _answer(value: object, headers: dict[str, str] | None = None) -> Response:
+    """Without nulls, and with numbers that JSON lacks made the nearest it has."""
+    return Response(encode(value), headers=headers, media_type=JSON)
+
+
+# The addresses of the user API.
+
+
+def user_routes(desk: ApiDesk) -> list[BaseRoute]:
+    documents, files, sources = DocumentEndpoints(desk), FileEndpoints(desk), SourceEndpoints(desk)
+    return [
+        Route("/api/rate_limit", documents.rate_limit, methods=["GET"]),
+        Route("/api/active_runs", documents.active_runs, methods=["GET"]),
+        Route("/api/finished_runs", documents.finished_runs, methods=["GET"]),
+        Route("/api/actions", documents.actions, methods=["POST"]),
+        Route("/api/get_run/{run_id}", documents.get_run, methods=["GET"]),
+        Route("/api/get_task/{run_id}/{task_id}", documents.get_task, methods=["GET"]),
+        Route("/api/get_elo/{run_id}", documents.get_elo, methods=["GET"]),
+        Route("/api/calc_elo", documents.calc_elo, methods=["GET"]),
+        Route("/api/pgn/{name}", files.pgn, methods=["GET"]),
+        Route("/api/run_pgns/{name}", files.run_pgns, methods=["GET"]),
+        Route("/api/nn/{name}", files.nn, methods=["GET"]),
+        Route("/api/book/{name}", sources.book, methods=["GET"]),
+        Route(f"{SOURCES_PREFIX}{{name}}/zipball/{{sha}}", sources.zipball, methods=["GET"]),
+        Route("/api/binary/{sha256}", sources.binary, methods=["GET"]),
+    ]

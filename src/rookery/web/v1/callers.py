@@ -1,0 +1,246 @@
+"""Who calls: the bearer of a token or somebody who is logged in, as far as the endpoint lets them.
+
+A session counts only where `middleware.csrf` left it: for a call that changes something it must
+come with its token, so that no other site can use a visitor's cookie.
+"""
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from rookery.farm.engines import TEAM_MARK
+from rookery.files.quotas import GivenAgain
+from rookery.people.bearers import IN_PERSON, Bearer, Bearers, OwnerRefused, TokenRefused
+from rookery.people.login import Credentials, LoginRefused, Throttled, Verified
+from rookery.people.users import Scope
+from rookery.protocol.codec import BadName, BadParameter
+from rookery.protocol.user_queries import whole
+from rookery.rules.lifecycle import Actor
+from rookery.web.desk import ApiDesk, refusals
+from rookery.web.faults import BadRequest, Forbidden, TooManyRequests, Unauthorized
+from rookery.web.scope import facts_of, header, session_of
+
+SCHEME = "bearer "
+BASIC = "basic "
+NO_TOKEN = "This takes you in person: log in, or send your name and password."  # noqa: S105
+
+
+async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
+    """Whoever calls, by session or with a token for one of these; raises Unauthorized or
+    Forbidden."""
+    bearer = await visitor_of(request, bearers)
+    if bearer is None:
+        raise Unauthorized
+    if not bearer.scopes.intersection(scopes):
+        raise Forbidden(f"This token is not made for this; it takes one for {_either(scopes)}.")
+    return bearer
+
+
+async def visitor_of(request: Request, bearers: Bearers) -> Bearer | None:
+    """Whoever calls, if they show a token or are logged in; a bad token is refused even where none
+    is needed."""
+    shown, person = header(request.scope, b"authorization"), session_of(request.scope).user
+    if shown and not shown.lower().startswith(SCHEME):
+        raise Unauthorized
+    try:
+        if shown:
+            return await bearers.bearer(shown[len(SCHEME) :].strip())
+        return await bearers.in_person(person) if person else None
+    except OwnerRefused as refused:
+        raise Forbidden(str(refused)) from None
+    except TokenRefused as refused:
+        raise Unauthorized(str(refused)) from None
+
+
+async def viewer_of(request: Request, bearers: Bearers) -> str | None:
+    """Whose eyes an answer is for: a script shows a token, a browser has a session. A worker's
+    token lies on other people's machines, so that it shows nothing of what is its owner's."""
+    if not header(request.scope, b"authorization"):
+        return session_of(request.scope).user or None
+    bearer = await visitor_of(request, bearers)
+    return bearer.user.name if bearer and Scope.READ in bearer.scopes else None
+
+
+async def reader_of(request: Request, desk: ApiDesk) -> Actor | None:
+    """As `viewer_of`, with whether they are an approver: what the log shows depends on it."""
+    bearer = await visitor_of(request, desk.bearers)
+    return bearer.actor if bearer and Scope.READ in bearer.scopes else None
+
+
+async def fetcher_of(request: Request, desk: ApiDesk) -> str | None:
+    """Who fetches a file to play with: as `viewer_of`, and workers with the token or the password
+    of their owner, as a bearer or in HTTP's basic form."""
+    shown = header(request.scope, b"authorization")
+    if shown.lower().startswith(BASIC):
+        return (await _by_password(request, shown[len(BASIC) :], desk.credentials)).user.name
+    bearer = await visitor_of(request, desk.bearers)
+    if bearer is not None and Scope.WORKER in bearer.scopes:
+        return bearer.user.name
+    return await viewer_of(request, desk.bearers)
+
+
+async def person_of(request: Request, desk: ApiDesk) -> Bearer:
+    """Somebody in person: logged in, or with name and password in HTTP's basic form. No token will
+    do, or whoever found one could make another that outlives it."""
+    shown = header(request.scope, b"authorization")
+    if not shown:
+        return await bearer_of(request, desk.bearers, *Scope)
+    if not shown.lower().startswith(BASIC):
+        await visitor_of(request, desk.bearers)
+        raise Forbidden(NO_TOKEN)
+    found = await _by_password(request, shown[len(BASIC) :], desk.credentials)
+    if not found.seal:
+        raise Forbidden(NO_TOKEN)
+    return Bearer(found.user, IN_PERSON)
+
+
+async def fetching_actor(request: Request, desk: ApiDesk) -> Actor | None:
+    """As `fetcher_of`, with whether they are an approver; a machine never is."""
+    name = await fetcher_of(request, desk)
+    if name is None or header(request.scope, b"authorization").lower().startswith(BASIC):
+        return None if name is None else Actor(name)
+    return await reader_of(request, desk) or Actor(name)
+
+
+async def _by_password(request: Request, text: str, credentials: Credentials) -> Verified:
+    try:
+        name, _, password = base64.b64decode(text, validate=True).decode().partition(":")
+        known = credentials.known(name, password)
+        found = known or await credentials.check(name, password, facts_of(request.scope).client)
+    except Throttled:
+        raise TooManyRequests from None
+    except (LoginRefused, ValueError) as refused:
+        raise Unauthorized(str(refused)) from None
+    return found
+
+
+def _either(scopes: tuple[Scope, ...]) -> str:
+    return " or ".join(scopes)
+
+
+# Query strings of the JSON API as typed values; raises WireFault.
+
+MOST_PAGES = 10_000_000
+MOST_ROWS = 200
+ORDINARY_ROWS = 50
+LONGEST_NAME = 100
+MOST_COMMITS = 2**63 - 1
+SWITCHES = {"true": True, "1": True, "false": False, "0": False}
+E = TypeVar("E", bound=StrEnum)
+_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
+_ID_PREFIX = re.compile(r"[0-9a-f]{1,24}", re.ASCII)
+
+
+def page_in(query: Mapping[str, str]) -> tuple[int, int]:
+    """`page` and `size`, the first page of ordinary length where they are left out."""
+    given = {"page": "1", "size": str(ORDINARY_ROWS), **query}
+    page = whole(given, "page", least=1, most=MOST_PAGES)
+    return page, whole(given, "size", least=1, most=MOST_ROWS)
+
+
+def choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
+    """One of the words; the first where none is given."""
+    words = list(choices)
+    found = query.get(name, words[0].value)
+    if found not in words:
+        raise BadParameter(name=name, text=f"expected one of {', '.join(words)}")
+    return choices(found)
+
+
+def name_in(query: Mapping[str, str], name: str) -> str:
+    found = query.get(name, "")
+    if len(found) > LONGEST_NAME or not found.isprintable():
+        raise BadParameter(name=name, text="expected a name")
+    return found
+
+
+def run_in(query: Mapping[str, str]) -> str:
+    """The id of a run, or an empty text."""
+    found = query.get("run", "")
+    if found and not _ID.fullmatch(found):
+        raise BadName(name=found[:100], form="24 hex digits")
+    return found
+
+
+def prefix_in(query: Mapping[str, str]) -> str:
+    """The beginning of a run's id, or an empty text."""
+    found = query.get("prefix", "")
+    if found and not _ID_PREFIX.fullmatch(found):
+        raise BadName(name=found[:100], form="up to 24 hex digits")
+    return found
+
+
+def switch_in(query: Mapping[str, str], name: str) -> bool:
+    found = query.get(name, "false")
+    if found not in SWITCHES:
+        raise BadParameter(name=name, text="expected true or false")
+    return SWITCHES[found]
+
+
+def after_in(query: Mapping[str, str], last_seen: str) -> int | None:
+    """The number that a reader who comes back brings along by itself, or else `after`."""
+    if last_seen.isdecimal() and last_seen.isascii():
+        return min(int(last_seen[:20]), MOST_COMMITS)
+    return whole(query, "after", least=0, most=MOST_COMMITS) if "after" in query else None
+
+
+def before_in(query: Mapping[str, str]) -> float | None:
+    """A moment in ISO 8601 as UNIX seconds."""
+    text = query.get("before")
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise BadParameter(
+            name="before", text="expected a time such as 2026-03-01T12:00Z"
+        ) from None
+
+
+# Who gives a file, and for which engine: what belongs to a private one is for its team alone.
+
+
+@dataclass(frozen=True, slots=True)
+class Giver:
+    """A user, and the engine that a file is given for; empty where it is for none."""
+
+    user: str
+    engine: str
+
+
+async def giver_of(request: Request, desk: ApiDesk) -> Giver:
+    """Raises Unauthorized or Forbidden, and NotFound for an engine that the user may not know."""
+    user = (await bearer_of(request, desk.bearers, Scope.SUBMIT)).user.name
+    with refusals():
+        engine = name_in(request.query_params, "engine")
+        desk.holdings.check(user, engine)
+    return Giver(user, engine)
+
+
+async def given_again(desk: ApiDesk, giver: Giver, file: str, size: int) -> GivenAgain | None:
+    """Notes that somebody gave a file that was there before, where they may not know that; raises
+    BodyTooLarge as for a new one. None where there is nothing to hide."""
+    if not desk.holdings.sees(giver.user, file):
+        given = GivenAgain(file, giver.engine, giver.user, desk.clock.now(), size)
+        with refusals():
+            await desk.holdings.give_again(given, limit=desk.upload_quota)
+    return desk.holdings.seen_again(giver.user, file)
+
+
+def check_name(desk: ApiDesk, giver: Giver, name: str) -> None:
+    """Names that begin with a team's and `~` are for that team alone, and what belongs to a private
+    engine has such a name; raises Forbidden or BadRequest, whether the name is taken or not."""
+    team, mark, _ = name.partition(TEAM_MARK)
+    if mark and team not in desk.teams.of(giver.user):
+        raise Forbidden("Only members of a team give files that are named after it.")
+    owner = desk.engines.private.get(giver.engine)
+    if owner is not None and not (mark and team == owner):
+        wanted = f"{owner}{TEAM_MARK}{name}"
+        raise BadRequest(f"What belongs to a private engine is named after its team: {wanted}.")

@@ -1,0 +1,272 @@
+"""Runs as server-sent events, each encoded once for all who read it."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import Threads
+from rookery.caches import Joined
+from rookery.farm.events import FROM_THE_START, Bus, Notice, Subscription, Wanted
+from rookery.farm.fleet import Fleet
+from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.farm.privacy import without_sources
+from rookery.farm.views import Pulse
+from rookery.model.run import Run
+from rookery.protocol import v1
+from rookery.protocol.codec import RunId
+from rookery.web.answers import kit_of
+from rookery.web.bodies import Places, StreamedAnswer, Streams
+from rookery.web.desk import ApiDesk, refusals
+from rookery.web.faults import Fault, NotFound
+from rookery.web.openapi import Operation, described
+from rookery.web.scope import facts_of, header, session_of
+from rookery.web.v1 import callers
+from rookery.web.v1.callers import viewer_of
+from rookery.web.v1.views import details_of
+
+MOST_BYTES = 16 * 1024 * 1024
+RUN_BYTES = 4096
+"""About what a run takes in memory."""
+
+Encode = Callable[[Run, Pulse], Awaitable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A run as it was read after a commit."""
+
+    run: Run
+    sequence: int
+    event: bytes
+
+    @property
+    def size(self) -> int:
+        return RUN_BYTES + len(self.event)
+
+
+class News:
+    """One per app; the event loop alone uses it."""
+
+    def __init__(self, fleet: Fleet, bus: Bus, encode: Encode) -> None:
+        self._fleet = fleet
+        self._bus = bus
+        self._encode = encode
+        self._kept: OrderedDict[str, Item] = OrderedDict()
+        self._bytes = 0
+        self._looks: Joined[tuple[str, int], Item | None] = Joined()
+
+    async def item(self, run_id: str) -> Item | None:
+        """The run as it stands; None when there is no such run."""
+        kept, changed = self._kept.get(run_id), self._bus.last_change(run_id)
+        if kept is not None and kept.sequence >= changed:
+            return kept
+        # Whoever asks after a change must not be given what was read before it.
+        return await self._looks((run_id, changed), lambda: self._look(run_id))
+
+    async def _look(self, run_id: str) -> Item | None:
+        sequence = self._bus.seen
+        run = await self._fleet.run(run_id)
+        if run is None:
+            return None
+        item = Item(run, sequence, await self._encode(run, self._fleet.pulse(run_id)))
+        self._keep(item)
+        return item
+
+    def _keep(self, item: Item) -> None:
+        self._drop(item.run.id)
+        self._kept[item.run.id] = item
+        self._bytes += item.size
+        while self._bytes > MOST_BYTES:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, run_id: str) -> None:
+        old = self._kept.pop(run_id, None)
+        self._bytes -= old.size if old else 0
+
+
+def in_full(threads: Threads) -> Encode:
+    """All about a run, which costs some statistics."""
+
+    async def encode(run: Run, pulse: Pulse) -> bytes:
+        # One text for all: of a run that nobody has approved, what a stranger may read.
+        shown = run if run.status.approved or run.tally.tasks else without_sources(run)
+        return await threads.cpu(lambda: _event(details_of(shown, pulse)))
+
+    return encode
+
+
+async def in_brief(run: Run, _pulse: Pulse) -> bytes:
+    """For those who look by themselves at what changed."""
+    return _event(v1.RunMark(id=run.id, state=run.display))
+
+
+def _event(shown: v1.RunDetails | v1.RunMark) -> bytes:
+    """JSON has no line breaks in it, so that it is one line of data."""
+    return b"event: run\ndata: " + msgspec.json.encode(shown) + b"\n\n"
+
+
+# What happens to runs, as a stream of server-sent events.
+#
+#     (nothing for 15 s) --> a comment, and another look whether the reader still may read
+#     a notice of the bus --> an event for each run in it that the reader asked for and may see
+#
+# An event says how a run stands, so that a reader that was slow or away gets the last state of
+# each run and none in between. The last event of a notice carries its number, by which a reader
+# resumes.
+
+KEEP_ALIVE_SECONDS = 15.0
+AGAIN_SECONDS = 1.0
+MEDIA_TYPE = "text/event-stream"
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+RETRY_MILLISECONDS = 1000
+RETRY_STEP = 12
+"""Readers come back between one and four seconds after a restart, and not all at once."""
+COMMENT = b":\n\n"
+MISSED = b"event: missed\ndata: {}\n\n"
+FAREWELL = b": the server is stopping\n\n"
+NOT_NOW = (Rebuilding, StateLost, QueueFull)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads, what they asked for, and whether they still may."""
+
+    viewer: str | None
+    run: str
+    user: str
+    after: int | None
+    brief: bool
+    is_welcome: Callable[[], Awaitable[bool]]
+
+
+class EventStream(StreamedAnswer):
+    """An answer that holds a place for as long as it lasts; without one it does not begin."""
+
+    def __init__(self, source: AsyncIterator[bytes], streams: Streams, places: Places) -> None:
+        super().__init__(
+            source, streams, media_type=MEDIA_TYPE, headers=HEADERS, last_words=FAREWELL
+        )
+        self._places = places
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._places.enter(facts_of(scope).client):
+            await super().__call__(scope, receive, send)
+
+
+class EventEndpoints:
+    """One stream for each reader, and one encoding of each event for all of them."""
+
+    def __init__(self, desk: ApiDesk, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
+        self._desk = desk
+        self._full = News(desk.fleet, desk.bus, in_full(desk.threads))
+        self._brief = News(desk.fleet, desk.bus, in_brief)
+        self._places = Places(desk.event_gate)
+        self._keep_alive = keep_alive
+
+    @described(
+        Operation(
+            "Runs as they change, as server-sent events",
+            {200: MEDIA_TYPE},
+            query={"run": RunId, "user": v1.Name, "after": v1.Sequence, "brief": bool},
+        )
+    )
+    @runs(Domain.STREAM, "waits for the bus; an event is encoded once, in a thread")
+    async def events(self, request: Request) -> Response:
+        reader = await self._reader(request)
+        desk = self._desk
+        return EventStream(self._lines(reader), desk.streams, self._places)
+
+    async def _reader(self, request: Request) -> Reader:
+        """Raises NotFound for a run that is unknown, or not to be known."""
+        viewer = await viewer_of(request, self._desk.bearers)
+        with refusals():
+            query = request.query_params
+            run_id, user = callers.run_in(query), callers.name_in(query, "user")
+            after = callers.after_in(query, header(request.scope, b"last-event-id"))
+            brief = callers.switch_in(query, "brief")
+            run = await self._desk.fleet.run(run_id) if run_id else None
+        if run_id and (run is None or not self._desk.privacy.sees(viewer, run)):
+            raise NotFound
+        return Reader(viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer))
+
+    async def _is_welcome(self, request: Request, viewer: str | None) -> bool:
+        """A token may be revoked and a user blocked while the stream is open."""
+        session = session_of(request.scope).data
+        try:
+            if viewer != await viewer_of(request, self._desk.bearers):
+                return False
+            standing = kit_of(request).standing
+            return not session.user or await standing.holds(session)
+        except Fault:
+            return False
+        except Exception as error:
+            if not self._desk.is_outage(error):
+                raise
+            return True
+
+    async def _lines(self, reader: Reader) -> AsyncIterator[bytes]:
+        bus, looked = self._desk.bus, _now()
+        after = FROM_THE_START if reader.run and reader.after is None else reader.after
+        with bus.subscribe(Wanted(reader.run), after) as subscription:
+            retry = RETRY_MILLISECONDS + RETRY_STEP * self._desk.chance(1)[0]
+            yield b"retry: %d\n%b\n" % (retry, _numbered(subscription.position))
+            while True:
+                before = subscription.position
+                notice = await self._next(subscription)
+                if _now() - looked >= self._keep_alive:
+                    looked = _now()
+                    if not await reader.is_welcome():
+                        return
+                    yield COMMENT
+                if notice is None:
+                    continue
+                async for line in self._told(notice, reader, subscription, before):
+                    yield line
+
+    async def _next(self, subscription: Subscription) -> Notice | None:
+        try:
+            async with asyncio.timeout(self._keep_alive):
+                return await anext(subscription)
+        except TimeoutError:
+            return None
+
+    async def _told(
+        self, notice: Notice, reader: Reader, subscription: Subscription, before: int
+    ) -> AsyncIterator[bytes]:
+        news = self._brief if reader.brief else self._full
+        held = MISSED if notice.missed else b""
+        try:
+            for run_id in sorted(notice.runs):
+                item = await news.item(run_id)
+                if item is not None and self._is_for(item, reader):
+                    if held:
+                        yield held
+                    held = item.event
+        except Exception as error:
+            if not (isinstance(error, NOT_NOW) or self._desk.is_outage(error)):
+                raise
+            subscription.put_back(before)
+            yield COMMENT
+            await asyncio.sleep(AGAIN_SECONDS)
+        else:
+            if held:
+                yield _numbered(notice.sequence) + held
+
+    def _is_for(self, item: Item, reader: Reader) -> bool:
+        own = not reader.user or item.run.plan.owner == reader.user
+        return own and self._desk.privacy.sees(reader.viewer, item.run)
+
+
+def _numbered(sequence: int) -> bytes:
+    return b"id: %d\n" % sequence if sequence >= 0 else b""
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,259 @@
+"""Opening books: listed, looked at, given and removed."""
+
+from collections.abc import Iterable, Iterator
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.books import OfficialBook, official_books
+from rookery.boundary.domains import Domain, runs
+from rookery.files.books import Book, BookRefused, UnknownBook
+from rookery.files.nets import Net, NetIntake, NetRefused, NotYourNet, UnknownNet
+from rookery.files.programs import EmptyUpload, NotAProgram
+from rookery.files.quotas import GivenAgain
+from rookery.model.events import Action, about_net
+from rookery.people.users import Scope
+from rookery.protocol import v1
+from rookery.rules.lifecycle import Actor
+from rookery.web.bodies import json_answer, pieces
+from rookery.web.desk import ApiDesk, refusals
+from rookery.web.faults import BadRequest, NotFound
+from rookery.web.openapi import Operation, described
+from rookery.web.v1 import callers
+from rookery.web.v1.callers import bearer_of, check_name, given_again, giver_of, viewer_of
+
+BY_BOOK = {"name": v1.BookName}
+
+
+class BookEndpoints:
+    """Whoever may submit runs may give books; who gave one may remove it."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(Operation("All books that runs can be played from", {200: v1.BookList}))
+    @runs(Domain.LOOP, "awaits one query")
+    async def listing(self, request: Request) -> Response:
+        desk = self._desk
+        viewer = await viewer_of(request, desk.bearers)
+        kept = await desk.sources.books.everything()
+        seen = [book for book in kept if desk.holdings.sees(viewer, book.name)]
+        return json_answer(v1.BookList(books=tuple(_listed(seen))))
+
+    @described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_BOOK))
+    @runs(Domain.LOOP, "awaits one query")
+    async def one(self, request: Request) -> Response:
+        desk, name = self._desk, _name(request)
+        viewer = await viewer_of(request, desk.bearers)
+        kept = await desk.sources.books.by_name(name)
+        if kept is not None and desk.holdings.sees(viewer, name):
+            return json_answer(_entry(kept))
+        official = official_books().get(name)
+        if official is None:
+            raise NotFound("There is no such book.")
+        return json_answer(_elsewhere(official))
+
+    @described(
+        Operation(
+            "Give a book",
+            {200: v1.BookEntry},
+            path=BY_BOOK,
+            query={"engine": v1.Name},
+            raw_body=True,
+            bearer=True,
+        )
+    )
+    @runs(Domain.THREAD, "pieces are written, counted and looked at in threads")
+    async def put(self, request: Request) -> Response:
+        desk = self._desk
+        giver = await giver_of(request, desk)
+        check_name(desk, giver, _name(request))
+        body = pieces(request.receive)
+        with refusals():
+            try:
+                async with desk.large_bodies.place(giver.user):
+                    kept = await desk.sources.books.take(body, _name(request), giver.user)
+            except BookRefused as refused:
+                raise BadRequest(str(refused)) from None
+        if kept.user == giver.user:
+            await desk.holdings.add(kept.name, giver.engine)
+        return json_answer(_entry(kept))
+
+    @described(Operation("Remove a book", {200: v1.BookEntry}, path=BY_BOOK, bearer=True))
+    @runs(Domain.THREAD, "its file is removed in a thread")
+    async def remove(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        name = _name(request)
+        with refusals():
+            if not desk.holdings.sees(bearer.user.name, name):
+                raise UnknownBook(name=name)
+            removed = await desk.sources.books.remove(name, bearer.actor)
+        await desk.holdings.forget(name)
+        return json_answer(_entry(removed))
+
+
+def _name(request: Request) -> str:
+    return str(request.path_params["name"])
+
+
+def _listed(kept: Iterable[Book]) -> Iterator[v1.BookEntry]:
+    """Those that are kept come first."""
+    found = {book.name: book for book in kept}
+    yield from map(_entry, found.values())
+    yield from (
+        _elsewhere(book) for name, book in sorted(official_books().items()) if name not in found
+    )
+
+
+def _entry(book: Book) -> v1.BookEntry:
+    return v1.BookEntry(
+        name=book.name,
+        openings=book.openings,
+        sri=book.sri,
+        official=book.name in official_books(),
+        kept=True,
+        size=book.size,
+        sha256=book.sha256,
+        user=book.user,
+        created=book.created,
+    )
+
+
+def _elsewhere(book: OfficialBook) -> v1.BookEntry:
+    return v1.BookEntry(
+        name=book.name, openings=book.openings, sri=book.sri, official=True, kept=False
+    )
+
+
+# Nets: listed, given by programs, and removed.
+
+BY_NET = {"name": v1.Name}
+
+
+class NetEndpoints:
+    """Those of a private engine are seen by its team alone."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+        self._intake = NetIntake(
+            desk.nets, desk.net_files, desk.threads, desk.clock, limit=desk.upload_quota
+        )
+
+    @described(Operation("All nets, newest first", {200: v1.NetList}))
+    @runs(Domain.LOOP, "awaits one query")
+    async def listing(self, request: Request) -> Response:
+        desk = self._desk
+        viewer = await viewer_of(request, desk.bearers)
+        nets = await desk.nets.everything()
+        seen = [net for net in nets if desk.holdings.sees(viewer, net.name)]
+        shown = (_nets_entry(net, desk.holdings.seen_again(viewer, net.name)) for net in seen)
+        return json_answer(v1.NetList(nets=tuple(shown)))
+
+    @described(
+        Operation(
+            "Give a net",
+            {201: v1.NetEntry},
+            raw_body=True,
+            query={"name": v1.Name, "engine": v1.Name},
+            bearer=True,
+        )
+    )
+    @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
+    async def give(self, request: Request) -> Response:
+        desk = self._desk
+        giver = await giver_of(request, desk)
+        with refusals():
+            name = callers.name_in(request.query_params, "name")
+            try:
+                body = pieces(request.receive)
+                async with desk.large_bodies.place(giver.user):
+                    net, is_new = await self._intake.take(body, name, giver.user)
+            except NetRefused as refused:
+                raise BadRequest(str(refused)) from None
+        if not is_new:
+            return json_answer(
+                _nets_entry(net, await given_again(desk, giver, net.name, net.size)), 201
+            )
+        await desk.holdings.add(net.name, giver.engine)
+        await self._tell(net, giver.user, giver.engine)
+        return json_answer(_nets_entry(net), 201)
+
+    @described(Operation("Remove a net", {200: v1.NetEntry}, path=BY_NET, bearer=True))
+    @runs(Domain.THREAD, "its file is removed in a thread")
+    async def remove(self, request: Request) -> Response:
+        desk, name = self._desk, str(request.path_params["name"])
+        actor = (await bearer_of(request, desk.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
+        with refusals():
+            if not desk.holdings.sees(actor.name, name):
+                raise UnknownNet(name=name)
+            if (again := desk.holdings.seen_again(actor.name, name)) is not None:
+                return await self._taken_back(name, again, actor)
+            removed = await self._intake.remove(name, actor, await desk.fleet.active())
+        engine = desk.holdings.engine_of(name)
+        await desk.holdings.forget(name)
+        await self._tell(removed, actor.name, engine, Action.REMOVE_NN)
+        return json_answer(_nets_entry(removed))
+
+    async def _taken_back(self, name: str, again: GivenAgain, actor: Actor) -> Response:
+        """Raises UnknownNet or NotYourNet; the file stays for those who gave it first."""
+        net = await self._desk.nets.by_name(name)
+        if net is None:
+            raise UnknownNet(name=name)
+        if not (actor.approver or actor.name == again.user):
+            raise NotYourNet
+        await self._desk.holdings.take_back(again)
+        return json_answer(_nets_entry(net, again))
+
+    async def _tell(
+        self, net: Net, user: str, engine: str, action: Action = Action.UPLOAD_NN
+    ) -> None:
+        """The line of a private engine's net is for its team."""
+        now, audit = self._desk.clock.now(), self._desk.accounts.audit
+        await audit.write(about_net(net.name, user, now, engine, action))
+
+
+def _nets_entry(net: Net, again: GivenAgain | None = None) -> v1.NetEntry:
+    return v1.NetEntry(
+        name=net.name,
+        size=net.size,
+        user=again.user if again else net.user,
+        created=again.at if again else net.created,
+        downloads=0 if again else net.downloads,
+    )
+
+
+# Files that people give: programs to be played as they are.
+
+
+class UploadEndpoints:
+    """Bodies are written down piece by piece; none is ever held in memory as a whole."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation(
+            "Upload a program",
+            {201: v1.Uploaded},
+            raw_body=True,
+            query={"name": v1.Name, "engine": v1.Name},
+            bearer=True,
+        )
+    )
+    @runs(Domain.THREAD, "pieces are written and digested in threads")
+    async def binary(self, request: Request) -> Response:
+        desk = self._desk
+        giver = await giver_of(request, desk)
+        with refusals():
+            name = callers.name_in(request.query_params, "name")
+            try:
+                body = pieces(request.receive)
+                async with desk.large_bodies.place(giver.user):
+                    kept = await desk.sources.binaries.take(body, name, giver.user)
+            except (EmptyUpload, NotAProgram) as refused:
+                raise BadRequest(str(type(refused).__doc__)) from None
+        if kept.user == giver.user:
+            await desk.holdings.add(kept.sha256, giver.engine)
+        await given_again(desk, giver, kept.sha256, kept.size)
+        return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)

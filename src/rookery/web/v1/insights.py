@@ -1,0 +1,229 @@
+"""What is known of a run besides its results: why it does not move, which workers differ from the
+others, how it went, what was struck out of it, and how its games were played and ended.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from msgspec import UNSET
+from msgspec.structs import asdict
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.caches import Joined, Remembered
+from rookery.farm.ports import Provenance, Sample, WorkerResults
+from rookery.files.games import IndexedGame
+from rookery.model.run import Run
+from rookery.protocol import v1
+from rookery.protocol.codec import finite
+from rookery.protocol.runs import stats_of
+from rookery.rules.diagnosis import AHEAD, Diagnosis
+from rookery.rules.purge import BadTask
+from rookery.stats.residuals import WorkerTest
+from rookery.web.bodies import json_answer
+from rookery.web.desk import ApiDesk, refusals, seen_run
+from rookery.web.openapi import Operation, described
+from rookery.web.v1 import callers
+from rookery.web.v1.callers import viewer_of
+from rookery.web.v1.lists import game_of
+from rookery.web.v1.runs import BY_ID, PAGING
+from rookery.web.v1.views import task_of
+
+T = TypeVar("T")
+E = TypeVar("E")
+MOST_WORKERS = 5_000
+"""Those with the most games; a run that more have played is judged by these."""
+REMEMBERED_SECONDS = 10.0
+MOST_REMEMBERED = 200
+Judged = tuple[WorkerTest | None, tuple[v1.ResidualEntry, ...]]
+
+
+class InsightEndpoints:
+    """Open to whoever may see the run."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+        self._judged: Remembered[str, Judged] = Remembered(desk.clock, MOST_REMEMBERED)
+        self._judging: Joined[str, Judged] = Joined()
+
+    @described(Operation("Why a run is not moving", {200: v1.Diagnosis}, path=BY_ID))
+    @runs(Domain.LOOP, "asks a bounded part of the fleet in memory")
+    async def diagnosis(self, request: Request) -> Response:
+        desk, run = self._desk, await self._run(request)
+        viewer = await viewer_of(request, desk.bearers)
+        with refusals():
+            found = await desk.fleet.diagnosis(run.id)
+            active = await desk.fleet.active()
+        seen = {each.id for each in active if desk.privacy.sees(viewer, each)}
+        return json_answer(_diagnosis(found, seen))
+
+    @described(
+        Operation(
+            "Whether the results of workers differ, worst first",
+            {200: v1.ResidualList},
+            path=BY_ID,
+            query=PAGING,
+        )
+    )
+    @runs(Domain.THREAD, "sums over tasks are awaited, judged in a thread and kept for a moment")
+    async def residuals(self, request: Request) -> Response:
+        run, (first, size) = await self._run(request), _place(request)
+        test, entries = await self._judging(run.id, lambda: self._residuals(run))
+        return json_answer(
+            v1.ResidualList(
+                workers=entries[first : first + size],
+                chi_square=UNSET if test is None else finite(test.chi_square),
+                degrees=UNSET if test is None else test.degrees,
+                p_value=UNSET if test is None else finite(test.p_value),
+                page=first // size + 1,
+                more=len(entries) > first + size,
+            )
+        )
+
+    @described(Operation("The points of a run's chart", {200: v1.SampleList}, path=BY_ID))
+    @runs(Domain.LOOP, "awaits one query")
+    async def samples(self, request: Request) -> Response:
+        run = await self._run(request)
+        found = await self._desk.reads.samples(run.id)
+        return json_answer(v1.SampleList(samples=tuple(map(_sample, found))))
+
+    @described(
+        Operation(
+            "Tasks whose results were struck out, as they were",
+            {200: v1.BadTaskList},
+            path=BY_ID,
+            query=PAGING,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def bad_tasks(self, request: Request) -> Response:
+        run, (first, size) = await self._run(request), _place(request)
+        found = await self._desk.reads.bad_tasks(run.id, first, size + 1)
+        shown, more = _cut(found, size, _bad_task)
+        return json_answer(v1.BadTaskList(tasks=shown, page=first // size + 1, more=more))
+
+    @described(
+        Operation(
+            "How the games of a run were played, batch by batch",
+            {200: v1.ProvenanceList},
+            path=BY_ID,
+            query=PAGING,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def provenance(self, request: Request) -> Response:
+        run, (first, size) = await self._run(request), _place(request)
+        found = await self._desk.reads.provenance(run.id, first, size + 1)
+        shown, more = _cut(found, size, _batch)
+        return json_answer(v1.ProvenanceList(batches=shown, page=first // size + 1, more=more))
+
+    @described(
+        Operation(
+            "The games of a run: task, outcome, ending, half moves and opening",
+            {200: v1.RunGameList},
+            path=BY_ID,
+            query=PAGING,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def games(self, request: Request) -> Response:
+        run, (first, size) = await self._run(request), _place(request)
+        found = await self._desk.pgns.run_games(run.id, first, size + 1)
+        shown, more = _cut(found, size, _game)
+        return json_answer(v1.RunGameList(games=shown, page=first // size + 1, more=more))
+
+    async def _run(self, request: Request) -> Run:
+        viewer = await viewer_of(request, self._desk.bearers)
+        return await seen_run(self._desk, str(request.path_params["run_id"]), viewer)
+
+    async def _residuals(self, run: Run) -> Judged:
+        known = self._judged.get(run.id)
+        if known is not None:
+            return known
+        found = await self._desk.reads.results_by_worker(run.id, MOST_WORKERS)
+        judged = await self._desk.threads.cpu(_judged, run, found)
+        self._judged.put(run.id, judged, REMEMBERED_SECONDS)
+        return judged
+
+
+def _place(request: Request) -> tuple[int, int]:
+    """How many to pass over, and how many to show."""
+    with refusals():
+        page, size = callers.page_in(request.query_params)
+    return (page - 1) * size, size
+
+
+def _cut(found: tuple[T, ...], size: int, show: Callable[[T], E]) -> tuple[tuple[E, ...], bool]:
+    """As many as a page has, and whether there are more."""
+    return tuple(map(show, found[:size])), len(found) > size
+
+
+def _diagnosis(found: Diagnosis, seen: set[str]) -> v1.Diagnosis:
+    return v1.Diagnosis(
+        finding=found.finding.value,
+        sentence=found.sentence,
+        evidence=tuple(_figure(name, value, seen) for name, value in found.evidence),
+    )
+
+
+def _figure(name: str, value: str, seen: set[str]) -> v1.DiagnosisFigure:
+    """Private runs that stand in the way are not named."""
+    if not name.startswith(AHEAD):
+        return v1.DiagnosisFigure(name=name, value=value)
+    run_id = name.removeprefix(AHEAD)
+    if run_id not in seen:
+        return v1.DiagnosisFigure(name=f"{AHEAD}another run", value=value)
+    return v1.DiagnosisFigure(name=name, value=value, run=run_id)
+
+
+def _judged(run: Run, found: tuple[WorkerResults, ...]) -> Judged:
+    """Takes a while where very many workers played."""
+    test = run.kind.judge({each.worker: each.results for each in found})
+    entries = (_residual(each, test) for each in found)
+    return test, tuple(sorted(entries, key=lambda one: -(one.residual or 0.0)))
+
+
+def _residual(each: WorkerResults, test: WorkerTest | None) -> v1.ResidualEntry:
+    far = None if test is None else test.residuals.get(each.worker)
+    return v1.ResidualEntry(
+        worker=each.worker,
+        user=each.user,
+        results=stats_of(each.results),
+        residual=UNSET if far is None else finite(far),
+        colour=UNSET if test is None or far is None else test.colour(far).value,
+    )
+
+
+def _sample(point: Sample) -> v1.SampleEntry:
+    return v1.SampleEntry(
+        time=point.at,
+        games=point.games,
+        pentanomial=point.pentanomial,
+        llr=finite(point.llr),
+        cores=point.cores,
+    )
+
+
+def _bad_task(bad: BadTask) -> v1.BadTaskEntry:
+    return v1.BadTaskEntry(
+        **asdict(task_of(bad.task, {})), residual=finite(bad.residual), colour=bad.colour.value
+    )
+
+
+def _batch(each: Provenance) -> v1.ProvenanceEntry:
+    return v1.ProvenanceEntry(
+        task=each.task,
+        time=each.at,
+        games=each.games,
+        runner=each.runner,
+        version=each.version,
+        new_hash=each.new_hash,
+        base_hash=each.base_hash,
+        factor=finite(each.factor),
+        latency_ms=finite(each.latency_ms),
+    )
+
+
+def _game(each: IndexedGame) -> v1.RunGameEntry:
+    return v1.RunGameEntry(task=each.task, **asdict(game_of(each.number, each.game)))

@@ -1,0 +1,268 @@
+"""Tasks, the log of actions and the users."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.statistics import Period
+from rookery.files.store import UnknownBlob
+from rookery.files.worker_logs import WorkerLog
+from rookery.model.run import Run
+from rookery.model.task import Results, Task
+from rookery.people.users import Scope
+from rookery.protocol import people, v1
+from rookery.protocol.actions import All, Compare, Expression, Order
+from rookery.protocol.codec import Count, RunId
+from rookery.protocol.games import Game
+from rookery.protocol.user_queries import whole
+from rookery.rules.lifecycle import require_owner
+from rookery.web.bodies import json_answer
+from rookery.web.desk import ApiDesk, refusals, seen_run, seen_tasks_at_play
+from rookery.web.faults import NotFound
+from rookery.web.openapi import Operation, described
+from rookery.web.v1 import callers
+from rookery.web.v1.callers import bearer_of, reader_of, viewer_of, visitor_of
+from rookery.web.v1.runs import PAGING
+from rookery.web.v1.views import action_of, contributor_of, task_of, user_of
+
+MOST_APART = 1_000
+"""Tasks of a run whose results were kept apart, as far back as lists look."""
+
+
+class ListEndpoints:
+    """What is to be seen of everything that is no run."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation(
+            "The tasks of a run, or those at play in all runs",
+            {200: v1.TaskList},
+            query={"run": RunId, **PAGING},
+        )
+    )
+    @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
+    async def tasks(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        viewer = await viewer_of(request, desk.bearers)
+        with refusals():
+            run_id, (page, size) = callers.run_in(query), callers.page_in(query)
+            first, end = (page - 1) * size, page * size
+            if run_id:
+                run = await seen_run(desk, run_id, viewer)
+                found, count = await self._tasks_of(run, first, end)
+            else:
+                at_play = await seen_tasks_at_play(desk, viewer)
+                found, count = at_play[first:end], len(at_play)
+        apart, heard = await self._kept_apart(found), await self._last_heard(run_id, found)
+        return await desk.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
+
+    async def _last_heard(
+        self, run_id: str, tasks: tuple[Task, ...]
+    ) -> dict[tuple[str, int], datetime]:
+        """When tasks gave a sign of life: those at play in memory, others as was written down."""
+        heard: dict[tuple[str, int], datetime] = {}
+        if run_id and tasks:
+            count = tasks[-1].id - tasks[0].id + 1
+            rows = await self._desk.reads.last_seen(run_id, tasks[0].id, count)
+            heard = {(run_id, task): at for task, at in rows.items()}
+        for task in tasks:
+            if task.active and (at := self._desk.fleet.last_heard(task.run, task.id)):
+                heard[task.run, task.id] = at
+        return heard
+
+    async def _kept_apart(self, tasks: tuple[Task, ...]) -> dict[int, Results]:
+        """What these tasks of one run reported faster than games can be played, by task."""
+        fast = {task.id for task in tasks if task.too_fast}
+        if not fast:
+            return {}
+        found = await self._desk.reads.tasks_apart(tasks[0].run, MOST_APART)
+        return {each.task.id: each.task.results for each in found if each.task.id in fast}
+
+    async def _tasks_of(self, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
+        """A page of a run's tasks and how many it has."""
+        count = run.tally.tasks
+        if first >= count:
+            return (), count
+        return await self._desk.fleet.task_page(run.id, first, min(end, count) - first), count
+
+    @described(
+        Operation(
+            "The log of actions, newest first",
+            {200: v1.ActionList},
+            query={"action": v1.Name, "actor": v1.Name, "run": RunId, "before": str, **PAGING},
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def actions(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        sight = desk.privacy.sight(await reader_of(request, desk))
+        with refusals():
+            _, size = callers.page_in(query)
+            found = await desk.reads.actions(_wanted(query), limit=size, sight=sight)
+        return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
+
+    @described(
+        Operation(
+            "Whose machines gave most to runs that are over, in all or in the last thirty days",
+            {200: v1.ContributorList},
+            query={"period": Period, **PAGING},
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def contributors(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        await visitor_of(request, desk.bearers)
+        with refusals():
+            period = callers.choice(query, "period", Period)
+            page, size = callers.page_in(query)
+        found = await desk.statistics.page(period, (page - 1) * size, size + 1)
+        paces = desk.fleet.user_paces
+        shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
+        more = len(found) > size
+        return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
+
+    @described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
+    @runs(Domain.LOOP, "awaits one query")
+    async def users(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.READ, Scope.ADMIN)
+        boss = bearer.actor.approver
+        known = [user for user in await desk.users.everyone() if boss or not user.pending]
+        shown = (user_of(user, to_approver=boss) for user in known)
+        return json_answer(people.UserList(users=tuple(shown)))
+
+
+def _tasks_answer(
+    found: tuple[Task, ...],
+    apart: Mapping[int, Results],
+    heard: Mapping[tuple[str, int], datetime],
+    page: int,
+    *,
+    more: bool,
+) -> Response:
+    shown = ((task_of(task, apart), heard.get((task.run, task.id))) for task in found)
+    tasks = tuple(replace(entry, seen=at) if at else entry for entry, at in shown)
+    return json_answer(v1.TaskList(tasks=tasks, page=page, more=more))
+
+
+def _wanted(query: Mapping[str, str]) -> Expression:
+    names = {"action": "action", "actor": "username", "run": "run_id"}
+    callers.run_in(query)
+    parts: list[Expression] = [
+        Compare(field, Order.EQUAL, callers.name_in(query, name))
+        for name, field in names.items()
+        if query.get(name)
+    ]
+    before = callers.before_in(query)
+    if before is not None:
+        parts.append(Compare("time", Order.BELOW, before))
+    return All(tuple(parts))
+
+
+# What is left of tasks besides their results: how games ended, and what workers wrote down.
+
+MOST_TASKS = 10_000_000
+TEXT = "text/plain; charset=utf-8"
+
+
+class EvidenceEndpoints:
+    """Games are open to whoever may see their run; logs hold paths and names of machines, so that
+    only the run's owner and approvers read them."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation(
+            "The games of a task: outcome, ending, half moves and opening",
+            {200: v1.GameList},
+            query={"run": RunId, "task": Count, **PAGING},
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def games(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        viewer = await viewer_of(request, desk.bearers)
+        with refusals():
+            run_id = callers.run_in(query)
+            task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
+            page, size = callers.page_in(query)
+            await seen_run(desk, run_id, viewer)
+        found = await desk.pgns.games(run_id, task_id)
+        first = (page - 1) * size
+        shown = tuple(
+            game_of(number, game) for number, game in enumerate(found[first : first + size], first)
+        )
+        more = len(found) > first + size
+        return json_answer(v1.GameList(games=shown, page=page, more=more))
+
+    @described(
+        Operation(
+            "Logs that workers sent, by run",
+            {200: v1.LogList},
+            query={"run": RunId, **PAGING},
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one query")
+    async def logs(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        with refusals():
+            run_id, (page, size) = callers.run_in(query), callers.page_in(query)
+        await self._check(request, run_id)
+        found = await desk.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
+        shown = tuple(map(_entry, found[:size]))
+        return json_answer(v1.LogList(logs=shown, page=page, more=len(found) > size))
+
+    @described(Operation("The text of a log", {200: TEXT}, path={"log_id": Count}, bearer=True))
+    @runs(Domain.THREAD, "a file is read and unpacked in a thread")
+    async def log(self, request: Request) -> Response:
+        await bearer_of(request, self._desk.bearers, Scope.READ)
+        number = int(request.path_params["log_id"])
+        log = await self._desk.logs.rows.one(number) if number < 2**63 else None
+        if log is None:
+            raise NotFound
+        try:
+            await self._check(request, log.run)
+        except NotFound:
+            # In other words than those about the run, which whoever asks did not name.
+            raise NotFound from None
+        try:
+            return PlainTextResponse(await self._desk.logs.text(log))
+        except UnknownBlob:
+            raise NotFound from None
+
+    async def _check(self, request: Request, run_id: str) -> None:
+        """Only the run's owner and approvers."""
+        bearer = await bearer_of(request, self._desk.bearers, Scope.READ)
+        with refusals():
+            require_owner(await seen_run(self._desk, run_id, bearer.user.name), bearer.actor)
+
+
+def game_of(number: int, game: Game) -> v1.GameEntry:
+    return v1.GameEntry(
+        number=number,
+        outcome=game.outcome.name.lower(),
+        ending=game.ending.name.lower(),
+        new_is_white=game.new_is_white,
+        plies=game.plies,
+        opening=game.opening.hex(),
+    )
+
+
+def _entry(log: WorkerLog) -> v1.LogEntry:
+    return v1.LogEntry(
+        id=log.id,
+        run=log.run,
+        task=log.task,
+        call=log.call,
+        worker=log.worker,
+        time=log.at,
+        size=log.size,
+    )

@@ -1,0 +1,177 @@
+"""Machines: listed, looked at, blocked and let back in."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.ports import UnknownMachine
+from rookery.model.machine import SHORT_NAME, Machine
+from rookery.model.task import Task
+from rookery.people.users import Scope
+from rookery.protocol import v1
+from rookery.protocol.actions import All, Compare, Expression, Order
+from rookery.protocol.codec import Reader, finite
+from rookery.rules.lifecycle import Actor
+from rookery.web.bodies import json_answer, read_body
+from rookery.web.desk import ApiDesk, refusals, seen_tasks_at_play
+from rookery.web.openapi import Operation, described
+from rookery.web.v1.callers import bearer_of, reader_of
+from rookery.web.v1.views import action_of
+
+BLOCK = Reader(v1.BlockBody)
+BY_NAME = {"worker": v1.MachineName}
+BLOCKERS = (Scope.SUBMIT, Scope.APPROVE)
+DETAILS: dict[int, type | str] = {200: v1.WorkerDetails}
+MOST_WORDS = 20
+LONGEST_CPU = 200
+
+
+class MachineEndpoints:
+    """A machine that plays a private engine is seen at it by the engine's team alone."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
+    @runs(Domain.THREAD, "the list is made in a thread")
+    async def listing(self, request: Request) -> Response:
+        desk, reader = self._desk, await reader_of(request, self._desk)
+        with refusals():
+            tasks = await seen_tasks_at_play(desk, _viewer(reader))
+            blocks = await desk.fleet.blocks()
+        return await desk.threads.cpu(
+            lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
+        )
+
+    @described(Operation("A machine and its last words", DETAILS, path=BY_NAME))
+    @runs(Domain.LOOP, "awaits one query")
+    async def one(self, request: Request) -> Response:
+        reader = await reader_of(request, self._desk)
+        with refusals():
+            name = _name(request)
+            shown = await self._details(name, reader)
+            if shown is None:
+                raise UnknownMachine(machine=name)
+        return json_answer(shown)
+
+    @described(
+        Operation(
+            "Give a machine no more tasks", DETAILS, path=BY_NAME, body=v1.BlockBody, bearer=True
+        )
+    )
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def block(self, request: Request) -> Response:
+        actor = await self._actor(request)
+        body = await read_body(request.receive)
+        with refusals():
+            name = _name(request)
+            await self._desk.fleet.block(name, BLOCK.read(body).message, actor)
+            return json_answer(await self._details(name, actor) or _unseen(name))
+
+    @described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def unblock(self, request: Request) -> Response:
+        actor = await self._actor(request)
+        with refusals():
+            name = _name(request)
+            await self._desk.fleet.block(name, None, actor)
+            return json_answer(await self._details(name, actor) or _unseen(name))
+
+    async def _actor(self, request: Request) -> Actor:
+        return (await bearer_of(request, self._desk.bearers, *BLOCKERS)).actor
+
+    async def _details(self, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
+        """None for a machine that nobody knows, or that the reader may not know of."""
+        desk = self._desk
+        blocks, known = await desk.fleet.blocks(), desk.fleet.machine(name)
+        at_play = await seen_tasks_at_play(desk, _viewer(reader))
+        tasks = [task for task in at_play if task.machine.short_name == name]
+        concerned = _is_concerned(reader, name)
+        if not (tasks or name in blocks or (known and concerned)):
+            return None
+        block = {name: blocks[name]} if name in blocks else {}
+        entry = next(workers_of(tasks, block, reader), _away(name))
+        if known and not tasks and concerned and (not known.run or _owns(reader, name)):
+            entry = replace(entry, **_facts(known.machine))
+        sight = desk.privacy.sight(reader)
+        words = await desk.reads.actions(_about(name), limit=MOST_WORDS, sight=sight)
+        return v1.WorkerDetails(
+            **asdict(entry),
+            words=tuple(map(action_of, words)),
+            asked=known.asked if known and concerned else UNSET,
+        )
+
+
+def _name(request: Request) -> str:
+    name = str(request.path_params["worker"])
+    if not SHORT_NAME.fullmatch(name):
+        raise UnknownMachine(machine=name[:100])
+    return name
+
+
+def _about(name: str) -> Expression:
+    """All lines of a machine: in the log its name goes on with a part of the process's key, or
+    with a star, and a full stop sorts behind both."""
+    return All(
+        (
+            Compare("worker", Order.AT_LEAST, name),
+            Compare("worker", Order.BELOW, f"{name}."),
+        )
+    )
+
+
+def _viewer(reader: Actor | None) -> str | None:
+    return None if reader is None else reader.name
+
+
+def _owns(reader: Actor | None, name: str) -> bool:
+    return reader is not None and name.startswith(f"{reader.name}-")
+
+
+def _is_concerned(reader: Actor | None, name: str) -> bool:
+    return _owns(reader, name) or (reader is not None and reader.approver)
+
+
+def workers_of(
+    tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
+) -> Iterator[v1.WorkerEntry]:
+    """Machines at play and machines that are blocked; why, only their owner and approvers read."""
+    at_play = {task.machine.short_name: task for task in tasks}
+    for name in sorted({*at_play, *blocks}):
+        entry = _at_play(at_play[name]) if name in at_play else _away(name)
+        if name in blocks:
+            told = _is_concerned(reader, name)
+            entry = replace(entry, blocked=True, message=blocks[name] if told else "")
+        yield entry
+
+
+def _away(name: str) -> v1.WorkerEntry:
+    return v1.WorkerEntry(name=name, user=name.partition("-")[0])
+
+
+def _unseen(name: str) -> v1.WorkerDetails:
+    return v1.WorkerDetails(**asdict(_away(name)), words=())
+
+
+def _at_play(task: Task) -> v1.WorkerEntry:
+    entry = replace(_away(task.machine.short_name), **_facts(task.machine))
+    return replace(entry, run=task.run, task=task.id, reported=task.reported)
+
+
+def _facts(machine: Machine) -> dict[str, object]:
+    """What a machine says of itself, as far as everybody may know it."""
+    return {
+        "cores": machine.cores,
+        "memory": machine.memory,
+        "arch": machine.arch,
+        "compiler": machine.compiler,
+        "cpu": " ".join(machine.cpu.split())[:LONGEST_CPU],
+        "system": machine.uname,
+        "nps": finite(machine.nps),
+        "country": machine.country,
+        "modified": machine.modified,
+    }

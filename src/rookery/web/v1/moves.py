@@ -1,0 +1,134 @@
+"""What people do to a run: approve, withdraw, stop, reopen, modify, purge, delete, restore."""
+
+from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.model.run import Run
+from rookery.people.users import Scope
+from rookery.protocol import v1
+from rookery.protocol.codec import Reader
+from rookery.rules.lifecycle import Actor, Modification
+from rookery.web.bodies import json_answer, read_body
+from rookery.web.desk import ApiDesk, refusals, seen_run
+from rookery.web.openapi import Operation, described
+from rookery.web.v1.callers import bearer_of
+from rookery.web.v1.runs import BY_ID
+from rookery.web.v1.views import purge_of, summary_of
+
+T = TypeVar("T")
+MODIFY = Reader(v1.ModifyBody, most_bytes=256 * 1024)
+APPROVE = Reader(v1.ApproveBody)
+STOP = Reader(v1.StopBody)
+OWNERS = (Scope.SUBMIT, Scope.APPROVE)
+CHANGED: dict[int, type | str] = {200: v1.RunSummary}
+
+
+class MoveEndpoints:
+    """Who may do what is for the core to say; a token must be made for it besides."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True)
+    )
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def approve(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.APPROVE)
+        body = await read_body(request.receive)
+        with refusals():
+            seen, run = APPROVE.read(body or b"{}"), await self._desk.fleet.known_run(_id(request))
+            self._desk.engines.check_looked_at(run, seen.records)
+            return _changed(await self._desk.fleet.approve(_id(request), actor))
+
+    @described(Operation("Stop a run", CHANGED, path=BY_ID, body=v1.StopBody, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def stop(self, request: Request) -> Response:
+        actor = await self._actor(request, *OWNERS)
+        body = await read_body(request.receive)
+        with refusals():
+            wish = STOP.read(body or b"{}")
+            return _changed(await self._desk.fleet.stop(_id(request), actor, wish.message))
+
+    @described(Operation("Change a run", CHANGED, path=BY_ID, body=v1.ModifyBody, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def modify(self, request: Request) -> Response:
+        actor = await self._actor(request, *OWNERS)
+        body = await read_body(request.receive)
+        with refusals():
+            wanted = _modification(MODIFY.read(body))
+            return _changed(await self._desk.fleet.modify(_id(request), actor, wanted))
+
+    @described(
+        Operation(
+            "Take out results that can't be trusted",
+            {200: v1.PurgeAnswer},
+            path=BY_ID,
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit")
+    async def purge(self, request: Request) -> Response:
+        actor = await self._actor(request, *OWNERS)
+        with refusals():
+            return json_answer(purge_of(await self._desk.fleet.purge(_id(request), actor)))
+
+    @described(Operation("Hide a run, stopped", CHANGED, path=BY_ID, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def delete(self, request: Request) -> Response:
+        actor = await self._actor(request, *OWNERS)
+        with refusals():
+            return _changed(await self._desk.fleet.delete(_id(request), actor))
+
+    @described(Operation("Show a deleted run again", CHANGED, path=BY_ID, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def restore(self, request: Request) -> Response:
+        actor = await self._actor(request, *OWNERS)
+        with refusals():
+            return _changed(await self._desk.fleet.restore(_id(request), actor))
+
+    @described(Operation("Take a run's approval back", CHANGED, path=BY_ID, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def withdraw(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.APPROVE)
+        with refusals():
+            return _changed(await self._desk.fleet.withdraw(_id(request), actor))
+
+    @described(Operation("Let a stopped run play on", CHANGED, path=BY_ID, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def reopen(self, request: Request) -> Response:
+        actor = await self._actor(request, *OWNERS)
+        with refusals():
+            return _changed(await self._desk.fleet.reopen(_id(request), actor))
+
+    async def _actor(self, request: Request, *scopes: Scope) -> Actor:
+        """Raises NotFound for those who may not know of the run, whatever they may do to others."""
+        actor = (await bearer_of(request, self._desk.bearers, *scopes)).actor
+        await seen_run(self._desk, _id(request), actor.name)
+        return actor
+
+
+def _id(request: Request) -> str:
+    return str(request.path_params["run_id"])
+
+
+def _changed(run: Run) -> Response:
+    return json_answer(summary_of(run))
+
+
+def _modification(body: v1.ModifyBody) -> Modification:
+    return Modification(
+        games=or_none(body.num_games),
+        priority=or_none(body.priority),
+        throughput=or_none(body.throughput),
+        auto_purge=or_none(body.auto_purge),
+        info=or_none(body.info),
+    )
+
+
+def or_none(value: T | UnsetType) -> T | None:
+    return None if value is UNSET else value

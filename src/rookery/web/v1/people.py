@@ -1,0 +1,286 @@
+"""Accounts: asked for, accepted, blocked, put into groups, limited."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.errors import Complaint
+from rookery.people.accounts import AccountChange, NotWaiting, OwnAccount
+from rookery.people.bearers import Bearer
+from rookery.people.login import Applicant, SignUpClosed, Throttled
+from rookery.people.teams import Team
+from rookery.people.users import Scope, UnknownUser, User, group_named, is_approver
+from rookery.protocol import people, v1
+from rookery.protocol.codec import Reader
+from rookery.rules.lifecycle import Actor
+from rookery.sources.grants import GrantedRepository
+from rookery.web.bodies import json_answer, read_body
+from rookery.web.desk import ApiDesk, refusals
+from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
+from rookery.web.openapi import Operation, described
+from rookery.web.scope import facts_of
+from rookery.web.v1.callers import bearer_of
+from rookery.web.v1.moves import or_none
+from rookery.web.v1.views import user_of
+
+APPLICATION = Reader(people.Application)
+CHANGE = Reader(people.UserChange)
+BY_USER = {"user": v1.Name}
+USER_CHANGED: dict[int, type | str] = {200: people.UserEntry}
+
+
+class UserEndpoints:
+    """Everybody may ask for an account; the rest is for approvers."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(Operation("Ask for an account", {201: people.UserEntry}, body=people.Application))
+    @runs(Domain.THREAD, "the password is judged and hashed in threads")
+    async def create(self, request: Request) -> Response:
+        body = await read_body(request.receive)
+        with refusals():
+            said = APPLICATION.read(body)
+        applicant = Applicant(said.name, said.password, said.email)
+        try:
+            user = await self._desk.sign_up.apply(applicant, facts_of(request.scope).client)
+        except Throttled:
+            raise TooManyRequests from None
+        except SignUpClosed as closed:
+            raise Forbidden(str(closed)) from None
+        except Complaint as refused:
+            raise BadRequest(str(refused)) from None
+        return json_answer(user_of(user, to_approver=True), 201)
+
+    @described(Operation("An account", USER_CHANGED, path=BY_USER, bearer=True))
+    @runs(Domain.LOOP, "awaits one query")
+    async def one(self, request: Request) -> Response:
+        bearer = await bearer_of(request, self._desk.bearers, Scope.READ, Scope.ADMIN)
+        name = _name(request)
+        with refusals():
+            user = await self._desk.users.by_name(name)
+            full = is_approver(bearer.user) or bearer.user.name == name
+            if user is None or (user.pending and not full):
+                raise UnknownUser(name)
+        return json_answer(user_of(user, to_approver=full))
+
+    @described(
+        Operation(
+            "Accept, block, group or limit an account",
+            USER_CHANGED,
+            path=BY_USER,
+            body=people.UserChange,
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def change(self, request: Request) -> Response:
+        bearer = await self._approver(request)
+        body = await read_body(request.receive)
+        with refusals():
+            wanted = _change(CHANGE.read(body))
+            if wanted.groups is not None and Scope.ADMIN not in bearer.scopes:
+                raise Forbidden("Groups are changed with a token for admin.")
+            return await self._changed(_name(request), wanted, bearer)
+
+    @described(
+        Operation(
+            "Remove an account that was never accepted", USER_CHANGED, path=BY_USER, bearer=True
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def reject(self, request: Request) -> Response:
+        bearer = await self._approver(request)
+        with refusals():
+            try:
+                user = await self._desk.accounts.reject(_name(request), by=bearer.user.name)
+            except NotWaiting as refused:
+                raise Conflict(str(refused)) from None
+        return _answer(user)
+
+    async def _changed(self, name: str, wanted: AccountChange, bearer: Bearer) -> Response:
+        try:
+            return _answer(await self._desk.accounts.change(name, wanted, by=bearer.user.name))
+        except OwnAccount as refused:
+            raise Conflict(str(refused)) from None
+
+    async def _approver(self, request: Request) -> Bearer:
+        bearer = await bearer_of(request, self._desk.bearers, Scope.APPROVE, Scope.ADMIN)
+        if not is_approver(bearer.user):
+            raise Forbidden("Only an approver may do this.")
+        return bearer
+
+
+def _change(body: people.UserChange) -> AccountChange:
+    groups = or_none(body.groups)
+    return AccountChange(
+        accepted=body.pending is False,
+        blocked=or_none(body.blocked),
+        groups=None if groups is None else frozenset(map(group_named, groups)),
+        machine_limit=or_none(body.machine_limit),
+    )
+
+
+def _answer(user: User) -> Response:
+    return json_answer(user_of(user, to_approver=True))
+
+
+def _name(request: Request) -> str:
+    return str(request.path_params["user"])
+
+
+# Teams: made, listed, joined and left.
+
+NEW = Reader(people.NewTeam)
+MEMBER = Reader(people.MemberBody)
+GRANT = Reader(people.NewGrant)
+BY_TEAM = {"team": v1.Name}
+OF_TEAM = {"team": v1.Name, "user": v1.Name}
+TEAM_CHANGED: dict[int, type | str] = {200: people.TeamEntry}
+
+
+class TeamEndpoints:
+    """Teams are in memory; only changing one awaits the database."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(Operation("The teams that one may know of", {200: people.TeamList}, bearer=True))
+    @runs(Domain.LOOP, "teams are in memory")
+    async def listing(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.READ)
+        found = self._desk.teams.seen_by(actor)
+        return json_answer(people.TeamList(teams=tuple(map(entry_of, found))))
+
+    @described(Operation("Make a team", {201: people.TeamEntry}, body=people.NewTeam, bearer=True))
+    @runs(Domain.LOOP, "awaits one write")
+    async def create(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.SUBMIT)
+        body = await read_body(request.receive)
+        with refusals():
+            team = await self._desk.teams.create(NEW.read(body).name, actor)
+        return json_answer(entry_of(team), 201)
+
+    @described(Operation("A team", TEAM_CHANGED, path=BY_TEAM, bearer=True))
+    @runs(Domain.LOOP, "teams are in memory")
+    async def one(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.READ)
+        with refusals():
+            return _teams_answer(self._desk.teams.by_name(_team(request), actor))
+
+    @described(
+        Operation(
+            "Take somebody into a team",
+            TEAM_CHANGED,
+            path=OF_TEAM,
+            body=people.MemberBody,
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def join(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.SUBMIT, Scope.APPROVE)
+        body = await read_body(request.receive)
+        with refusals():
+            lead = MEMBER.read(body or b"{}").lead
+            teams, user = self._desk.teams, _user(request)
+            return _teams_answer(await teams.join(_team(request), user, actor, lead=lead))
+
+    @described(Operation("Take somebody out of a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
+    @runs(Domain.LOOP, "awaits one write")
+    async def leave(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.SUBMIT, Scope.APPROVE)
+        with refusals():
+            return _teams_answer(
+                await self._desk.teams.leave(_team(request), _user(request), actor)
+            )
+
+    async def _actor(self, request: Request, *scopes: Scope) -> Actor:
+        return (await bearer_of(request, self._desk.bearers, *scopes)).actor
+
+
+class RepositoryEndpoints:
+    """What the server may open with credentials of its own: approvers say so, never a record."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    @described(
+        Operation(
+            "Repositories that this server opens with its own credentials",
+            {200: people.GrantedList},
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "they are in memory")
+    async def listing(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.READ)
+        found = self._desk.repositories.seen_by(actor)
+        return json_answer(people.GrantedList(repositories=tuple(map(granted_of, found))))
+
+    @described(
+        Operation(
+            "Have the server open a repository with its own credentials",
+            {201: people.GrantedRepository},
+            body=people.NewGrant,
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def grant(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.APPROVE)
+        body = await read_body(request.receive)
+        with refusals():
+            wish = GRANT.read(body)
+            granted = await self._desk.repositories.grant(wish.repository, wish.team, actor)
+        return json_answer(granted_of(granted), 201)
+
+    @described(
+        Operation(
+            "Open a repository as a stranger again",
+            {200: people.NewGrant},
+            query={"repository": str, "team": v1.Name},
+            bearer=True,
+        )
+    )
+    @runs(Domain.LOOP, "awaits one write")
+    async def revoke(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.APPROVE)
+        query = request.query_params
+        repository, team = query.get("repository", ""), query.get("team", "")
+        with refusals():
+            await self._desk.repositories.revoke(repository, team, actor)
+        return json_answer(people.NewGrant(repository=repository, team=team))
+
+    async def _actor(self, request: Request, *scopes: Scope) -> Actor:
+        return (await bearer_of(request, self._desk.bearers, *scopes)).actor
+
+
+def granted_of(granted: GrantedRepository) -> people.GrantedRepository:
+    return people.GrantedRepository(
+        repository=granted.repository,
+        team=granted.team,
+        granted_by=granted.granted_by,
+        granted=granted.at,
+    )
+
+
+def entry_of(team: Team) -> people.TeamEntry:
+    return people.TeamEntry(
+        name=team.name,
+        members=tuple(sorted(team.members)),
+        leads=tuple(sorted(team.leads)),
+        created=team.created,
+    )
+
+
+def _teams_answer(team: Team) -> Response:
+    return json_answer(entry_of(team))
+
+
+def _team(request: Request) -> str:
+    return str(request.path_params["team"])
+
+
+def _user(request: Request) -> str:
+    return str(request.path_params["user"])

@@ -1,0 +1,330 @@
+"""A run that was not made, as the JSON API shows it: how long it should take, and what it costs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ParamSpec, TypeVar
+
+from msgspec import UNSET
+from msgspec.structs import replace as with_fields
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.jobs import find_waiting_machines
+from rookery.farm.ports import FinishedQuery
+from rookery.farm.privacy import name_of
+from rookery.farm.submission import Surroundings, created, planned
+from rookery.farm.submission_checks import (
+    Preparation,
+    able_machines,
+    expected_games,
+    expected_lengths,
+    looks_up,
+    rehearsed,
+    remarks_on,
+)
+from rookery.farm.submission_fields import require
+from rookery.farm.summaries import summary
+from rookery.files.quotas import Holdings
+from rookery.model.engine import STOCKFISH
+from rookery.model.events import run_name
+from rookery.model.machine import Machine
+from rookery.model.run import DisplayState, Run, core_hours
+from rookery.people.bearers import Bearer
+from rookery.people.users import Scope, User
+from rookery.protocol import v1
+from rookery.protocol.codec import IdPrefix, RunId
+from rookery.protocol.runs import SUBMISSION, SubmittedArgs
+from rookery.web.bodies import json_answer, read_body
+from rookery.web.desk import ApiDesk, refusals, seen_tasks_at_play, shown_run
+from rookery.web.documents import args_document
+from rookery.web.openapi import Operation, described
+from rookery.web.v1 import callers
+from rookery.web.v1.callers import bearer_of, reader_of
+from rookery.web.v1.views import details_of, summary_of
+
+
+def preview_of(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine]) -> v1.Preview:
+    """What a run would be, with the machines that play or wait now; it computes, so that it
+    belongs into a thread."""
+    games = expected_games(run)
+    return v1.Preview(
+        name=run_name(run),
+        kind=run.kind.name,
+        games=games,
+        lengths=tuple(_lengths(run)),
+        core_hours=core_hours(run, round(games)),
+        fleet=_fleet(run, games, able_machines(run, machines)),
+        needs=tuple(map(str, run.demands.needs)),
+        warnings=warnings,
+        args=args_document(run),
+    )
+
+
+def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
+    for length in expected_lengths(run):
+        yield v1.ExpectedLength(
+            elo=length.elo,
+            pass_chance=length.pass_chance,
+            mean_games=length.mean_games,
+            early_games=length.games.early,
+            late_games=length.games.late,
+        )
+
+
+def _fleet(run: Run, games: float, machines: Sequence[Machine]) -> v1.FleetNow:
+    """As if each machine had the speed that times are scaled to, and nothing else to do."""
+    slots = sum(run.demands.slots(machine.cores) for machine in machines)
+    hours = games * run.game_seconds / slots / 3600 if slots else UNSET
+    cores = sum(machine.cores for machine in machines)
+    return v1.FleetNow(machines=len(machines), cores=cores, hours=hours)
+
+
+# From the body of a submission to a run that nobody has taken up yet.
+
+P = ParamSpec("P")
+T = TypeVar("T")
+LARGE_SUBMISSION = 4 * 1024
+"""Some dozens of tuned parameters: about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRun:
+    """A run, and what its author should hear."""
+
+    run: Run
+    warnings: tuple[str, ...]
+
+
+class Submissions:
+    """What must be asked for is awaited; the rest is quick, or done in a thread."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+
+    async def made(self, body: bytes, bearer: Bearer) -> MadeRun:
+        """A run to be submitted; raises WireFault."""
+        preparation = self._preparation(bearer)
+        made = await self._prepared(preparation, body, bearer.user)
+        await preparation.check_binaries(made.run)
+        await self._claim(made.run)
+        warnings = await preparation.fetch(made.run)
+        run = self._desk.engines.with_records(made.run)
+        return MadeRun(run, (*made.warnings, *warnings))
+
+    async def previewed(self, body: bytes, bearer: Bearer) -> MadeRun:
+        """A run to be looked at: programs need not be uploaded, sources are not fetched."""
+        return await self._prepared(self._preparation(bearer), body, bearer.user)
+
+    def _preparation(self, bearer: Bearer) -> Preparation:
+        desk = self._desk
+        name = bearer.user.name
+        granted = desk.repositories.open_to(name)
+        return Preparation(desk.sources, desk.privacy.catalogue(name), granted)
+
+    async def _prepared(self, preparation: Preparation, body: bytes, user: User) -> MadeRun:
+        desk, owner, large = self._desk, user.name, len(body) > LARGE_SUBMISSION
+        args = _from_own_repository(await self._aside(large, SUBMISSION.read, body), user)
+        _check_seen(args, owner, desk.holdings)
+        book = await preparation.book(args.book)
+        around = replace(
+            desk.around,
+            catalogue=preparation.catalogue,
+            book=book,
+            speed_of=desk.speeds.median,
+        )
+        if looks_up(args):
+            # Nobody outside is asked for a submission that would be refused all the same.
+            await self._aside(large, planned, rehearsed(args), owner, around)
+            args = await preparation.prepared(args)
+        made = await self._aside(large, self._made, args, owner, around)
+        return MadeRun(made.run, (*made.warnings, *await self._missing_nets(args)))
+
+    async def _missing_nets(self, args: SubmittedArgs) -> list[str]:
+        """Workers will look for them here, in vain."""
+        desk, names = self._desk, dict.fromkeys((*args.new_nets, *args.base_nets))
+        if desk.nets_elsewhere:
+            return []
+        return [
+            f"nets: {name} is not kept here"
+            for name in names
+            if await desk.nets.by_name(name) is None
+        ]
+
+    async def _claim(self, run: Run) -> None:
+        """The submitter's own programs become the engine's, and with that as private as it is."""
+        desk = self._desk
+        for side in run.plan.sides:
+            if side.binary and desk.engines.catalogue.record(side.engine).private:
+                binary = await desk.sources.binaries.rows.by_hash(side.binary)
+                if binary is not None and binary.user == run.plan.owner:
+                    await desk.holdings.add(side.binary, side.engine)
+
+    def _made(self, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
+        desk = self._desk
+        run = created(args, owner, around, now=desk.clock.now(), chance=desk.chance)
+        return MadeRun(run, remarks_on(run, around.book))
+
+    async def _aside(
+        self, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        if large:
+            return await self._desk.threads.cpu(work, *args, **kwargs)
+        return work(*args, **kwargs)
+
+
+def _from_own_repository(args: SubmittedArgs, user: User) -> SubmittedArgs:
+    """A branch that comes from nowhere in particular is looked for where its author keeps theirs;
+    what it plays against stays where the engine's record says. A tune is one program."""
+    own = user.repositories.get(args.new_engine or STOCKFISH.name)
+    if not own or args.tests_repo or args.new_repo or args.new_binary:
+        return args
+    if args.spsa is UNSET:
+        return with_fields(args, new_repo=own)
+    return with_fields(args, new_repo=own, base_repo=args.base_repo or own)
+
+
+def _check_seen(args: SubmittedArgs, owner: str, holdings: Holdings) -> None:
+    """A file of somebody else's private engine is to the submitter as if it were not there."""
+    for field, file in (("new_binary", args.new_binary), ("base_binary", args.base_binary)):
+        seen = file is UNSET or holdings.sees(owner, file)
+        require(seen, field, "no program of this hash was uploaded here")
+    for field, nets in (("new_nets", args.new_nets), ("base_nets", args.base_nets)):
+        require(all(holdings.sees(owner, net) for net in nets), field, "there is no such net here")
+    require(holdings.sees(owner, args.book), "book", "there is no such book here")
+
+
+# Runs: created, listed, looked at, summed up.
+
+BY_ID = {"run_id": RunId}
+PAGING = {"page": v1.Page, "size": v1.PageSize}
+
+
+class RunEndpoints:
+    """Each endpoint in the order of a run's life."""
+
+    def __init__(self, desk: ApiDesk) -> None:
+        self._desk = desk
+        self._submissions = Submissions(desk)
+
+    @described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
+    @runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
+    async def create(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        body = await read_body(request.receive)
+        with refusals():
+            made = await self._submissions.made(body, bearer)
+            run, approver = made.run, self._approver_of(bearer)
+            await desk.fleet.submit(run, approver=approver)
+        state = DisplayState.PAUSED if approver else DisplayState.PENDING
+        return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
+
+    @described(
+        Operation(
+            "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
+        )
+    )
+    @runs(Domain.THREAD, "lengths are worked out in a thread")
+    async def preview(self, request: Request) -> Response:
+        desk = self._desk
+        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        body = await read_body(request.receive)
+        with refusals():
+            made = await self._submissions.previewed(body, bearer)
+            playing = await seen_tasks_at_play(desk, bearer.user.name)
+            waiting = await find_waiting_machines(desk.fleet)
+        machines = (*(task.machine for task in playing), *waiting)
+        return await desk.threads.cpu(
+            lambda: json_answer(preview_of(made.run, made.warnings, machines))
+        )
+
+    @described(
+        Operation(
+            "List runs, unfinished ones unless asked otherwise",
+            {200: v1.RunList},
+            query={"state": v1.ListedState, "owner": v1.Name, "prefix": IdPrefix, **PAGING},
+        )
+    )
+    @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
+    async def listing(self, request: Request) -> Response:
+        desk, query = self._desk, request.query_params
+        reader = await reader_of(request, desk)
+        viewer = name_of(reader)
+        hidden = desk.privacy.hidden(viewer)
+        with refusals():
+            state = callers.choice(query, "state", v1.ListedState)
+            owner = callers.name_in(query, "owner")
+            prefix = callers.prefix_in(query)
+            page, size = callers.page_in(query)
+            if prefix:
+                found, more = await self._begun_by(prefix, viewer, owner, size), False
+            elif state is v1.ListedState.FINISHED:
+                wanted = FinishedQuery(page=page, page_size=size, owner=owner, hidden=hidden)
+                found = await desk.reads.finished(wanted)
+                more = len(found) == size
+            else:
+                active = await desk.fleet.active()
+                seen = [run for run in active if desk.privacy.sees(viewer, run)]
+                listed = _listed(seen, state, owner)
+                first = (page - 1) * size
+                found, more = tuple(listed[first : first + size]), len(listed) > first + size
+        shown = tuple(desk.privacy.shown(reader, run) for run in found)
+        return await desk.threads.cpu(_list_answer, shown, page, more=more)
+
+    async def _begun_by(
+        self, prefix: str, viewer: str | None, owner: str, size: int
+    ) -> tuple[Run, ...]:
+        """Runs of any state whose id begins so."""
+        desk = self._desk
+        ids = await desk.reads.ids_from(prefix, size, desk.privacy.hidden(viewer))
+        found = [await desk.fleet.run(run_id) for run_id in ids]
+        return tuple(run for run in found if run and owner in ("", run.plan.owner))
+
+    @described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def one(self, request: Request) -> Response:
+        desk = self._desk
+        run = await self._run(request)
+        pulse = desk.fleet.pulse(run.id)
+        return await desk.threads.cpu(lambda: json_answer(details_of(run, pulse)))
+
+    @described(
+        Operation(
+            "The result as people paste it",
+            {200: "text/plain; charset=utf-8"},
+            path=BY_ID,
+            query={"style": v1.HouseStyle},
+        )
+    )
+    @runs(Domain.THREAD, "Elo is estimated in a thread")
+    async def summary(self, request: Request) -> Response:
+        desk = self._desk
+        with refusals():
+            style = callers.choice(request.query_params, "style", v1.HouseStyle)
+        run = await self._run(request)
+        return PlainTextResponse(await desk.threads.cpu(summary, run, style))
+
+    def _approver_of(self, bearer: Bearer) -> str:
+        """An approver's own run is approved at once, unless another one has to look at it."""
+        own = bearer.actor.approver and not self._desk.cross_approval
+        return bearer.user.name if own else ""
+
+    async def _run(self, request: Request) -> Run:
+        """Deleted runs are hidden from lists, not from those who know their id."""
+        reader = await reader_of(request, self._desk)
+        return await shown_run(self._desk, str(request.path_params["run_id"]), reader)
+
+
+def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:
+    """Newest first."""
+    chosen = [
+        run
+        for run in found
+        if state.value in ("unfinished", run.display.value) and owner in ("", run.plan.owner)
+    ]
+    return sorted(chosen, key=lambda run: run.id, reverse=True)
+
+
+def _list_answer(found: tuple[Run, ...], page: int, *, more: bool) -> Response:
+    return json_answer(v1.RunList(runs=tuple(map(summary_of, found)), page=page, more=more))

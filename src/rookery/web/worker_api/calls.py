@@ -1,0 +1,275 @@
+"""What a worker complains about, without the words that differ from host to host."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from msgspec import UNSET
+from starlette.routing import Route
+from starlette.types import Receive, Scope
+
+from rookery import __version__
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.errors import GateFull
+from rookery.farm.ports import QueueFull
+from rookery.people.login import LoginRefused, Verified
+from rookery.protocol import worker_requests
+from rookery.protocol.worker_answers import (
+    OFFICIAL_VERSION,
+    PARTS,
+    WAITING,
+    Answer,
+    EndAnswer,
+    House,
+    VersionAnswer,
+    task_refused,
+    update_refused,
+    waiting,
+)
+from rookery.protocol.worker_heads import long_text
+from rookery.rules.answers import DONE, OVER, Grant, Refusal, StopAnswer, TaskCall, Waiting
+from rookery.web.bodies import cancel_on_leave
+from rookery.web.scope import facts_of
+from rookery.web.wheel import Wheel
+from rookery.web.worker_api import incoming, outgoing
+from rookery.web.worker_api.call import Arriving, NotAllowed, WorkerCall, following
+from rookery.web.worker_api.desk import Desk
+from rookery.web.worker_api.incoming import Caller
+
+# The file's name holds the compiler and the processor; the commit and the two counts are the point.
+_WRONG_BENCH = re.compile(
+    r"Wrong bench in stockfish-([0-9a-f]{7,40})\S*, user expected: (\d+) but worker got: (\d+)"
+)
+
+
+def complaint_in(message: str, bench: int = 0) -> str:
+    """Equal where two hosts found the same; `bench` is the count that a worker of ours names."""
+    if found := _WRONG_BENCH.search(message):
+        return f"wrong bench of {found[1]}: {found[3]}, not {found[2]}"
+    return f"wrong bench: {bench}" if bench else message
+
+
+# The nine calls.
+
+FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs", PARTS, WAITING)
+BUSY = waiting("the server is busy; try again later")
+_NOT_STOPPED = {
+    StopAnswer.FINISHED: "the run is finished already",
+    StopAnswer.NOT_TRUSTED: "noted; a run is stopped when machines of others find the same",
+}
+
+
+@runs(Domain.LOOP, "credentials from memory; unknown ones are hashed in a thread")
+class RequestVersion(WorkerCall[worker_requests.Credentials]):
+    """A worker ends at any error here, so that only its credentials may be called wrong."""
+
+    path: ClassVar[str] = "/api/request_version"
+    writes: ClassVar[bool] = False
+    reader = worker_requests.REQUEST_VERSION
+
+    def __init__(self, desk: Desk, wheel: Wheel | None = None) -> None:
+        super().__init__(desk)
+        offer = (wheel.name, wheel.sha256, wheel.signature) if wheel else ()
+        house = House(__version__, FEATURES, *offer)
+        self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=house)
+
+    async def act(self, request: worker_requests.Credentials, caller: Caller) -> Answer:
+        del request, caller
+        return self.greeting
+
+    def refused(self, error: Exception, why: str) -> Answer:
+        if isinstance(error, LoginRefused):
+            return VersionAnswer(error=why)
+        return VersionAnswer(version=OFFICIAL_VERSION, info=why)
+
+
+@runs(Domain.LOOP, "chooses from an index in memory; waits for the commit, ours for work")
+class RequestTask(WorkerCall[worker_requests.RequestTask]):
+    """Whoever must wait for a thread or for the database passes a small gate first. A worker of
+    ours that finds nothing to play may be kept waiting for it."""
+
+    path: ClassVar[str] = "/api/request_task"
+    reader = worker_requests.REQUEST_TASK
+
+    async def heard(self, scope: Scope, receive: Receive) -> Answer:
+        try:
+            request, caller = await self.received(scope, receive)
+            if request.rookery is UNSET or not request.rookery.wait:
+                return await self.act(request, caller)
+            began = self.desk.clock.seconds()
+            answer = await self._held(request, caller, request.rookery.wait, receive)
+            # A wait for work is not how long the server takes to answer.
+            facts_of(scope).started += self.desk.clock.seconds() - began
+            return answer
+        except (QueueFull, GateFull):
+            return BUSY
+
+    async def check(self, name: str, password: str, client: str) -> Verified:
+        with self.desk.gate.enter():
+            return await super().check(name, password, client)
+
+    async def act(self, request: worker_requests.RequestTask, caller: Caller) -> Answer:
+        machine = self.desk.machines.machine(request.worker_info, caller)
+        limit = caller.machine_limit
+        answer = await self.desk.fleet.request_task(machine, limit=limit)
+        return outgoing.task_answer(answer, self.desk.payloads, caller.server)
+
+    async def _held(
+        self, request: worker_requests.RequestTask, caller: Caller, seconds: float, receive: Receive
+    ) -> Answer:
+        """Until there is a task, the time is up, the worker leaves or the process stops."""
+        machine = self.desk.machines.machine(request.worker_info, caller)
+        answer: Grant | Waiting | Refusal = Waiting()
+        with self.desk.streams.join() as held:
+            leaving = asyncio.ensure_future(cancel_on_leave(receive, held))
+            try:
+                answer = await self.desk.line.task_for(
+                    machine, limit=caller.machine_limit, seconds=seconds
+                )
+            finally:
+                leaving.cancel()
+        return outgoing.task_answer(answer, self.desk.payloads, caller.server)
+
+    def refused(self, error: Exception, why: str) -> Answer:
+        return task_refused(why)
+
+
+@runs(Domain.LOOP, "folds the results into memory; waits for the commit")
+class UpdateTask(WorkerCall[worker_requests.UpdateTask]):
+    path: ClassVar[str] = "/api/update_task"
+    reader = worker_requests.UPDATE_TASK
+
+    async def act(self, request: worker_requests.UpdateTask, caller: Caller) -> Answer:
+        call = self.desk.machines.call(request, caller)
+        provenance = incoming.provenance_of(request, self.desk.clock.now())
+        report = incoming.report_of(request)
+        if provenance is not None and (run := self.desk.fleet.present(call.run)):
+            self.desk.speeds.note(run.plan, call.machine)
+        answer = await self.desk.fleet.update_task(call, report, provenance)
+        if answer is OVER and (games := await self.desk.late.credit(call, report)):
+            answer = replace(OVER, info=f"the run is over; {games} late games count as played")
+        return outgoing.alive_answer(answer)
+
+    def refused(self, error: Exception, why: str) -> Answer:
+        return update_refused(why)
+
+
+@runs(Domain.LOOP, "notes a time in memory; a living task's answer waits for nothing")
+class Beat(WorkerCall[worker_requests.TaskCall]):
+    path: ClassVar[str] = "/api/beat"
+    writes: ClassVar[bool] = False
+    reader = worker_requests.BEAT
+
+    async def act(self, request: worker_requests.TaskCall, caller: Caller) -> Answer:
+        del caller
+        return outgoing.alive_answer(await self.desk.fleet.beat(incoming.sign_of_life(request)))
+
+
+@runs(Domain.LOOP, "draws values for a batch; waits for the commit")
+class RequestSpsa(WorkerCall[worker_requests.RequestSpsa]):
+    path: ClassVar[str] = "/api/request_spsa"
+    reader = worker_requests.REQUEST_SPSA
+
+    async def act(self, request: worker_requests.RequestSpsa, caller: Caller) -> Answer:
+        call = self.desk.machines.call(request, caller)
+        slots = 0 if request.rookery is UNSET else request.rookery.slots
+        return outgoing.spsa_answer(await self.desk.fleet.request_spsa(call, slots=slots))
+
+
+@runs(Domain.LOOP, "ends a task in memory; waits for the commit")
+class FailedTask(WorkerCall[worker_requests.FailedTask]):
+    path: ClassVar[str] = "/api/failed_task"
+    reader = worker_requests.FAILED_TASK
+
+    async def act(self, request: worker_requests.FailedTask, caller: Caller) -> Answer:
+        call = self.desk.machines.call(request, caller)
+        answer = await self.desk.fleet.fail_task(call, request.message)
+        if answer is DONE:
+            await self.desk.logs.keep(call, "failed_task", incoming.log_of(request.rookery))
+        return outgoing.end_answer(answer)
+
+
+@runs(Domain.LOOP, "ends a run or a task in memory; waits for the commit")
+class StopRun(WorkerCall[worker_requests.FailedTask]):
+    path: ClassVar[str] = "/api/stop_run"
+    reader = worker_requests.STOP_RUN
+
+    async def act(self, request: worker_requests.FailedTask, caller: Caller) -> Answer:
+        call = self.desk.machines.call(request, caller)
+        bench = 0 if request.rookery is UNSET else request.rookery.bench
+        log = incoming.log_of(request.rookery)
+        if log and (await self.desk.fleet.own_task(call)).active:
+            await self.desk.logs.keep(call, "stop_run", log)
+        answer = await self.desk.fleet.stop_run(
+            call,
+            request.message,
+            word=await self.desk.trusts(caller.user),
+            complaint=complaint_in(request.message, bench),
+        )
+        if answer is not StopAnswer.STOPPED:
+            raise NotAllowed(_NOT_STOPPED[answer])
+        return EndAnswer()
+
+
+@runs(Domain.THREAD, "decodes and stores games in threads, as they come")
+class UploadPgn(WorkerCall[worker_requests.UploadPgn]):
+    path: ClassVar[str] = "/api/upload_pgn"
+    writes: ClassVar[bool] = False
+    reader = worker_requests.UPLOAD_PGN
+
+    async def act(self, request: worker_requests.UploadPgn, caller: Caller) -> Answer:
+        await self.desk.pgns.upload(self.desk.machines.call(request, caller), request.pgn)
+        return EndAnswer()
+
+    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> Answer:
+        """Games in base64 are written down as they come, and never held as a whole."""
+        text, first = long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
+        async with self.desk.pgns.writing(_from(first, following(body, receive)), text) as kept:
+            request, caller = await self.understood(scope, text.envelope())
+            await self.desk.pgns.keep(self.desk.machines.call(request, caller), kept, text.size)
+        return EndAnswer()
+
+
+@runs(Domain.LOOP, "writes a line of the log; waits for the commit")
+class WorkerLog(WorkerCall[worker_requests.WorkerLog]):
+    path: ClassVar[str] = "/api/worker_log"
+    reader = worker_requests.WORKER_LOG
+
+    async def act(self, request: worker_requests.WorkerLog, caller: Caller) -> Answer:
+        machine = self.desk.machines.machine(request.worker_info, caller)
+        call = None
+        if request.run_id is not UNSET and request.task_id is not UNSET:
+            call = TaskCall(request.run_id, request.task_id, machine)
+        await self.desk.fleet.note(machine, request.message, call)
+        if call is not None:
+            await self.desk.logs.keep(call, "worker_log", incoming.log_of(request.rookery))
+        return EndAnswer()
+
+
+async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+CALLS: tuple[type[WorkerCall[Any]], ...] = (
+    RequestVersion,
+    RequestTask,
+    UpdateTask,
+    Beat,
+    RequestSpsa,
+    FailedTask,
+    StopRun,
+    UploadPgn,
+    WorkerLog,
+)
+LARGEST = {call.path: call.reader.most_bytes for call in CALLS}
+"""How long the body of each may be."""
+
+
+def worker_routes(desk: Desk, wheel: Wheel | None = None) -> list[Route]:
+    """The nine routes; `wheel` is the worker that ours are to be."""
+    made = [RequestVersion(desk, wheel), *(call(desk) for call in CALLS[1:])]
+    return [Route(call.path, call, methods=["POST"]) for call in made]

@@ -1,0 +1,180 @@
+"""Who calls: a verified user on a machine, at an address."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+from starlette.types import Scope
+
+from rookery.farm.ports import Provenance
+from rookery.model.kinds import Report
+from rookery.model.machine import Machine, rookery_abilities
+from rookery.people.login import Verified
+from rookery.people.users import User
+from rookery.protocol import worker_requests
+from rookery.protocol import worker_requests as wire
+from rookery.protocol.codec import encode
+from rookery.rules.answers import TaskCall
+from rookery.stats.spsa import Batch
+from rookery.web.scope import facts_of, header
+
+UNKNOWN_COUNTRY = "?"
+_NOWHERE = "ZZ"
+
+
+class Caller(NamedTuple):
+    """Known before anything of the request is believed."""
+
+    seal: str
+    machine_limit: int
+    address: str
+    country: str
+    user: User
+    teams: frozenset[str] = frozenset()
+    server: Callable[[], str] = str
+    """The address by which the caller knows us; seldom asked for."""
+
+
+TeamsOf = Callable[[str], frozenset[str]]
+
+
+def caller_in(scope: Scope, verified: Verified, teams_of: TeamsOf) -> Caller:
+    user = verified.user
+    address, country = facts_of(scope).client, _country(scope)
+    teams = teams_of(user.name)
+    server = partial(server_in, scope)
+    return Caller(verified.seal, user.machine_limit, address, country, user, teams, server)
+
+
+def server_in(scope: Scope) -> str:
+    """As the caller wrote it; the name was checked before."""
+    scheme = "https" if facts_of(scope).secure else "http"
+    return f"{scheme}://{header(scope, b'host')}"
+
+
+def _country(scope: Scope) -> str:
+    """Two capitals that a trusted proxy in front may add."""
+    code = header(scope, b"x-country-code") if facts_of(scope).proxied else ""
+    known = len(code) == 2 and code.isascii() and code.isalpha() and code.isupper()
+    return code if known and code != _NOWHERE else UNKNOWN_COUNTRY
+
+
+# From the wire to the core: machines, calls about tasks, reports, and how games were played.
+
+MOST_KNOWN = 50_000
+Standing = tuple[str, str, str, frozenset[str]]
+"""What a machine has from its caller; the rest of a caller differs from call to call."""
+
+
+class Machines:
+    """Machines as they described themselves last: most calls bring nothing new about them."""
+
+    def __init__(self, *, mind_quota: bool, most: int = MOST_KNOWN) -> None:
+        self._mind_quota = mind_quota
+        self._most = most
+        self._known: dict[str, tuple[wire.WorkerInfo, Standing, Machine]] = {}
+
+    def machine(self, info: wire.WorkerInfo, caller: Caller) -> Machine:
+        known = self._known.get(info.unique_key)
+        standing = (caller.seal, caller.address, caller.country, caller.teams)
+        if known and known[1] == standing and known[0] == info:
+            return known[2]
+        machine = machine_of(info, caller, mind_quota=self._mind_quota)
+        self._known.pop(info.unique_key, None)
+        self._known[info.unique_key] = (info, standing, machine)
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return machine
+
+    def call(self, request: worker_requests.TaskCall, caller: Caller) -> TaskCall:
+        return TaskCall(request.run_id, request.task_id, self.machine(request.worker_info, caller))
+
+
+def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True) -> Machine:
+    """The machine as it describes itself, at the address it calls from."""
+    machine = Machine(
+        user=info.username,
+        key=info.unique_key,
+        cores=info.concurrency,
+        memory=info.max_memory,
+        min_threads=info.min_threads,
+        arch=info.worker_arch,
+        compiler=info.compiler,
+        nps=info.nps,
+        near_api_limit=mind_quota and info.near_github_api_limit,
+        modified=info.modified,
+        address=caller.address,
+        country=caller.country,
+        uname=info.uname,
+        details=encode(info).decode(),
+        seal=caller.seal,
+    )
+    return machine if info.rookery is UNSET else _extended(machine, info.rookery, caller.teams)
+
+
+def sign_of_life(request: worker_requests.TaskCall) -> TaskCall:
+    """A call of which only the sender counts, so that nothing else of it is worked out."""
+    info = request.worker_info
+    machine = Machine(info.username, info.unique_key, info.concurrency, info.max_memory)
+    return TaskCall(request.run_id, request.task_id, machine)
+
+
+def report_of(request: worker_requests.UpdateTask) -> Report:
+    in_parts = request.worker_info.rookery is not UNSET
+    return Report(request.stats.results(), _batches(request.spsa), in_parts)
+
+
+def log_of(failure: worker_requests.Failure | UnsetType) -> str:
+    return "" if failure is UNSET else failure.log
+
+
+def provenance_of(request: worker_requests.UpdateTask, now: datetime) -> Provenance | None:
+    """How the last games were played, which a worker of ours tells."""
+    said = request.rookery
+    if said is UNSET:
+        return None
+    return Provenance(
+        run=request.run_id,
+        task=request.task_id,
+        at=now,
+        games=request.stats.results().games,
+        runner=said.runner,
+        version=said.runner_version,
+        new_hash=said.new_hash,
+        base_hash=said.base_hash,
+        factor=said.factor,
+        latency_ms=said.latency_ms,
+    )
+
+
+def _extended(machine: Machine, extra: wire.ClaimedAbilities, teams: frozenset[str]) -> Machine:
+    """What a worker of ours says besides, and the teams that we know its owner is in."""
+    abilities = rookery_abilities(
+        system=extra.os,
+        cpu_flags=extra.flags,
+        tools=extra.tools,
+        syzygy_men=extra.syzygy_men,
+        sandbox=extra.sandbox,
+        bundled_only=extra.bundled_only,
+        teams=teams,
+    )
+    return replace(
+        machine,
+        cpu=extra.cpu,
+        host=extra.host,
+        noisy=extra.noisy,
+        abilities=abilities,
+        only=frozenset(extra.only),
+        focus=frozenset(extra.focus),
+    )
+
+
+def _batches(spsa: worker_requests.SpsaResult | UnsetType) -> tuple[Batch, ...] | None:
+    """One perturbation of an official worker, or those of all slots of ours."""
+    if spsa is UNSET:
+        return None
+    parts: tuple[worker_requests.SlotResult, ...] = spsa.slots or (spsa,)
+    return tuple(Batch(part.num_games, part.wins, part.losses, part.sig) for part in parts)

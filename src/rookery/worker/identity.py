@@ -1,0 +1,235 @@
+"""What the worker says of itself in every call."""
+
+import platform
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import UNSET
+
+from rookery import __version__
+from rookery.model.machine import Abilities, rookery_abilities
+from rookery.model.plan import Book, Plan, Side, demands_of, first_missing
+from rookery.model.timecontrol import Clock
+from rookery.protocol.engines import BUNDLED_COMMAND, EngineRecord, catalogue_of, is_bundled
+from rookery.protocol.worker_answers import OFFICIAL_VERSION
+from rookery.protocol.worker_requests import ClaimedAbilities, WorkerInfo
+from rookery.worker.system import COMPILERS, System, architecture, triple, versions
+
+KEY_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the owner lets the worker use, and wishes of it."""
+
+    username: str
+    concurrency: int
+    memory_mib: int
+    min_threads: int = 1
+    noisy: bool = False
+    focus: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    syzygy_men: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the machine was found to have."""
+
+    system: str
+    uname: str
+    linkage: tuple[str, str]
+    """Such as 64bit and ELF."""
+    python: tuple[int, int, int]
+    cpu: str
+    flags: tuple[str, ...]
+    arch: str
+    physical_cores: int
+    numa: int
+    tools: Mapping[str, str]
+    compiler: str
+    compiler_version: tuple[int, int, int]
+    host: str
+
+
+@dataclass(slots=True)
+class Identity:
+    """Mutable: the speed is learnt with the first bench, the server's kind with its first answer.
+
+    Read by the heart's thread, too; each field is a value that is put in place whole.
+    """
+
+    offer: Offer
+    facts: Facts
+    key: str
+    house: bool = False
+    features: frozenset[str] = frozenset()
+    """What a server of ours says that it can do."""
+    nps: float = 0.0
+    engine_arch: str = "?"
+    noisy: bool = False
+    runner: str = "builtin"
+    sandbox: bool = False
+    bundled_only: bool = False
+    latency_ms: float = 0.0
+    """How late the runner of the last match woke up at the worst, but for one time in a hundred."""
+
+    @property
+    def info(self) -> WorkerInfo:
+        """As the official worker says it; more than that only to a server that knows us."""
+        return WorkerInfo(
+            uname=self.facts.uname,
+            architecture=self.facts.linkage,
+            concurrency=self.offer.concurrency,
+            max_memory=self.offer.memory_mib,
+            min_threads=self.offer.min_threads,
+            username=self.offer.username,
+            version=OFFICIAL_VERSION,
+            python_version=self.facts.python,
+            gcc_version=self.facts.compiler_version,
+            compiler=self.facts.compiler,
+            unique_key=self.key,
+            modified=not self.house,
+            worker_arch=self.facts.arch,
+            arch=self.engine_arch,
+            nps=self.nps,
+            near_github_api_limit=False,
+            rookery=self._abilities() if self.house else UNSET,
+        )
+
+    def _abilities(self) -> ClaimedAbilities:
+        facts, offer = self.facts, self.offer
+        return ClaimedAbilities(
+            version=__version__,
+            os=facts.system,
+            cpu=facts.cpu,
+            flags=facts.flags,
+            physical_cores=facts.physical_cores,
+            numa=facts.numa,
+            tools=dict(facts.tools),
+            runner=self.runner,
+            syzygy_men=offer.syzygy_men,
+            noisy=offer.noisy or self.noisy,
+            focus=offer.focus,
+            only=offer.only,
+            host=facts.host,
+            sandbox=self.sandbox,
+            bundled_only=self.bundled_only,
+        )
+
+
+def unique_key(system: System, folder: Path, instance: int, prefix: str = "") -> str:
+    """The first group names the machine, and which worker on it; the rest this very process."""
+    machine = f"{system.host_id()} {folder} {instance}"
+    head = prefix or sha256(machine.encode()).hexdigest()[:KEY_DIGITS]
+    return "-".join([head, *str(uuid.uuid4()).split("-")[1:]])
+
+
+# Which engines this machine can play, and what is missing for the others.
+
+COMPILED = frozenset({"make", "stockfish", "cmake"})
+BUILDERS = {"make": "make", "stockfish": "make", "cmake": "cmake", "cargo": "cargo"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """One engine, and why it can't be played here; empty when it can."""
+
+    engine: str
+    why_not: str
+
+
+def fitness(records: Iterable[EngineRecord], identity: Identity) -> Iterator[Fitness]:
+    """Looks for commands on the PATH, so that it belongs into a thread."""
+    abilities = abilities_of(identity)
+    for record in records:
+        yield Fitness(
+            record.name, _lacking(record, identity) or _unmet(record, identity, abilities)
+        )
+
+
+def abilities_of(identity: Identity) -> Abilities:
+    """As the server will see them, but for the owner's teams."""
+    facts = identity.facts
+    return rookery_abilities(
+        system=facts.system,
+        cpu_flags=facts.flags,
+        tools=facts.tools,
+        syzygy_men=identity.offer.syzygy_men,
+        sandbox=identity.sandbox,
+        bundled_only=identity.bundled_only,
+    )
+
+
+def _lacking(record: EngineRecord, identity: Identity) -> str:
+    """A sandbox, or a program that its recipe starts."""
+    if identity.bundled_only and not is_bundled(record):
+        return "there is no sandbox, and --without-sandbox was not given"
+    kind, tools = record.recipe.kind, identity.facts.tools
+    builder = BUILDERS.get(kind)
+    if builder and builder not in tools:
+        return f"{builder} is missing"
+    if kind in COMPILED and not {"g++", "clang++"} & tools.keys():
+        return "a compiler is missing: g++ or clang++"
+    command = record.recipe.output.partition(" ")[0]
+    if kind == "installed" and command != BUNDLED_COMMAND and shutil.which(command) is None:
+        return f"the command {command or '(none)'} is missing"
+    return ""
+
+
+def _unmet(record: EngineRecord, identity: Identity, abilities: Abilities) -> str:
+    """What a plain test of this engine would ask for."""
+    sides = (Side("new", "", engine=record.name), Side("base", "", engine=record.name))
+    plan = Plan(sides, games=2, tc=Clock(10, 0.1), owner="", book=Book("openings.epd"))
+    demands = demands_of(plan, catalogue_of([record]))
+    if missing := first_missing(demands.needs, abilities):
+        return missing.sentence
+    offer = identity.offer
+    needed = demands.memory_mib(offer.concurrency)
+    if needed > offer.memory_mib:
+        return f"{offer.concurrency} games at a time take {needed} MiB of {offer.memory_mib}"
+    return ""
+
+
+# Looks the machine over once, before the worker says anything about it.
+
+MOST_INSTANCES = 1000
+INSTRUCTION_SETS = re.compile(
+    r"(sse|ssse|avx|bmi|popcnt|fma|f16c|pni|abm|lzcnt|adx|gfni|vaes|sha|asimd|neon|sve|i8mm|dot)"
+)
+"""Of some hundred flags, those that programs are built for."""
+
+
+def survey(system: System) -> Facts:
+    """Starts compilers to ask for their versions, so that it belongs into a thread."""
+    cpu, tools = system.cpu(), versions()
+    compiler = next((name for name in COMPILERS if name in tools), COMPILERS[0])
+    return Facts(
+        system=system.name,
+        uname=f"{platform.system()} {platform.release()}",
+        linkage=platform.architecture(),
+        python=sys.version_info[:3],
+        cpu=cpu.name,
+        flags=tuple(sorted(filter(INSTRUCTION_SETS.match, cpu.flags))),
+        arch=architecture(cpu, system.name),
+        physical_cores=system.physical_cores(),
+        numa=len(system.numa_nodes()),
+        tools=tools,
+        compiler=compiler,
+        compiler_version=triple(tools.get(compiler, "")),
+        host=system.host_name()[:100],
+    )
+
+
+def instance_of(system: System, folder: Path) -> int:
+    """Which of the workers that share this folder on this machine it is, from 0."""
+    for number in range(MOST_INSTANCES):
+        if system.lock(folder / f"{system.host_name()}-{number}.lock"):
+            return number
+    return MOST_INSTANCES

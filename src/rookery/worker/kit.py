@@ -1,0 +1,213 @@
+"""Files that a worker fetches: from its server, and what the server does not have from GitHub."""
+
+import enum
+import random
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Protocol
+
+from msgspec import UNSET, UnsetType
+
+from rookery.boundary.offload import Threads
+from rookery.match.openings import Book, BookFault
+from rookery.protocol.worker_answers import PARTS
+from rookery.worker.conversation import Conversation
+from rookery.worker.engines.order import Built, NotOffered, Order
+from rookery.worker.identity import Identity
+from rookery.worker.reporting import HOUSE, PERIOD_SECONDS, Patience, insist
+from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.stopping import Stop, Watcher
+from rookery.worker.transport import (
+    LARGEST_FILE,
+    NotTaken,
+    Refused,
+    TaskFailed,
+    Unreachable,
+    copy_at_most,
+)
+
+ATTEMPTS = 6
+"""A server that is just being started again must not cost a run its machine."""
+LARGEST_ARCHIVE = 2 * 2**30
+BOOKS = "https://github.com/official-stockfish/books/raw/master"
+
+
+class ServerDownloads:
+    """What the workshop and the games need. Files arrive under their name only when whole."""
+
+    def __init__(
+        self, talk: Conversation, threads: Threads, watch: Watcher, patience: Patience
+    ) -> None:
+        self._transport = talk.transport
+        self._credentials = (talk.account.username, talk.account.password)
+        self._threads = threads
+        self._watch = watch
+        self._patience = replace(patience, attempts=ATTEMPTS)
+        self.foreign = False
+        """Another project's server: it gets no password with a download and has no books."""
+
+    async def net(self, name: str, into: Path) -> None:
+        await self._offered(f"/api/nn/{name}", into)
+
+    async def binary(self, sha256: str, into: Path) -> None:
+        await self._offered(f"/api/binary/{sha256}", into)
+
+    async def source(self, repository: str, commit: str, into: Path) -> None:
+        """A zip archive, where the repository is the server's own; git fetches the others."""
+        if not repository.startswith(f"{self._transport.server}/"):
+            raise NotOffered
+        address = f"{repository.rstrip('/')}/zipball/{commit}"
+        await self._offered(address, into, LARGEST_ARCHIVE)
+
+    async def book(self, name: str, into: Path) -> None:
+        if not self.foreign:
+            try:
+                await self._fetch(f"/api/book/{name}", into)
+            except NotTaken:
+                raise
+            except Refused:
+                # The server has it not; official books are in one place for everybody.
+                pass
+            else:
+                return
+        pack = into.with_name(f"{name}.zip")
+        await self._fetch(f"{BOOKS}/{name}.zip", pack)
+        await self._threads.io(_unpack, pack, name, into)
+
+    async def _offered(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
+        try:
+            await self._fetch(address, into, most_bytes)
+        except NotTaken as why:
+            raise OSError(f"{address.rpartition('/')[2]}: {why}") from None
+        except Refused:
+            raise NotOffered from None
+        except Unreachable as error:
+            raise OSError(str(error)) from None
+
+    async def _fetch(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
+        credentials = None if self.foreign else self._credentials
+        fetch = partial(
+            self._transport.fetch, address, into, credentials=credentials, most_bytes=most_bytes
+        )
+        await insist(fetch, self._patience, self._threads, self._watch)
+
+
+def _unpack(pack: Path, name: str, into: Path) -> None:
+    part = into.with_name(f"{name}.part")
+    try:
+        with zipfile.ZipFile(pack) as archive:
+            with archive.open(name) as packed, part.open("wb") as file:
+                copy_at_most(packed, file, LARGEST_FILE)
+            part.replace(into)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise Unreachable(f"{pack.name} does not hold the book: {error}") from None
+    finally:
+        pack.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+
+
+# Opening books: kept in the cache, checked by their hash, fetched where they are missing.
+
+
+class Books:
+    """The books of one worker."""
+
+    def __init__(self, folder: Path, downloads: ServerDownloads, threads: Threads) -> None:
+        self._folder = folder
+        self._downloads = downloads
+        self._threads = threads
+        self._fetched: set[str] = set()
+
+    def file(self, name: str) -> Path:
+        return self._folder / name
+
+    async def load(self, name: str, sri: str | UnsetType, depth: int) -> Book | None:
+        """The book; None where games begin from the starting position. Raises TaskFailed."""
+        if PurePath(name).name != name:
+            raise TaskFailed(f"{name!r} is no name of a book.", blame="run")
+        if depth <= 0:
+            return None
+        file = self.file(name)
+        book = await self._threads.io(_read, file, 2 * depth)
+        if book is None or not await self._is_right(book, sri):
+            await self._fetch(name, file)
+            book = await self._threads.io(_read, file, 2 * depth)
+        if book is None or not await self._is_right(book, sri):
+            raise TaskFailed(f"The book {name} is not the one that the run means.")
+        return book
+
+    async def _is_right(self, book: Book, sri: str | UnsetType) -> bool:
+        """Without a hash only a book that was fetched by this very worker is trusted."""
+        if sri is UNSET or not sri:
+            return book.name in self._fetched
+        return await self._threads.cpu(lambda: book.sri) == sri
+
+    async def _fetch(self, name: str, file: Path) -> None:
+        try:
+            await self._downloads.book(name, file)
+        except (Refused, Unreachable, OSError) as error:
+            raise TaskFailed(f"The book {name} can't be had: {error}.") from None
+        self._fetched.add(name)
+
+
+def _read(file: Path, plies: int) -> Book | None:
+    try:
+        return Book.load(file, plies=plies)
+    except BookFault:
+        return None
+
+
+# What a worker works with, from its start to its end.
+
+
+class Outcome(enum.Enum):
+    """How a round of the worker's life ended."""
+
+    DONE = "done"
+    IDLE = "no work"
+    RUN_FAULT = "the run's fault"
+    SERVER_FAULT = "the server's fault"
+    MACHINE_FAULT = "this machine's fault"
+    STOPPED = "stopped"
+
+
+class Maker(Protocol):
+    """The workshop, as far as the session needs it."""
+
+    async def make(self, order: Order) -> Built: ...
+
+    async def sandbox(self) -> Sandbox: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """Everything has one owner: the process's composition, `rookery worker`."""
+
+    talk: Conversation
+    identity: Identity
+    workshop: Maker
+    books: Books
+    scratch: Path
+    stop: Stop
+    threads: Threads
+    watch: Watcher
+    nodes: tuple[frozenset[int], ...] = ()
+    """The processors of each NUMA node."""
+    syzygy: tuple[str, ...] = ()
+    fastchess: str = ""
+    patience: Patience = HOUSE
+    beat_seconds: float = PERIOD_SECONDS
+    chance: Callable[[], float] = field(default=random.random)
+
+    @property
+    def house(self) -> bool:
+        """Whether the server is one of ours."""
+        return self.identity.house
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the server takes any number of whole pairs, late ones among them."""
+        return PARTS in self.identity.features

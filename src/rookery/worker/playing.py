@@ -1,0 +1,302 @@
+"""Adds pairs up and says what there is to be reported.
+
+Totals are absolute, so that a report whose answer was lost can be sent again.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from time import monotonic
+from typing import Protocol, Self
+
+from rookery.boundary.offload import Threads
+from rookery.match.job import (
+    Event,
+    GameEnded,
+    GameStarted,
+    LatencyMeasured,
+    Match,
+    PairEnded,
+    PairJob,
+    PairResult,
+)
+from rookery.model.task import NOTHING, Results
+from rookery.protocol.runs import stats_of
+from rookery.protocol.worker_requests import SlotResult, SpsaResult
+from rookery.worker.assignment import Assignment
+from rookery.worker.conversation import Progress
+from rookery.worker.identity import Identity
+from rookery.worker.reporting import GameFile, Mishaps
+from rookery.worker.stopping import Status, Stop, Watcher, ended, first_of
+from rookery.worker.transport import TaskFailed
+
+
+class Ledger(Protocol):
+    """Counts one match of a task; the one who follows the match writes it."""
+
+    finished: int
+    """Pairs of this match."""
+
+    @property
+    def total(self) -> Results:
+        """All games of the task, reported or not."""
+        ...
+
+    def add(self, pair: PairResult) -> Progress | None:
+        """What to report now that this pair is there, if anything."""
+        ...
+
+    def rest(self) -> Progress | None:
+        """What can be reported before a batch is whole, where something can."""
+        ...
+
+
+class GamesLedger:
+    """Fixed games and sequential tests."""
+
+    def __init__(self, before: Results, batch_pairs: int) -> None:
+        self.finished = 0
+        self._reported = before
+        self._pending = NOTHING
+        self._batch = batch_pairs
+
+    @property
+    def total(self) -> Results:
+        return self._reported + self._pending
+
+    def add(self, pair: PairResult) -> Progress | None:
+        self.finished += 1
+        self._pending += pair.results
+        return self.rest() if sum(self._pending.pentanomial) >= self._batch else None
+
+    def rest(self) -> Progress | None:
+        """All pairs that were not reported yet, where there are some."""
+        if self._pending == NOTHING:
+            return None
+        self._reported, self._pending = self.total, NOTHING
+        return Progress(stats_of(self._reported))
+
+
+class TuneLedger:
+    """One batch of a tune: its pairs go round the perturbations, and count only all together."""
+
+    def __init__(
+        self, before: Results, pairs: int, signatures: Sequence[int], joint: int, *, house: bool
+    ) -> None:
+        self.finished = 0
+        self.told: Progress | None = None
+        self._before = before
+        self._pairs = pairs
+        self._slots = [NOTHING for _ in signatures]
+        self._signatures = signatures
+        self._joint = joint
+        self._house = house
+
+    @property
+    def total(self) -> Results:
+        return self._before + self._batch
+
+    @property
+    def _batch(self) -> Results:
+        return sum(self._slots, NOTHING)
+
+    def add(self, pair: PairResult) -> Progress | None:
+        self.finished += 1
+        self._slots[pair.number % len(self._slots)] += pair.results
+        if self.finished == self._pairs:
+            self.told = Progress(stats_of(self.total), self._spsa())
+        return self.told
+
+    def rest(self) -> Progress | None:
+        """Nothing: the values move by all pairs of a batch together."""
+        return None
+
+    def _spsa(self) -> SlotResult:
+        whole = _slot(self._batch, self._joint)
+        if not self._house:
+            return whole
+        return SpsaResult(
+            num_games=whole.num_games,
+            wins=whole.wins,
+            losses=whole.losses,
+            draws=whole.draws,
+            sig=whole.sig,
+            slots=tuple(map(_slot, self._slots, self._signatures)),
+        )
+
+
+def _slot(found: Results, signature: int) -> SlotResult:
+    return SlotResult(
+        num_games=found.games,
+        wins=found.wins,
+        losses=found.losses,
+        draws=found.draws,
+        sig=signature,
+    )
+
+
+# The pairs of a task, handed out one by one until enough is enough.
+
+
+class Supply:
+    """Mutable: the match takes from it, the one who follows the match ends it."""
+
+    def __init__(self, jobs: Iterator[PairJob]) -> None:
+        self._jobs = jobs
+        self._limit: int | None = None
+        self.given = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> PairJob:
+        if self._limit is not None and self.given >= self._limit:
+            raise StopIteration
+        job = next(self._jobs)
+        self.given += 1
+        return job
+
+    def stop_at(self, pairs: int) -> None:
+        """Hand out no more than so many in all."""
+        self._limit = pairs
+
+
+def last_useful(given: int, finished: int, batch: int, in_time: int, *, whole: bool) -> int:
+    """How many pairs are worth playing when the worker must leave.
+
+    `in_time` more pairs can end within the grace. Where only whole batches count, pairs beyond the
+    last batch that can be whole are not worth it; else those that were begun may end.
+    """
+    if not whole:
+        return given
+    reachable = (finished + in_time) // batch * batch
+    return min(reachable, ceil(given / batch) * batch)
+
+
+# Plays the games of one task and has them reported: each whole batch, and where the server takes
+# parts of one, whatever pairs there are every half a minute.
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """How long pairs wait for the rest of their batch before they are reported."""
+
+    first_seconds: float = 10.0
+    then_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What the games of a task are followed with."""
+
+    task: Assignment
+    slots: int
+    batch: int
+    whole: bool
+    """Whether only whole batches can be reported."""
+    pair_seconds: float
+    """A first guess."""
+    games: GameFile
+    identity: Identity
+    report: Callable[[Progress], object]
+    tell: Callable[[str], object]
+    lost: asyncio.Event
+    stop: Stop
+    threads: Threads
+    watch: Watcher
+    limit_seconds: float | None = None
+    """After which a runner that watches no clocks of ours must have ended."""
+    parts: Parts | None = None
+    """None where only whole batches are reported."""
+
+
+class Sitting:
+    """One match of a task, followed to its end, to the server's word, or to the owner's."""
+
+    def __init__(self, table: Table, ledger: Ledger, supply: Supply) -> None:
+        self._table = table
+        self._ledger = ledger
+        self._supply = supply
+        self._mishaps = Mishaps()
+        self._began = monotonic()
+        self._due: asyncio.TimerHandle | None = None
+        self._is_due = False
+
+    async def follow(self, match: Match) -> None:
+        """Until there is nothing more to play, or somebody wants no more; raises TaskFailed."""
+        lost, asked = self._table.lost, self._table.stop.asked
+        self._show("starting the engines")
+        if self._table.parts:
+            self._wait_for_part(self._table.parts.first_seconds)
+        async with match:
+            playing = asyncio.create_task(self._take_all(match))
+            try:
+                await first_of(playing, lost, asked, seconds=self._table.limit_seconds)
+                if not (playing.done() or lost.is_set() or asked.is_set()):
+                    raise TaskFailed("The games took far longer than they may.")
+                if asked.is_set() and not lost.is_set():
+                    await self._wind_up(playing)
+                if playing.done():
+                    await playing
+            finally:
+                if self._due:
+                    self._due.cancel()
+                await ended(playing)
+
+    async def _take_all(self, match: Match) -> None:
+        async for event in match:
+            await self._take(event)
+
+    async def _take(self, event: Event) -> None:
+        if isinstance(event, GameStarted):
+            self._show("playing")
+        elif isinstance(event, GameEnded):
+            if said := self._mishaps.noted(event):
+                self._table.tell(said)
+            await self._table.threads.io(self._table.games.add, event)
+        elif isinstance(event, PairEnded):
+            told = self._ledger.add(event.pair)
+            if told := told or (self._ledger.rest() if self._is_due else None):
+                self._report(told)
+            self._show("playing")
+        elif isinstance(event, LatencyMeasured):
+            self._table.identity.latency_ms = 1000 * event.latency.lag.quantile(0.99)
+
+    def _report(self, told: Progress) -> None:
+        self._table.report(told)
+        if self._table.parts:
+            self._wait_for_part(self._table.parts.then_seconds)
+
+    def _wait_for_part(self, seconds: float) -> None:
+        if self._due:
+            self._due.cancel()
+        self._is_due = False
+        self._due = asyncio.get_running_loop().call_later(seconds, self._part_is_due)
+
+    def _part_is_due(self) -> None:
+        """Where no pair is there yet, the next one is reported at once."""
+        self._is_due = True
+        if told := self._ledger.rest():
+            self._report(told)
+
+    async def _wind_up(self, playing: "asyncio.Task[None]") -> None:
+        """Asked to leave: what ends within the grace may end."""
+        table, finished = self._table, self._ledger.finished
+        in_time = int(table.stop.grace_seconds / self._pair_seconds()) * table.slots
+        useful = last_useful(self._supply.given, finished, table.batch, in_time, whole=table.whole)
+        self._supply.stop_at(max(useful, finished))
+        if useful > finished:
+            self._show("finishing the last games")
+            grace = table.stop.grace_seconds
+            await first_of(playing, table.stop.at_once, table.lost, seconds=grace)
+
+    def _pair_seconds(self) -> float:
+        finished = self._ledger.finished
+        spent = monotonic() - self._began
+        guess = self._table.pair_seconds
+        return max(spent * self._table.slots / finished if finished else guess, 1e-3)
+
+    def _show(self, doing: str) -> None:
+        task = self._table.task
+        self._table.watch.show(Status(doing, task.label, self._ledger.total, task.games))

@@ -1,0 +1,246 @@
+"""Sends reports in their order, each until the server has heard it; games go on meanwhile."""
+
+import asyncio
+import contextlib
+import gzip
+import io
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Self, TypeVar
+
+from rookery.boundary.offload import Threads
+from rookery.match.job import GameEnded, Termination
+from rookery.match.pgn import pgn
+from rookery.protocol.codec import LONGEST_MESSAGE
+from rookery.worker.assignment import Assignment
+from rookery.worker.conversation import Progress
+from rookery.worker.stopping import Watcher
+from rookery.worker.transport import Refused, TaskFailed, Unreachable
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call is tried, and the seconds between. Five times is the protocol's; a server
+    of ours remembers a silent task for six minutes, and so long it is worth trying."""
+
+    attempts: int = 5
+    seconds: float = 15.0
+
+
+HOUSE = Patience(attempts=25)
+ONCE = Patience(attempts=1)
+
+
+async def insist(call: Callable[[], T], patience: Patience, threads: Threads, watch: Watcher) -> T:
+    """The answer to a call that may be made more than once; raises Refused or Unreachable."""
+    for attempt in range(1, patience.attempts):
+        try:
+            return await threads.io(call)
+        except Unreachable as error:
+            watch.say(f"{error}; attempt {attempt} of {patience.attempts}")
+            await asyncio.sleep(patience.seconds)
+    return await threads.io(call)
+
+
+class Courier:
+    """Carries updates to the server. Ends when the server wants no more, or nothing more comes."""
+
+    def __init__(
+        self,
+        send: Callable[[Progress], bool],
+        patience: Patience,
+        threads: Threads,
+        watch: Watcher,
+    ) -> None:
+        self._send = send
+        self._patience = patience
+        self._threads = threads
+        self._watch = watch
+        self._waiting: asyncio.Queue[Progress | None] = asyncio.Queue()
+
+    def put(self, told: Progress) -> None:
+        self._waiting.put_nowait(told)
+
+    async def idle(self) -> None:
+        """Wait until the server has heard of everything."""
+        await self._waiting.join()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self._waiting.put_nowait(None)
+
+    async def run(self) -> bool:
+        """Whether the task is still alive at the end; raises TaskFailed."""
+        while (told := await self._waiting.get()) is not None:
+            if not await self._carry(told):
+                return False
+            self._waiting.task_done()
+        return True
+
+    async def send_last(self) -> None:
+        """The task is over for the server; what waited is told once more, for the credit of whoever
+        played it. Totals are absolute, so that the last one says it all."""
+        latest = None
+        while not self._waiting.empty():
+            latest = self._waiting.get_nowait() or latest
+        if latest is not None:
+            with contextlib.suppress(TaskFailed):
+                await self._carry(latest, ONCE)
+
+    async def _carry(self, told: Progress, patience: Patience | None = None) -> bool:
+        def send() -> bool:
+            return self._send(told)
+
+        try:
+            return await insist(send, patience or self._patience, self._threads, self._watch)
+        except Refused as refused:
+            raise TaskFailed(f"The server refused a result: {refused}") from None
+        except Unreachable as error:
+            raise TaskFailed(f"Too many failed updates: {error}") from None
+
+
+# The heartbeat: a thread of its own, so that neither a build nor the loop can hold it up.
+
+PERIOD_SECONDS = 120.0
+AGAIN_SECONDS = 15.0
+TICK_SECONDS = 1.0
+
+
+class Heart:
+    """Beats for one task whenever the server has heard nothing else for a while.
+
+    `beat` says whether the task is alive; `lost` is called, in this thread, when it is not.
+    """
+
+    def __init__(
+        self,
+        beat: Callable[[], bool],
+        lost: Callable[[], object],
+        *,
+        period: float = PERIOD_SECONDS,
+        tick: float = TICK_SECONDS,
+    ) -> None:
+        self._beat = beat
+        self._lost = lost
+        self._period = period
+        self._tick = tick
+        self.stopped = False
+        """Whether the server said that the task is over."""
+        self._ended = threading.Event()
+        self._last = monotonic()
+        self._thread = threading.Thread(target=self._run, name="heart", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Nobody waits for a beat that is under way: its answer counts no more.
+        self._ended.set()
+
+    def heard(self) -> None:
+        """The server has just had another sign of life."""
+        self._last = monotonic()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._tick):
+            if monotonic() - self._last < self._period:
+                continue
+            self._last = monotonic()
+            if not self._alive() and not self._ended.is_set():
+                self.stopped = True
+                self._lost()
+                return
+
+    def _alive(self) -> bool:
+        try:
+            return self._beat()
+        except Refused:
+            return False
+        except Unreachable:
+            # Nobody knows. The next one comes soon: the server may be deaf for a moment only.
+            self._last -= max(0.0, self._period - AGAIN_SECONDS)
+            return True
+
+
+# The games of a task as PGN, and what is worth telling about those that went wrong.
+
+LARGEST = 100 * 2**20
+_COMMENT = re.compile(r"\s*\{[^}]*\}")
+
+
+class GameFile:
+    """Written game by game, in threads but by one at a time; packed once at the end."""
+
+    def __init__(self, file: Path, task: Assignment, server: str) -> None:
+        self.file = file
+        self._detail = task.args.pgn_detail or "full"
+        self._stem = f"{task.name.run}-{task.name.task}.pgn"
+        self._tags = [
+            ("Event", f"Batch {task.name.task}: {task.args.new_tag} vs {task.args.base_tag}"),
+            ("Site", f"{server}/tests/view/{task.name.run}"),
+        ]
+        self._size = 0
+
+    def add(self, ended: GameEnded) -> None:
+        """A game of fastchess has no moves here: it writes its own file."""
+        if self._detail == "none" or not ended.result.fen or self._size > LARGEST:
+            return
+        text = pgn(ended.result, [*self._tags, ("Round", f"{ended.pair + 1}.{ended.game + 1}")])
+        if self._detail == "moves":
+            text = _COMMENT.sub("", text)
+        self._size += len(text)
+        try:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError:
+            # The results are worth more than the moves: a full disk ends the record, not the task.
+            self._size = LARGEST + 1
+
+    def packed(self) -> bytes | None:
+        """All games in gzip, with a file name inside; None where there are none."""
+        if not self.file.exists():
+            return None
+        into = io.BytesIO()
+        with (
+            self.file.open("rb") as file,
+            gzip.GzipFile(self._stem, "wb", fileobj=into) as pack,
+        ):
+            while block := file.read(2**20):
+                pack.write(block)
+        return into.getvalue()
+
+
+class Mishaps:
+    """Engines' failures in games: the first of a kind is told, then the 2nd, 4th, 8th and so on."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, Termination]] = Counter()
+
+    def noted(self, ended: GameEnded) -> str:
+        """What to tell the server; empty for nothing."""
+        game = ended.result
+        if not game.failed:
+            return ""
+        self._counts[game.failed, game.termination] += 1
+        count = self._counts[game.failed, game.termination]
+        if count & (count - 1):
+            return ""
+        where = f"pair {ended.pair + 1}, game {ended.game + 1}"
+        head = f"{game.failed} lost by {game.termination.value} for the {_ordinal(count)} time"
+        lines = "\n".join(game.lines)
+        moves = " ".join(played.move for played in game.moves)
+        text = f"{head} ({where}): {game.reason}\n{lines}\n{game.fen} {moves}"
+        return text[:LONGEST_MESSAGE]
+
+
+def _ordinal(count: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(count % 10 if count % 100 not in (11, 12, 13) else 0)
+    return f"{count}{ending or 'th'}"

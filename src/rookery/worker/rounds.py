@@ -1,0 +1,320 @@
+"""Which program referees the games: ours, or fastchess where the server is another project's."""
+
+import asyncio
+import math
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+
+from msgspec import UNSET
+
+from rookery.boundary.offload import Threads
+from rookery.match.fastchess import FastchessMatch, Files, invocation
+from rookery.match.fastchess_command import Unspeakable
+from rookery.match.job import EngineSpec, Match, Openings, PairJob, Setup, jobs, openings_of
+from rookery.match.opening_order import order_of_run, seed_of_run
+from rookery.match.sharded import Batch, LastingMatch, ShardedMatch
+from rookery.model.task import Results
+from rookery.protocol.runs import stats_of
+from rookery.protocol.worker_answers import Settings, SpsaAnswer
+from rookery.worker.assignment import Assignment, batch_pairs, setup_of
+from rookery.worker.conversation import Progress
+from rookery.worker.kit import Kit
+from rookery.worker.playing import GamesLedger, Parts, Sitting, Supply, Table, TuneLedger
+from rookery.worker.preparing import Prepared
+from rookery.worker.reporting import Courier, GameFile, insist
+from rookery.worker.stopping import ended, first_of
+from rookery.worker.transport import Refused, TaskFailed, Unreachable
+
+BUILTIN = "builtin"
+FASTCHESS = "fastchess"
+
+
+@dataclass(frozen=True, slots=True)
+class Runners:
+    """What holds for all matches of a task; `fastchess` is its program, or empty."""
+
+    setup: Setup
+    slots: int
+    nodes: tuple[frozenset[int], ...]
+    fastchess: str = ""
+
+    def builtin(self, jobs: Iterator[PairJob]) -> Match:
+        return ShardedMatch(jobs, self.setup, concurrency=self.slots, nodes=self.nodes)
+
+    def lasting(self) -> LastingMatch | None:
+        """For matches one after the other; fastchess starts its engines for each of them."""
+        if self.fastchess:
+            return None
+        return LastingMatch(self.setup, concurrency=self.slots, nodes=self.nodes)
+
+    async def match(
+        self,
+        jobs: Iterator[PairJob],
+        sides: tuple[EngineSpec, EngineSpec],
+        files: Files,
+        pairs: int,
+        threads: Threads,
+    ) -> Match:
+        """By fastchess where it is to play; it finds its openings itself. Raises TaskFailed."""
+        if not self.fastchess:
+            return self.builtin(jobs)
+        asked = partial(invocation, sides, self.setup, files, pairs=pairs, concurrency=self.slots)
+        try:
+            # It follows links, and so looks at the disk.
+            return FastchessMatch(self.fastchess, await threads.io(asked))
+        except Unspeakable as fault:
+            raise TaskFailed(f"fastchess cannot play {fault}.") from None
+
+
+def scripted(spec: EngineSpec, folder: Path) -> EngineSpec:
+    """The same engine as a program without arguments: fastchess would split them at blanks."""
+    script = folder / f"{spec.name.partition('-')[0].lower()}.sh"
+    script.write_text(f"#!/bin/sh\nexec {shlex.join(spec.command)}\n", encoding="utf-8")
+    script.chmod(0o700)
+    return replace(spec, command=(str(script),))
+
+
+# Plays a tune: asks for values before each batch and reports what they came to.
+
+Chance = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One perturbation: both engines with their options, and how the server knows it."""
+
+    new: EngineSpec
+    base: EngineSpec
+    signature: int
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What one answer to request_spsa holds."""
+
+    values: tuple[Values, ...]
+    signature: int
+
+
+def drawn(answer: SpsaAnswer, new: EngineSpec, base: EngineSpec, chance: Chance) -> Draw:
+    """The engines of a batch. Values for an official worker are rounded here, each by chance."""
+    joint = 0 if answer.sig is UNSET else answer.sig
+    if answer.slots is not UNSET:
+        parts = [
+            Values(_with(new, slot.w_params, None), _with(base, slot.b_params, None), slot.sig)
+            for slot in answer.slots
+        ]
+        return Draw(tuple(parts), joint)
+    ours = () if answer.w_params is UNSET else answer.w_params
+    theirs = () if answer.b_params is UNSET else answer.b_params
+    one = Values(_with(new, ours, chance), _with(base, theirs, chance), joint)
+    return Draw((one,), joint)
+
+
+def tune_jobs(
+    draw: Draw, openings: Openings, before: Results, first: Results, pairs: int
+) -> Iterator[PairJob]:
+    """The pairs of a batch, from the openings that follow those of earlier batches."""
+    offset = (before.games - first.games) // 2
+    for number in range(pairs):
+        values = draw.values[number % len(draw.values)]
+        yield PairJob(number, openings(offset + number), values.new, values.base)
+
+
+def _with(spec: EngineSpec, settings: Settings, chance: Chance | None) -> EngineSpec:
+    tuned = [(one.name, _written(one.value, chance)) for one in settings]
+    return replace(spec, options=(*_without(spec.options, tuned), *tuned))
+
+
+def _without(
+    options: Sequence[tuple[str, str]], tuned: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    names = {name for name, _ in tuned}
+    return (option for option in options if option[0] not in names)
+
+
+def _written(value: float, chance: Chance | None) -> str:
+    if chance is not None:
+        return str(math.floor(value + chance()))
+    # Engines read no exponents.
+    return format(Decimal(format(value + 0.0, ".15g")), "f")
+
+
+# The matches of a task: one for fixed games and sequential tests, one for each batch of a tune.
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What a task is played with once its engines are there."""
+
+    kit: Kit
+    task: Assignment
+    prepared: Prepared
+    courier: Courier
+    games: GameFile
+    lost: asyncio.Event
+    note: Callable[[str], object]
+
+    async def play(self) -> bool:
+        """All of it, or until somebody wants no more. False where the server said before a batch
+        that the task is over. Raises TaskFailed or MatchFault."""
+        depth = _depth(self.task)
+        book = await self.kit.books.load(self.task.args.book, self.task.args.book_sri, depth)
+        openings = openings_of(
+            book,
+            order_of_run(len(book), self.task.name.run, start=self.task.first_opening)
+            if book
+            else None,
+        )
+        if self.task.is_tune:
+            return await self._tune(openings)
+        await self._games(openings, 2 * depth)
+        return True
+
+    @property
+    def _slots(self) -> int:
+        return max(1, self.kit.identity.offer.concurrency // self.task.threads)
+
+    @property
+    def _batch(self) -> int:
+        nps = self.prepared.nps
+        return batch_pairs(self.task, self._slots, house=self.kit.house, nps=nps)
+
+    def _runners(self) -> Runners:
+        setup = setup_of(self.task, self.kit.syzygy)
+        return Runners(
+            setup, self._slots, self.kit.nodes, "" if self.kit.house else self.kit.fastchess
+        )
+
+    def _table(self, batch: int, pairs: int, *, whole: bool) -> Table:
+        game_seconds = self.prepared.base.tc.game_seconds(self.prepared.nps)
+        return Table(
+            task=self.task,
+            slots=self._slots,
+            batch=batch,
+            whole=whole,
+            pair_seconds=2 * game_seconds,
+            games=self.games,
+            identity=self.kit.identity,
+            report=self.courier.put,
+            tell=self.note,
+            lost=self.lost,
+            stop=self.kit.stop,
+            threads=self.kit.threads,
+            watch=self.kit.watch,
+            limit_seconds=None if self.kit.house else self._limit(pairs),
+            parts=Parts() if self.kit.in_parts else None,
+        )
+
+    def _limit(self, pairs: int) -> float:
+        """How long fastchess may take; the built-in runner watches every move."""
+        sides = (self.prepared.new, self.prepared.base)
+        limit = fmean(side.tc.limit_seconds(self.prepared.nps) for side in sides)
+        whole = limit * max(8.0, 2 * pairs / self._slots)
+        return 2 * whole if self.task.is_tune else whole
+
+    async def _games(self, openings: Openings, plies: int) -> None:
+        task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
+        whole = task.args.sprt is not UNSET and not self.kit.in_parts
+        ledger = GamesLedger(task.before, self._batch)
+        supply = Supply(jobs([sides], openings, rounds=task.pairs))
+        match = await self._runners().match(
+            supply, sides, self._files(plies), task.pairs, self.kit.threads
+        )
+        await Sitting(self._table(self._batch, task.pairs, whole=whole), ledger, supply).follow(
+            match
+        )
+        # The last batch of fixed games may be smaller than the others; of a sequential test too,
+        # where the server takes parts.
+        if not whole and (told := ledger.rest()):
+            self.courier.put(told)
+
+    async def _seated(self, new: EngineSpec, base: EngineSpec) -> tuple[EngineSpec, EngineSpec]:
+        """As the program that referees can start them."""
+        if not self._runners().fastchess:
+            return new, base
+        write, folder = self.kit.threads.io, self.kit.scratch
+        return await write(scripted, new, folder), await write(scripted, base, folder)
+
+    def _files(self, plies: int) -> Files:
+        """For fastchess, which reads the book and writes the games itself."""
+        task = self.task
+        book = self.kit.books.file(task.args.book) if plies > 0 else None
+        seed = seed_of_run(task.name.run)
+        return Files(book, plies, seed, task.first_opening, self.games.file)
+
+    async def _tune(self, openings: Openings) -> bool:
+        async with self._runners().lasting() or nullcontext() as lasting:
+            return await self._batches(openings, lasting)
+
+    async def _batches(self, openings: Openings, lasting: LastingMatch | None) -> bool:
+        total, told = self.task.before, Progress(stats_of(self.task.before))
+        while (left := (self.task.games - total.games) // 2) > 0 and not self._ending:
+            pairs = min(self._batch, left)
+            answer = await self._values(told, pairs)
+            if not answer.task_alive:
+                return False
+            played = await self._tune_batch(answer, openings, total, pairs, lasting)
+            if played.told is None:
+                break
+            total, told = played.total, played.told
+            await self._heard()
+        return True
+
+    async def _tune_batch(
+        self,
+        answer: SpsaAnswer,
+        openings: Openings,
+        total: Results,
+        pairs: int,
+        lasting: LastingMatch | None,
+    ) -> TuneLedger:
+        draw = drawn(answer, self.prepared.new, self.prepared.base, self.kit.chance)
+        signatures = [values.signature for values in draw.values]
+        ledger = TuneLedger(total, pairs, signatures, draw.signature, house=self.kit.house)
+        supply = Supply(tune_jobs(draw, openings, total, self.task.before, pairs))
+        played = (total.games - self.task.before.games) // 2
+        match = (
+            Batch(lasting, supply) if lasting else await self._other(draw, supply, played, pairs)
+        )
+        await Sitting(self._table(pairs, pairs, whole=True), ledger, supply).follow(match)
+        return ledger
+
+    async def _other(self, draw: Draw, supply: Supply, played: int, pairs: int) -> Match:
+        """A batch whose engines end with it."""
+        sides = await self._seated(draw.values[0].new, draw.values[0].base)
+        files = self._files(2 * _depth(self.task))
+        files = replace(files, start=files.start + played)
+        return await self._runners().match(supply, sides, files, pairs, self.kit.threads)
+
+    async def _values(self, told: Progress, pairs: int) -> SpsaAnswer:
+        kit = self.kit
+        slots = min(self._slots, pairs) if kit.house else 0
+        ask = partial(kit.talk.spsa, kit.identity.info, self.task.name, told, slots)
+        try:
+            return await insist(ask, kit.patience, kit.threads, kit.watch)
+        except (Refused, Unreachable) as error:
+            raise TaskFailed(f"The server gave no values: {error}") from None
+
+    async def _heard(self) -> None:
+        """Values for the next batch depend on this one."""
+        waiting = asyncio.create_task(self.courier.idle())
+        try:
+            await first_of(waiting, self.lost)
+        finally:
+            await ended(waiting)
+
+    @property
+    def _ending(self) -> bool:
+        return self.lost.is_set() or self.kit.stop.asked.is_set()
+
+
+def _depth(task: Assignment) -> int:
+    text = str(task.args.book_depth)
+    return int(text) if text.lstrip("-").isdecimal() else 0

@@ -1,0 +1,239 @@
+"""Starts one program in namespaces of its own: the child of ours that the worker really starts.
+
+Three processes take part. The outer one, which the worker knows, made the namespaces and waits. The
+first one inside has the number 1 there, so that its end is the end of all the others; it dies with
+the outer one, and watches. The third is the program itself, executed in place: it has the worker's
+pipes, and nobody stands between. Where bubblewrap makes the namespaces, it is the outer process.
+"""
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import sys
+from pathlib import Path
+
+from rookery.worker.sandbox import doorway, mounts, watch
+from rookery.worker.sandbox import mounts as kernel
+from rookery.worker.sandbox.enclosure import MEBIBYTE, Account, Enclosure, knows_few_accounts
+
+CANNOT_START = 127
+ORPHAN_SECONDS = 1.0
+LIKELY_VICTIM = "500"
+OTHERS = 32
+"""Sandboxes that are counted together where bubblewrap makes no user namespace."""
+FIRST_CAPABILITY, LAST_CAPABILITY = 0, 63
+PER_NAMESPACE = (5, 14)
+"""From this kernel on the limit of processes counts those of a user namespace alone."""
+
+
+def main(words: list[str]) -> None:
+    """Words: the enclosure, then the program's own."""
+    enclosure, command = Enclosure.read(words[0]), words[1:]
+    if enclosure.doorway and enclosure.way != "bubblewrap":
+        # What it needs of Python's library is out of sight later.
+        doorway.load()
+    if enclosure.way == "namespaces":
+        enclose(enclosure, command)
+    if enclosure.way == "bubblewrap":
+        _enclose_by_bubblewrap(enclosure, command)
+    if enclosure.way == "within":
+        _die_with_parent()
+        _watch_over(enclosure, command, Account.inside())
+    execute(enclosure, command)
+
+
+def enclose(enclosure: Enclosure, command: list[str]) -> None:
+    """Never returns: ends as the program ended."""
+    inner, parent = Account.inside(), os.getppid()
+    _offer_to_the_kernel()
+    try:
+        _make_namespaces()
+        mounts.lay_out(enclosure, inner)
+    except OSError as error:
+        _complain(f"no sandbox: {error.filename or ''}: {error.strerror}")
+    hears, tells = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    first = os.fork()
+    if first == 0:
+        os.close(tells)
+        _be_first(enclosure, command, inner, hears)
+    _wait_outside(first, parent)
+
+
+def _enclose_by_bubblewrap(enclosure: Enclosure, command: list[str]) -> None:
+    """Never returns: becomes bubblewrap, which starts the launcher once more within."""
+    from rookery.worker.sandbox import bubblewrap
+
+    _offer_to_the_kernel()
+    words = bubblewrap.words_for(enclosure, command)
+    try:
+        os.execv(words[0], words)  # noqa: S606 - a program of the system, without a shell
+    except OSError as error:
+        _complain(f"no sandbox: {words[0]}: {error.strerror}")
+
+
+def _make_namespaces() -> None:
+    flags = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID
+    flags |= kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNET
+    hears, tells = os.pipe()
+    mapper = os.fork()
+    if mapper == 0:
+        os.close(tells)
+        _map_accounts(os.getppid(), hears)
+    kernel.unshare(flags)
+    os.write(tells, b"!")
+    if os.waitpid(mapper, 0)[1] != 0:
+        raise OSError(1, "accounts can't be mapped", "user namespace")
+    os.close(hears)
+    os.close(tells)
+
+
+def _map_accounts(pid: int, hears: int) -> None:
+    """From outside, where root may map an account that is not its own."""
+    status = 1
+    with contextlib.suppress(OSError):
+        if os.read(hears, 1):
+            own, inner = Account(os.geteuid(), os.getegid()), Account.inside()
+            accounts = dict.fromkeys((own, inner))
+            if len(accounts) == 1:
+                Path(f"/proc/{pid}/setgroups").write_text("deny")
+            uids = "".join(f"{each.uid} {each.uid} 1\n" for each in accounts)
+            gids = "".join(f"{each.gid} {each.gid} 1\n" for each in accounts)
+            Path(f"/proc/{pid}/uid_map").write_text(uids)
+            Path(f"/proc/{pid}/gid_map").write_text(gids)
+            status = 0
+    os._exit(status)
+
+
+def _wait_outside(first: int, parent: int) -> None:
+    # The pipes are the program's alone, or nobody would see it close them.
+    with contextlib.suppress(OSError):
+        nothing = os.open("/dev/null", os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(nothing, number)
+    status = _awaited(first, parent)
+    code = os.waitstatus_to_exitcode(status)
+    if code > 128:
+        code = 128 - code
+    if code < 0:
+        with contextlib.suppress(ValueError, OSError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _awaited(first: int, parent: int) -> int:
+    """Its status; a program whose worker has died is ended, for it may not care itself."""
+    while True:
+        ended, status = os.waitpid(first, os.WNOHANG)
+        if ended:
+            return status
+        if os.getppid() != parent:
+            os.kill(first, signal.SIGKILL)
+        signal.sigtimedwait({signal.SIGCHLD}, ORPHAN_SECONDS)
+
+
+def _offer_to_the_kernel() -> None:
+    """When memory runs out, rather one of these than anything else on the machine."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(LIKELY_VICTIM)
+
+
+def _be_first(enclosure: Enclosure, command: list[str], inner: Account, hears: int) -> None:
+    """Dies with the outer process, which may have died before it could be said."""
+    _die_with_parent()
+    if select.select([hears], [], [], 0)[0]:
+        os._exit(1)
+    try:
+        mounts.move_in()
+        mounts.close()
+    except OSError as error:
+        _complain(f"no sandbox: {error.filename or ''}: {error.strerror}")
+    _watch_over(enclosure, command, inner)
+
+
+def _die_with_parent() -> None:
+    kernel.process_control(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _watch_over(enclosure: Enclosure, command: list[str], inner: Account) -> None:
+    """As the first process of the namespace; never returns."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    if enclosure.doorway:
+        doorway.keep_open(enclosure.doorway)
+    program = os.fork()
+    if program == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        # The kernel shares time out by sessions: however many there are of the program's, the one
+        # who watches has its turn.
+        os.setsid()
+        _become(inner)
+        execute(enclosure, command)
+    for number in (0, 1):
+        os.close(number)
+    kernel.process_control(kernel.PR_SET_DUMPABLE, 0)
+    os._exit(watch.until_end(program, enclosure))
+
+
+def _become(account: Account) -> None:
+    """Nobody, where there is a choice; and nothing that a set-uid program could give back."""
+    for capability in range(FIRST_CAPABILITY, LAST_CAPABILITY + 1):
+        with contextlib.suppress(OSError):
+            kernel.process_control(kernel.PR_CAPBSET_DROP, capability)
+    if os.geteuid() != account.uid:
+        os.setgroups([])
+        os.setresgid(account.gid, account.gid, account.gid)
+        os.setresuid(account.uid, account.uid, account.uid)
+    kernel.process_control(kernel.PR_SET_NO_NEW_PRIVS, 1)
+
+
+def execute(enclosure: Enclosure, command: list[str]) -> None:
+    """Become the program, within its limits; never returns."""
+    try:
+        _limit(enclosure)
+        os.chdir(enclosure.folder)
+        _find(command, enclosure)
+    except OSError as error:
+        _complain(f"{command[0]} can't be started: {error.strerror}")
+
+
+def _find(command: list[str], enclosure: Enclosure) -> None:
+    # Python ignores broken pipes; a program expects to die of them.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.closerange(3, 256)
+    os.execvpe(command[0], command, dict(enclosure.environment))  # noqa: S606 - what we are for
+
+
+def _limit(enclosure: Enclosure) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if enclosure.memory_mib:
+        # Twice: this limit counts what is asked for, the watch what is really taken.
+        _lower(resource.RLIMIT_DATA, 2 * enclosure.memory_mib * MEBIBYTE)
+    if enclosure.file_mib:
+        _lower(resource.RLIMIT_FSIZE, enclosure.file_mib * MEBIBYTE)
+    if enclosure.way != "none" and _kernel_version() >= PER_NAMESPACE:
+        others = 1 if knows_few_accounts() else OTHERS
+        _lower(resource.RLIMIT_NPROC, others * enclosure.tasks)
+
+
+def _lower(which: int, wished: int) -> None:
+    _, most = resource.getrlimit(which)
+    least = wished if most == resource.RLIM_INFINITY else min(wished, most)
+    resource.setrlimit(which, (least, least))
+
+
+def _kernel_version() -> tuple[int, int]:
+    major, minor = os.uname().release.split(".")[:2]
+    return int(major), int("".join(filter(str.isdigit, minor)) or 0)
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"rookery: {text}\n".encode())
+    os._exit(CANNOT_START)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,228 @@
+"""System calls that Python does not offer: namespaces, mounts, and what a process is bound to."""
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from rookery.worker.sandbox.enclosure import HOME, Account, Enclosure
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
+
+SYS_MOUNT_SETATTR = 442
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = (
+        ("attr_set", ctypes.c_uint64),
+        ("attr_clr", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns_fd", ctypes.c_uint64),
+    )
+
+
+def _checked(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+
+
+def unshare(flags: int) -> None:
+    _checked(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    words = (text.encode() or None for text in (source, target, kind))
+    result = _libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None)
+    _checked(result, f"mount {target}")
+
+
+def unmount(target: str) -> None:
+    _checked(_libc.umount2(target.encode(), ctypes.c_int(MNT_DETACH)), f"unmount {target}")
+
+
+def pivot_root(new: str, old: str) -> None:
+    _checked(_libc.pivot_root(new.encode(), old.encode()), "pivot_root")
+
+
+def restrict_mounts(path: str, flags: int, *, deep: bool) -> None:
+    """Add flags to a mount and, if wished, to all below it; raises OSError on an old kernel."""
+    attributes = _MountAttributes(attr_set=flags)
+    result = _libc.syscall(
+        ctypes.c_long(SYS_MOUNT_SETATTR),
+        ctypes.c_int(AT_FDCWD),
+        ctypes.c_char_p(path.encode()),
+        ctypes.c_uint(AT_RECURSIVE if deep else 0),
+        ctypes.byref(attributes),
+        ctypes.c_size_t(ctypes.sizeof(attributes)),
+    )
+    _checked(result, f"restrict {path}")
+
+
+def process_control(what: int, value: int) -> None:
+    words = (ctypes.c_ulong(each) for each in (value, 0, 0, 0))
+    _checked(_libc.prctl(ctypes.c_int(what), *words), f"prctl {what}")
+
+
+# The file tree that a program in the sandbox sees: the system, read-only, and its own few places.
+#
+# Everything that is there was put there by name. What the machine has elsewhere, homes above all,
+# is not hidden but absent.
+
+TEMPORARY = "/tmp"  # noqa: S108 - in a namespace of our own
+SHARED = "/dev/shm"  # noqa: S108 - the same
+OLD, NEW = "/old", "/new"
+SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix", "gnu")
+SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
+TRUST = ("ssl", "ca-certificates", "pki")
+"""Whom this machine believes: for those who reach a network."""
+DEVICES = ("null", "zero", "full", "random", "urandom")
+READ_ONLY = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+
+
+def lay_out(enclosure: Enclosure, inner: Account) -> None:
+    """Build the tree at NEW; the machine's own is at OLD until `move_in`."""
+    mount("", "/", flags=MS_REC | MS_PRIVATE)
+    _temporary(TEMPORARY, "size=1m,mode=755")
+    Path(TEMPORARY + OLD).mkdir()
+    pivot_root(TEMPORARY, TEMPORARY + OLD)
+    os.chdir("/")
+    Path(NEW).mkdir()
+    _temporary(NEW, "size=4m,mode=755")
+    _system()
+    _settings(enclosure, inner)
+    _devices()
+    _own_places(enclosure, inner)
+    _given(enclosure)
+
+
+def move_in() -> None:
+    """By the first process of the pid namespace: its own /proc, and nothing of the old tree."""
+    Path(NEW + "/proc").mkdir()
+    flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    mount("proc", NEW + "/proc", "proc", flags)
+    os.chdir(NEW)
+    pivot_root(".", ".")
+    unmount(".")
+    os.chdir("/")
+
+
+def close() -> None:
+    """No further namespaces inside, and no way to write to the kernel's settings or the root."""
+    with contextlib.suppress(OSError):
+        Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    _restrict("/proc", deep=False)
+    _restrict("/", deep=False)
+
+
+def _system() -> None:
+    for name in SYSTEM:
+        there = Path(OLD, name)
+        if there.is_symlink():
+            Path(NEW, name).symlink_to(there.readlink())
+        elif there.is_dir():
+            _bind(f"/{name}")
+    # Engines look here for processors and memory nodes, and play worse without.
+    if Path(OLD + "/sys/devices/system").is_dir():
+        _bind("/sys/devices/system")
+
+
+def _settings(enclosure: Enclosure, inner: Account) -> None:
+    for name in (*SETTINGS, *(TRUST if enclosure.doorway else ())):
+        if Path(OLD, "etc", name).exists():
+            _bind(f"/etc/{name}")
+    account = f"engine:x:{inner.uid}:{inner.gid}::{HOME}:/bin/sh\n"
+    Path(NEW, "etc").mkdir(exist_ok=True)
+    Path(NEW, "etc/passwd").write_text(account)
+
+
+def _devices() -> None:
+    for name in DEVICES:
+        _bind(f"/dev/{name}", restricted=False)
+    for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+        Path(NEW, "dev", name).symlink_to(f"/proc/self/{target}")
+
+
+def _own_places(enclosure: Enclosure, inner: Account) -> None:
+    size = f"size={enclosure.temporary_mib}m,mode=700,uid={inner.uid},gid={inner.gid}"
+    for path in (TEMPORARY, SHARED, HOME):
+        Path(NEW + path).mkdir(parents=True)
+        _temporary(NEW + path, size)
+    Path(NEW, "var").mkdir()
+    Path(NEW, "var/tmp").symlink_to(TEMPORARY)
+    Path(NEW, "run").mkdir()
+
+
+def _given(enclosure: Enclosure) -> None:
+    for path in outermost(enclosure.readable):
+        _bind(path)
+    if enclosure.doorway:
+        _bind(enclosure.doorway)
+    for path in enclosure.writable:
+        _bind(path, restricted=False)
+
+
+def outermost(paths: Iterable[str]) -> list[str]:
+    """Without those that lie within another, or within the system's folders."""
+    covered = [f"/{name}" for name in SYSTEM]
+    kept: list[str] = []
+    for path in sorted(set(paths)):
+        if not any(path == each or path.startswith(f"{each}/") for each in (*covered, *kept)):
+            kept.append(path)
+    return kept
+
+
+def _bind(path: str, *, restricted: bool = True) -> None:
+    source, target = Path(OLD + path), Path(NEW + path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        target.mkdir(exist_ok=True)
+    elif not target.exists():
+        target.touch()
+    mount(str(source), str(target), flags=MS_BIND | MS_REC)
+    if restricted:
+        _restrict(str(target), deep=True)
+
+
+def _temporary(target: str, options: str) -> None:
+    mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, options)
+
+
+def _restrict(path: str, *, deep: bool) -> None:
+    try:
+        restrict_mounts(path, READ_ONLY, deep=deep)
+    except OSError:
+        # Kernels before 5.12: one mount after the other, with the flags it must keep.
+        for each in _mounts_below(path) if deep else (path,):
+            flags = os.statvfs(each).f_flag & (MS_NOEXEC | MS_NODEV)
+            flags |= MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID
+            mount("", each, flags=flags)
+
+
+def _mounts_below(path: str) -> list[str]:
+    lines = Path(OLD + "/proc/self/mountinfo").read_text().splitlines()
+    places = [_unescaped(line.split()[4]) for line in lines]
+    return [each for each in places if each == path or each.startswith(f"{path}/")]
+
+
+def _unescaped(place: str) -> str:
+    # By hand: Python's own codec would have to be loaded from a tree that is no longer here.
+    for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
+        place = place.replace(f"\\{code}", character)
+    return place

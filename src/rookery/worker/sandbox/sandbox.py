@@ -1,0 +1,181 @@
+"""Wraps commands so that they run in the sandbox, or as close to it as this machine allows."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import rookery
+from rookery.boundary.offload import Threads
+from rookery.worker.engines.order import Built
+from rookery.worker.engines.toolchain import memory_mib
+from rookery.worker.sandbox.enclosure import BOOT, HOME, MEBIBYTE, Account, Enclosure, Way
+
+BUBBLEWRAP = "bwrap"
+PROBE_SECONDS = 30.0
+PROBE_CODE = 42
+PROCESSORS = os.cpu_count() or 1
+PLAYING_TASKS = 256 + 4 * PROCESSORS
+PLAYING_FILE_MIB = 64
+BUILD_PROCESSES = 256 + 8 * PROCESSORS
+BUILD_TEMPORARY_MIB = 2048
+BUILD_FILE_MIB = 8192
+SURROUNDINGS = {"LANG": "C.UTF-8", "HOME": HOME, "TMPDIR": "/tmp"}  # noqa: S108 - its own
+ADVICE = (
+    "Install bubblewrap, or let users make namespaces (docs/worker.md), or allow programs of"
+    " strangers to do as they like on this machine with --without-sandbox."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How commands are wrapped here; `why` is a sentence when there are no walls."""
+
+    available: bool
+    """A run may demand it; without it programs have a clean environment and a few limits."""
+    why: str = ""
+    memory_mib: int = 0
+    """The most that one program may take, all its processes together; 0 for any amount."""
+    build_processes: int = BUILD_PROCESSES
+    bubblewrap: str = ""
+    """The program that makes the walls, where we may not make them ourselves."""
+    permitted: bool = False
+    """Whether the owner lets programs of strangers run without walls."""
+
+    @property
+    def takes_strangers(self) -> bool:
+        """Whether code that comes with an order may run here."""
+        return self.available or self.permitted
+
+    @property
+    def refusal(self) -> str:
+        """Why it may not, and what the owner can do."""
+        return f"This machine runs no programs of strangers without a sandbox. {self.why} {ADVICE}"
+
+    @property
+    def owner(self) -> Account | None:
+        """Whom the files of a build must belong to, when that is not the worker itself."""
+        if not self.available:
+            return None
+        inside = Account.inside()
+        return inside if inside.uid != os.geteuid() else None
+
+    def playing(self, built: Built, *, memory_mib: int = 0) -> tuple[str, ...]:
+        """The command that plays; the pipes given to it are the engine's own."""
+        return self._wrapped(
+            built.command,
+            Enclosure(
+                way=self._way,
+                bubblewrap=self.bubblewrap,
+                readable=_paths(built.readable),
+                folder=self._home,
+                environment={**self._surroundings, **dict(built.environment)},
+                memory_mib=memory_mib or self.memory_mib,
+                tasks=PLAYING_TASKS,
+                file_mib=PLAYING_FILE_MIB if self.available else 0,
+            ),
+        )
+
+    def building(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        scratch: Path,
+        readable: Sequence[Path],
+        environment: Mapping[str, str],
+        doorway: Path | None = None,
+        most_bytes: int = 0,
+    ) -> tuple[str, ...]:
+        """The command of a build, which may write to its scratch folder alone."""
+        return self._wrapped(
+            command,
+            Enclosure(
+                way=self._way,
+                bubblewrap=self.bubblewrap,
+                readable=_paths(readable),
+                writable=(str(scratch),),
+                folder=str(folder),
+                environment={**self._surroundings, **environment},
+                doorway=str(doorway) if doorway and self.available else "",
+                memory_mib=self.memory_mib,
+                processes=self.build_processes,
+                tasks=2 * self.build_processes,
+                temporary_mib=BUILD_TEMPORARY_MIB,
+                file_mib=BUILD_FILE_MIB,
+                deleted_mib=max(most_bytes // MEBIBYTE, 1) if most_bytes else 0,
+            ),
+        )
+
+    @property
+    def _way(self) -> Way:
+        if not self.available:
+            return "none"
+        return "bubblewrap" if self.bubblewrap else "namespaces"
+
+    @property
+    def _home(self) -> str:
+        return HOME if self.available else "/"
+
+    @property
+    def _surroundings(self) -> dict[str, str]:
+        path = {"PATH": os.pathsep.join(os.get_exec_path())}
+        return path | (SURROUNDINGS if self.available else {"LANG": "C.UTF-8"})
+
+    def _wrapped(self, command: Sequence[str], enclosure: Enclosure) -> tuple[str, ...]:
+        if os.name != "posix":
+            return tuple(command)
+        root = str(Path(rookery.__file__).parent.parent)
+        return (sys.executable, "-I", "-S", "-c", BOOT, root, enclosure.text(), *command)
+
+
+NO_SANDBOX = Sandbox(False, "The sandbox was not asked for.", permitted=True)
+
+
+def _paths(readable: Sequence[Path]) -> tuple[str, ...]:
+    return tuple(str(path) for path in readable)
+
+
+async def detect(threads: Threads, *, permitted: bool = False) -> Sandbox:
+    """Tries it: nothing else tells what this kernel and its settings allow."""
+    return replace(await threads.io(_found), permitted=permitted)
+
+
+def _found() -> Sandbox:
+    """By namespaces of our own, else by bubblewrap's."""
+    most = memory_mib() * 3 // 4
+    if sys.platform != "linux":
+        return Sandbox(False, "There are sandboxes on Linux only.", most)
+    own = Sandbox(True, memory_mib=most)
+    if not (why := _failure(own)):
+        return own
+    sentence = f"It allows no namespaces ({why})"
+    program = shutil.which(BUBBLEWRAP)
+    if program is None:
+        return Sandbox(False, f"{sentence}, and bubblewrap is not installed.", most)
+    wrapped = replace(own, bubblewrap=program)
+    if not (why := _failure(wrapped)):
+        return wrapped
+    return Sandbox(False, f"{sentence}, nor does bubblewrap get any ({why}).", most)
+
+
+def _failure(sandbox: Sandbox) -> str:
+    """Why a command does not run in it; empty where it does."""
+    command = sandbox.playing(Built(("/bin/sh", "-c", f"exit {PROBE_CODE}"), ""))
+    try:
+        ended = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if ended.returncode == PROBE_CODE:
+        return ""
+    said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
+    return said[-1].removeprefix("rookery: ") if said else "no word why"

@@ -1,0 +1,198 @@
+"""Watches a sandbox from within, by its first process, whose end is the end of all.
+
+What a program takes is more than what its processes have in use: memory that is shared stays where
+it is when whoever filled it ends, files in memory need not be mapped by anybody, and a file that
+was deleted keeps its room on the disk as long as it is open.
+"""
+
+import contextlib
+import os
+import signal
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from rookery.worker.sandbox.enclosure import MEBIBYTE, Enclosure
+
+CLOSE_SECONDS = 0.05
+"""Between two looks at one that has taken half of what it may."""
+ENDED_BY_US = 125
+HIDDEN_LOOKS = 5
+BLOCK_BYTES = 512
+OWN_PLACES = ("/tmp", "/dev/shm", "/home/engine")  # noqa: S108 - in a namespace of our own
+SEGMENTS = "/proc/sysvipc/shm"
+IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/", "/anon_hugepage")  # noqa: S108 - names
+DELETED = " (deleted)"
+
+File = tuple[int, int]
+"""Device and number."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """How much of the machine a program has."""
+
+    processes: int = 0
+    memory: int = 0
+    """Bytes that belong to one process each, and those of the places in memory."""
+    shared: dict[File, int] = field(default_factory=dict)
+    """Bytes of memory that processes share or hold as a file, each counted once."""
+    deleted: dict[File, int] = field(default_factory=dict)
+    """Bytes of files on the disk that have no name any more."""
+    hidden: set[str] = field(default_factory=set)
+    """Processes that can't be looked at; one that is ending can't be for a moment."""
+
+    @property
+    def memory_mib(self) -> float:
+        return (self.memory + sum(self.shared.values())) / MEBIBYTE
+
+    @property
+    def deleted_mib(self) -> float:
+        return sum(self.deleted.values()) / MEBIBYTE
+
+    def forget(self, device: int) -> None:
+        """Files there are counted with the place itself."""
+        for kept in (self.shared, self.deleted):
+            for file in [each for each in kept if each[0] == device]:
+                del kept[file]
+
+
+def until_end(program: int, enclosure: Enclosure) -> int:
+    """The program's exit code, 128 and more for a signal."""
+    seconds = enclosure.watch_seconds
+    hidden: dict[str, int] = {}
+    while True:
+        signal.sigtimedwait({signal.SIGCHLD}, seconds)
+        code = _reaped(program)
+        if code is not None:
+            return code
+        taken = look(enclosure)
+        hidden = {number: hidden.get(number, 0) + 1 for number in taken.hidden}
+        if why := excess(enclosure, taken, max(hidden.values(), default=0)):
+            os.write(2, f"rookery: ended, because it took {why}\n".encode())
+            return ENDED_BY_US
+        close = 2 * taken.memory_mib > enclosure.memory_mib > 0
+        seconds = CLOSE_SECONDS if close else enclosure.watch_seconds
+
+
+def _reaped(program: int) -> int | None:
+    """Also orphans of the program are children of the first process."""
+    found: int | None = None
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == program:
+                code = os.waitstatus_to_exitcode(ended[1])
+                found = code if code >= 0 else 128 - code
+    return found
+
+
+def look(enclosure: Enclosure, folder: str = "/proc") -> Taken:
+    """What all the processes of this namespace take together."""
+    names = os.listdir(folder)  # noqa: PTH208 - often
+    numbers = [name for name in names if name.isdigit() and name != "1"]
+    if len(numbers) > enclosure.processes:
+        # A bomb is put out before it is measured.
+        return Taken(len(numbers))
+    taken = look_at(numbers, folder)
+    for path in OWN_PLACES:
+        with contextlib.suppress(OSError):
+            taken.memory += _size_of_place(path)
+            taken.forget(os.stat(path).st_dev)  # noqa: PTH116 - often
+    taken.shared |= _segments()
+    return taken
+
+
+def look_at(numbers: Iterable[str], folder: str = "/proc") -> Taken:
+    """What these processes take, each file and each piece of shared memory once."""
+    taken = Taken()
+    for number in numbers:
+        taken.processes += 1
+        process = f"{folder}/{number}"
+        try:
+            taken.memory += _own_bytes(f"{process}/status")
+            _add_open_files(f"{process}/fd", taken)
+            _add_mapped_files(f"{process}/maps", taken)
+        except PermissionError:
+            if not _has_ended(f"{process}/status"):
+                taken.hidden.add(number)
+        except OSError:
+            continue  # it has ended meanwhile
+    return taken
+
+
+def excess(enclosure: Enclosure, taken: Taken, hidden_looks: int = 0) -> str:
+    """What there is too much of, if anything; a process that hides for long counts as that."""
+    if taken.processes > enclosure.processes:
+        return f"more than {enclosure.processes} processes"
+    if taken.memory_mib > enclosure.memory_mib > 0:
+        return f"more than {enclosure.memory_mib} MiB of memory"
+    if taken.deleted_mib > enclosure.deleted_mib > 0:
+        return f"more than {enclosure.deleted_mib / 1024:.1f} GiB of disk in deleted files"
+    return "what it does not show" if hidden_looks >= HIDDEN_LOOKS and enclosure.memory_mib else ""
+
+
+def _own_bytes(path: str) -> int:
+    """What a process has in use beside what it shares in memory."""
+    total = 0
+    for line in _lines(path):
+        if line.startswith((b"RssAnon:", b"RssFile:")):
+            total += int(line.split()[1]) * 1024
+    return total
+
+
+def _add_open_files(folder: str, taken: Taken) -> None:
+    for name in os.listdir(folder):  # noqa: PTH208 - often
+        with contextlib.suppress(FileNotFoundError):
+            link = os.readlink(f"{folder}/{name}")  # noqa: PTH115 - often
+            if link.endswith(DELETED):
+                found = os.stat(f"{folder}/{name}")  # noqa: PTH116 - often
+                if stat.S_ISREG(found.st_mode):
+                    size = found.st_blocks * BLOCK_BYTES
+                    _add(taken, link, (found.st_dev, found.st_ino), size)
+
+
+def _add_mapped_files(path: str, taken: Taken) -> None:
+    """By their extent, because nothing tells how much of it somebody filled once."""
+    for line in _lines(path):
+        if not line.endswith(DELETED.encode()):
+            continue
+        places, _, offset, device, number, name = line.split(maxsplit=5)
+        start, end = (int(each, 16) for each in places.split(b"-"))
+        major, minor = (int(each, 16) for each in device.split(b":"))
+        file = (os.makedev(major, minor), int(number))
+        _add(taken, name.decode("utf-8", "replace"), file, int(offset, 16) + end - start)
+
+
+def _add(taken: Taken, name: str, file: File, size: int) -> None:
+    kept = taken.shared if name.startswith(IN_MEMORY) else taken.deleted
+    kept[file] = max(kept.get(file, 0), size)
+
+
+def _segments() -> dict[File, int]:
+    """Shared memory of the old kind, which stays without any process."""
+    found: dict[File, int] = {}
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        head, *lines = (line.split() for line in _lines(SEGMENTS))
+        number, size = head.index(b"shmid"), head.index(b"rss")
+        for line in lines:
+            found[0, int(line[number])] = int(line[size])
+    return found
+
+
+def _has_ended(path: str) -> bool:
+    """Also one that nobody has asked for yet: it has nothing any more, and is root's."""
+    try:
+        return any(line.startswith((b"State:\tZ", b"State:\tX")) for line in _lines(path))
+    except OSError:
+        return True
+
+
+def _size_of_place(path: str) -> int:
+    found = os.statvfs(path)
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    with open(path, "rb") as file:  # noqa: PTH123 - often
+        for line in file:
+            yield line.rstrip(b"\n")

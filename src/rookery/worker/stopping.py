@@ -1,0 +1,105 @@
+"""How a worker is asked to leave: once to finish what ends soon, twice to leave at once."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rookery.model.task import NOTHING, Results
+
+
+class Stop:
+    """Written by signals on the loop, read by everything that waits."""
+
+    def __init__(self, grace_seconds: float) -> None:
+        self.grace_seconds = grace_seconds
+        self.asked = asyncio.Event()
+        self.at_once = asyncio.Event()
+
+    def ask(self) -> None:
+        (self.at_once if self.asked.is_set() else self.asked).set()
+
+    async def rest(self, seconds: float) -> bool:
+        """Wait so long, or until asked to stop; whether it was asked."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.asked.wait(), seconds)
+        return self.asked.is_set()
+
+
+async def first_of(
+    task: "asyncio.Task[Any]", *events: asyncio.Event, seconds: float | None = None
+) -> None:
+    """Wait for the task or for any of the events; the task goes on in any case."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait((task, *waits), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await ended(*waits)
+
+
+async def ended(*tasks: "asyncio.Task[Any]") -> None:
+    """Cancel what still runs and wait until it has gone."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# What a worker shows of itself while it works.
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What it is doing now."""
+
+    doing: str
+    run: str = ""
+    results: Results = NOTHING
+    games: int = 0
+    """How many the task has."""
+
+
+class Watcher(Protocol):
+    """Is told sentences that are worth keeping, and the status whenever it changes."""
+
+    def say(self, sentence: str) -> None: ...
+
+    def show(self, status: Status) -> None: ...
+
+
+class Nobody:
+    """When nobody looks."""
+
+    def say(self, sentence: str) -> None:
+        """It is not kept."""
+
+    def show(self, status: Status) -> None:
+        """It is not shown."""
+
+
+# How long to wait before asking again: twice as long each time, and never all at once.
+
+FIRST_SECONDS = 15.0
+LONGEST_SECONDS = 900.0
+IDLE_FIRST_SECONDS = 2.0
+IDLE_LONGEST_SECONDS = 60.0
+JITTER = 0.25
+
+
+class Backoff:
+    """One row of waits; a success begins it anew. A fleet must not come back in one moment, so
+    that each wait is a quarter shorter to a quarter longer by chance."""
+
+    def __init__(self, first: float, longest: float, chance: Callable[[], float]) -> None:
+        self._first = first
+        self._longest = longest
+        self._chance = chance
+        self._next = first
+
+    def seconds(self) -> float:
+        """The next wait."""
+        wait, self._next = self._next, min(2 * self._next, self._longest)
+        return wait * (1 - JITTER + 2 * JITTER * self._chance())
+
+    def reset(self) -> None:
+        self._next = self._first

@@ -1,0 +1,222 @@
+"""What a worker asks of the operating system; tests have a system of their own."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rookery.errors import Complaint
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """A processor: its name, and the instruction sets it has, in Linux's words."""
+
+    name: str
+    flags: frozenset[str]
+    machine: str
+    """The kind of processor: x86_64, aarch64."""
+
+
+class System(Protocol):
+    """One of `linux`, `macos`, `windows`."""
+
+    name: str
+
+    def processors(self) -> int:
+        """Those this process may use: affinity and the container's quota are minded."""
+        ...
+
+    def physical_cores(self) -> int: ...
+
+    def numa_nodes(self) -> tuple[frozenset[int], ...]:
+        """The processors of each node that this process may use."""
+        ...
+
+    def memory_mib(self) -> int:
+        """What the machine or its container has."""
+        ...
+
+    def cpu(self) -> Cpu: ...
+
+    def host_name(self) -> str: ...
+
+    def host_id(self) -> str:
+        """The same after each restart, and on no other machine."""
+        ...
+
+    def be_modest(self) -> None:
+        """Let whoever sits at the machine go first."""
+        ...
+
+    def on_stop(self, loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
+        """Have `ask` called on the loop at every interrupt and every wish to end."""
+        ...
+
+    def lock(self, file: Path) -> bool:
+        """Hold a file until this process ends; False when another one holds it."""
+        ...
+
+    def release(self) -> None:
+        """Let go of all files that are held."""
+        ...
+
+    def replace_process(self, command: list[str]) -> int:
+        """Go on as another program; where that is impossible, wait for it and give its code."""
+        ...
+
+
+# How much of the machine the worker may use: numbers, or expressions of what there is.
+
+MOST_CORES = 4096
+_EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,9})(?:([-/*])(\d{1,9}))?", re.ASCII)
+
+
+class BadAllotment(Complaint):
+    """A number of cores or of MiB that makes no sense."""
+
+    exit_code = 2
+
+    def __init__(self, text: str, examples: str) -> None:
+        super().__init__(f"{text!r} is no such number: write {examples}.")
+
+
+def cores(text: str, system: System) -> int:
+    """`auto` is every physical core but one, which the runner and the owner keep."""
+    if text == "auto":
+        return max(1, min(system.physical_cores(), system.processors()) - 1)
+    words = {"MAX": system.processors(), "PHYS": system.physical_cores()}
+    found = _value(text, words)
+    if found is None or not 1 <= found <= MOST_CORES:
+        raise BadAllotment(text, "auto, 4, MAX, PHYS-1 or MAX/2")
+    return found
+
+
+def memory_mib(text: str, system: System) -> int:
+    """`auto` is all of it: the server knows what a game takes and stays below."""
+    if text == "auto":
+        return system.memory_mib()
+    found = _value(text, {"MAX": system.memory_mib()})
+    if found is None or found < 1:
+        raise BadAllotment(text, "auto, 8000, MAX-2000 or MAX/2")
+    return found
+
+
+def _value(text: str, words: dict[str, int]) -> int | None:
+    found = _EXPRESSION.fullmatch(text.strip().upper())
+    if not found or (found[1] not in words and not found[1].isdecimal()):
+        return None
+    word, sign, number = found.groups()
+    value = words[word] if word in words else int(word)
+    if not sign:
+        return value
+    by = int(number)
+    return {"-": value - by, "*": value * by, "/": value // max(by, 1)}[sign]
+
+
+# The processor in the words of Stockfish's Makefile, by which runs choose machines.
+
+AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+ICE_LAKE = {
+    "avx512cd",
+    "avx512_vbmi2",
+    "avx512_vpopcntdq",
+    "avx512_bitalg",
+    "avx512_vnni",
+    "avx512ifma",
+    "avx512vbmi",
+    "vpclmulqdq",
+    "gfni",
+    "vaes",
+}
+X86_64 = (
+    ("x86-64-avx512icl", {*AVX512, *ICE_LAKE, "bmi2"}),
+    ("x86-64-vnni512", {*AVX512, "avx512_vnni", "bmi2"}),
+    ("x86-64-avx512", {*AVX512, "bmi2"}),
+    ("x86-64-avxvnni", {"avx_vnni", "avx2", "bmi2"}),
+    ("x86-64-bmi2", {"avx2", "bmi2"}),
+    ("x86-64-avx2", {"avx2"}),
+    ("x86-64-sse41-popcnt", {"sse4_1", "popcnt"}),
+    ("x86-64-ssse3", {"ssse3"}),
+    ("x86-64-sse3-popcnt", {"sse3", "popcnt"}),
+    ("x86-64", set[str]()),
+)
+"""The best first."""
+OTHERS = {
+    "riscv64": "riscv64",
+    "loongarch64": "loongarch64",
+    "ppc64": "ppc-64",
+    "ppc64le": "ppc-64",
+    "armv7l": "armv7",
+    "i686": "x86-32",
+    "e2k": "e2k",
+}
+
+
+def architecture(cpu: Cpu, system: str) -> str:
+    """One of the names that fishtest knows; `unknown` for anything else."""
+    machine = cpu.machine.lower()
+    if machine in ("arm64", "aarch64"):
+        if system == "macos":
+            return "apple-silicon"
+        return "armv8-dotprod" if "asimddp" in cpu.flags else "armv8"
+    if machine not in ("x86_64", "amd64"):
+        return OTHERS.get(machine, "unknown")
+    flags = cpu.flags | ({"sse3"} if "pni" in cpu.flags else set())
+    return next(name for name, needed in X86_64 if needed <= flags)
+
+
+# The programs that builds need, and which versions of them are here.
+
+BUILD_TOOLS = ("make", "g++", "clang++", "cargo", "cmake", "git", "go")
+COMPILERS = ("g++", "clang++")
+PATIENCE_SECONDS = 10.0
+QUESTIONS = {"go": "version"}
+_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}")
+
+
+def versions(names: Iterable[str] = BUILD_TOOLS) -> dict[str, str]:
+    """By name; a tool that is here but does not tell its version has an empty one."""
+    wanted = tuple(names)
+    # Each only waits for a program; together they take as long as the slowest.
+    with ThreadPoolExecutor(len(wanted) or 1) as asking:
+        found = zip(wanted, asking.map(_said, wanted), strict=True)
+        return {name: version_in(said) for name, said in found if said is not None}
+
+
+def version_in(said: str) -> str:
+    """The last number in the first line that has one: before it there may be a packager's."""
+    for line in said.splitlines():
+        if found := _VERSION.findall(line):
+            return str(found[-1])
+    return ""
+
+
+def triple(version: str) -> tuple[int, int, int]:
+    numbers = [int(word) for word in version.split(".") if word.isdecimal()]
+    first, second, third = (*numbers, 0, 0, 0)[:3]
+    return first, second, third
+
+
+def _said(name: str) -> str | None:
+    program = shutil.which(name)
+    if program is None:
+        return None
+    try:
+        asked = subprocess.run(
+            (program, QUESTIONS.get(name, "--version")),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return asked.stdout + asked.stderr
