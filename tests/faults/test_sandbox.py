@@ -169,7 +169,7 @@ def test_a_program_that_is_not_there_is_named() -> None:
 
 
 def test_an_older_kernel_keeps_a_program_in_as_well() -> None:
-    older = "from rookery.worker.sandbox.sandbox import kernel; kernel.SYS_MOUNT_SETATTR = 9999; "
+    older = "from rookery.worker.sandbox import mounts; mounts.SYS_MOUNT_SETATTR = 9999; "
     tries = (
         "echo x > /usr/x; echo x > /proc/sys/kernel/hostname; ls /root /home; cat /proc/1/environ"
     )

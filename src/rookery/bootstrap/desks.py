@@ -1,4 +1,4 @@
-"""What is kept in memory of accounts, engines and teams follows what any process changes."""
+"""The desks at which workers and programs reach the fleet."""
 
 import secrets
 from collections.abc import Awaitable, Callable
@@ -45,6 +45,8 @@ from rookery.web.house import Basis, always
 from rookery.web.worker_api.desk import Desk
 from rookery.web.worker_api.incoming import Machines
 from rookery.web.worker_api.outgoing import Payloads
+
+# What is kept in memory of accounts, engines and teams follows what any process changes.
 
 
 def forget_by_tidings(tidings: Tidings, credentials: Credentials, bearers: Bearers) -> None:
@@ -129,9 +131,6 @@ def kept_shelf(settings: Settings, pool: Pool, queries: Queries, clock: Clock) -
 
 def memory_shelf() -> Shelf:
     return Shelf(MemoryBinaries(), MemoryBlobs(), MemoryBooks(), MemoryBlobs())
-
-
-# The desks at which workers and programs reach the fleet.
 
 
 @dataclass(frozen=True, slots=True)

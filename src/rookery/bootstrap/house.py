@@ -1,4 +1,4 @@
-"""What the process does by itself: the event bus and the jobs, as steps of the upper floor."""
+"""The house on its ground floor, the upper floor's steps, and the site that serves it."""
 
 import secrets
 import socket
@@ -39,6 +39,8 @@ from rookery.web.app import create_app
 from rookery.web.house import Basis, House, Limits, PoolStats, hosts, proxies
 from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
+
+# What the process does by itself: the event bus and the jobs, as steps of the upper floor.
 
 CLEAN_UP_SECONDS = 3600.0
 COUNT_SECONDS = 900.0
@@ -84,8 +86,6 @@ def job_step(basis: Basis, desks: Desks, jobs: tuple[Job, ...]) -> Step:
         before_drain=True,
     )
 
-
-# The house on its ground floor, the upper floor's steps, and the site that serves it.
 
 Prepare = Callable[[House], Awaitable[None]]
 WORTH_A_STACK_SECONDS = 0.7

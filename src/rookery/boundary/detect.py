@@ -1,4 +1,19 @@
-"""The list of what may block on the loop under detection: one file, a reason for every line."""
+"""Detection mode: finds what blocks the loop while tests run, or in `serve` when asked to.
+
+Three nets, because each lets something through:
+
+* blocking calls (files, sockets, locks, sleep) are found by blockbuster, which is a test
+  dependency and imported only here; we add the calls that it does not know;
+* a single callback that takes more thread CPU time than `cpu_seconds` is found by timing every
+  callback of the loop (templates, compression, any computing). Time stolen by other processes
+  and garbage collections do not count;
+* a second event loop, started in a pool's thread while another loop runs, is refused: it is how
+  connections of one loop end up on another.
+
+Every find is reported, and the first and the last kind also raise where they happen. Timing
+callbacks needs asyncio's own loop; uvloop's callbacks cannot be timed, so detection mode runs
+on asyncio.
+"""
 
 import asyncio
 import gc
@@ -14,6 +29,8 @@ from time import thread_time
 from typing import Any
 
 from rookery.boundary.errors import BoundaryError
+
+# The list of what may block on the loop under detection: one file, a reason for every line.
 
 
 class BadAllowance(BoundaryError):
@@ -55,21 +72,6 @@ def _allowance(line: str) -> Allowance:
         raise BadAllowance(line)
     return Allowance(*columns)
 
-
-# Detection mode: finds what blocks the loop while tests run, or in `serve` when asked to.
-#
-# Three nets, because each lets something through:
-#
-# * blocking calls (files, sockets, locks, sleep) are found by blockbuster, which is a test
-# dependency and imported only here; we add the calls that it does not know; * a single callback
-# that takes more thread CPU time than `cpu_seconds` is found by timing every callback of the loop
-# (templates, compression, any computing). Time stolen by other processes and garbage collections
-# do not count; * a second event loop, started in a pool's thread while another loop runs, is
-# refused: it is how connections of one loop end up on another.
-#
-# Every find is reported, and the first and the last kind also raise where they happen. Timing
-# callbacks needs asyncio's own loop; uvloop's callbacks cannot be timed, so detection mode runs on
-# asyncio.
 
 __all__ = ["Detection", "SecondLoop", "Violation", "install"]
 

@@ -1,4 +1,14 @@
-"""Counts of durations in fixed buckets, from which quantiles can be read."""
+"""Watches how late the loop is, and shows what it is doing when it does not answer.
+
+A thread asks the loop for a sign of life a few times a second and notes how long it took. When
+none comes within the threshold, the thread looks at the loop's stack at that very moment and
+reports it, and again each time the blockage has lasted twice as long. Between two questions
+both sleep, so that an idle process stays idle.
+
+The thread knows when it meant to wake. Where it wakes much later, another thread held the
+interpreter (a regular expression, a library in C), and nothing of the process could run, the watch
+as little as the loop: that is reported and counted too.
+"""
 
 import asyncio
 import math
@@ -14,6 +24,8 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from anyio import CancelScope, to_thread
+
+# Counts of durations in fixed buckets, from which quantiles can be read.
 
 # Seconds; fine where a loop is healthy, coarse where it is not.
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -47,17 +59,6 @@ class Histogram:
                 return bound
         return math.inf
 
-
-# Watches how late the loop is, and shows what it is doing when it does not answer.
-#
-# A thread asks the loop for a sign of life a few times a second and notes how long it took. When
-# none comes within the threshold, the thread looks at the loop's stack at that very moment and
-# reports it, and again each time the blockage has lasted twice as long. Between two questions both
-# sleep, so that an idle process stays idle.
-#
-# The thread knows when it meant to wake. Where it wakes much later, another thread held the
-# interpreter (a regular expression, a library in C), and nothing of the process could run, the
-# watch as little as the loop: that is reported and counted too.
 
 __all__ = ["Blockage", "Holdup", "LoopWatch"]
 

@@ -1,8 +1,4 @@
-"""Where each part of the fleet server that Rookery takes up went: its inventory beside ours.
-
-The rows stand in `mission_map.txt`. Each names the entries of our own inventory that do its
-work; a row whose entries come later says with what they arrive.
-"""
+"""`rookery boundaries`: what runs on the event loop, what in threads, what as a stream."""
 
 import argparse
 import asyncio
@@ -21,6 +17,11 @@ from rookery.logs import SilentLog
 from rookery.settings import Settings
 from rookery.web.app import create_app
 from rookery.web.house import House
+
+# Where each part of the fleet server that Rookery takes up went: its inventory beside ours.
+#
+# The rows stand in `mission_map.txt`. Each names the entries of our own inventory that do its
+# work; a row whose entries come later says with what they arrive.
 
 COLUMNS = 7
 # Long lists in the file: a name for all the routes of these sections.
@@ -104,8 +105,6 @@ def _cells(row: Row) -> tuple[str, ...]:
     different = "; ".join(filter(None, (row.difference, arrives)))
     return (str(row.document), row.section, row.theirs, row.domain, ours, different)
 
-
-# `rookery boundaries`: what runs on the event loop, what in threads, what as a stream.
 
 CALLS = 20
 

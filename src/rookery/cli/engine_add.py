@@ -1,4 +1,4 @@
-"""Where `rookery engine add` takes nets from: a folder, a server, or the official one."""
+"""`rookery engine add`: from an address or a program to a record that workers can play."""
 
 import argparse
 import gzip
@@ -30,6 +30,8 @@ from rookery.worker.engines.recipes import discover
 from rookery.worker.engines.trial import NotPlayable, Source, Trial, Trials
 from rookery.worker.engines.workshop import Workshop, surroundings
 from rookery.worker.transport import LARGEST_FILE, NotTaken, copy_at_most
+
+# Where `rookery engine add` takes nets from: a folder, a server, or the official one.
 
 OFFICIAL = "https://tests.stockfishchess.org"
 SECONDS = 120.0
@@ -68,8 +70,6 @@ def _fetched(server: str, name: str, into: Path) -> bool:
     return True
 
 
-# `rookery engine add`: from an address or a program to a record that workers can play.
-
 LAST_LINES = 30
 NOTHING_KNOWN = (
     "{address} has no Makefile with EXE or profile-build, no Cargo.toml and no CMakeLists.txt:"
@@ -102,6 +102,10 @@ def run(parsed: argparse.Namespace) -> int:
         try:
             INTERRUPTS.take_over()
             trial = INTERRUPTS.run(attempt.made())
+        except KeyboardInterrupt:
+            # A second signal must not strike the interpreter while it ends.
+            INTERRUPTS.ignore()
+            raise
         except (BuildFailed, NotPlayable) as failed:
             _show_log(failed.log)
             raise NotPlayable(str(failed)) from None

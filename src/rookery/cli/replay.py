@@ -43,7 +43,11 @@ def run(args: argparse.Namespace) -> int:
     game = _recorded(args.file, args.game)
     white, black = _side(args, game, "white"), _side(args, game, "black")
     INTERRUPTS.take_over()
-    difference = INTERRUPTS.run(replay(game, white, black))
+    try:
+        difference = INTERRUPTS.run(replay(game, white, black))
+    except KeyboardInterrupt:
+        INTERRUPTS.ignore()
+        raise
     if args.json:
         found = None if difference is None else asdict(difference)
         print(json.dumps({"plies": len(game.moves), "book": game.book, "difference": found}))

@@ -1,4 +1,4 @@
-"""Programs on this machine as the sides of a run: uploaded first, then named by their hashes."""
+"""The fields of a run out of a command line: an engine's preset, a file, flags; later ones win."""
 
 import argparse
 import asyncio
@@ -19,6 +19,8 @@ from rookery.protocol import v1
 from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.nets import digest_of
 from rookery.worker.engines.programs import NoIntroduction, introduce
+
+# Programs on this machine as the sides of a run: uploaded first, then named by their hashes.
 
 SIDES = (("new_tag", "new_binary"), ("base_tag", "base_binary"))
 ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
@@ -113,8 +115,6 @@ def try_programs(programs: Iterable[Path]) -> None:
 async def _introduce(path: Path) -> None:
     await introduce([str(path)], Threads(), seconds=UCIOK_SECONDS)
 
-
-# The fields of a run out of a command line: an engine's preset, a file, flags; later ones win.
 
 TEXTS = (
     ("--new", "new_tag", "TAG|FILE", "name of the new version, or a program such as ./new"),

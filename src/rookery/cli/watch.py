@@ -1,4 +1,4 @@
-"""How a command that waits for a test says in its exit code what came of it."""
+"""`rookery watch`: follows a run on a server until it is over."""
 
 import argparse
 import sys
@@ -23,6 +23,8 @@ from rookery.protocol import v1
 from rookery.protocol.user_documents import OvershootDocument, SprtDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
 from rookery.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
+
+# How a command that waits for a test says in its exit code what came of it.
 
 ACCEPTED, REJECTED, UNDECIDED = 0, 1, 4
 
@@ -136,8 +138,6 @@ def _overshoot(found: SprtDocument) -> Overshoot | None:
         known.sq1,
     )
 
-
-# `rookery watch`: follows a run on a server until it is over.
 
 SHOWN = frozenset({"State", "Games", "Elo", "LLR", "Left"})
 

@@ -1,7 +1,4 @@
-"""What a worker's owner wants: from flags, over those from the configuration file, over defaults.
-
-The file is TOML with the names of the flags, `_` for `-`.
-"""
+"""Puts a worker together from its settings, and lets it live."""
 
 import asyncio
 import os
@@ -34,6 +31,10 @@ from rookery.worker.session import Life, Manner
 from rookery.worker.stopping import FIRST_SECONDS, Stop, Watcher
 from rookery.worker.system import System, cores, memory_mib
 from rookery.worker.transport import HttpTransport
+
+# What a worker's owner wants: from flags, over those from the configuration file, over defaults.
+#
+# The file is TOML with the names of the flags, `_` for `-`.
 
 SERVER = "ROOKERY_SERVER"
 
@@ -155,8 +156,6 @@ def _secret(file: str) -> str:
         raise BadWorkerSetting(f"There is nothing in {file}.")
     return found
 
-
-# Puts a worker together from its settings, and lets it live.
 
 EXIT_CODES = {
     Outcome.DONE: 0,

@@ -1,4 +1,4 @@
-"""What every call has: a body as JSON, an answer as a typed value."""
+"""The JSON API as methods: typed values in and out."""
 
 import urllib.parse
 from collections.abc import Mapping
@@ -12,6 +12,8 @@ from rookery.client.transport import ApiRefused, BadAnswer, HttpTransport, Trans
 from rookery.errors import Complaint
 from rookery.protocol import people, v1
 from rookery.protocol.engines import EngineRecord
+
+# What every call has: a body as JSON, an answer as a typed value.
 
 T = TypeVar("T")
 ROOT = "/api/v1"
@@ -304,9 +306,6 @@ class RunCalls(Caller):
 
 def _page(run_id: str, what: str, page: int, size: int) -> str:
     return f"{place('runs', run_id, what)}?{urllib.parse.urlencode({'page': page, 'size': size})}"
-
-
-# The JSON API as methods: typed values in and out.
 
 
 class Client(RunCalls, FileCalls, PeopleCalls):

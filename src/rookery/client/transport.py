@@ -1,4 +1,4 @@
-"""What can go wrong between us and a server, as sentences."""
+"""One HTTP call: a method, a path and bytes in, bytes out, or a problem that names the server."""
 
 import base64
 import http.client
@@ -14,6 +14,8 @@ import msgspec
 from rookery import __version__
 from rookery.errors import Complaint
 from rookery.over_http import NoRedirects, cause_of, is_web_address, reason_of
+
+# What can go wrong between us and a server, as sentences.
 
 UNAUTHORIZED = 401
 WHERE_FROM = " Commands take a token from `rookery login`, --token-file or ROOKERY_TOKEN."
@@ -52,8 +54,6 @@ class BadAnswer(Complaint):
     def __init__(self, server: str) -> None:
         super().__init__(f"What answers at {server} is not a Rookery server of this version.")
 
-
-# One HTTP call: a method, a path and bytes in, bytes out, or a problem that names the server.
 
 SECONDS = 30.0
 LARGEST_ANSWER = 64 * 2**20

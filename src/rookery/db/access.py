@@ -1,4 +1,4 @@
-"""A PostgreSQL that someone else runs, named by a URL: looked at before anything relies on it."""
+"""Reaching the database from a command: external, of a running server, or started just now."""
 
 import asyncio
 import contextlib
@@ -18,6 +18,8 @@ from rookery.db.embedded.server import DATABASE, EmbeddedServer, open_server
 from rookery.db.pool import BROKEN, Log, quiet
 from rookery.db.problems import Problem
 from rookery.db.target import Target, socket_target
+
+# A PostgreSQL that someone else runs, named by a URL: looked at before anything relies on it.
 
 OLDEST = 15
 CONNECT_SECONDS = 10.0
@@ -174,8 +176,6 @@ async def _warn_unsafe(connection: OwnConnection, place: str, log: Log) -> None:
         if await connection.fetchval(f"SHOW {name}") == "off":
             log("database_unsafe", place=place, setting=f"{name} = off")
 
-
-# Reaching the database from a command: external, of a running server, or started just now.
 
 GivenUp = Callable[[Problem], object]
 

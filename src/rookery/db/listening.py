@@ -1,7 +1,8 @@
-"""Tidings: what processes tell one another through the database, by channel.
+"""Listens to what other processes tell through the database, on a connection of its own.
 
-Whoever keeps something in memory that another process may change says what to do when it is told
-so, and what to do when tidings may have been missed: then everything kept may be out of date.
+    connecting --LISTEN--> listening --the connection breaks--> connecting, after a pause
+
+Each time it begins to listen, all who keep something are told that they may have missed tidings.
 """
 
 import asyncio
@@ -16,6 +17,11 @@ import asyncpg
 
 from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, Log, quiet
 from rookery.db.target import Target
+
+# Tidings: what processes tell one another through the database, by channel.
+#
+# Whoever keeps something in memory that another process may change says what to do when it is told
+# so, and what to do when tidings may have been missed: then everything kept may be out of date.
 
 Told = Callable[[str], object]
 Missed = Callable[[], object]
@@ -67,12 +73,6 @@ class Tidings:
         for ear in self._ears:
             ear.missed()
 
-
-# Listens to what other processes tell through the database, on a connection of its own.
-#
-#     connecting --LISTEN--> listening --the connection breaks--> connecting, after a pause
-#
-# Each time it begins to listen, all who keep something are told that they may have missed tidings.
 
 PAUSE_SECONDS = 0.5
 LOOK_SECONDS = 15.0

@@ -1,4 +1,4 @@
-"""What storage asks of a log: an event with fields, at the level that its name stands for."""
+"""The pool of connections on the running loop, with the limits that every session of ours has."""
 
 import asyncio
 import re
@@ -15,6 +15,8 @@ from asyncpg.pool import PoolConnectionProxy
 from rookery import logs
 from rookery.db.problems import Problem
 from rookery.db.target import Target
+
+# What storage asks of a log: an event with fields, at the level that its name stands for.
 
 WARNINGS = frozenset(
     {
@@ -101,8 +103,6 @@ def parse(text: str, path: Path) -> list[Query]:
         for head, end in zip(heads, ends, strict=True)
     ]
 
-
-# The pool of connections on the running loop, with the limits that every session of ours has.
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"

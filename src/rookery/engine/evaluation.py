@@ -1,14 +1,15 @@
-"""What a piece is worth on each square, for the middle game and the endgame.
-
-Two numbers travel in one, so that adding up a position takes one addition per piece: the middle
-game in the low 16 bits, the endgame above them.
-"""
+"""How good a position is for the side to move: material, squares, pawns, mobility, king."""
 
 from collections.abc import Callable
 
 import chess
 
 from rookery.engine.settings import Weights
+
+# What a piece is worth on each square, for the middle game and the endgame.
+#
+# Two numbers travel in one, so that adding up a position takes one addition per piece: the middle
+# game in the low 16 bits, the endgame above them.
 
 Table = tuple[int, ...]
 
@@ -149,8 +150,6 @@ class PawnStructure:
                 score += self._passed[square >> 3 if white else 7 - (square >> 3)]
         return score
 
-
-# How good a position is for the side to move: material, squares, pawns, mobility, king.
 
 FULL_PHASE = 24
 """Minor pieces count one, rooks two, queens four: so many are on the board at the start."""

@@ -1,4 +1,10 @@
-"""When a search must end: at its node limit exactly, by the clock, or because it was told to."""
+"""The search: alpha-beta with iterative deepening, after which every iteration is reported.
+
+Theory of operation. `iterations` deepens ply by ply until its governor says halt. Every position
+visited counts as a node; a node limit is kept exactly, so that the same limit gives the same moves
+everywhere. Halt is an exception: it leaves the board where it was raised, so the search works on
+a copy of its own.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +29,8 @@ from rookery.engine.ordering import (
     promotions,
 )
 from rookery.engine.settings import Settings, Weights
+
+# When a search must end: at its node limit exactly, by the clock, or because it was told to.
 
 LOOK_EVERY = 8
 """Nodes between two looks at clock and input: about a millisecond."""
@@ -100,13 +108,6 @@ class Quiescence:
         taken = self._worth[board.piece_type_at(move.to_square) or 0]
         return taken > floor and not loses_material(board, move)
 
-
-# The search: alpha-beta with iterative deepening, after which every iteration is reported.
-#
-# Theory of operation. `iterations` deepens ply by ply until its governor says halt. Every position
-# visited counts as a node; a node limit is kept exactly, so that the same limit gives the same
-# moves everywhere. Halt is an exception: it leaves the board where it was raised, so the search
-# works on a copy of its own.
 
 DEEPEST = 60
 DEEPEST_PLY = 90

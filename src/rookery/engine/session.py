@@ -1,4 +1,4 @@
-"""The bench: a fixed piece of work whose node count tells one version from another."""
+"""A conversation in UCI: commands in, answers out, one search at a time."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -12,6 +12,8 @@ from rookery.engine.ordering import Memory, Table, ordered
 from rookery.engine.search import Governor, Search
 from rookery.engine.settings import Settings, option_lines, with_option
 from rookery.engine.thinking import BadPosition, Inbox, Position, Thinker, parse_go
+
+# The bench: a fixed piece of work whose node count tells one version from another.
 
 DEPTH = 4
 POSITIONS = (
@@ -48,8 +50,6 @@ def _nodes(fen: str, settings: Settings, clock: Callable[[], float]) -> int:
         pass
     return search.nodes
 
-
-# A conversation in UCI: commands in, answers out, one search at a time.
 
 Say = Callable[[str], None]
 

@@ -1,4 +1,4 @@
-"""Lines from stdin: waited for between searches, looked for without waiting during one."""
+"""From `go` to `bestmove`: limits and clock around a search, and an ear for the input meanwhile."""
 
 import os
 import select
@@ -14,6 +14,8 @@ from rookery.engine.evaluation import MATE, Evaluation, as_uci
 from rookery.engine.ordering import Key, Memory, Table, draw, key_of, noisy, ordered
 from rookery.engine.search import DEEPEST, Finding, Governor, Search
 from rookery.engine.settings import Settings
+
+# Lines from stdin: waited for between searches, looked for without waiting during one.
 
 
 class Inbox:
@@ -211,8 +213,6 @@ def _play(board: chess.Board, text: str) -> None:
     except ValueError as error:
         raise BadPosition(str(error)) from error
 
-
-# From `go` to `bestmove`: limits and clock around a search, and an ear for the input meanwhile.
 
 NODE_NOISE, BLUNDER, BLUNDERED_MOVE = range(3)
 

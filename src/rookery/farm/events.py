@@ -1,4 +1,15 @@
-"""Those who wait for runs to change: woken soon after a change, not too often, a few at a time."""
+"""The event bus: whoever watches runs is told, after the commit, which of them changed.
+
+    commit --add--> what changed last --a few times a second--> subscribers
+    a gap ---miss--> rows are asked --^
+
+Theory of operation. The bus keeps for each of the latest runs the number of the commit that changed
+it last, and that list is all there is: a subscriber is a position in it. So a reader that is slow
+or comes back costs nothing, is told each run once however often it changed, and when it is too far
+behind it is told to look at everything again. In the primary the group commit feeds the bus; other
+processes hear of commits through the database. Where something may have been missed, the rows say
+what changed since, and until they have been asked no subscriber moves beyond the gap.
+"""
 
 import asyncio
 from collections import OrderedDict, defaultdict
@@ -10,6 +21,8 @@ from typing import Protocol
 
 from rookery.farm.ports import ChangedRuns, FleetReads
 from rookery.logs import Log, SilentLog
+
+# Those who wait for runs to change: woken soon after a change, not too often, a few at a time.
 
 PAUSE_SECONDS = 0.25
 LONG_PAUSE_SECONDS = 1.0
@@ -110,19 +123,6 @@ class Readers:
         if len(some) == WOKEN_AT_ONCE:
             asyncio.get_running_loop().call_later(WAKING_SECONDS, self._wake, readers)
 
-
-# The event bus: whoever watches runs is told, after the commit, which of them changed.
-#
-#     commit --add--> what changed last --a few times a second--> subscribers
-#     a gap ---miss--> rows are asked --^
-#
-# Theory of operation. The bus keeps for each of the latest runs the number of the commit that
-# changed it last, and that list is all there is: a subscriber is a position in it. So a reader
-# that is slow or comes back costs nothing, is told each run once however often it changed, and
-# when it is too far behind it is told to look at everything again. In the primary the group commit
-# feeds the bus; other processes hear of commits through the database. Where something may have
-# been missed, the rows say what changed since, and until they have been asked no subscriber moves
-# beyond the gap.
 
 MOST_KEPT = 2_000
 """Runs whose last change is known; who is further behind must look at everything."""

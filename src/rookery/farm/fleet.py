@@ -1,4 +1,4 @@
-"""What workers ask and report, one method for each of their calls about tasks."""
+"""The fleet: the one door through which runs, tasks and blocks change; one per primary."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +30,8 @@ from rookery.rules.answers import (
 )
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.stats.spsa import Draw, Perturbation, Tune, packed_size
+
+# What workers ask and report, one method for each of their calls about tasks.
 
 A = TypeVar("A")
 
@@ -203,9 +205,6 @@ def _words_of(machine: Machine, message: str, now: datetime) -> Event:
 
 def _done(outcome: Outcome[A]) -> Done[A]:
     return Done(outcome.answer, Batch(outcome.changes))
-
-
-# The fleet: the one door through which runs, tasks and blocks change; one per primary.
 
 
 class Fleet(WorkerCalls, Commands, Purges):

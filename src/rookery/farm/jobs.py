@@ -1,8 +1,4 @@
-"""What the fleet does by itself: burying dead tasks, shares, speeds, last-seen times, clean-up.
-
-Each chore works in slices and lets the loop go on in between, so that none holds it for longer
-than a few milliseconds, however many runs, tasks and machines there are.
-"""
+"""Jobs: what is done every so often for as long as the process serves."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -24,6 +20,11 @@ from rookery.model.task import Task
 from rookery.rules.assignment import share
 from rookery.rules.diagnosis import STILL_THERE
 from rookery.rules.working_set import WorkingSet
+
+# What the fleet does by itself: burying dead tasks, shares, speeds, last-seen times, clean-up.
+#
+# Each chore works in slices and lets the loop go on in between, so that none holds it for longer
+# than a few milliseconds, however many runs, tasks and machines there are.
 
 T = TypeVar("T")
 
@@ -174,8 +175,6 @@ async def portions(working: WorkingSet) -> AsyncIterator[tuple[Run, tuple[Task, 
                 weight = 0
                 await asyncio.sleep(0)
 
-
-# Jobs: what is done every so often for as long as the process serves.
 
 TICK_SECONDS = 5.0
 IsOutage = Callable[[BaseException], bool]

@@ -1,4 +1,8 @@
-"""The rows of the in-memory twin: what has been committed."""
+"""The group commit of the in-memory twin.
+
+A commit takes one turn of the loop. A test may hold commits back, let them go on, or lose them as
+a database would that broke during one.
+"""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -39,6 +43,8 @@ from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression, m
 from rookery.protocol.user_queries import LTC_SECONDS
 from rookery.rules.purge import BadTask, Purging
 from rookery.stats.sprt import Flag
+
+# The rows of the in-memory twin: what has been committed.
 
 
 @dataclass(slots=True)
@@ -101,11 +107,6 @@ class MemoryRows:
             (task for task in self.tasks.values() if task.run == run_id), key=lambda task: task.id
         )
 
-
-# The group commit of the in-memory twin.
-#
-# A commit takes one turn of the loop. A test may hold commits back, let them go on, or lose them
-# as a database would that broke during one.
 
 MOST_CHANGES = 20_000
 

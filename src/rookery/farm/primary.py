@@ -1,4 +1,12 @@
-"""A tenure: the working set under one fence, and how much of what happened to it is committed."""
+"""Being the one who changes the working set: acts in memory, answers after the commit.
+
+    opened --> serving --a commit fails--> rebuilding --rows read anew--> serving
+
+Theory of operation. An act changes memory at once and hands over its rows; its answer leaves when
+everything put so far is committed, because it may depend on any of it. So nobody is ever told what
+might not be true. When a commit fails or its outcome is unknown, all who wait are told to try
+again, memory is thrown away, the fence is taken anew, and what the rows say is the truth.
+"""
 
 import asyncio
 import contextlib
@@ -30,6 +38,8 @@ from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
 from rookery.rules.troubles import LogBound
 from rookery.rules.working_set import WorkingSet, finish_decided
+
+# A tenure: the working set under one fence, and how much of what happened to it is committed.
 
 A = TypeVar("A")
 
@@ -82,15 +92,6 @@ class Done(Generic[A]):
 Act = Callable[[Tenure, datetime], Done[A]]
 """Looks at the working set, changes it, and says what came of it; never awaits anything."""
 
-
-# Being the one who changes the working set: acts in memory, answers after the commit.
-#
-#     opened --> serving --a commit fails--> rebuilding --rows read anew--> serving
-#
-# Theory of operation. An act changes memory at once and hands over its rows; its answer leaves
-# when everything put so far is committed, because it may depend on any of it. So nobody is ever
-# told what might not be true. When a commit fails or its outcome is unknown, all who wait are told
-# to try again, memory is thrown away, the fence is taken anew, and what the rows say is the truth.
 
 Opened = Callable[[Tenure], object]
 

@@ -1,5 +1,5 @@
-"""What a new primary puts right before it starts: rows that a crash kept behind, and sums that are
-not what the tasks say (which would be a fault of ours, so it is written down).
+"""Reads of the fleet's committed rows; long lists are turned into values a few at a time, so that
+the loop goes on in between.
 """
 
 import asyncio
@@ -48,6 +48,9 @@ from rookery.model.task import Tally, Task
 from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
 from rookery.rules.purge import BadTask
 
+# What a new primary puts right before it starts: rows that a crash kept behind, and sums that are
+# not what the tasks say (which would be a fault of ours, so it is written down).
+
 SLICE_ROWS = 5_000
 
 
@@ -84,9 +87,6 @@ def corrected(run: Run, counted: Tally) -> Run:
         return run.with_tally(counted)
     return replace(run, tally=counted, kind=run.kind.rejudged(counted.results))
 
-
-# Reads of the fleet's committed rows; long lists are turned into values a few at a time, so that
-# the loop goes on in between.
 
 V = TypeVar("V")
 

@@ -1,8 +1,11 @@
-"""Columns as parameters: each is written as one text, which costs a fraction of an array.
+"""A round of the group commit as one statement: its parts are named queries behind one fence.
 
-asyncpg asks of each entry of an array whether it is an array itself and encodes it by itself, which
-for the dozens of columns of a row is most of what a commit costs this process. A query that says
-`$3::text::bigint[]` takes that column as text; the database reads it just as quickly.
+    WITH pass AS (the fence, locked), counted AS (the round's number), each part AS (...)
+    SELECT how many rows were moved, where the fence was passed
+
+A part takes its rows as columns and reads from `pass`, which has a row only while the fence is
+ours: where it is not, no part does anything. Each trip to the database has its price, which used
+to be most of what a round costs; so a round is one trip, whatever is in it.
 """
 
 import re
@@ -13,6 +16,12 @@ from typing import Any
 
 from rookery.db.pool import Queries
 from rookery.farm.rows import Columns
+
+# Columns as parameters: each is written as one text, which costs a fraction of an array.
+#
+# asyncpg asks of each entry of an array whether it is an array itself and encodes it by itself,
+# which for the dozens of columns of a row is most of what a commit costs this process. A query
+# that says `$3::text::bigint[]` takes that column as text; the database reads it just as quickly.
 
 Column = tuple[Any, ...]
 
@@ -61,15 +70,6 @@ _WAYS: dict[str, Callable[[Column], str]] = {"timestamptz": _times, "text": _tex
 def _ways(sql: str) -> dict[int, Callable[[Column], str]]:
     return {int(place): _WAYS.get(kind, _plain) for place, kind in _AS_TEXT.findall(sql)}
 
-
-# A round of the group commit as one statement: its parts are named queries behind one fence.
-#
-#     WITH pass AS (the fence, locked), counted AS (the round's number), each part AS (...)
-#     SELECT how many rows were moved, where the fence was passed
-#
-# A part takes its rows as columns and reads from `pass`, which has a row only while the fence is
-# ours: where it is not, no part does anything. Each trip to the database has its price, which used
-# to be most of what a round costs; so a round is one trip, whatever is in it.
 
 Piece = Mapping[str, Sequence[Columns]]
 """What goes with one statement: rows by the part that writes them."""

@@ -1,6 +1,4 @@
-"""Tells every process after a commit which runs have changed: coalesced, at most four times a
-second. Who misses one catches up by the sequence number.
-"""
+"""The fleet's rows in PostgreSQL: what the primary opens once and takes up again after a loss."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
@@ -16,6 +14,9 @@ from rookery.farm.events import Bus
 from rookery.farm.ports import CommitStats, Hears
 from rookery.farm.reads import PostgresReads, Recovery
 from rookery.farm.writing import Writer
+
+# Tells every process after a commit which runs have changed: coalesced, at most four times a
+# second. Who misses one catches up by the sequence number.
 
 PAUSE_SECONDS = 0.25
 MOST_NAMED = 250
@@ -98,8 +99,6 @@ class Notices:
         except AWAY as error:
             self._log("notice_not_sent", sequence=notice.sequence, reason=repr(error))
 
-
-# The fleet's rows in PostgreSQL: what the primary opens once and takes up again after a loss.
 
 FLUSH_SECONDS = 5.0
 OnLoss: TypeAlias = Callable[[str], object]

@@ -1,4 +1,4 @@
-"""Run ids: 24 hex digits that sort by creation and tell when it was, as object ids do."""
+"""A new run out of a submission, ready to be handed to the fleet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,6 +21,8 @@ from rookery.stats.sprt import Sprt
 from rookery.stats.spsa import Tune, set_up
 from rookery.stats.spsa_parameters import SpsaFault
 from rookery.stats.walk import pace_of
+
+# Run ids: 24 hex digits that sort by creation and tell when it was, as object ids do.
 
 Chance = Callable[[int], bytes]
 """That many random bytes; `secrets.token_bytes` is one."""
@@ -300,9 +302,6 @@ def _info(args: SubmittedArgs, plan: Plan, around: Surroundings) -> str:
     ratio = length_ratio(plan.tc, plan.threads, reference_nps(plan, around))
     long = args.sprt is not UNSET and ratio > LONG_RATIO
     return LONG_PREFIX + text if long and not text.startswith("LTC") else text
-
-
-# A new run out of a submission, ready to be handed to the fleet.
 
 
 def created(

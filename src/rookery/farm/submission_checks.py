@@ -1,4 +1,4 @@
-"""How many games a new run will take: all of them, or as many as a sequential test usually does."""
+"""What has to be looked up before a submission can become a run: by the rows, never by guessing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from rookery.sources.commits import CannotAsk, Commit
 from rookery.sources.lookup import Sources
 from rookery.stats.spsa_outcome import remarks
 from rookery.stats.walk import Length, length_at, pace_of
+
+# How many games a new run will take: all of them, or as many as a sequential test usually does.
 
 EDGES = (0.0, 0.5, 1.0)
 """At the lower bound, in the middle, at the upper bound."""
@@ -96,8 +98,6 @@ def _book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
             f" {book.openings:,}: many will be played more than once"
         )
 
-
-# What has to be looked up before a submission can become a run: by the rows, never by guessing.
 
 NO_COMMIT, NO_BENCH = "0" * 40, "1"
 CLOSED = ("username", "password", "authentication", "permission", "access rights", "not found")

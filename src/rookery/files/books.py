@@ -1,8 +1,4 @@
-"""A book as it comes in: how many openings it has, its hash, and whether it is a book at all.
-
-Every line is counted. The rules of chess are asked about some of them only, spread over the whole,
-because a book may have millions.
-"""
+"""Opening books: those that people upload, and the one that comes with the package."""
 
 import asyncio
 import base64
@@ -27,6 +23,11 @@ from rookery.files.quotas import QuotaExceeded, Upload, check_among
 from rookery.files.store import Blobs
 from rookery.model.run import NotYours, Run, RunFault
 from rookery.rules.lifecycle import Actor
+
+# A book as it comes in: how many openings it has, its hash, and whether it is a book at all.
+#
+# Every line is counted. The rules of chess are asked about some of them only, spread over the
+# whole, because a book may have millions.
 
 CLOSELY = 200
 """So many positions from the start are set up, and after that one of each thousand."""
@@ -147,8 +148,6 @@ def _check_games(head: str, name: str) -> None:
     except ValueError as error:
         raise BookRefused(f"Game {number} of {name} can't be played: {str(error)[:200]}.") from None
 
-
-# Opening books: those that people upload, and the one that comes with the package.
 
 NAME = re.compile(
     r"(?:[A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII

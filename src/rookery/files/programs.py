@@ -1,4 +1,4 @@
-"""Uploads: bytes that come in pieces, written down and digested in threads as they come."""
+"""Programs that people upload: known by the SHA-256 of their bytes, played as they are."""
 
 import hashlib
 from collections.abc import AsyncIterator, Collection
@@ -14,6 +14,8 @@ from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries
 from rookery.files.quotas import QuotaExceeded, Upload, check_among
 from rookery.files.store import Blobs, Draft
+
+# Uploads: bytes that come in pieces, written down and digested in threads as they come.
 
 T = TypeVar("T")
 AT_ONCE = 2**20
@@ -114,8 +116,6 @@ async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     if buffer:
         yield bytes(buffer)
 
-
-# Programs that people upload: known by the SHA-256 of their bytes, played as they are.
 
 PROGRAM_HEADS = (
     b"\x7fELF",

@@ -1,4 +1,7 @@
-"""What one call of fastchess is to play."""
+"""The command line for fastchess, after its manual; pure, so that it can be read and tested.
+
+Every word is one that all versions from 1.4 on take.
+"""
 
 import os
 from collections.abc import Iterator
@@ -6,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
+
+# What one call of fastchess is to play.
 
 SHORTEST_SECONDS = 0.001
 """It counts whole milliseconds, and takes none for no limit at all."""
@@ -144,11 +149,6 @@ def _seconds(tc: TimeControl) -> float:
     if isinstance(tc, Clock):
         return tc.seconds + tc.increment
     return tc.seconds if isinstance(tc, MoveTime) else SHORTEST_SECONDS
-
-
-# The command line for fastchess, after its manual; pure, so that it can be read and tested.
-#
-# Every word is one that all versions from 1.4 on take.
 
 
 def command_line(program: str, match: Invocation) -> list[str]:

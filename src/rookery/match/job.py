@@ -1,4 +1,4 @@
-"""What is kept of a game: every move with what its engine thought, how it ended and why."""
+"""What a match is made of: pairs of games to play, the rules for them, and what came out."""
 
 import enum
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
@@ -14,6 +14,8 @@ from rookery.match.openings import STANDARD, Book, BookFault, Opening
 from rookery.match.scores import Adjudication
 from rookery.model.task import Pentanomial, Results
 from rookery.model.timecontrol import TimeControl
+
+# What is kept of a game: every move with what its engine thought, how it ended and why.
 
 POINTS = {"1-0": 2, "1/2-1/2": 1, "0-1": 0}
 
@@ -104,8 +106,6 @@ class Patience:
     """Emptying a large hash table takes its time."""
     quit: float = 1.0
 
-
-# What a match is made of: pairs of games to play, the rules for them, and what came out.
 
 CRASHES = frozenset({Termination.CRASH, Termination.STALL})
 

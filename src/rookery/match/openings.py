@@ -1,4 +1,4 @@
-"""An opening: where a game pair starts."""
+"""A book of openings: its text and where each opening begins; each is read when it is asked for."""
 
 import base64
 import gzip
@@ -15,6 +15,8 @@ from pathlib import Path, PurePath
 import chess
 
 from rookery.errors import Fault
+
+# An opening: where a game pair starts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +236,6 @@ def _main_line(movetext: str) -> Iterator[str]:
         elif depth == 0 and (word := piece.group("word")) and not _NUMBER.fullmatch(word):
             yield word.rstrip("!?")
 
-
-# A book of openings: its text and where each opening begins; each is read when it is asked for.
 
 FISCHER_RANDOM_NAMES = ("frc", "960")
 

@@ -1,8 +1,4 @@
-"""Spreads the games of a match over runner processes.
-
-One process that referees many games is late for all of them. So each NUMA node has its own, which
-keeps its engines on that node's processors, and none referees more than sixteen games.
-"""
+"""A match spread over runner processes, so that neither display nor files delay a clock."""
 
 import asyncio
 import os
@@ -30,6 +26,11 @@ from rookery.match.shard import (
     line,
     read_report,
 )
+
+# Spreads the games of a match over runner processes.
+#
+# One process that referees many games is late for all of them. So each NUMA node has its own,
+# which keeps its engines on that node's processors, and none referees more than sixteen games.
 
 MOST_GAMES = 16
 NODES = Path("/sys/devices/system/node")
@@ -85,8 +86,6 @@ def _numbers(text: str) -> list[int]:
         found.extend(range(int(first), int(last or first) + 1))
     return found
 
-
-# A match spread over runner processes, so that neither display nor files delay a clock.
 
 COMMAND = (sys.executable, "-m", "rookery.match")
 FAREWELL_SECONDS = 10.0

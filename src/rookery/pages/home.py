@@ -1,4 +1,4 @@
-"""What to do in the first hour: shown while nothing but the bundled engine has been tested."""
+"""The start page: the fleet at a glance and the list of runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +21,8 @@ from rookery.pages.page import address_of, made_fragment, made_page, plays, view
 from rookery.pages.row import Known, RunRow, row_of
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import Kit, kit_of
+
+# What to do in the first hour: shown while nothing but the bundled engine has been tested.
 
 BUNDLED = "Fledgling"
 FIRST_TEST = "--new ./engine-new --base ./engine-base --wait"
@@ -283,8 +285,6 @@ def _earlier(material: HomeMaterial) -> str:
     more = len(material.finished) >= PAGE_SIZE
     return material.filters.address(page=material.filters.page + 1) if more else ""
 
-
-# The start page: the fleet at a glance and the list of runs.
 
 LONGEST_NAME = 100
 MOST_PAGES = 100_000

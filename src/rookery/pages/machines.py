@@ -1,4 +1,4 @@
-"""How a machine joins: the lines to paste, with or without a fresh token in them."""
+"""Adding a machine: one line to paste, with a token that is made for it."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -11,6 +11,8 @@ from rookery.over_http import is_loopback
 from rookery.pages.page import address_of, go_to, page, viewer_of
 from rookery.people.users import Scope
 from rookery.web.answers import kit_of
+
+# How a machine joins: the lines to paste, with or without a fresh token in them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,6 @@ def _place(address: str) -> str:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return f"--protocol {parts.scheme} --host {parts.hostname} --port {port}"
 
-
-# Adding a machine: one line to paste, with a token that is made for it.
 
 HERE = "/machines/add"
 NOTE = "made on the page for adding a machine"

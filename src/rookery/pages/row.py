@@ -1,4 +1,4 @@
-"""Where a run stands, in a word and a tone; a tone is never shown without its word."""
+"""A run as one row of a list, or one card on a narrow screen."""
 
 import enum
 from dataclasses import dataclass, replace
@@ -15,6 +15,8 @@ from rookery.pages.charts import LlrBar, Pentanomial, llr_bar, pentanomial
 from rookery.pages.words import Moment
 from rookery.stats.elo import estimate_elo
 from rookery.stats.sprt import Sprt, Style, Verdict, fixed_verdict, style
+
+# Where a run stands, in a word and a tone; a tone is never shown without its word.
 
 
 class Tone(enum.StrEnum):
@@ -81,9 +83,6 @@ def _verdict(run: Run) -> tuple[Verdict, Sprt | None]:
     if isinstance(kind, Fixed) and run.decided and results.pairs:
         return fixed_verdict(estimate_elo(results.pentanomial).los), None
     return Verdict.RUNNING, None
-
-
-# A run as one row of a list, or one card on a narrow screen.
 
 
 @dataclass(frozen=True, slots=True)

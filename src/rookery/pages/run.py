@@ -1,4 +1,4 @@
-"""The page of one run: its first screen, and below it everything else."""
+"""The page of a run, and the part of it that moves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -46,6 +46,8 @@ from rookery.rules.diagnosis import AHEAD, Diagnosis, Finding
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import BadTask
 from rookery.web.answers import Kit, kit_of
+
+# The page of one run: its first screen, and below it everything else.
 
 MOST_MACHINES = 50
 EARLY_STOP = (
@@ -211,8 +213,6 @@ def _iterations(run: Run) -> str:
 def _more(number: int) -> str:
     return f"and {words.several(number, 'more machine')}" if number > 0 else ""
 
-
-# The page of a run, and the part of it that moves.
 
 MOST_TASKS = 20
 MOST_GROUPS = 50

@@ -1,9 +1,4 @@
-"""Which passwords are good enough: long enough, and not what a guesser tries first.
-
-The judge is zxcvbn, where it is installed: a score of 3 of 4 is wanted. Without it a plain rule
-stands in: eight different characters, or sixteen characters of which five differ, and neither the
-user's own name nor a run such as `abcdefgh` or `12345678`.
-"""
+"""Passwords: hashed slowly in a thread, checked once, and remembered briefly by a keyed digest."""
 
 import base64
 import hmac
@@ -16,6 +11,12 @@ from rookery.boundary.offload import Threads
 from rookery.caches import Joined, Remembered
 from rookery.clock import Clock
 from rookery.errors import Complaint
+
+# Which passwords are good enough: long enough, and not what a guesser tries first.
+#
+# The judge is zxcvbn, where it is installed: a score of 3 of 4 is wanted. Without it a plain rule
+# stands in: eight different characters, or sixteen characters of which five differ, and neither
+# the user's own name nor a run such as `abcdefgh` or `12345678`.
 
 LEAST_CHARACTERS = 8
 LONGEST_PASSWORD = 1024
@@ -97,8 +98,6 @@ def _without(text: str, word: str) -> str:
             text = text.replace(piece, piece[0])
     return text
 
-
-# Passwords: hashed slowly in a thread, checked once, and remembered briefly by a keyed digest.
 
 # About 30 ms on a core of 2020. Memory is per running check, of which there are two.
 TIME_COST = 3

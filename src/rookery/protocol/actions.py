@@ -1,4 +1,7 @@
-"""One line of the log of actions, as scripts read it."""
+"""Filters on the log of actions as typed expressions, and what it means for one to match.
+
+As in a document database, `UNEQUAL` and a negated `Among` also hold where the field is absent.
+"""
 
 import enum
 import operator
@@ -8,6 +11,8 @@ from dataclasses import dataclass
 from msgspec import UNSET, Struct, UnsetType, field
 
 from rookery.protocol.codec import LARGEST_COUNT, BadFilter, Reader
+
+# One line of the log of actions, as scripts read it.
 
 MOST_ACTIONS = 200
 
@@ -29,10 +34,6 @@ class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
     engine: str | UnsetType = UNSET
     team: str | UnsetType = UNSET
 
-
-# Filters on the log of actions as typed expressions, and what it means for one to match.
-#
-# As in a document database, `UNEQUAL` and a negated `Among` also hold where the field is absent.
 
 Value = str | int | float
 

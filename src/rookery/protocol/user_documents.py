@@ -1,4 +1,4 @@
-"""A sequential test as documents show it."""
+"""Runs as scripts read them: one Struct, cut to fit a list or a single answer."""
 
 import math
 from collections.abc import Iterable
@@ -12,6 +12,8 @@ from rookery.protocol.user_queries import LiveElo
 from rookery.protocol.worker_requests import WorkerInfo
 from rookery.stats.spsa import Issued, Sample, Tune
 from rookery.stats.spsa_parameters import Kind, Parameter
+
+# A sequential test as documents show it.
 
 State = Literal["", "accepted", "rejected"]
 
@@ -132,8 +134,6 @@ def _parameter(parameter: Parameter, theta: float) -> ParameterDocument:
 def _sample(sample: Sample) -> SampleDocument:
     return SampleDocument(sample.theta, sample.r, sample.c)
 
-
-# Runs as scripts read them: one Struct, cut to fit a list or a single answer.
 
 SCHEMA_VERSION = 24
 

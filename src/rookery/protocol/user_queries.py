@@ -1,4 +1,4 @@
-"""Reads numbers and flags out of query strings."""
+"""The query of calc_elo, and Elo estimates as answers carry them."""
 
 import math
 import re
@@ -10,6 +10,8 @@ from typing import Literal, get_args
 from msgspec import Struct, field
 
 from rookery.protocol.codec import BadName, BadParameter
+
+# Reads numbers and flags out of query strings.
 
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
@@ -36,8 +38,6 @@ def flag(query: Mapping[str, str], name: str) -> bool:
     """Any text but the empty one is true, even `0`: that is how fishtest's scripts know it."""
     return bool(query.get(name))
 
-
-# The query of calc_elo, and Elo estimates as answers carry them.
 
 MOST_GAMES = 2**32
 LARGEST_BOUND = 10.0

@@ -1,4 +1,4 @@
-"""What every answer tells that is a page of a longer list."""
+"""The plain values of the JSON API: numbers and names within bounds, and words from a list."""
 
 import enum
 from datetime import datetime
@@ -14,6 +14,8 @@ from rookery.protocol.runs import Stats
 from rookery.protocol.user_documents import ArgsDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
 from rookery.stats.sprt import Flag
+
+# What every answer tells that is a page of a longer list.
 
 
 class PageOf(Struct, frozen=True, kw_only=True):
@@ -276,8 +278,6 @@ class LogList(PageOf, frozen=True, kw_only=True):
 
     logs: tuple[LogEntry, ...]
 
-
-# The plain values of the JSON API: numbers and names within bounds, and words from a list.
 
 Number = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
 Page = Annotated[int, Meta(ge=1, le=10_000_000)]

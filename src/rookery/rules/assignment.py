@@ -1,4 +1,4 @@
-"""How many games go into a task and into a batch."""
+"""Giving out tasks: who is refused, what is chosen, how much of it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,6 +16,8 @@ from rookery.rules.answers import NO_CHANGES, Changes, Grant, Outcome, Refusal, 
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.rules.troubles import Pace
 from rookery.rules.working_set import WorkingSet, fail_task
+
+# How many games go into a task and into a batch.
 
 TASK_SECONDS = 1800
 MOST_TASK_GAMES = 50_000
@@ -159,8 +161,6 @@ def shares(runs: Iterable[Run]) -> dict[str, float]:
     busy = Counter(run.plan.owner for run in runs if run.tally.workers > 0)
     return {run.id: share(run, busy[run.plan.owner]) for run in runs}
 
-
-# Giving out tasks: who is refused, what is chosen, how much of it.
 
 MACHINE_LIMIT = 16
 MOST_WASTED = 400

@@ -1,4 +1,8 @@
-"""The fleet as the scheduler sees it: machines that ask or play, and what each would be given."""
+"""Why a run is not moving, or that it is: one finding, a sentence and the evidence.
+
+Findings come from the scheduler's own predicates, asked for each machine of the fleet: a run is
+"waiting" exactly when some machine would be given it if it asked now.
+"""
 
 import enum
 from collections import Counter
@@ -12,6 +16,8 @@ from rookery.model.task import Task
 from rookery.rules.eligibility import EngineLoads, Past, Reason, objection, rank
 from rookery.rules.troubles import Trouble
 from rookery.rules.working_set import WorkingSet
+
+# The fleet as the scheduler sees it: machines that ask or play, and what each would be given.
 
 STILL_THERE = timedelta(minutes=20)
 """An idle worker asks at least every quarter of an hour."""
@@ -65,11 +71,6 @@ class Fleet:
     def engine_loads(self) -> EngineLoads:
         return self._working.index.engine_loads()
 
-
-# Why a run is not moving, or that it is: one finding, a sentence and the evidence.
-#
-# Findings come from the scheduler's own predicates, asked for each machine of the fleet: a run is
-# "waiting" exactly when some machine would be given it if it asked now.
 
 BUILD_TIME = timedelta(minutes=20)
 """A worker that has reported nothing yet may still be building the engines."""

@@ -1,9 +1,4 @@
-"""Judging a report against what its task reported before.
-
-Reports are cumulative, come more than once when an answer gets lost, and may overtake one another.
-So an identical report is a repeat and an older one is late; both are harmless, and the task lives
-on. What can't be true is refused and ends the task.
-"""
+"""Taking in what workers say about their tasks."""
 
 import enum
 from collections.abc import Iterable
@@ -46,6 +41,12 @@ from rookery.rules.working_set import (
     settle,
 )
 from rookery.stats.residuals import EXCESS_RESIDUAL, Colour
+
+# Judging a report against what its task reported before.
+#
+# Reports are cumulative, come more than once when an answer gets lost, and may overtake one
+# another. So an identical report is a repeat and an older one is late; both are harmless, and the
+# task lives on. What can't be true is refused and ends the task.
 
 IMPOSSIBLE_SHARE = 0.1
 """Games on the clock this much shorter than expected, over a whole task, were not played."""
@@ -133,8 +134,6 @@ def late_games(run: Run, task: Task, report: Report, now: datetime) -> int:
 def _refused(why: str) -> Judgement:
     return Judgement(Weight.REFUSED, why)
 
-
-# Taking in what workers say about their tasks.
 
 MOST_AT_ONCE = 500
 """Dead tasks buried in one go, so that a mass death doesn't hold up the living."""

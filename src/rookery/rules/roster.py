@@ -1,11 +1,7 @@
-"""What each user or address has at play, in tasks or cores, so that a run's end is a single step.
+"""The roster: which machine sits at which task, what it played before, and how many a user has.
 
-Theory of operation. A run may end with a hundred thousand tasks, and counting them off one by one
-would hold up everybody else. So tasks are counted by sitting: the time from a run's first task to
-its end. A run that ends marks its sitting as over, and whoever is asked about next drops what is
-over; that is looked for only where some run has ended since the last time.
-
-A part of the roster, with the same single writer.
+Part of the working set, with the same single writer. Seats are never told that a task ended by way
+of its run: whoever asks checks whether the task is still active.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +11,15 @@ from datetime import datetime, timedelta
 from rookery.model.machine import Machine
 from rookery.model.task import Task, TaskKey
 from rookery.rules.eligibility import NO_PAST, Past
+
+# What each user or address has at play, in tasks or cores, so that a run's end is a single step.
+#
+# Theory of operation. A run may end with a hundred thousand tasks, and counting them off one by
+# one would hold up everybody else. So tasks are counted by sitting: the time from a run's first
+# task to its end. A run that ends marks its sitting as over, and whoever is asked about next drops
+# what is over; that is looked for only where some run has ended since the last time.
+#
+# A part of the roster, with the same single writer.
 
 HOUR = timedelta(hours=1)
 
@@ -100,11 +105,6 @@ class Crowd:
                 del self._counts[name]
         return count.total
 
-
-# The roster: which machine sits at which task, what it played before, and how many a user has.
-#
-# Part of the working set, with the same single writer. Seats are never told that a task ended by
-# way of its run: whoever asks checks whether the task is still active.
 
 MOST_SEEN = 64
 """Runs remembered per machine before those that are over are forgotten."""

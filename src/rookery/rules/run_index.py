@@ -1,4 +1,20 @@
-"""A shelf of the index: open runs that suit the same machines, in order for each core count."""
+"""The scheduler's index: finds the run that `ranking` would choose without looking at all runs.
+
+Theory of operation
+-------------------
+Runs that are open for machines stand in shelves, one per priority, engine and demands. A machine's
+profile picks its shelves once (a view, kept until a shelf appears); whole shelves are out of the
+question for it or fit. Within a shelf the order is the claim (busy, load, id), where the load
+depends on the run's cores and share and on how many cores the asking machine has. So a shelf keeps
+one heap per distinct core count that has ever asked.
+
+A heap is lazy. When a run gains cores its claim grows, and the entry in the heap is merely too
+small: it is put right when it comes to the top. When a claim shrinks (a task ended, a new share,
+a run opened) the run is noted as touched in every heap of its shelf, and a heap adds what was
+touched when it is next asked. A run that closed is dropped when it comes to the top.
+
+The index belongs to the working set and has the same single writer.
+"""
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping
@@ -21,6 +37,8 @@ from rookery.rules.eligibility import (
     mismatch,
     standing,
 )
+
+# A shelf of the index: open runs that suit the same machines, in order for each core count.
 
 SPARE = 256
 """Outdated entries a heap may hold before it is swept, beside one for every run."""
@@ -170,22 +188,6 @@ class Shelf:
             if reason := first(why, estranged(run_id, mirrored, machine, past)):
                 yield reason, 1
 
-
-# The scheduler's index: finds the run that `ranking` would choose without looking at all runs.
-#
-# Theory of operation ------------------- Runs that are open for machines stand in shelves, one per
-# priority, engine and demands. A machine's profile picks its shelves once (a view, kept until a
-# shelf appears); whole shelves are out of the question for it or fit. Within a shelf the order is
-# the claim (busy, load, id), where the load depends on the run's cores and share and on how many
-# cores the asking machine has. So a shelf keeps one heap per distinct core count that has ever
-# asked.
-#
-# A heap is lazy. When a run gains cores its claim grows, and the entry in the heap is merely too
-# small: it is put right when it comes to the top. When a claim shrinks (a task ended, a new share,
-# a run opened) the run is noted as touched in every heap of its shelf, and a heap adds what was
-# touched when it is next asked. A run that closed is dropped when it comes to the top.
-#
-# The index belongs to the working set and has the same single writer.
 
 MOST_VIEWS = 10_000
 """Profiles remembered at a time; beyond it they are worked out again."""

@@ -1,9 +1,4 @@
-"""Which addresses may be asked: by scheme, and never by accident inside this network.
-
-A submitter chooses the address. Without a look at it, anybody with an account could make the
-server talk to what only the server can reach. A name is looked up once: what was found is looked at
-and is then what git connects to, so that a name which leads elsewhere a moment later leads nowhere.
-"""
+"""git as a child process: never a prompt, never an option out of an address, always a limit."""
 
 import os
 import re
@@ -17,6 +12,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from rookery.over_http import is_public
 from rookery.sources.commits import CannotAsk, UnknownRevision
+
+# Which addresses may be asked: by scheme, and never by accident inside this network.
+#
+# A submitter chooses the address. Without a look at it, anybody with an account could make the
+# server talk to what only the server can reach. A name is looked up once: what was found is looked
+# at and is then what git connects to, so that a name which leads elsewhere a moment later leads
+# nowhere.
 
 Resolve = Callable[[str], tuple[str, ...]]
 PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
@@ -138,8 +140,6 @@ def _instead(there: str, name: str) -> str:
 def _bracketed(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
-
-# git as a child process: never a prompt, never an option out of an address, always a limit.
 
 SAFE = (
     # A redirect could lead to where the address itself may not.

@@ -1,9 +1,4 @@
-"""Submodules: which ones a commit has, and how their files get into its archive.
-
-Each is a repository whose address the author of a commit chose, so that it is looked at as any
-other, and fetched without saying who we are unless it is the source of an engine itself. What can't
-be had is left out and told: much is built without it.
-"""
+"""Bare copies of repositories, each with just the commits that somebody asked for."""
 
 import copy
 import hashlib
@@ -22,6 +17,12 @@ from rookery.clock import Clock
 from rookery.model.engine import source_address
 from rookery.sources.commits import Archive, CannotAsk
 from rookery.sources.git import Git
+
+# Submodules: which ones a commit has, and how their files get into its archive.
+#
+# Each is a repository whose address the author of a commit chose, so that it is looked at as any
+# other, and fetched without saying who we are unless it is the source of an engine itself. What
+# can't be had is left out and told: much is built without it.
 
 DEEPEST = 5
 MOST_MODULES = 50
@@ -163,8 +164,6 @@ def _new(source: zipfile.ZipFile, target: zipfile.ZipFile) -> Iterator[zipfile.Z
     known = set(target.namelist())
     return (info for info in source.infolist() if info.filename not in known)
 
-
-# Bare copies of repositories, each with just the commits that somebody asked for.
 
 ARCHIVES = "packs"
 """Those of former times lie elsewhere: they have no submodules."""

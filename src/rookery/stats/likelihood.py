@@ -1,8 +1,9 @@
-"""The tilt of a distribution over game pairs, written out for its five bins.
+"""The generalised log-likelihood ratio of two Elo hypotheses, given counted results.
 
-Every accepted report of a sequential test needs one or two of these, and they were its dearest
-part. Nothing here differs from the loops in `likelihood`, down to the last bit, but the time: less
-than half. A test holds both against each other.
+Under each hypothesis the most likely distribution is the observed one, tilted: each share p
+becomes p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every
+accepted result, hence the plain loops, the warm starts, and `five_bins`, where the same is written
+out for pairs of games.
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,12 @@ from rookery.stats.numbers import (
     score_of,
     values_of,
 )
+
+# The tilt of a distribution over game pairs, written out for its five bins.
+#
+# Every accepted report of a sequential test needs one or two of these, and they were its dearest
+# part. Nothing here differs from the loops in `likelihood`, down to the last bit, but the time:
+# less than half. A test holds both against each other.
 
 Five = tuple[float, float, float, float, float]
 
@@ -109,13 +116,6 @@ def _tilt(shares: Five, slopes: Five, start: float) -> float:
             break
     return x
 
-
-# The generalised log-likelihood ratio of two Elo hypotheses, given counted results.
-#
-# Under each hypothesis the most likely distribution is the observed one, tilted: each share p
-# becomes p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every
-# accepted result, hence the plain loops, the warm starts, and `five_bins`, where the same is
-# written out for pairs of games.
 
 Tilted = tuple[float, Sequence[float]]
 

@@ -1,7 +1,9 @@
-"""The directions of a perturbation: +1 or -1 per parameter, packed to bits and signed.
+"""A tune: its schedule, its parameters, where they stand and how they got there.
 
-The most significant bit of the first byte is the first parameter; 1 stands for +1; the last byte
-is filled up with zeros. The signature is the unsigned CRC-32 of the packed bytes.
+    set_up -> Tune -> perturb(draw) -> games -> fold(result) -> Tune -> ...
+
+Values are frozen and chance comes in as a draw, so that the same draws and results always give
+the same tune.
 """
 
 import zlib
@@ -21,6 +23,11 @@ from rookery.stats.spsa_parameters import (
     read_lines,
     schedule_for,
 )
+
+# The directions of a perturbation: +1 or -1 per parameter, packed to bits and signed.
+#
+# The most significant bit of the first byte is the first parameter; 1 stands for +1; the last byte
+# is filled up with zeros. The signature is the unsigned CRC-32 of the packed bytes.
 
 
 def packed_size(count: int) -> int:
@@ -53,14 +60,6 @@ def signature(packed: bytes) -> int:
 def joint_signature(parts: Iterable[bytes]) -> int:
     """The signature of several perturbations handed out together."""
     return zlib.crc32(b"".join(parts))
-
-
-# A tune: its schedule, its parameters, where they stand and how they got there.
-#
-#     set_up -> Tune -> perturb(draw) -> games -> fold(result) -> Tune -> ...
-#
-# Values are frozen and chance comes in as a draw, so that the same draws and results always give
-# the same tune.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What can be wrong with the description of a tune; each class's docstring is its message."""
+"""One tuned option: its range, its step sizes at the end of the tune, and those they start from."""
 
 import enum
 import math
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rookery.errors import Complaint, Fault
+
+# What can be wrong with the description of a tune; each class's docstring is its message.
 
 
 class SpsaFault(Fault, Complaint):
@@ -120,8 +122,6 @@ def _within(field: str, found: float, low: float, high: float) -> None:
     if not low <= found <= high:
         raise BadSetting(field=field, found=found, low=low, high=high)
 
-
-# One tuned option: its range, its step sizes at the end of the tune, and those they start from.
 
 LEAST_WHOLE_STEP = 0.5
 """Below it both sides of a whole-number parameter would mostly play the same value."""

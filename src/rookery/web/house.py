@@ -1,8 +1,4 @@
-"""Which host names this server answers to.
-
-A forged Host header poisons links and caches, and a web page of a stranger can point a name of his
-at this machine. Both need a name, so plain addresses are always welcome.
-"""
+"""What the composition root hands to the web app: ports, crossings and the rules of this site."""
 
 import ipaddress
 import re
@@ -30,6 +26,11 @@ from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH
 from rookery.web.steps import Lifecycle, Opened, Stairs, Step
 from rookery.web.worker_api.calls import LARGEST
 from rookery.web.worker_api.desk import Desk
+
+# Which host names this server answers to.
+#
+# A forged Host header poisons links and caches, and a web page of a stranger can point a name of
+# his at this machine. Both need a name, so plain addresses are always welcome.
 
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _ALWAYS = ("localhost", "*.localhost")
@@ -124,9 +125,6 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
-
-
-# What the composition root hands to the web app: ports, crossings and the rules of this site.
 
 
 @dataclass(frozen=True, slots=True)

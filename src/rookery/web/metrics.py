@@ -1,4 +1,4 @@
-"""Requests counted by route, method and status, cheaply enough for the hottest path."""
+"""The figures of one process as Prometheus metric families."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +24,8 @@ from rookery.farm.events import BusStats
 from rookery.farm.jobs import Job
 from rookery.farm.ports import CommitStats
 from rookery.web.house import House, PoolStats
+
+# Requests counted by route, method and status, cheaply enough for the hottest path.
 
 # Seconds. A worker gives up after 30.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -69,8 +71,6 @@ class Traffic:
             for key, tally in sorted(self._tallies.items())
         )
 
-
-# The figures of one process as Prometheus metric families.
 
 _Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
 _GAUGE = GaugeMetricFamily

@@ -1,4 +1,4 @@
-"""The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole."""
+"""HTTP by uvicorn, without its signals and its lifespan, within the limits of our own wire."""
 
 import asyncio
 import contextlib
@@ -13,6 +13,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from rookery.logs import Log
 from rookery.web.house import House, Limits
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, UVICORN, Carrier, NewLoop
+
+# The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole.
 
 SMALL_BODY_BYTES = 64 * 1024
 # What is read over of a body that was answered before it came, so that the answer is not lost and
@@ -165,9 +167,6 @@ class _Lingering:
 def protocol(log: Log, limits: Limits) -> type[LimitedHttp]:
     """uvicorn makes the connections, so the log and the limits come along with the class."""
     return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits})
-
-
-# HTTP by uvicorn, without its signals and its lifespan, within the limits of our own wire.
 
 
 def carrier() -> Carrier:

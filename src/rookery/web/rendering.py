@@ -1,4 +1,4 @@
-"""Style sheets and pictures, read once and served from memory under names that never change."""
+"""Pages from templates: a frozen view model goes in, one call in a thread gives the text."""
 
 import hashlib
 import mimetypes
@@ -11,6 +11,8 @@ import jinja2
 from rookery import __version__
 from rookery.web.scope import STATIC_PREFIX
 from rookery.web.session import Flash, Session
+
+# Style sheets and pictures, read once and served from memory under names that never change.
 
 STATIC = Path(__file__).parent / "static"
 
@@ -53,8 +55,6 @@ def _media_type(name: str) -> str:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
 
-
-# Pages from templates: a frozen view model goes in, one call in a thread gives the text.
 
 TEMPLATES = Path(__file__).parent / "templates"
 

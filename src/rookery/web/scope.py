@@ -1,4 +1,4 @@
-"""Form posts as typed values: names and texts, nothing nested, nothing guessed."""
+"""Typed reading of an ASGI scope, so that nobody else looks into that dictionary."""
 
 import enum
 from collections.abc import Iterable, MutableMapping
@@ -12,6 +12,8 @@ from starlette.types import Message, Scope
 
 from rookery.web.faults import MalformedForm
 from rookery.web.session import Session
+
+# Form posts as typed values: names and texts, nothing nested, nothing guessed.
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 MOST_FIELDS = 1000
@@ -108,8 +110,6 @@ def is_local(path: str) -> bool:
     plain = path.isascii() and path.isprintable() and "\\" not in path
     return plain and path.startswith("/") and not path.startswith("//")
 
-
-# Typed reading of an ASGI scope, so that nobody else looks into that dictionary.
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -1,7 +1,10 @@
-"""The end of the process, also when threads or tasks refuse to end.
+"""Serves the app in the running loop, under our own start, signals and stop.
 
-Python waits for every worker thread, and the event loop for every task. A thread that waits for
-something that never comes would keep a stopped server alive, so both waits get a deadline.
+An HTTP server would tell the app to stop only after every answer has ended, which a stream never
+does. So the sequence is ours:
+
+    signal -> guard on, readiness 503 -> streams told to end -> jobs stopped
+           -> accepted requests drained, up to a limit -> the steps down in reverse -> exit
 """
 
 import asyncio
@@ -34,6 +37,11 @@ from rookery.web.serving import (
     raise_file_limit,
 )
 from rookery.web.steps import Phase
+
+# The end of the process, also when threads or tasks refuse to end.
+#
+# Python waits for every worker thread, and the event loop for every task. A thread that waits for
+# something that never comes would keep a stopped server alive, so both waits get a deadline.
 
 AT_ONCE = 130  # what a shell reports of a program that Ctrl-C ended
 
@@ -120,15 +128,6 @@ def signals_caught(request: StopRequest, log: Log) -> Iterator[None]:
 def _dump_stacks_on(number: int) -> None:
     # Written by the C handler itself, so it needs no help from a loop that hangs.
     faulthandler.register(number, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=False)
-
-
-# Serves the app in the running loop, under our own start, signals and stop.
-#
-# An HTTP server would tell the app to stop only after every answer has ended, which a stream never
-# does. So the sequence is ours:
-#
-#     signal -> guard on, readiness 503 -> streams told to end -> jobs stopped
-#            -> accepted requests drained, up to a limit -> the steps down in reverse -> exit
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Files that a worker fetches: from its server, and what the server does not have from GitHub."""
+"""What a worker works with, from its start to its end."""
 
 import enum
 import random
@@ -28,6 +28,8 @@ from rookery.worker.transport import (
     Unreachable,
     copy_at_most,
 )
+
+# Files that a worker fetches: from its server, and what the server does not have from GitHub.
 
 ATTEMPTS = 6
 """A server that is just being started again must not cost a run its machine."""
@@ -158,9 +160,6 @@ def _read(file: Path, plies: int) -> Book | None:
         return Book.load(file, plies=plies)
     except BookFault:
         return None
-
-
-# What a worker works with, from its start to its end.
 
 
 class Outcome(enum.Enum):

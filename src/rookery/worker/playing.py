@@ -1,6 +1,5 @@
-"""Adds pairs up and says what there is to be reported.
-
-Totals are absolute, so that a report whose answer was lost can be sent again.
+"""Plays the games of one task and has them reported: each whole batch, and where the server takes
+parts of one, whatever pairs there are every half a minute.
 """
 
 import asyncio
@@ -30,6 +29,10 @@ from rookery.worker.identity import Identity
 from rookery.worker.reporting import GameFile, Mishaps
 from rookery.worker.stopping import Status, Stop, Watcher, ended, first_of
 from rookery.worker.transport import TaskFailed
+
+# Adds pairs up and says what there is to be reported.
+#
+# Totals are absolute, so that a report whose answer was lost can be sent again.
 
 
 class Ledger(Protocol):
@@ -172,10 +175,6 @@ def last_useful(given: int, finished: int, batch: int, in_time: int, *, whole: b
         return given
     reachable = (finished + in_time) // batch * batch
     return min(reachable, ceil(given / batch) * batch)
-
-
-# Plays the games of one task and has them reported: each whole batch, and where the server takes
-# parts of one, whatever pairs there are every half a minute.
 
 
 @dataclass(frozen=True, slots=True)

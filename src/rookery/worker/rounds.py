@@ -1,4 +1,4 @@
-"""Which program referees the games: ours, or fastchess where the server is another project's."""
+"""The matches of a task: one for fixed games and sequential tests, one for each batch of a tune."""
 
 import asyncio
 import math
@@ -30,6 +30,8 @@ from rookery.worker.preparing import Prepared
 from rookery.worker.reporting import Courier, GameFile, insist
 from rookery.worker.stopping import ended, first_of
 from rookery.worker.transport import Refused, TaskFailed, Unreachable
+
+# Which program referees the games: ours, or fastchess where the server is another project's.
 
 BUILTIN = "builtin"
 FASTCHESS = "fastchess"
@@ -144,9 +146,6 @@ def _written(value: float, chance: Chance | None) -> str:
         return str(math.floor(value + chance()))
     # Engines read no exponents.
     return format(Decimal(format(value + 0.0, ".15g")), "f")
-
-
-# The matches of a task: one for fixed games and sequential tests, one for each batch of a tune.
 
 
 @dataclass(frozen=True, slots=True)

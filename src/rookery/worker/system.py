@@ -1,4 +1,4 @@
-"""What a worker asks of the operating system; tests have a system of their own."""
+"""How much of the machine the worker may use: numbers, or expressions of what there is."""
 
 import asyncio
 import re
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from rookery.errors import Complaint
+
+# What a worker asks of the operating system; tests have a system of their own.
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,6 @@ class System(Protocol):
         """Go on as another program; where that is impossible, wait for it and give its code."""
         ...
 
-
-# How much of the machine the worker may use: numbers, or expressions of what there is.
 
 MOST_CORES = 4096
 _EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,9})(?:([-/*])(\d{1,9}))?", re.ASCII)

@@ -1,4 +1,8 @@
-"""What can go wrong between a worker, its server and a run."""
+"""How a worker's calls travel: a new connection for each, a body in and a body out.
+
+The status of an answer says nothing to a worker, only its body does. Redirected calls are not
+followed, because they carry the password; redirected downloads are, without it.
+"""
 
 import base64
 import contextlib
@@ -16,6 +20,8 @@ from rookery import __version__
 from rookery.errors import Complaint
 from rookery.over_http import NoRedirects, is_public, is_web_address, reason_of
 from rookery.worker.engines.gateway import ALLOWING
+
+# What can go wrong between a worker, its server and a run.
 
 Blame = Literal["run", "machine"]
 
@@ -72,11 +78,6 @@ class WrongBench(TaskFailed):
         )
         self.found = found
 
-
-# How a worker's calls travel: a new connection for each, a body in and a body out.
-#
-# The status of an answer says nothing to a worker, only its body does. Redirected calls are not
-# followed, because they carry the password; redirected downloads are, without it.
 
 SECONDS = 30.0
 LARGEST_ANSWER = 16 * 2**20

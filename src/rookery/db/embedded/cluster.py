@@ -1,4 +1,4 @@
-"""Programs that the supervisor runs: in a clean environment, with a log, and dying with it."""
+"""The cluster folder: whether there is one, making it whole or not at all, and its settings."""
 
 import os
 import shutil
@@ -10,6 +10,8 @@ from pathlib import Path
 from rookery.db.embedded import folder, processes
 from rookery.db.embedded.folder import InitFailed, Layout, NoSpace, NotADatabase, OtherVersion
 from rookery.db.problems import sync
+
+# Programs that the supervisor runs: in a clean environment, with a log, and dying with it.
 
 # Nothing of the surroundings (PGOPTIONS, LANG, TZ) may change how the server behaves.
 ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
@@ -73,8 +75,6 @@ def run(command: list[str], log: Path, pause: Callable[[float], None]) -> int:
             process.wait()
     return process.returncode
 
-
-# The cluster folder: whether there is one, making it whole or not at all, and its settings.
 
 MAJOR = "18"
 USER = "rookery"

@@ -1,4 +1,9 @@
-"""Two system calls that Python does not offer: a new user namespace, and dying with a parent."""
+"""Becoming an account under which PostgreSQL agrees to run, without giving away the folder.
+
+PostgreSQL refuses root, and initdb refuses an account without a name. Both are answered by a user
+namespace in which our account has an ordinary, named number: files keep their owner. Where
+namespaces are forbidden, root drops to an unprivileged account instead.
+"""
 
 import ctypes
 import errno
@@ -18,6 +23,8 @@ from rookery.db.embedded.folder import (
     OtherOwner,
     account_name,
 )
+
+# Two system calls that Python does not offer: a new user namespace, and dying with a parent.
 
 CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG = 1
@@ -46,12 +53,6 @@ def dying_with_parent(death: signal.Signals) -> Callable[[], None]:
 
     return before_exec
 
-
-# Becoming an account under which PostgreSQL agrees to run, without giving away the folder.
-#
-# PostgreSQL refuses root, and initdb refuses an account without a name. Both are answered by a
-# user namespace in which our account has an ordinary, named number: files keep their owner. Where
-# namespaces are forbidden, root drops to an unprivileged account instead.
 
 INSIDE = 1000
 FALLBACKS = ("rookery", "nobody")

@@ -1,4 +1,8 @@
-"""What must be true of a freshly started embedded server before anyone uses it."""
+"""The owner's side of the embedded PostgreSQL: starts its supervisor and starts it again.
+
+Everything here runs on the event loop and waits for nothing but pipes; whatever blocks is done by
+the supervisor process.
+"""
 
 import asyncio
 import contextlib
@@ -24,6 +28,8 @@ from rookery.db.embedded.folder import (
 )
 from rookery.db.pool import AWAY, Log, quiet
 from rookery.db.target import Target, other_database, socket_target
+
+# What must be true of a freshly started embedded server before anyone uses it.
 
 # Here and not among the named queries: they run before there is anything of ours.
 EXISTS = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
@@ -52,11 +58,6 @@ async def ensure_database(target: Target, database: str, data: Path) -> None:
             settings=", ".join(unsafe), path=data / "database" / "postgres" / "local.conf"
         )
 
-
-# The owner's side of the embedded PostgreSQL: starts its supervisor and starts it again.
-#
-# Everything here runs on the event loop and waits for nothing but pipes; whatever blocks is done
-# by the supervisor process.
 
 DATABASE = "rookery"
 START_SECONDS = 300.0  # recovery after a crash may read much of the log again

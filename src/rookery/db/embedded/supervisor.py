@@ -1,4 +1,8 @@
-"""What the supervisor hears while it waits: its owner's pipe, a request to stop, a child's end."""
+"""The supervisor process: keeps one postgres running for its owner, and ends with it.
+
+Started by `server` as `supervisor SOURCES BINARIES DATA OWNER`, with standard input as the owner's
+pipe; says what happens in lines of JSON on standard output. Standard library only, one thread.
+"""
 
 import json
 import os
@@ -21,6 +25,8 @@ from rookery.db.embedded.folder import (
     StartFailed,
     folder_problem,
 )
+
+# What the supervisor hears while it waits: its owner's pipe, a request to stop, a child's end.
 
 
 class Stopped(Exception):
@@ -130,12 +136,6 @@ class Postmaster:
         while self.ended() is None and (left := deadline - time.monotonic()) > 0:
             listen(left)
 
-
-# The supervisor process: keeps one postgres running for its owner, and ends with it.
-#
-# Started by `server` as `supervisor SOURCES BINARIES DATA OWNER`, with standard input as the
-# owner's pipe; says what happens in lines of JSON on standard output. Standard library only, one
-# thread.
 
 LOCK_PATIENCE = 10.0
 READY_LOOK = 0.02

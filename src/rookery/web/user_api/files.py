@@ -1,4 +1,4 @@
-"""Files on their way out: which bytes of which files, read a chunk at a time in threads."""
+"""Games and nets: large, kept compressed, sent piece by piece."""
 
 import re
 import zlib
@@ -21,6 +21,8 @@ from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import NotFound, Unavailable
 from rookery.web.scope import header
 from rookery.web.v1.callers import fetcher_of, fetching_actor, viewer_of
+
+# Files on their way out: which bytes of which files, read a chunk at a time in threads.
 
 CHUNK = 256 * 1024
 GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
@@ -103,8 +105,6 @@ def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:
             left = inflater.unconsumed_tail
     yield inflater.flush()
 
-
-# Games and nets: large, kept compressed, sent piece by piece.
 
 GZIP = "application/gzip"
 NO_GAMES = "There are no games."

@@ -1,4 +1,11 @@
-"""Runs as server-sent events, each encoded once for all who read it."""
+"""What happens to runs, as a stream of server-sent events.
+
+    (nothing for 15 s) --> a comment, and another look whether the reader still may read
+    a notice of the bus --> an event for each run in it that the reader asked for and may see
+
+An event says how a run stands, so that a reader that was slow or away gets the last state of each
+run and none in between. The last event of a notice carries its number, by which a reader resumes.
+"""
 
 import asyncio
 from collections import OrderedDict
@@ -30,6 +37,8 @@ from rookery.web.scope import facts_of, header, session_of
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import viewer_of
 from rookery.web.v1.views import details_of
+
+# Runs as server-sent events, each encoded once for all who read it.
 
 MOST_BYTES = 16 * 1024 * 1024
 RUN_BYTES = 4096
@@ -111,15 +120,6 @@ def _event(shown: v1.RunDetails | v1.RunMark) -> bytes:
     """JSON has no line breaks in it, so that it is one line of data."""
     return b"event: run\ndata: " + msgspec.json.encode(shown) + b"\n\n"
 
-
-# What happens to runs, as a stream of server-sent events.
-#
-#     (nothing for 15 s) --> a comment, and another look whether the reader still may read
-#     a notice of the bus --> an event for each run in it that the reader asked for and may see
-#
-# An event says how a run stands, so that a reader that was slow or away gets the last state of
-# each run and none in between. The last event of a notice carries its number, by which a reader
-# resumes.
 
 KEEP_ALIVE_SECONDS = 15.0
 AGAIN_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""A run that was not made, as the JSON API shows it: how long it should take, and what it costs."""
+"""Runs: created, listed, looked at, summed up."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +42,8 @@ from rookery.web.openapi import Operation, described
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import bearer_of, reader_of
 from rookery.web.v1.views import details_of, summary_of
+
+# A run that was not made, as the JSON API shows it: how long it should take, and what it costs.
 
 
 def preview_of(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine]) -> v1.Preview:
@@ -193,8 +195,6 @@ def _check_seen(args: SubmittedArgs, owner: str, holdings: Holdings) -> None:
         require(all(holdings.sees(owner, net) for net in nets), field, "there is no such net here")
     require(holdings.sees(owner, args.book), "book", "there is no such book here")
 
-
-# Runs: created, listed, looked at, summed up.
 
 BY_ID = {"run_id": RunId}
 PAGING = {"page": v1.Page, "size": v1.PageSize}

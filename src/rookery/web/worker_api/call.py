@@ -1,4 +1,10 @@
-"""The body of a call: small ones are read at once, large ones when it is known who sends them."""
+"""What all calls of workers have in common: who calls is checked before what is said.
+
+The order is the contract's: the body is JSON, it names a user, the credentials are right,
+the rest of it has the right form, the run and the task exist and are the caller's. An answer is
+one JSON object with a `duration`; what is nobody's fault is raised and becomes a text that is no
+JSON, which a worker takes for a lost connection and tries again.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -17,6 +23,8 @@ from rookery.web.faults import NotPrimary, TooManyRequests
 from rookery.web.scope import body_in, facts_of, has_more, header, method_of
 from rookery.web.worker_api.desk import Desk
 from rookery.web.worker_api.incoming import Caller, caller_in
+
+# The body of a call: small ones are read at once, large ones when it is known who sends them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +76,6 @@ async def whole(body: Arriving, receive: Receive) -> bytes:
         gathered += piece
     return bytes(gathered)
 
-
-# What all calls of workers have in common: who calls is checked before what is said.
-#
-# The order is the contract's: the body is JSON, it names a user, the credentials are right, the
-# rest of it has the right form, the run and the task exist and are the caller's. An answer is one
-# JSON object with a `duration`; what is nobody's fault is raised and becomes a text that is no
-# JSON, which a worker takes for a lost connection and tries again.
 
 R = TypeVar("R", bound=TaskRequest | Credentials)
 

@@ -1,4 +1,4 @@
-"""What a worker complains about, without the words that differ from host to host."""
+"""The nine calls."""
 
 import asyncio
 import re
@@ -38,6 +38,8 @@ from rookery.web.worker_api.call import Arriving, NotAllowed, WorkerCall, follow
 from rookery.web.worker_api.desk import Desk
 from rookery.web.worker_api.incoming import Caller
 
+# What a worker complains about, without the words that differ from host to host.
+
 # The file's name holds the compiler and the processor; the commit and the two counts are the point.
 _WRONG_BENCH = re.compile(
     r"Wrong bench in stockfish-([0-9a-f]{7,40})\S*, user expected: (\d+) but worker got: (\d+)"
@@ -50,8 +52,6 @@ def complaint_in(message: str, bench: int = 0) -> str:
         return f"wrong bench of {found[1]}: {found[3]}, not {found[2]}"
     return f"wrong bench: {bench}" if bench else message
 
-
-# The nine calls.
 
 FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs", PARTS, WAITING)
 BUSY = waiting("the server is busy; try again later")

@@ -1,4 +1,4 @@
-"""Who calls: a verified user on a machine, at an address."""
+"""From the wire to the core: machines, calls about tasks, reports, and how games were played."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +20,8 @@ from rookery.protocol.codec import encode
 from rookery.rules.answers import TaskCall
 from rookery.stats.spsa import Batch
 from rookery.web.scope import facts_of, header
+
+# Who calls: a verified user on a machine, at an address.
 
 UNKNOWN_COUNTRY = "?"
 _NOWHERE = "ZZ"
@@ -61,8 +63,6 @@ def _country(scope: Scope) -> str:
     known = len(code) == 2 and code.isascii() and code.isalpha() and code.isupper()
     return code if known and code != _NOWHERE else UNKNOWN_COUNTRY
 
-
-# From the wire to the core: machines, calls about tasks, reports, and how games were played.
 
 MOST_KNOWN = 50_000
 Standing = tuple[str, str, str, frozenset[str]]

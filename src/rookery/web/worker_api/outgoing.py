@@ -1,4 +1,7 @@
-"""Sequential tests and tunes as fishtest's documents, for those who play and those who look on."""
+"""From the core to the wire: what a worker is given to play, and why it gets nothing.
+
+Only keys that mean something are sent, and none with null: a worker asks which keys are there.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -48,6 +51,8 @@ from rookery.rules.eligibility import Filter
 from rookery.sources.commits import PREFIX, mirror_name
 from rookery.stats.spsa import Tune
 from rookery.stats.spsa_outcome import as_lines
+
+# Sequential tests and tunes as fishtest's documents, for those who play and those who look on.
 
 
 def sprt_of(run: Run) -> SprtDocument | UnsetType:
@@ -101,10 +106,6 @@ def raw_parameters(tune: Tune) -> str:
     """The lines that the tune was made from, in one form."""
     return "\n".join(as_lines(tune, [parameter.line.start for parameter in tune.parameters]))
 
-
-# From the core to the wire: what a worker is given to play, and why it gets nothing.
-#
-# Only keys that mean something are sent, and none with null: a worker asks which keys are there.
 
 V = TypeVar("V")
 

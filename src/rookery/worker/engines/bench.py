@@ -1,7 +1,11 @@
-"""Looks for a record's pattern in a text, in a process of its own.
+"""Counts an engine's nodes and takes its speed, with as many at once as games will be played.
 
-A pattern comes from whoever wrote the record, and a malicious one would search for hours: not in
-the worker itself.
+A single bench on an idle machine has a core's full boost and all of its cache: that speed is never
+seen again once every slot plays.
+
+A record without a pattern has its bench read in the usual way: engines end their bench with a line
+such as `2946917 nodes 1180000 nps`, `Nodes searched : 2030154` or `Bench: 17 nodes, NPS = 5`. Many
+print the lines of their searches before it, which name nodes and speeds of their own.
 """
 
 import asyncio
@@ -23,6 +27,11 @@ from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Built, Measured
 from rookery.worker.engines.programs import Output, Program, TooLong, run
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, Sandbox
+
+# Looks for a record's pattern in a text, in a process of its own.
+#
+# A pattern comes from whoever wrote the record, and a malicious one would search for hours: not in
+# the worker itself.
 
 SECONDS = 20.0
 MOST_TEXT = 2**20
@@ -69,15 +78,6 @@ async def _elsewhere(pattern: str, text: str) -> Groups | None:
             process.kill()
         await process.wait()
 
-
-# Counts an engine's nodes and takes its speed, with as many at once as games will be played.
-#
-# A single bench on an idle machine has a core's full boost and all of its cache: that speed is
-# never seen again once every slot plays.
-#
-# A record without a pattern has its bench read in the usual way: engines end their bench with a
-# line such as `2946917 nodes 1180000 nps`, `Nodes searched : 2030154` or `Bench: 17 nodes, NPS =
-# 5`. Many print the lines of their searches before it, which name nodes and speeds of their own.
 
 PATIENCE_SECONDS = 600.0
 NOISY_SPREAD = 0.15

@@ -1,4 +1,8 @@
-"""A lock by file between processes, and between machines that share a folder."""
+"""The folder where a worker keeps sources, nets and programs, alone or together with others.
+
+Entries appear whole, by a rename; a lock per entry keeps two workers from making the same one
+twice. What was not used for a while goes first when the folder grows over its bound.
+"""
 
 import asyncio
 import contextlib
@@ -12,6 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rookery.boundary.offload import Threads
+
+# A lock by file between processes, and between machines that share a folder.
 
 if sys.platform != "win32":
     import fcntl
@@ -46,11 +52,6 @@ def _taken(file: int) -> bool:
             return False
     return True
 
-
-# The folder where a worker keeps sources, nets and programs, alone or together with others.
-#
-# Entries appear whole, by a rename; a lock per entry keeps two workers from making the same one
-# twice. What was not used for a while goes first when the folder grows over its bound.
 
 MOST_BYTES = 20 * 2**30
 MOST_SCRATCH = 20 * 2**30

@@ -1,4 +1,4 @@
-"""Keeps what a program writes within bounds: the head, where the first error is, and the tail."""
+"""Runs a program to its end: its output kept within bounds, its time limited, nothing left over."""
 
 import asyncio
 import contextlib
@@ -13,6 +13,8 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.match.job import EngineFault
 from rookery.match.process import EngineProcess, start_process
+
+# Keeps what a program writes within bounds: the head, where the first error is, and the tail.
 
 HEAD_BYTES = 2**19
 TAIL_BYTES = 2**19
@@ -57,8 +59,6 @@ def tells_of_full_disk(log: str) -> bool:
     """Programs have one way to say it."""
     return "No space left on device" in log or "Disk quota exceeded" in log
 
-
-# Runs a program to its end: its output kept within bounds, its time limited, nothing left over.
 
 CHUNK_BYTES = 65_536
 LAST_WORDS_SECONDS = 0.2

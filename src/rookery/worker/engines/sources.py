@@ -1,4 +1,4 @@
-"""Lays a source and its nets out for a build."""
+"""Source trees: fetched once by commit, kept for every worker that shares the cache."""
 
 import hashlib
 import os
@@ -43,6 +43,8 @@ from rookery.worker.engines.recipes import Circumstances, folder_of, makefile
 from rookery.worker.engines.toolchain import Tool, best_architecture, folders_of
 from rookery.worker.sandbox.enclosure import Account
 from rookery.worker.sandbox.sandbox import Sandbox
+
+# Lays a source and its nets out for a build.
 
 _FINDS_OUT = re.compile(r"ARCH\)\s*,\s*native\b")
 
@@ -112,8 +114,6 @@ def give(folder: Path, owner: Account) -> None:
         for name in (".", *folders, *files):
             os.chown(Path(place, name), owner.uid, owner.gid, follow_symlinks=False)
 
-
-# Source trees: fetched once by commit, kept for every worker that shares the cache.
 
 TREE, CONTENTS, GIT = "tree", "contents", ".git"
 

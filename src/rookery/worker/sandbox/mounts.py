@@ -1,4 +1,8 @@
-"""System calls that Python does not offer: namespaces, mounts, and what a process is bound to."""
+"""The file tree that a program in the sandbox sees: the system, read-only, and its own few places.
+
+Everything that is there was put there by name. What the machine has elsewhere, homes above all, is
+not hidden but absent.
+"""
 
 import contextlib
 import ctypes
@@ -7,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rookery.worker.sandbox.enclosure import HOME, Account, Enclosure
+
+# System calls that Python does not offer: namespaces, mounts, and what a process is bound to.
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -79,11 +85,6 @@ def process_control(what: int, value: int) -> None:
     words = (ctypes.c_ulong(each) for each in (value, 0, 0, 0))
     _checked(_libc.prctl(ctypes.c_int(what), *words), f"prctl {what}")
 
-
-# The file tree that a program in the sandbox sees: the system, read-only, and its own few places.
-#
-# Everything that is there was put there by name. What the machine has elsewhere, homes above all,
-# is not hidden but absent.
 
 TEMPORARY = "/tmp"  # noqa: S108 - in a namespace of our own
 SHARED = "/dev/shm"  # noqa: S108 - the same
