@@ -7,7 +7,6 @@ import pytest
 
 from rookery.boundary.domains import Domain, text_table
 from rookery.cli import boundaries
-from rookery.cli import boundaries as mission_map
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "boundaries.md"
@@ -23,11 +22,6 @@ def test_every_job_is_described_for_operators() -> None:
     rows = [line for line in (DOCS / "operate.md").read_text().splitlines() if line[:2] == "| "]
     told = {name.strip() for row in rows for name in row.split("|")[1].split(",")}
     assert [job.name for job in house.jobs if job.name not in told] == []
-
-
-def test_every_part_of_the_old_design_has_its_place() -> None:
-    app, _house = boundaries.sketched()
-    assert list(mission_map.disagreements(mission_map.shipped(), boundaries.inventory(app))) == []
 
 
 def test_the_table_shows_domains_and_measured_loop_time() -> None:
