@@ -23,7 +23,6 @@ from rookery.web.guards import (
     BlockedUsers,
     ClosedSite,
     CsrfGuard,
-    PrimaryGuard,
     RequestLimits,
     ShutdownGuard,
 )
@@ -102,7 +101,6 @@ def middleware(kit: Kit, for_workers: Sequence[Route]) -> list[Middleware]:
         Middleware(Errors, kit=kit),
         Middleware(ShutdownGuard, kit=kit),
         Middleware(RequestLimits, kit=kit),
-        Middleware(PrimaryGuard, kit=kit),
         Middleware(SessionCookie, kit=kit),
         Middleware(CsrfGuard, kit=kit),
         Middleware(BlockedUsers, kit=kit),
