@@ -24,6 +24,13 @@ def test_every_job_is_described_for_operators() -> None:
     assert [job.name for job in house.jobs if job.name not in told] == []
 
 
+def test_every_job_is_in_the_inventory() -> None:
+    app, house = boundaries.sketched()
+    listed = [one.name for one in boundaries.inventory(app) if one.kind == "job"]
+    assert len(listed) == 18
+    assert listed == [job.name for job in house.jobs]
+
+
 def test_the_table_shows_domains_and_measured_loop_time() -> None:
     app, house = boundaries.sketched()
     shown = text_table(boundaries.inventory(app), asyncio.run(boundaries.measure(app, house)))

@@ -32,7 +32,7 @@ by chunk. An app with an undeclared part does not start. Loop times: `rookery bo
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Lists every route, middleware, error handler and lifespan step with its"
+        "Lists every route, middleware, error handler, lifespan step and job with its"
         " domain and the reason, and the loop time that the pages and probes take here and now."
     )
     parser.add_argument(

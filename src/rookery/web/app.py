@@ -75,7 +75,7 @@ def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlett
     app.state.kit = kit
     app.state.openapi = document(app.routes)
     meter_routes(app.routes, house.meter)
-    app.state.inventory = entries(app, (*house.ground_steps, *house.stairs.steps))
+    app.state.inventory = entries(app, (*house.ground_steps, *house.stairs.steps), house.jobs)
     return app
 
 
