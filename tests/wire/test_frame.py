@@ -10,9 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from rookery.bootstrap.app import create_app, make_kit
 from rookery.boundary.errors import Undeclared
 from rookery.boundary.offload import Gate
-from rookery.web.app import create_app, make_kit
 from rookery.web.house import PoolStats
 from rookery.web.scope import WORKER_PATHS
 from rookery.web.short_path import ShortPath

@@ -9,11 +9,11 @@ from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from rookery import bootstrap
+from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Entry, markdown_inventory, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.logs import SilentLog
 from rookery.settings import Settings
-from rookery.web.app import create_app
 from rookery.web.house import House
 
 CALLS = 20

@@ -12,8 +12,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.fence import Fence
-from rookery.db.pool import Pool, Queries
-from rookery.farm.columns import clean
+from rookery.db.pool import Pool, Queries, clean
 from rookery.files.store import Blobs, remove, swept
 from rookery.rules.answers import TaskCall
 from rookery.rules.roster import HourlyCounts

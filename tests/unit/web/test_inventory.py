@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Declaration, Domain, Entry, runs
 from rookery.boundary.errors import Undeclared
 from rookery.farm.jobs import Job
-from rookery.web.app import create_app
 from rookery.web.inventory import SyncEndpoint, entries
 from rookery.web.steps import Step
 from tests.wire.houses import make_house
