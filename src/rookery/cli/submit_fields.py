@@ -14,7 +14,7 @@ from rookery.boundary.offload import Threads
 from rookery.cli.arguments import table
 from rookery.client.client import Client
 from rookery.errors import Complaint
-from rookery.files.programs import is_program
+from rookery.model.engine import is_program
 from rookery.protocol import v1
 from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.nets import digest_of

@@ -14,6 +14,7 @@ from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries
 from rookery.files.quotas import QuotaExceeded, Upload, check_among
 from rookery.files.store import Blobs, Draft
+from rookery.model.engine import is_program
 
 # Uploads: bytes that come in pieces, written down and digested in threads as they come.
 
@@ -115,21 +116,6 @@ async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             buffer.clear()
     if buffer:
         yield bytes(buffer)
-
-
-PROGRAM_HEADS = (
-    b"\x7fELF",
-    b"MZ",
-    b"#!",
-    *(b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe"),
-    b"\xca\xfe\xba\xbe",
-)
-"""How programs begin: Linux's, Windows's, scripts, macOS's for one processor and for several."""
-
-
-def is_program(head: bytes) -> bool:
-    """Whether a file that begins so can be executed by some system."""
-    return head.startswith(PROGRAM_HEADS)
 
 
 class EmptyUpload(Exception):

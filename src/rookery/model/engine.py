@@ -147,3 +147,18 @@ STANDARD = Catalogue({engine.name: engine for engine in (STOCKFISH, UPLOADED)})
 def time_factor(reference_nps: float, machine_nps: float) -> float:
     """How much longer this machine thinks than the reference; 1 where its speed is unknown."""
     return reference_nps / machine_nps if machine_nps > 0 else 1.0
+
+
+PROGRAM_HEADS = (
+    b"\x7fELF",
+    b"MZ",
+    b"#!",
+    *(b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe"),
+    b"\xca\xfe\xba\xbe",
+)
+"""How programs begin: Linux's, Windows's, scripts, macOS's for one processor and for several."""
+
+
+def is_program(head: bytes) -> bool:
+    """Whether a file that begins so can be executed by some system."""
+    return head.startswith(PROGRAM_HEADS)
