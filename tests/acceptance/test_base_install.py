@@ -1,15 +1,23 @@
-"""The base install: what a worker needs, and nothing of the server."""
+"""The base install: what a worker needs, and nothing of the server; by itself, and with the wheel
+that a server hands out in the place of the whole package."""
 
+import io
+import os
 import subprocess
 import sys
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rookery.web.wheel import own_wheel
 from tests.acceptance.checkout import PROJECT
+from tests.workers.stand_in import StandIn, fledgling, games_in, stand_in
 
 pytestmark = pytest.mark.timeout(300)
 
+LIMIT_SECONDS = 120
 SERVER_PACKAGES = ("asyncpg", "argon2", "fastapi", "jinja2", "numpy", "re2", "starlette", "uvicorn")
 
 
@@ -61,5 +69,71 @@ def test_the_engine_is_a_command(bare: Path) -> None:
 
 def test_the_server_says_what_is_missing(bare: Path) -> None:
     asked = ran(bare / "rookery", "serve")
+    assert asked.returncode == 3
+    assert "pip install 'rookery[server]'" in asked.stderr
+
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+IMPORT_ALL = """
+import importlib, pathlib, pkgutil, rookery
+for found in pkgutil.walk_packages(rookery.__path__, "rookery."):
+    if not found.name.endswith(".__main__"):
+        importlib.import_module(found.name)
+print(pathlib.Path(rookery.__file__).parents[1])
+"""
+
+
+@pytest.fixture
+def handed_out(bare: Path, tmp_path: Path) -> Command:
+    """Runs Python with the unpacked wheel, as the launcher of an installed worker does."""
+    with zipfile.ZipFile(io.BytesIO(own_wheel().content)) as wheel:
+        wheel.extractall(tmp_path / "version")
+
+    def run(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(bare / "python"), *words],
+            cwd=tmp_path,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                "PYTHONPATH": str(tmp_path / "version"),
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+
+    return run
+
+
+def test_all_modules_of_the_wheel_can_be_imported(handed_out: Command, tmp_path: Path) -> None:
+    done = handed_out("-c", IMPORT_ALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'version'}\n"
+
+
+def test_the_wheel_plays_a_task(handed_out: Command, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("olga:rkw_x")
+    words = (f"--token-file={tmp_path / 'secret'}", f"--cache={tmp_path / 'cache'}", "--once")
+    with stand_in(StandIn(tasks=[fledgling(2)], games=2)) as server:
+        place = (f"--server={server.address}", "--concurrency=1", "--retry-seconds=0.2")
+        done = handed_out("-m", "rookery.cli.main", "worker", *place, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert games_in(server.of("update_task")[-1]) == 2
+
+
+def test_the_wheel_plays_a_match_from_its_own_book(handed_out: Command) -> None:
+    sides = ("--new", "rookery-fledgling", "--base", "rookery-fledgling")
+    length = ("--tc", "D=1", "--games", "2", "--max-moves", "4", "--concurrency", "1")
+    done = handed_out("-m", "rookery.cli.main", "match", *sides, *length, "--json")
+    assert done.returncode == 0, done.stderr
+    assert '"games": 2' in done.stdout
+
+
+def test_the_wheel_says_that_it_is_no_server(handed_out: Command) -> None:
+    asked = handed_out("-m", "rookery.cli.main", "serve")
     assert asked.returncode == 3
     assert "pip install 'rookery[server]'" in asked.stderr

@@ -14,12 +14,11 @@ from rookery.protocol.ed25519 import fingerprint, public_key
 from rookery.web.handout import Handout
 from rookery.web.wheel import (
     PACKAGE,
-    REQUIREMENTS,
     Wheel,
     locked_requirements,
     own_wheel,
     pack,
-    package_files,
+    worker_files,
 )
 from rookery.worker.renewal.installation import Place, add_version, environment_name
 from tests.served import environment
@@ -35,12 +34,9 @@ BROKEN = {"rookery/cli/worker_start.py": b"raise SystemExit('this one is broken'
 
 
 def wheel_of(version: str, changes: dict[str, bytes] | None = None, seed: bytes = SEED) -> Wheel:
-    """Our own package under another version, with other files, signed."""
+    """Our own worker under another version, with other files, signed."""
     init = f'__version__ = "{version}"\n'.encode()
-    files = dict(package_files(PACKAGE)) | {
-        REQUIREMENTS: locked_requirements().encode(),
-        "rookery/__init__.py": init,
-    }
+    files = worker_files(PACKAGE) | {"rookery/__init__.py": init}
     return pack(files | (changes or {}), version).signed(seed)
 
 

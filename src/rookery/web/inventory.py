@@ -10,7 +10,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rookery.boundary.domains import Entry, inventory
 from rookery.boundary.watch import LoopMeter
-from rookery.farm.jobs import Job
 from rookery.web.steps import Step
 
 
@@ -21,17 +20,14 @@ class SyncEndpoint(Exception):
         return f"{self.__doc__} {' '.join(map(str, self.args))}"
 
 
-def entries(
-    app: Starlette, steps: tuple[Step, ...], jobs: tuple[Job, ...] = ()
-) -> tuple[Entry, ...]:
+def entries(app: Starlette, steps: tuple[Step, ...]) -> tuple[Entry, ...]:
     """The inventory; raises Undeclared or SyncEndpoint, and then the app must not start."""
     _refuse_sync(app.routes)
     climbed = tuple(
         Entry("lifespan", step.name, step.declaration.domain, step.declaration.why)
         for step in steps
     )
-    done = inventory(("job", job.name, job.work) for job in jobs)
-    return (*inventory(_items(app)), *climbed, *done)
+    return (*inventory(_items(app)), *climbed)
 
 
 def _items(app: Starlette) -> Iterator[tuple[str, str, object]]:

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rookery.boundary.domains import Domain, runs
 from rookery.web.answers import Kit, answer_to, stopping
 from rookery.web.scope import (
+    Audience,
     Facts,
     add_headers,
     as_get,
@@ -247,13 +248,13 @@ HEADERS = (
 
 @runs(Domain.LOOP, "adds constant headers")
 class SecurityHeaders:
-    """For people and programs alike; workers take the short way past this."""
+    """Workers are no browsers and are spared the bytes."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_http(scope):
+        if not is_http(scope) or facts_of(scope).audience is Audience.WORKER:
             await self.app(scope, receive, send)
             return
 
@@ -270,7 +271,7 @@ class SecurityHeaders:
 
 @runs(Domain.LOOP, "checks and makes one signature over less than 4 kB, when asked for")
 class SessionCookie:
-    """A bad cookie is an empty session and a log line, never an error."""
+    """Workers have no sessions. A bad cookie is an empty session and a log line, never an error."""
 
     def __init__(self, app: ASGIApp, kit: Kit) -> None:
         self.app = app
@@ -280,7 +281,7 @@ class SessionCookie:
         self._https = (kit.house.base_url or "").startswith("https://")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_http(scope):
+        if not is_http(scope) or facts_of(scope).audience is Audience.WORKER:
             await self.app(scope, receive, send)
             return
         session = self._session(scope)

@@ -1,9 +1,12 @@
-"""The wheel that a server carries: its own package, packed the same way on every machine."""
+"""The wheel that a server hands out: what a worker imports of the server's own package and nothing
+else, packed the same way on every machine. Its hash is the worker's version, so that a change to
+pages, API or database leaves the workers alone."""
 
 import base64
 import hashlib
 import importlib.metadata
 import io
+import re
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -17,11 +20,28 @@ from rookery.protocol.worker_answers import wheel_message
 
 PACKAGE = Path(rookery.__file__).parent
 REQUIREMENTS = "rookery/worker/renewal/requirements.txt"
-LEFT_OUT = frozenset({"__pycache__"})
+COMMANDS = (
+    *("worker", "match", "tune", "replay", "fledgling", "stats"),
+    *("login", "me", "submit", "runs", "machine", "watch", "engine", "team", "book"),
+)
+"""The commands that need nothing of the server: those of a worker's machine and those of people."""
+STARTS = (
+    "rookery.cli.main",
+    *(f"rookery.cli.{name}" for name in COMMANDS),
+    "rookery.engine.__main__",
+    "rookery.match.__main__",
+    "rookery.worker.sandbox.launcher",
+)
+"""The modules that are started by their name; all others are found by following imports."""
+DATA = ("rookery/books/rookery-demo.epd",)
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The first moment that a zip file knows; with it the same files give the same bytes."""
 FILE_MODE = 0o644 << 16
 ENTRY_POINTS = "[console_scripts]\nrookery = rookery.cli.main:main\n"
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from (rookery[\w.]*) import (\([^)]*\)|.*)|import (rookery[\w.]*))", re.MULTILINE
+)
+_NAME = re.compile(r"\w+")
 WHEEL = "Wheel-Version: 1.0\nGenerator: rookery\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -44,17 +64,49 @@ class Wheel:
 
 @cache
 def own_wheel() -> Wheel:
-    """Made at the first call, which reads all files of the package."""
-    files = dict(package_files(PACKAGE))
-    files.setdefault(REQUIREMENTS, locked_requirements().encode())
-    return pack(files, rookery.__version__, requirements())
+    """Made at the first call, which reads the modules of the worker."""
+    return worker_wheel(PACKAGE)
 
 
-def package_files(package: Path) -> Iterator[tuple[str, bytes]]:
-    """By the names they have in a wheel."""
-    for file in sorted(package.rglob("*")):
-        if file.is_file() and not LEFT_OUT & set(file.parts) and file.suffix != ".pyc":
-            yield file.relative_to(package.parent).as_posix(), file.read_bytes()
+def worker_wheel(package: Path) -> Wheel:
+    """The wheel that this package makes for workers."""
+    return pack(worker_files(package), rookery.__version__, requirements())
+
+
+def worker_files(package: Path) -> dict[str, bytes]:
+    """What a worker needs of this package, by the names of the files in a wheel."""
+    modules = modules_of(package)
+    found: dict[str, bytes] = {}
+    ahead = list(STARTS)
+    while ahead:
+        module = ahead.pop()
+        name = modules[module].relative_to(package.parent).as_posix()
+        if name not in found:
+            found[name] = modules[module].read_bytes()
+            above = module.rpartition(".")[0]
+            names = {above, *imported(found[name].decode())}
+            ahead += sorted(names & modules.keys())
+    found |= {name: (package.parent / name).read_bytes() for name in DATA}
+    return found | {REQUIREMENTS: locked_requirements().encode()}
+
+
+def modules_of(package: Path) -> dict[str, Path]:
+    """The files of a package's modules, by the names that imports give them."""
+    files = {
+        file.relative_to(package.parent).with_suffix(""): file for file in package.rglob("*.py")
+    }
+    return {".".join(path.parts).removesuffix(".__init__"): files[path] for path in files}
+
+
+def imported(source: str) -> Iterator[str]:
+    """The names of ours that a module imports, in functions too; some are of no modules.
+
+    Every server does this at its start, where parsing all of these modules would take longer than
+    all the rest of the wheel.
+    """
+    for origin, names, whole in _IMPORT.findall(source):
+        yield origin or whole
+        yield from (f"{origin}.{name}" for name in _NAME.findall(names))
 
 
 def pack(files: Mapping[str, bytes], version: str, requires: tuple[str, ...] = ()) -> Wheel:
@@ -90,10 +142,10 @@ def requirements() -> tuple[str, ...]:
 
 
 def locked_requirements() -> str:
-    """With hashes where the checkout's lock is at hand, else as loose as the package says."""
-    lock = PACKAGE.parents[1] / "locks" / "worker.txt"
-    if lock.is_file():
-        return lock.read_text(encoding="utf-8")
+    """With hashes where the lock is at hand, else as loose as the package says."""
+    for lock in (PACKAGE.parent / REQUIREMENTS, PACKAGE.parents[1] / "locks" / "worker.txt"):
+        if lock.is_file():
+            return lock.read_text(encoding="utf-8")
     return "".join(f"{line}\n" for line in requirements())
 
 

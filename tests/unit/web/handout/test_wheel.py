@@ -1,14 +1,60 @@
 """The wheel that a server carries."""
 
+import ast
 import io
+import re
+import shutil
 import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 
-from rookery.web.wheel import Wheel, own_wheel, pack
+import pytest
+
+from rookery.cli import main
+from rookery.web.wheel import (
+    COMMANDS,
+    DATA,
+    PACKAGE,
+    REQUIREMENTS,
+    Wheel,
+    imported,
+    modules_of,
+    own_wheel,
+    pack,
+    worker_files,
+    worker_wheel,
+)
+
+SERVER_ROOMS = frozenset(
+    {"bootstrap", "db", "farm", "files", "pages", "people", "sources", "twins.py", "web"}
+)
 
 
 def names(wheel: Wheel) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(wheel.content)) as made:
         return made.namelist()
+
+
+def modules_in_texts(source: bytes) -> set[str]:
+    """Whatever texts of a module name that could be a module of ours."""
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return {
+        word
+        for text in texts
+        if isinstance(text, str)
+        for word in re.findall(r"\brookery(?:\.\w+)+", text)
+    }
+
+
+def parsed_imports(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module
+            assert not node.level
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
 
 
 def test_equal_files_make_equal_wheels() -> None:
@@ -30,9 +76,69 @@ def test_a_wheel_lists_its_files_with_their_hashes() -> None:
     assert made.name == "rookery-1.2-py3-none-any.whl"
 
 
-def test_our_own_holds_the_package_and_its_locked_requirements() -> None:
+def test_our_own_holds_what_workers_start_and_its_locked_requirements() -> None:
     found = names(own_wheel())
     assert "rookery/cli/worker.py" in found
+    assert "rookery/worker/renewal/probation.py" in found
     assert "rookery/worker/renewal/requirements.txt" in found
-    assert "rookery/web/templates/base.html" in found
-    assert not any("__pycache__" in name for name in found)
+    assert "rookery/books/rookery-demo.epd" in found
+
+
+def test_our_own_holds_nothing_of_the_server() -> None:
+    packed = [name.split("/") for name in worker_files(PACKAGE)]
+    assert not [words for words in packed if words[1] in SERVER_ROOMS]
+    others = {"/".join(words) for words in packed if not words[-1].endswith(".py")}
+    assert others == {REQUIREMENTS, *DATA}
+
+
+def test_whatever_a_worker_starts_by_name_is_in_its_wheel() -> None:
+    """Programs that are started with `-m` or `-c` are named in texts, where no import is found."""
+    packed, modules = worker_files(PACKAGE), modules_of(PACKAGE)
+    named = {
+        module
+        for name, content in packed.items()
+        if name.endswith(".py") and name != "rookery/cli/main.py"
+        for word in modules_in_texts(content)
+        for module in {word, f"{word}.__main__"} & modules.keys()
+    }
+    assert {"rookery.engine.__main__", "rookery.worker.sandbox.launcher"} <= named
+    paths = {modules[module].relative_to(PACKAGE.parent).as_posix() for module in named}
+    assert paths <= packed.keys()
+
+
+def test_commands_are_in_the_wheel_or_need_the_server() -> None:
+    """Those that are left out could not be started by an installation without the server."""
+    left_out = {each.name for each in main.COMMANDS if each.name not in {*COMMANDS, "logout"}}
+    assert left_out == {"up", "serve", "user", "token", "net", "repo", "db", "boundaries"}
+
+
+def test_imports_are_found_as_python_finds_them() -> None:
+    packed, known = worker_files(PACKAGE), modules_of(PACKAGE).keys()
+    sources = {name: text.decode() for name, text in packed.items() if name.endswith(".py")}
+    found = {name: known & set(imported(text)) for name, text in sources.items()}
+    assert found == {name: known & set(parsed_imports(text)) for name, text in sources.items()}
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of ours, to be changed."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    return Path(shutil.copytree(PACKAGE, tmp_path / "rookery", ignore=ignored))
+
+
+def test_a_changed_page_is_no_new_worker(package: Path) -> None:
+    before = worker_wheel(package)
+    for name in ("web/templates/base.html", "web/handout.py", "pages/page.py", "cli/serve.py"):
+        with (package / name).open("a") as file:
+            file.write("\n")
+    (package / "pages" / "another.py").write_text("import rookery.worker\n")
+    assert worker_wheel(package).sha256 == before.sha256 == own_wheel().sha256
+
+
+def test_a_changed_module_of_the_worker_is_a_new_one(package: Path) -> None:
+    found = [own_wheel().sha256]
+    for name in ("worker/session.py", "match/game.py", "cli/worker.py"):
+        with (package / name).open("a") as file:
+            file.write("\n")
+        found.append(worker_wheel(package).sha256)
+    assert len(set(found)) == 4
