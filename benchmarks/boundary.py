@@ -94,8 +94,8 @@ def serve() -> int:
     from tests.wire.houses import in_memory_site, make_house
     from tests.wire.slow_routes import slow_routes
 
+    from rookery.bootstrap.app import create_app
     from rookery.boundary.domains import Domain, runs
-    from rookery.web.app import create_app
     from rookery.web.on_uvicorn import carrier
     from rookery.web.server import serve as serve_app
     from rookery.web.serving import Place

@@ -20,8 +20,8 @@ from rookery.match.process import EngineProcess, start_process
 from rookery.protocol.engines import BenchRecord, EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.installed import installed
-from rookery.worker.engines.order import Built, Order
-from rookery.worker.sandbox.sandbox import Sandbox, detect
+from rookery.worker.engines.order import Order
+from rookery.worker.sandbox.sandbox import Built, Sandbox, detect
 
 PLIES = 2_000
 TINY = Path(__file__).parent.parent / "tests" / "engines" / "tiny.c"

@@ -18,11 +18,10 @@ from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearers
 from rookery.people.login import SignUp
 from rookery.people.passwords import Passwords
-from rookery.people.rows import MemoryAudit
 from rookery.people.users import Tokens, Users
 from rookery.sources.grants import MemoryRepositories, Repositories
 from rookery.sources.lookup import Shelf, Sources
-from rookery.twins import MemoryTokens
+from rookery.twins import MemoryAudit, MemoryTokens
 from rookery.web.bodies import Streams
 from rookery.web.desk import ApiDesk
 from rookery.web.house import Basis

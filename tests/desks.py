@@ -18,12 +18,12 @@ from rookery.files.worker_logs import LogStore, MemoryWorkerLogs
 from rookery.logs import Log
 from rookery.people.login import Credentials, WorkerTokens
 from rookery.people.passwords import Passwords
-from rookery.people.rows import MemoryAudit, MemoryTeams
+from rookery.people.rows import MemoryTeams
 from rookery.people.teams import Teams
 from rookery.people.users import User, Users
 from rookery.rules.answers import Word
 from rookery.rules.eligibility import Policy
-from rookery.twins import MemoryUsers
+from rookery.twins import MemoryAudit, MemoryUsers
 from rookery.web.bodies import Streams
 from rookery.web.steps import Step
 from rookery.web.worker_api.desk import Desk

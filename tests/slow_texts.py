@@ -27,6 +27,7 @@ from rookery.match.launch import LastScore, Lines
 from rookery.match.scores import read_info
 from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
+from rookery.people.profiles import repository
 from rookery.protocol.actions import action_filter
 from rookery.protocol.engines import ENGINE_RECORD
 from rookery.protocol.games import scanned
@@ -228,7 +229,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("message of a commit", _commit_message, ("bench", "bench ", "Bench:", "bench: 1,")),
     Parser(
         "address of a repository",
-        partial(submission_fields.repository, ""),
+        partial(repository, ""),
         ("https://a/", "ssh://"),
     ),
     Parser("time control", timecontrol.parse, ("1/", "1:", "1+", "N=", "st=")),

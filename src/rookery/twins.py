@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from rookery.farm.memory import MemoryRows
+from rookery.model.events import Event
 from rookery.people.users import Token, UnknownToken, UnknownUser, User, UserExists, Users
 
 
@@ -75,3 +77,13 @@ class MemoryTokens:
             token = self._tokens[token_id]
             latest = max(uses[token_id], token.used or uses[token_id])
             self._tokens[token_id] = replace(token, used=latest)
+
+
+class MemoryAudit:
+    """Writes beside the fleet's events, where the log is read."""
+
+    def __init__(self, rows: MemoryRows) -> None:
+        self._rows = rows
+
+    async def write(self, event: Event) -> None:
+        self._rows.events.append(event)

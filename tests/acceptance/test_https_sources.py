@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rookery.protocol.engines import EngineRecord
-from rookery.worker.engines.order import BuildFailed, Built, Order
+from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.sandbox import Built, Sandbox
 from tests.engines import repositories
 from tests.engines.git_server import CERTIFICATE, serving
 

@@ -14,9 +14,9 @@ import pytest
 
 from rookery.protocol.engines import BenchRecord, EngineRecord, NetRecord, RecipeKind, RecipeRecord
 from rookery.worker.engines.bench import WrongBench, bench
-from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Order
+from rookery.worker.engines.order import BenchFailed, BuildFailed, Order
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.sandbox import Built, Sandbox
 from tests.engines import repositories
 from tests.engines.repositories import Repository
 from tests.engines.shelf import Shelf

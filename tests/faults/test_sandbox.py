@@ -16,9 +16,9 @@ from rookery.boundary.offload import Threads
 from rookery.match.process import start_process
 from rookery.protocol.engines import EngineRecord, RecipeRecord
 from rookery.worker.engines.installed import installed
-from rookery.worker.engines.order import Built, Order
+from rookery.worker.engines.order import Order
 from rookery.worker.sandbox.enclosure import Enclosure
-from rookery.worker.sandbox.sandbox import Sandbox, detect
+from rookery.worker.sandbox.sandbox import Built, Sandbox, detect
 from rookery.worker.sandbox.watch import Taken, excess
 from tests.engines import hostile
 from tests.running import processes_of, remaining
@@ -210,7 +210,7 @@ def test_without_namespaces_and_bubblewrap_it_says_so() -> None:
 
 def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
     check = "import subprocess; found = asyncio.run(detect(Threads()))"
-    engine = "from rookery.worker.engines.order import Built"
+    engine = "from rookery.worker.sandbox.sandbox import Built"
     inside = "('/bin/sh', '-c', 'ls /root /etc/shadow; id -u; cat /proc/net/dev')"
     found = said_without_namespaces(
         f"{check}; {engine}; subprocess.run(found.playing(Built({inside}, '')))",

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import SystemClock
 from rookery.farm.memory import MemoryStore
@@ -20,7 +21,6 @@ from rookery.people.users import APPROVERS
 from rookery.rules.answers import TaskCall
 from rookery.twins import MemoryUsers
 from rookery.web.answers import kit_of
-from rookery.web.app import create_app
 from rookery.web.house import House
 from tests.carried import carrier, serve_in_memory
 from tests.desks import make_back

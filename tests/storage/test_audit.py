@@ -10,8 +10,9 @@ from rookery.farm.ports import Sight
 from rookery.farm.reads import PostgresReads
 from rookery.files.quotas import PostgresHoldings
 from rookery.model.events import Action, Event, about_engine, about_team, about_user
-from rookery.people.rows import MemoryAudit, PostgresAudit
+from rookery.people.rows import PostgresAudit
 from rookery.protocol.actions import All, Compare, Order
+from rookery.twins import MemoryAudit
 from tests.database import pool_on
 from tests.unit.core.makers import NOW, later
 

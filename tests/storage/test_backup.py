@@ -17,12 +17,11 @@ from rookery.db.target import Target
 from rookery.people.rows import PostgresUsers
 from rookery.people.users import User
 from tests.database import pool_on
-from tests.storage.test_migrations import dump
+from tests.storage.test_migrations import NEXT, dump, make_unreleased
 
 pytestmark = pytest.mark.anyio
 
-MIGRATIONS = migrations.load()
-KNOWN = max(migration.number for migration in MIGRATIONS)
+KNOWN = migrations.load()
 ANNA = User("anna", "a@example.org", "x", frozenset({"a"}), False, False, 4, datetime.now(UTC))
 
 
@@ -61,7 +60,7 @@ async def test_a_backup_restores_into_an_empty_database(
     await restore(bare_database, saved, programs, known=KNOWN)
     async with pool_on(bare_database) as pool:
         assert await PostgresUsers(pool, queries).by_name("anna") == ANNA
-        assert await migrations.migrate(bare_database, queries, MIGRATIONS) == ()
+        assert await migrations.migrate(bare_database, queries, KNOWN) == ()
 
 
 async def test_a_backup_is_for_its_owner_alone(saved: Path) -> None:
@@ -128,11 +127,25 @@ async def test_a_damaged_backup_changes_nothing(
 
 
 async def test_a_backup_from_a_newer_rookery_changes_nothing(
-    saved: Path, database: Target, programs: Programs
+    database: Target, queries: Queries, programs: Programs, tmp_path: Path
 ) -> None:
+    await migrations.migrate(database, queries, [*KNOWN, NEXT])
+    await backup(database, tmp_path / "saved", programs)
     before = await dump(database)
     with pytest.raises(RestoreFailed, match="newer Rookery"):
-        await restore(database, saved, programs, known=KNOWN - 1, force=True)
+        await restore(database, tmp_path / "saved", programs, known=KNOWN, force=True)
+    assert await dump(database) == before
+
+
+@pytest.mark.parametrize("steps", [1, 31])
+async def test_a_backup_of_an_earlier_development_state_changes_nothing(
+    database: Target, programs: Programs, tmp_path: Path, steps: int
+) -> None:
+    await make_unreleased(database, steps)
+    await backup(database, tmp_path / "saved", programs)
+    before = await dump(database)
+    with pytest.raises(RestoreFailed, match=r"state of Rookery from before 0\.1, which this"):
+        await restore(database, tmp_path / "saved", programs, known=KNOWN, force=True)
     assert await dump(database) == before
 
 

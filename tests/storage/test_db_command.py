@@ -81,5 +81,18 @@ def test_a_missing_backup_is_named_before_anything_is_made(tmp_path: Path) -> No
 
 
 def test_migrating_says_what_it_did(tmp_path: Path) -> None:
-    assert "Applied migration 1 (house)." in db("migrate", data=tmp_path / "data").stdout
+    assert "Applied migration 1 (baseline)." in db("migrate", data=tmp_path / "data").stdout
     assert db("migrate", data=tmp_path / "data").stdout == "The schema is up to date.\n"
+
+
+def test_a_database_of_an_earlier_development_state_is_refused(tmp_path: Path) -> None:
+    db("migrate", data=tmp_path)
+    db("shell", data=tmp_path, typed="UPDATE schema_migrations SET checksum = 'of the past';\n")
+    said = db("migrate", data=tmp_path)
+    assert said.returncode == 3
+    assert said.stderr == (
+        "rookery: The database was made by a development state of Rookery from before 0.1, which"
+        " this version cannot read: go on with the version that made it, or start in an empty"
+        " folder (--data) or with an empty database (--database-url).\n"
+    )
+    assert db("backup", tmp_path / "saved", data=tmp_path).returncode == 0

@@ -1,10 +1,13 @@
 """Migrations: each once, whole or not at all, and never over an unknown past or future."""
 
 import asyncio
+from pathlib import Path
 
 import asyncpg
 import pytest
 
+import rookery
+from rookery.boundary.offload import Threads
 from rookery.db import migrations
 from rookery.db.embedded import folder
 from rookery.db.migrations import (
@@ -13,6 +16,7 @@ from rookery.db.migrations import (
     MigrationChanged,
     MigrationFailed,
     SchemaNewer,
+    UnreleasedSchema,
     missing,
 )
 from rookery.db.pool import Queries
@@ -23,7 +27,9 @@ pytestmark = pytest.mark.anyio
 
 KNOWN = migrations.load()
 NEXT = Migration(KNOWN[-1].number + 1, "next", "CREATE TABLE later (n int)")
-SCHEMA = (migrations.FOLDER.parent / "schema.sql").read_text()
+SCHEMA = migrations.SCHEMA.read_text(encoding="utf-8")
+# What a database says of itself that was made before the migrations became one.
+HOUSE = Migration(1, "house", "CREATE TABLE schema_migrations (number integer)")
 
 
 def applied(migration: Migration) -> Applied:
@@ -40,9 +46,43 @@ async def dump(target: Target) -> str:
     return "\n".join(line for line in said.decode().splitlines() if "restrict" not in line)
 
 
+async def make_unreleased(target: Target, steps: int = 31) -> None:
+    """Writes into a database what one of a development state says: so many other migrations."""
+    rows = ", ".join(f"({at}, 'step', 'sum of step {at}')" for at in range(1, steps + 1))
+    await statement(
+        target,
+        "DELETE FROM schema_migrations;"
+        f"INSERT INTO schema_migrations (number, name, checksum) VALUES {rows}",
+    )
+
+
+def freeze(folder: Path, known: list[Migration]) -> None:
+    """What the first change after a release does: gives each migration a file of its own."""
+    for one in known:
+        (folder / f"{one.number:04}_{one.name}.sql").write_text(one.sql, encoding="utf-8")
+
+
 def test_they_are_in_the_order_of_their_numbers_and_each_number_is_there_once() -> None:
     numbers = [migration.number for migration in KNOWN]
     assert numbers == sorted(set(numbers))
+    assert numbers[0] == 1
+
+
+def test_a_released_version_keeps_its_schema_as_the_first_migration() -> None:
+    # Else the next edit of schema.sql would refuse every database that the release has made.
+    assert "dev" in rookery.__version__ or (migrations.FOLDER / "0001_baseline.sql").is_file()
+
+
+def test_the_schema_is_the_first_migration_until_another_is_needed(tmp_path: Path) -> None:
+    assert migrations.load(tmp_path) == (Migration(1, "baseline", SCHEMA),)
+
+
+async def test_a_database_goes_on_when_its_schema_becomes_a_file_of_its_own(
+    database: Target, queries: Queries, tmp_path: Path
+) -> None:
+    await Threads().io(freeze, tmp_path, [*KNOWN, NEXT])
+    later = await Threads().io(migrations.load, tmp_path)
+    assert await migrations.migrate(database, queries, later) == (NEXT,)
 
 
 def test_only_what_was_not_applied_is_missing() -> None:
@@ -55,9 +95,25 @@ def test_a_schema_from_the_future_is_refused() -> None:
 
 
 def test_a_changed_migration_is_refused() -> None:
-    changed = Migration(KNOWN[0].number, KNOWN[0].name, KNOWN[0].sql + "-- a change\n")
-    with pytest.raises(MigrationChanged, match="Migration 1"):
-        missing([changed], [applied(KNOWN[0])])
+    changed = Migration(NEXT.number, NEXT.name, NEXT.sql + "-- a change\n")
+    with pytest.raises(MigrationChanged, match=f"Migration {NEXT.number}"):
+        missing([*KNOWN, changed], [*map(applied, KNOWN), applied(NEXT)])
+
+
+@pytest.mark.parametrize("past", [[HOUSE], [HOUSE, NEXT], [NEXT]])
+def test_a_past_that_begins_otherwise_is_refused(past: list[Migration]) -> None:
+    with pytest.raises(UnreleasedSchema, match="go on with the version that made it"):
+        missing(KNOWN, [applied(one) for one in past])
+
+
+async def test_a_database_of_an_earlier_development_state_is_left_as_it_was(
+    database: Target, queries: Queries, may_block_the_loop: None
+) -> None:
+    await make_unreleased(database)
+    before = await dump(database)
+    with pytest.raises(UnreleasedSchema, match="start in an empty folder"):
+        await migrations.migrate(database, queries, [*KNOWN, NEXT])
+    assert await dump(database) == before
 
 
 async def test_the_schema_file_equals_the_sum_of_the_migrations(

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 import anyio
 
+from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Declaration, Domain
 from rookery.errors import Complaint
 from rookery.logs import logger, start_logs
 from rookery.people.users import ORDINARY, mint
 from rookery.settings import Settings, from_process
 from rookery.twins import MemoryTokens, MemoryUsers
-from rookery.web.app import create_app
 from rookery.web.house import House, Limits
 from rookery.web.steps import Step
 from tests.carried import carrier, serve_in_memory

@@ -10,6 +10,7 @@ import httpx
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
+from rookery.bootstrap.app import create_app
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
@@ -20,7 +21,6 @@ from rookery.people.passwords import Passwords
 from rookery.people.users import Tokens, User
 from rookery.twins import MemoryEndedSessions, MemoryUsers
 from rookery.web import server
-from rookery.web.app import create_app
 from rookery.web.bodies import Streams
 from rookery.web.desk import ApiDesk
 from rookery.web.house import Basis, House, Limits

@@ -2,17 +2,21 @@
 
 from dataclasses import replace
 
+import httpx
 import msgspec
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
+from rookery.bootstrap.app import create_app, make_kit
 from rookery.boundary.errors import Undeclared
 from rookery.boundary.offload import Gate
-from rookery.web.app import create_app
 from rookery.web.house import PoolStats
 from rookery.web.scope import WORKER_PATHS
+from rookery.web.short_path import ShortPath
+from rookery.web.worker_api.calls import worker_routes
 from tests.unit.web.fakes import RecordedLog
 from tests.wire.houses import make_house, open_site
 from tests.wire.slow_routes import slow_routes
@@ -129,6 +133,23 @@ async def test_a_secondary_sends_workers_away_without_json(path: str) -> None:
         answer = await site.browser.post(path, json={})
         assert answer.status_code == 503
         assert answer.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+async def test_no_path_of_a_worker_goes_through_what_is_for_browsers(method: str) -> None:
+    house, passed = make_house(), list[str]()
+    routes = worker_routes(house.workers)
+
+    async def long_way(scope: Scope, receive: Receive, send: Send) -> None:
+        passed.append(scope["path"])
+        await Response()(scope, receive, send)
+
+    short = ShortPath(long_way, await house.threads.io(make_kit, house), routes, word="w")
+    transport = httpx.ASGITransport(short)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        for path in (*sorted(WORKER_PATHS), "/api/beat/", "/api/nowhere"):
+            await client.request(method, path)
+    assert passed == ["/api/beat/", "/api/nowhere"]
 
 
 async def test_a_secondary_answers_everybody_else() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_start import WorkerSettings, manner_of, put_together
 from rookery.protocol.engines import EngineRecord
-from rookery.worker.engines.order import Built, Measured, Order
+from rookery.worker.engines.order import Measured, Order
 from rookery.worker.identity import Facts
 from rookery.worker.kit import Maker, Outcome
 from rookery.worker.preparing import BenchCall, Preparation
-from rookery.worker.sandbox.sandbox import NO_SANDBOX, Sandbox
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
 from rookery.worker.session import Life
 from rookery.worker.stopping import Status, Stop
 from tests.workers.fake_system import FakeSystem

@@ -9,6 +9,7 @@ from functools import partial
 
 from starlette.applications import Starlette
 
+from rookery.bootstrap.app import create_app
 from rookery.bootstrap.desks import Desks, Keeping, make_desks, memory_shelf
 from rookery.bootstrap.ground import Ground, ground_steps
 from rookery.boundary.bridge import Bridge, open_bridge
@@ -35,7 +36,6 @@ from rookery.people.users import NoAudit
 from rookery.settings import Settings
 from rookery.sources.grants import MemoryRepositories
 from rookery.twins import MemoryEndedSessions, MemoryTokens, MemoryUsers
-from rookery.web.app import create_app
 from rookery.web.house import Basis, House, Limits, PoolStats, hosts, proxies
 from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening

@@ -40,7 +40,7 @@ from rookery.boundary.errors import (
     OnTheLoop,
 )
 
-__all__ = ["Bridge", "BridgeStats", "open_bridge"]
+__all__ = ["Bridge", "BridgeStats", "call_soon", "open_bridge"]
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -64,6 +64,16 @@ class BridgeStats:
     def refused(self) -> int:
         wrong_thread = self.refused_on_loop + self.refused_on_other_loop
         return wrong_thread + self.refused_closed + self.refused_full
+
+
+def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    """Have the loop call something in its next turn, and wait for nothing.
+
+    For threads and signal handlers that only want to say something. A loop that is closed has
+    nobody left who would hear it.
+    """
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)
 
 
 @asynccontextmanager
@@ -251,8 +261,7 @@ class Bridge:
         self._leave()
 
     def _abandon(self, crossing: _Crossing[T]) -> None:
-        with suppress(RuntimeError):  # a closed loop has nothing left to cancel
-            self._loop.call_soon_threadsafe(crossing.give_up)
+        call_soon(self._loop, crossing.give_up)
 
     def _count_timeout(self) -> None:
         with self._changed:

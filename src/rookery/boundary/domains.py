@@ -1,4 +1,4 @@
-"""What runs where: every route, middleware and lifespan step declares its domain and why."""
+"""What runs where: every route, middleware, lifespan step and job declares its domain and why."""
 
 import enum
 import functools
@@ -44,7 +44,7 @@ class Entry:
 
 
 def runs(domain: Domain, why: str) -> Callable[[T], T]:
-    """Declare the domain of an endpoint, a middleware class or a lifespan function."""
+    """Declare the domain of an endpoint, a middleware class, a lifespan step or a job."""
     if not why.strip():
         raise ValueError("a declaration needs a reason")
     declaration = Declaration(domain, why)

@@ -75,7 +75,7 @@ async def _backup(settings: Settings, parsed: argparse.Namespace) -> int:
 
 
 async def _restore(settings: Settings, parsed: argparse.Namespace) -> int:
-    known = max(migration.number for migration in migrations.load())
+    known = migrations.load()
     if not parsed.file.is_file():
         raise backup.RestoreFailed(reason=f"there is no file {parsed.file}")
     reached = access.reach(settings.data, settings.database_url, alone=True, log=_tell)

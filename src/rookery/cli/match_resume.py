@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
+from rookery.boundary.bridge import call_soon
 from rookery.match.job import EngineSpec, FileUnusable, GameEnded, MatchFault
 from rookery.match.pgn import Head, Journal, JournalWriter, Tag, pgn, read_journal
 
@@ -91,7 +92,7 @@ class Interrupts:
         if self._task is not None and self._loop is not None:
             self._task.cancel()
             # It may be asleep, waiting for something to happen.
-            self._loop.call_soon_threadsafe(_nothing)
+            call_soon(self._loop, _nothing)
 
 
 def _nothing() -> None:

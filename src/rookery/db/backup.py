@@ -5,12 +5,13 @@ import os
 import shutil
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import asyncpg
 
 from rookery.boundary.offload import Threads
+from rookery.db.migrations import Migration
 from rookery.db.problems import Problem, sync
 from rookery.db.target import Target
 from rookery.errors import describe_exit
@@ -81,9 +82,14 @@ async def backup(target: Target, file: Path, programs: Programs) -> int:
 
 
 async def restore(
-    target: Target, file: Path, programs: Programs, *, known: int, force: bool = False
+    target: Target,
+    file: Path,
+    programs: Programs,
+    *,
+    known: Sequence[Migration],
+    force: bool = False,
 ) -> None:
-    """Replaces the database by a backup, in one transaction, up to schema number `known`."""
+    """Replaces the database by a backup whose schema is one of ours, in one transaction."""
     await _check_place(target, force=force)
     folder = await programs.threads.io(tempfile.mkdtemp, prefix="rookery-restore-")
     try:
@@ -98,11 +104,13 @@ async def restore(
         raise RestoreFailed(reason=words)
 
 
-def _session(target: Target, script: Path, known: int) -> list[str]:
+def _session(target: Target, script: Path, known: Sequence[Migration]) -> list[str]:
     files = (SQL / "restore_before.sql", script, SQL / "restore_after.sql")
     return [
         *("--no-psqlrc", "--quiet", "--single-transaction"),
-        *("--set=ON_ERROR_STOP=1", f"--set=known={known}"),
+        "--set=ON_ERROR_STOP=1",
+        f"--set=known={known[-1].number}",
+        f"--set=baseline={known[0].checksum}",
         *(f"--file={path}" for path in files),
         f"--dbname={target.dsn}",
     ]

@@ -1,4 +1,8 @@
-"""Brings a database to the present schema: numbered files, one transaction each, each only once."""
+"""Brings a database to the present schema: numbered files, one transaction each, each only once.
+
+Until 0.1 is released, schema.sql itself is migration 1: one text, and a database made of another
+is refused. The release copies it to 0001_baseline.sql, whose bytes and so checksum then stay.
+"""
 
 import asyncio
 import hashlib
@@ -15,7 +19,8 @@ from rookery.db.pool import Log, Queries, quiet
 from rookery.db.problems import Problem
 from rookery.db.target import Target
 
-FOLDER = Path(__file__).parent / "sql" / "migrations"
+SCHEMA = Path(__file__).parent / "sql" / "schema.sql"
+FOLDER = SCHEMA.parent / "migrations"  # not there as long as schema.sql is the only one
 LOCK = 0x726F6F6B  # any number that all versions of Rookery agree on
 LOOK_AGAIN_SECONDS = 0.2
 OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -24,6 +29,12 @@ OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 class SchemaNewer(Problem):
     """The database has migration {found}, this Rookery knows them up to {known}: use the newer
     version that made it."""
+
+
+class UnreleasedSchema(Problem):
+    """The database was made by a development state of Rookery from before 0.1, which this version
+    cannot read: go on with the version that made it, or start in an empty folder (--data) or with
+    an empty database (--database-url)."""
 
 
 class MigrationChanged(Problem):
@@ -55,19 +66,24 @@ class Applied:
 
 def load(folder: Path = FOLDER) -> tuple[Migration, ...]:
     """Reads the files; it blocks, so call it before the loop runs or in a thread."""
+    files = sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    if not files:
+        return (Migration(1, "baseline", SCHEMA.read_text(encoding="utf-8")),)
     return tuple(
         Migration(int(path.stem[:4]), path.stem[5:], path.read_text(encoding="utf-8"))
-        for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
+        for path in files
     )
 
 
 def missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
     """Which migrations are still to be applied; a database from the future or another past is not
-    touched."""
+    touched. Both are in the order of their numbers."""
+    if applied and applied[0].checksum != known[0].checksum:
+        raise UnreleasedSchema
     by_number = {migration.number: migration for migration in known}
     for one in applied:
         if one.number not in by_number:
-            raise SchemaNewer(found=one.number, known=max(by_number, default=0))
+            raise SchemaNewer(found=one.number, known=known[-1].number)
         if by_number[one.number].checksum != one.checksum:
             raise MigrationChanged(number=one.number, name=one.name)
     seen = {one.number for one in applied}

@@ -207,3 +207,10 @@ async def _close(pool: Pool, seconds: float, log: Log) -> None:
     except AWAY as error:
         log("pool_cut", reason=repr(error))
         pool.terminate()
+
+
+def clean(text: str) -> str:
+    """A text for a column of its own."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec import UNSET
 
-from rookery.farm.columns import clean
+from rookery.db.pool import clean
 from rookery.farm.ports import FinishedQuery, Sight
 from rookery.farm.rows import Row
 from rookery.model.events import PERSONAL, Action, Event

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from rookery.db.pool import clean
 from rookery.db.problems import Problem
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.plan import Book, Plan, Rules, Side, Wishes
@@ -22,7 +23,6 @@ from rookery.stats.spsa_parameters import Parameter, Schedule
 
 T = TypeVar("T")
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _NUL = "\\u0000"
 _encode = msgspec.json.Encoder().encode
 
@@ -51,13 +51,6 @@ class Json(Generic[T]):
         """The value out of what a text of unknown type was decoded to."""
         found: T = msgspec.convert(builtins, self._kind)
         return found
-
-
-def clean(text: str) -> str:
-    """A text for a column of its own."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode()
 
 
 def _cleaned(value: object) -> object:

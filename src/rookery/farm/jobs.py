@@ -9,6 +9,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TypeVar
 
+from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
 from rookery.farm.fleet import Fleet
 from rookery.farm.ports import Batch, QueueFull, Rebuilding, Seen, StateLost
@@ -42,6 +43,7 @@ class SumsDisagree(Exception):
     """The sums of a run are not what its tasks say; a restart would correct them."""
 
 
+@runs(Domain.LOOP, "compares two clock readings")
 class Listening:
     """Whether the server could hear: silence counts against nobody while it could not."""
 
@@ -66,6 +68,7 @@ class Chores:
         self._fleet = fleet
         self._checked = ""
 
+    @runs(Domain.LOOP, "looks at 50 silent tasks at a time; awaits the commit")
     async def bury_the_dead(self) -> None:
         fleet = self._fleet
         more = True
@@ -78,6 +81,7 @@ class Chores:
             await fleet.settle(tenure)
             await asyncio.sleep(0)
 
+    @runs(Domain.LOOP, "looks at 200 tasks at a time; awaits the commit")
     async def take_back_the_stalled(self) -> None:
         fleet = self._fleet
         tenure = fleet.enter()
@@ -88,15 +92,17 @@ class Chores:
                 fleet.put(tenure, Batch(changes))
                 await fleet.settle(tenure)
 
+    @runs(Domain.LOOP, "goes through 50 runs at a time")
     async def refresh_shares(self) -> None:
         working = self._fleet.enter().working
         busy: Counter[str] = Counter()
-        async for runs in slices(tuple(working.runs().values()), RUNS_AT_A_TIME):
-            busy.update(run.plan.owner for run in runs if run.tally.workers > 0)
+        async for part in slices(tuple(working.runs().values()), RUNS_AT_A_TIME):
+            busy.update(run.plan.owner for run in part if run.tally.workers > 0)
         async for ids in slices(tuple(working.runs()), RUNS_AT_A_TIME):
             for run in filter(None, map(working.runs().get, ids)):
                 working.refresh_share(run.id, share(run, busy[run.plan.owner]))
 
+    @runs(Domain.LOOP, "adds up 200 tasks at a time")
     async def measure_speeds(self) -> None:
         pulses: dict[str, Pulse] = {}
         paces: defaultdict[str, float] = defaultdict(float)
@@ -111,6 +117,7 @@ class Chores:
         self._fleet.pulses = pulses
         self._fleet.user_paces = paces
 
+    @runs(Domain.LOOP, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
         fleet = self._fleet
         tenure = fleet.enter()
@@ -124,6 +131,7 @@ class Chores:
             fleet.put(tenure, Batch(seen=seen))
             await fleet.settle(tenure)
 
+    @runs(Domain.LOOP, "chooses one run, whose sums are awaited")
     async def check_sums(self) -> None:
         """One run at a time: sums that are not what tasks say would be a fault of ours."""
         runs = self._fleet.enter().working.runs()
@@ -132,9 +140,11 @@ class Chores:
         if self._checked and not await self._fleet.agrees(self._checked):
             raise SumsDisagree(self._checked)
 
+    @runs(Domain.LOOP, "looks at 500 machines at a time")
     async def count_waiting(self) -> None:
         self._fleet.waiting_machines = len(await find_waiting_machines(self._fleet))
 
+    @runs(Domain.LOOP, "looks at 500 machines at a time")
     async def forget_machines(self) -> None:
         working = self._fleet.enter().working
         before = self._fleet.clock.now() - FORGOTTEN_AFTER
@@ -187,7 +197,10 @@ def never(_error: BaseException) -> bool:
 
 @dataclass(slots=True)
 class Job:
-    """Something to be done every so many seconds, and how that went so far."""
+    """Something to be done every so many seconds, and how that went so far.
+
+    Its work declares where it runs, or the app does not start.
+    """
 
     name: str
     seconds: float

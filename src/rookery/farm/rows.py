@@ -7,10 +7,10 @@ of both are those of the queries in sql/queries/fleet.sql.
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from rookery.db.pool import clean
 from rookery.farm.columns import (
     Json,
     Parts,
-    clean,
     plan_of,
     plan_text,
     put_together,

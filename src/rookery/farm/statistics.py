@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Protocol, TypeVar
 
+from rookery.boundary.domains import Domain, runs
 from rookery.caches import Remembered
 from rookery.clock import Clock
 from rookery.farm.ports import FleetReads
@@ -122,6 +123,7 @@ class Statistics(Protocol):
         ...
 
 
+@runs(Domain.LOOP, "awaits the rows of a few runs at a time")
 class Accounting:
     """The job: a few runs at a time, so that a first count of many years is no great effort."""
 
@@ -285,6 +287,7 @@ class Speeds:
         _shorten(self._told, MOST_ENGINES)
 
 
+@runs(Domain.LOOP, "awaits a write for each engine that was played")
 @dataclass(frozen=True, slots=True)
 class SpeedKeeping:
     """The job: the primary writes down what it was told, every other process reads it."""

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rookery.db.fence import Fence
-from rookery.db.pool import Pool, Queries
-from rookery.farm.columns import clean
+from rookery.db.pool import Pool, Queries, clean
 from rookery.farm.statistics import (
     MOST_ENGINES,
     Contributor,

@@ -7,13 +7,15 @@ from datetime import datetime
 from msgspec import UNSET, UnsetType
 
 from rookery.farm import submission_fields
-from rookery.farm.submission_fields import KNOWN_ARCHITECTURES, refuse, require, sides_of
+from rookery.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
 from rookery.model.engine import STANDARD, STOCKFISH, Catalogue, source_address
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.machine import BUNDLED
 from rookery.model.patterns import BadPattern, check, is_found
 from rookery.model.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes, demands_of
 from rookery.model.run import STOCKFISH_NPS, Run, create
+from rookery.people.profiles import repository
+from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import DrawRule, ResignRule, SubmittedArgs, SubmittedSprt, SubmittedSpsa
 from rookery.rules.assignment import BatchFacts, batch_for, length_ratio
 from rookery.stats.numbers import StatisticsFault
@@ -191,7 +193,7 @@ def _master_repo(args: SubmittedArgs) -> str:
     """Told of only where it is not the official one."""
     if args.master_repo is UNSET:
         return ""
-    found = submission_fields.repository("master_repo", args.master_repo)
+    found = repository("master_repo", args.master_repo)
     return "" if found == STOCKFISH.source else found
 
 
@@ -213,9 +215,9 @@ def _check_schemes(args: SubmittedArgs, around: Surroundings) -> None:
     """An engine's own source is as its record has it; of others' this server must be able to
     fetch what workers can't."""
     given = {"tests_repo": args.tests_repo, "new_repo": args.new_repo, "base_repo": args.base_repo}
-    for field, repository in given.items():
-        if repository:
-            scheme = _scheme(source_address(repository))
+    for field, address in given.items():
+        if address:
+            scheme = _scheme(source_address(address))
             good = scheme in FETCHED_BY_WORKERS | around.schemes
             require(good, field, f"this server takes no sources by {scheme}")
 

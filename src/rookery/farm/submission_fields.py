@@ -1,17 +1,15 @@
 """What can be wrong with a submission beyond its form; each class's docstring is its message."""
 
 import re
-from typing import NoReturn
-from urllib.parse import SplitResult, urlsplit
 
 from msgspec import UNSET, UnsetType
 
-from rookery.files.books import NAME as BOOK
-from rookery.model.engine import STOCKFISH, UPLOADED, Catalogue, source_address
+from rookery.model.engine import STOCKFISH, UPLOADED, Catalogue
 from rookery.model.patterns import is_whole
-from rookery.model.plan import Side
+from rookery.model.plan import BOOK_NAME, Side
 from rookery.model.timecontrol import BadTimeControl, TimeControl, parse
-from rookery.protocol.codec import BadField, WireFault
+from rookery.people.profiles import repository
+from rookery.protocol.codec import WireFault, refuse, require
 from rookery.protocol.runs import SubmittedArgs
 
 
@@ -21,15 +19,6 @@ class Unresolved(WireFault):
 
 class NoSignature(WireFault):
     """{field}: give the bench of the commit; its message, as given, names none"""
-
-
-def refuse(field: str, text: str) -> NoReturn:
-    raise BadField(field=field, text=text)
-
-
-def require(granted: bool, field: str, text: str) -> None:
-    if not granted:
-        refuse(field, text)
 
 
 # The single words of a submission, each read by its own rule: an official worker that is given a
@@ -43,17 +32,6 @@ _SIGNATURE = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _BENCH = re.compile(r"\b[Bb]ench\s*(?:[:=]\s*)?([1-9][0-9,]{4,14})\b", re.ASCII)
 _SRI = re.compile(r"[A-Za-z0-9+/]{64}", re.ASCII)
 _TOKEN = re.compile(r"[^\s=]+=[^\s=]*", re.ASCII)
-_OWNER_AND_NAME = re.compile(r"/[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", re.ASCII)
-_PATH = re.compile(r"(?:/[A-Za-z0-9_.~+-]{1,200}){1,10}", re.ASCII)
-_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
-_ACCOUNT_AND_HOST = re.compile(rf"(?:[a-z0-9_.-]{{1,60}}@)?{_HOST.pattern}", re.ASCII)
-_HOSTS = {
-    "http": _HOST,
-    "https": _HOST,
-    "git": _HOST,
-    "ssh": _ACCOUNT_AND_HOST,
-    "file": re.compile(""),
-}
 
 
 def time_control(field: str, text: str) -> TimeControl:
@@ -111,7 +89,9 @@ def _check_numbers(field: str, tokens: list[str]) -> None:
 
 
 def book(field: str, name: str) -> str:
-    require(BOOK.fullmatch(name) is not None, field, "expected a file name ending in .epd or .pgn")
+    require(
+        BOOK_NAME.fullmatch(name) is not None, field, "expected a file name ending in .epd or .pgn"
+    )
     return name
 
 
@@ -129,28 +109,6 @@ def book_sri(field: str, found: str | UnsetType) -> str:
     bare = found.removeprefix("sha384-")
     require(_SRI.fullmatch(bare) is not None, field, "expected 64 characters of base64")
     return bare
-
-
-def repository(field: str, text: str) -> str:
-    """The one form of a repository's address that workers can add `/zipball/...` to."""
-    parts = _split(field, source_address(text))
-    path, host, scheme = parts.path, parts.netloc, parts.scheme
-    plain = scheme in _HOSTS and not (parts.query or parts.fragment)
-    good = plain and _HOSTS[scheme].fullmatch(host) is not None
-    require(good, field, "expected an address such as https://host/path")
-    if host == "github.com":
-        good = _OWNER_AND_NAME.fullmatch(path) is not None
-        require(good, field, "expected https://github.com/OWNER/NAME")
-        return f"https://github.com{path}"
-    require(_PATH.fullmatch(path) is not None, field, "expected the address of a repository")
-    return f"{scheme}://{host}{path}"
-
-
-def _split(field: str, text: str) -> SplitResult:
-    try:
-        return urlsplit(text)
-    except ValueError:
-        refuse(field, "expected an https address")
 
 
 def whole(field: str, found: float) -> int:

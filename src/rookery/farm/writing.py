@@ -11,10 +11,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from rookery.db.fence import Fence, FencedOff
-from rookery.db.pool import Connection, Queries
+from rookery.db.pool import Connection, Queries, clean
 from rookery.db.problems import Problem
 from rookery.farm.action_log import action_columns
-from rookery.farm.columns import Parts, clean, taken_apart
+from rookery.farm.columns import Parts, taken_apart
 from rookery.farm.ports import Batch, Block, Provenance, Recalled, Sample
 from rookery.farm.rows import (
     Columns,

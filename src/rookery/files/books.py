@@ -21,6 +21,7 @@ from rookery.errors import Complaint
 from rookery.files.programs import received
 from rookery.files.quotas import QuotaExceeded, Upload, check_among
 from rookery.files.store import Blobs
+from rookery.model.plan import BOOK_NAME
 from rookery.model.run import NotYours, Run, RunFault
 from rookery.rules.lifecycle import Actor
 
@@ -149,10 +150,6 @@ def _check_games(head: str, name: str) -> None:
         raise BookRefused(f"Game {number} of {name} can't be played: {str(error)[:200]}.") from None
 
 
-NAME = re.compile(
-    r"(?:[A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII
-)
-"""Names that begin with a team's name and `~` are for that team alone."""
 OURS = "rookery"
 """Who gives the books that come with the package."""
 
@@ -293,7 +290,7 @@ class BookStore:
 
 
 def check_name(name: str) -> None:
-    if NAME.fullmatch(name) is None:
+    if BOOK_NAME.fullmatch(name) is None:
         raise BookRefused("A book's name is a file name that ends in .epd or .pgn.")
 
 

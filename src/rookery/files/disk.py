@@ -11,6 +11,7 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
+from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.files.store import NoRoom
@@ -61,6 +62,7 @@ class Disk:
         self._failed = float("-inf")
         self.room = Room.ENOUGH
 
+    @runs(Domain.THREAD, "asks the file system in a thread")
     async def look(self) -> None:
         """Measures what is free."""
         self._free = await self._threads.io(self._measure, self._path)

@@ -12,6 +12,7 @@ from typing import Protocol
 import asyncpg
 from anyio import CancelScope
 
+from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.fence import Fence
@@ -140,6 +141,7 @@ class PgnStore:
     async def _add(self, call: TaskCall, blob: str, size: int, games: Sequence[Game]) -> None:
         await self._rows.add(Pgn(call.run, call.task, blob, size, self._clock.now()), games)
 
+    @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
     async def clean_up(self) -> None:
         """Lets go what was kept long enough, and blobs that no row ever came to name."""
         while expired := await self._rows.expired(self._clock.now(), AT_A_TIME):

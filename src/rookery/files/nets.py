@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.fence import Fence
@@ -108,6 +109,7 @@ class Downloads:
     def note(self, name: str) -> None:
         self._counts[name] += 1
 
+    @runs(Domain.LOOP, "awaits one write")
     async def flush(self) -> None:
         counts, self._counts = self._counts, Counter()
         if counts:

@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db import problems
@@ -90,6 +91,7 @@ class Names(Protocol):
         ...
 
 
+@runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
 async def swept(blobs: Blobs, rows: Names, threads: Threads) -> None:
     """Removes blobs that no row ever came to name."""
     old = await threads.io(lambda: list(blobs.older_than(ORPHAN_SECONDS)))

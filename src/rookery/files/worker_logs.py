@@ -8,11 +8,11 @@ from typing import Protocol
 
 import asyncpg
 
+from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.fence import Fence
-from rookery.db.pool import Pool, Queries
-from rookery.farm.columns import clean
+from rookery.db.pool import Pool, Queries, clean
 from rookery.files.store import Blobs, remove, swept
 from rookery.rules.answers import TaskCall
 from rookery.rules.roster import HourlyCounts
@@ -102,6 +102,7 @@ class LogStore:
         """Raises UnknownBlob when its time was up."""
         return await self._threads.io(self._read, log.blob)
 
+    @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
     async def clean_up(self) -> None:
         while old := await self.rows.older(self._clock.now() - KEPT, AT_A_TIME):
             keys = [log.blob for log in old]

@@ -1,6 +1,7 @@
 """What a test asks for: who plays whom, how long, by which rules, on which machines."""
 
 import enum
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,6 +38,12 @@ class Side:
         values = {name: value for name, _, value in tokens} | dict(self.uci)
         size = values.get("Hash", "")
         return int(size) if size.isdecimal() else 0
+
+
+BOOK_NAME = re.compile(
+    r"(?:[A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII
+)
+"""Names that begin with a team's name and `~` are for that team alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.pages import figures, words
 from rookery.pages.figures import pulse_of
-from rookery.pages.page import address_of, made_fragment, made_page, plays, viewer_of
+from rookery.pages.page import made_fragment, made_page, plays, viewer_of
 from rookery.pages.row import Known, RunRow, row_of
 from rookery.rules.lifecycle import Actor
-from rookery.web.answers import Kit, kit_of
+from rookery.web.answers import Kit, address_of, kit_of
 
 # What to do in the first hour: shown while nothing but the bundled engine has been tested.
 

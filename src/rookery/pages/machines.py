@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.over_http import is_loopback
-from rookery.pages.page import address_of, go_to, page, viewer_of
+from rookery.pages.page import go_to, page, viewer_of
 from rookery.people.users import Scope
-from rookery.web.answers import kit_of
+from rookery.web.answers import address_of, kit_of
 
 # How a machine joins: the lines to paste, with or without a fresh token in them.
 

@@ -68,11 +68,6 @@ def _as_it_is(view: object) -> object:
     return view
 
 
-def address_of(request: Request) -> str:
-    """Where people and machines reach this server, without a slash at its end."""
-    return kit_of(request).house.base_url or str(request.base_url).rstrip("/")
-
-
 def go_to(path: str) -> RedirectResponse:
     """After a form: 302 is what scripts for the official server expect."""
     return RedirectResponse(path, 302)

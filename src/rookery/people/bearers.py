@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from rookery.boundary.domains import Domain, runs
 from rookery.caches import Remembered
 from rookery.clock import Clock
 from rookery.people.users import (
@@ -101,6 +102,7 @@ class Bearers:
             return None
         return bearer.user.name if Scope.WORKER in bearer.scopes else None
 
+    @runs(Domain.LOOP, "awaits one write")
     async def flush(self) -> None:
         """Write down when tokens were last used: once a minute is enough for people to see."""
         uses, self._uses = self._uses, {}

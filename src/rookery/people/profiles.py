@@ -4,19 +4,20 @@ Where a session or a token that somebody else got hold of could take the account
 is asked for again, and guesses at it are throttled as at the login.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from urllib.parse import SplitResult, urlsplit
 
 from rookery.errors import Complaint
-from rookery.farm.submission_fields import repository
-from rookery.model.engine import Catalogue
+from rookery.model.engine import Catalogue, source_address
 from rookery.model.events import Action, about_user
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearer
 from rookery.people.login import EMAIL, Attempts, BadEmail, NameTaken, Throttle
 from rookery.people.users import ORDINARY, Minted, Scope, Token, UnknownToken, UnknownUser, User
-from rookery.protocol.codec import BadField
+from rookery.protocol.codec import BadField, refuse, require
 
 MOST_TOKENS = 100
 MOST_REPOSITORIES = 100
@@ -165,3 +166,40 @@ def _merged(known: Mapping[str, str], given: Mapping[str, str | None]) -> Mappin
     if len(found) > MOST_REPOSITORIES:
         raise BadField(field="repositories", text=f"expected at most {MOST_REPOSITORIES}")
     return found
+
+
+# Addresses of repositories, as profiles keep them and submissions name them.
+
+_OWNER_AND_NAME = re.compile(r"/[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", re.ASCII)
+_PATH = re.compile(r"(?:/[A-Za-z0-9_.~+-]{1,200}){1,10}", re.ASCII)
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
+_ACCOUNT_AND_HOST = re.compile(rf"(?:[a-z0-9_.-]{{1,60}}@)?{_HOST.pattern}", re.ASCII)
+_HOSTS = {
+    "http": _HOST,
+    "https": _HOST,
+    "git": _HOST,
+    "ssh": _ACCOUNT_AND_HOST,
+    "file": re.compile(""),
+}
+
+
+def repository(field: str, text: str) -> str:
+    """The one form of a repository's address that workers can add `/zipball/...` to."""
+    parts = _split(field, source_address(text))
+    path, host, scheme = parts.path, parts.netloc, parts.scheme
+    plain = scheme in _HOSTS and not (parts.query or parts.fragment)
+    good = plain and _HOSTS[scheme].fullmatch(host) is not None
+    require(good, field, "expected an address such as https://host/path")
+    if host == "github.com":
+        good = _OWNER_AND_NAME.fullmatch(path) is not None
+        require(good, field, "expected https://github.com/OWNER/NAME")
+        return f"https://github.com{path}"
+    require(_PATH.fullmatch(path) is not None, field, "expected the address of a repository")
+    return f"{scheme}://{host}{path}"
+
+
+def _split(field: str, text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError:
+        refuse(field, "expected an https address")

@@ -7,9 +7,7 @@ import asyncpg
 import msgspec
 
 from rookery.db.fence import Fence
-from rookery.db.pool import Connection, Pool, Queries
-from rookery.farm.columns import clean
-from rookery.farm.memory import MemoryRows
+from rookery.db.pool import Connection, Pool, Queries, clean
 from rookery.model.events import Event
 from rookery.people.teams import Team, TeamExists
 from rookery.people.users import Scope, Token, UnknownToken, UnknownUser, User, UserExists
@@ -222,13 +220,3 @@ class PostgresAudit:
                 clean(event.engine) or None,
                 clean(event.team) or None,
             )
-
-
-class MemoryAudit:
-    """Writes beside the fleet's events, where the log is read."""
-
-    def __init__(self, rows: MemoryRows) -> None:
-        self._rows = rows
-
-    async def write(self, event: Event) -> None:
-        self._rows.events.append(event)

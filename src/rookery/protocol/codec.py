@@ -3,7 +3,7 @@
 import math
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, NoReturn, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -45,6 +45,15 @@ class MissingField(WireFault):
 
 class BadField(WireFault):
     """{field}: {text}"""
+
+
+def refuse(field: str, text: str) -> NoReturn:
+    raise BadField(field=field, text=text)
+
+
+def require(granted: bool, field: str, text: str) -> None:
+    if not granted:
+        refuse(field, text)
 
 
 class BadParameter(WireFault):

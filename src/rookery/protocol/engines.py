@@ -11,7 +11,15 @@ from msgspec import Meta, Struct, field
 
 from rookery.model import engine as core
 from rookery.model.machine import BUNDLED, version
-from rookery.protocol.codec import Count, Paragraph, Phrase, Reader, Speed, Word, Words
+from rookery.protocol.codec import (
+    Count,
+    Paragraph,
+    Phrase,
+    Reader,
+    Speed,
+    Word,
+    Words,
+)
 
 LARGEST_RECORD = 2**20
 

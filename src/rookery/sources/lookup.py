@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
+from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.files.books import Books, BookStore
@@ -77,6 +78,7 @@ class Sources:
     archives: Archives
     threads: Threads
 
+    @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
     async def clean_up(self) -> None:
         """Removes files that no row ever came to name, and archives that nobody asks for."""
         shelf = self.shelf

@@ -173,3 +173,8 @@ def _write_down(fault: Exception, shape: Shape, scope: Scope, facts: Facts, kit:
         kit.house.log.info("request_refused", **fields)
     else:
         kit.house.log.warning("request_refused", **fields)
+
+
+def address_of(request: Request) -> str:
+    """Where people and machines reach this server, without a slash at its end."""
+    return kit_of(request).house.base_url or str(request.base_url).rstrip("/")

@@ -5,7 +5,7 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
@@ -31,7 +31,6 @@ from rookery.web.scope import (
     SIGN_UP_PATH,
     STATIC_PREFIX,
     TOKENS_PATH,
-    WORKER_PATHS,
     Audience,
     body_in,
     facts_of,
@@ -147,10 +146,10 @@ def _counting(receive: Receive, most: int) -> Receive:
 # Shows a closed site to those alone who have an account on it.
 #
 # People are led to the login, programs get a 401. Workers go on working: their calls carry their
-# own credentials, and what they fetch to play with is known by its hash, or is a private engine's
-# and guarded by itself.
+# own credentials and take the short way past this, and what they fetch to play with is known by its
+# hash, or is a private engine's and guarded by itself.
 
-OPEN = PROGRAM_PATHS | WORKER_PATHS | {"/login", "/logout", "/signup", TOKENS_PATH}
+OPEN = PROGRAM_PATHS | {"/login", "/logout", "/signup", TOKENS_PATH}
 OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/binary/", "/src/")
 
 
@@ -305,29 +304,3 @@ class ShutdownGuard:
             await stopping()(scope, receive, send)
         else:
             await self.app(scope, receive, send)
-
-
-# Turns worker calls away from a process that is not the primary.
-
-
-@runs(Domain.LOOP, "reads one flag")
-class PrimaryGuard:
-    """The text is no JSON, so that a worker tries again instead of giving up."""
-
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
-        self.app = app
-        self._is_primary = kit.house.is_primary
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if is_http(scope) and self._misdirected(scope):
-            await _elsewhere()(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    def _misdirected(self, scope: Scope) -> bool:
-        return facts_of(scope).audience is Audience.WORKER and not self._is_primary()
-
-
-def _elsewhere() -> PlainTextResponse:
-    text = "This server is not the primary. Try again in a moment.\n"
-    return PlainTextResponse(text, 503, {"retry-after": "5"})

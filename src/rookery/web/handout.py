@@ -9,8 +9,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.pages.page import address_of
 from rookery.protocol.ed25519 import fingerprint
+from rookery.web.answers import address_of
 from rookery.web.faults import NotFound
 from rookery.web.scope import HANDOUT_PREFIX
 from rookery.web.wheel import PACKAGE, Wheel

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rookery.boundary.domains import Entry, inventory
 from rookery.boundary.watch import LoopMeter
+from rookery.farm.jobs import Job
 from rookery.web.steps import Step
 
 
@@ -20,14 +21,17 @@ class SyncEndpoint(Exception):
         return f"{self.__doc__} {' '.join(map(str, self.args))}"
 
 
-def entries(app: Starlette, steps: tuple[Step, ...]) -> tuple[Entry, ...]:
+def entries(
+    app: Starlette, steps: tuple[Step, ...], jobs: tuple[Job, ...] = ()
+) -> tuple[Entry, ...]:
     """The inventory; raises Undeclared or SyncEndpoint, and then the app must not start."""
     _refuse_sync(app.routes)
     climbed = tuple(
         Entry("lifespan", step.name, step.declaration.domain, step.declaration.why)
         for step in steps
     )
-    return (*inventory(_items(app)), *climbed)
+    done = inventory(("job", job.name, job.work) for job in jobs)
+    return (*inventory(_items(app)), *climbed, *done)
 
 
 def _items(app: Starlette) -> Iterator[tuple[str, str, object]]:

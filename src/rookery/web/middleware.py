@@ -9,7 +9,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rookery.boundary.domains import Domain, runs
 from rookery.web.answers import Kit, answer_to, stopping
 from rookery.web.scope import (
-    Audience,
     Facts,
     add_headers,
     as_get,
@@ -248,13 +247,13 @@ HEADERS = (
 
 @runs(Domain.LOOP, "adds constant headers")
 class SecurityHeaders:
-    """Workers are no browsers and are spared the bytes."""
+    """For people and programs alike; workers take the short way past this."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_http(scope) or facts_of(scope).audience is Audience.WORKER:
+        if not is_http(scope):
             await self.app(scope, receive, send)
             return
 
@@ -271,7 +270,7 @@ class SecurityHeaders:
 
 @runs(Domain.LOOP, "checks and makes one signature over less than 4 kB, when asked for")
 class SessionCookie:
-    """Workers have no sessions. A bad cookie is an empty session and a log line, never an error."""
+    """A bad cookie is an empty session and a log line, never an error."""
 
     def __init__(self, app: ASGIApp, kit: Kit) -> None:
         self.app = app
@@ -281,7 +280,7 @@ class SessionCookie:
         self._https = (kit.house.base_url or "").startswith("https://")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_http(scope) or facts_of(scope).audience is Audience.WORKER:
+        if not is_http(scope):
             await self.app(scope, receive, send)
             return
         session = self._session(scope)

@@ -102,7 +102,7 @@ def audience_of(path: str) -> Audience:
 
 def is_same_for_all(path: str) -> bool:
     """Whether the answer never depends on who asks."""
-    return path.startswith(STATIC_PREFIX) or path in PROGRAM_PATHS or path in WORKER_PATHS
+    return path.startswith(STATIC_PREFIX) or path in PROGRAM_PATHS
 
 
 def is_local(path: str) -> bool:

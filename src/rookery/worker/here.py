@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from rookery.boundary.bridge import call_soon
 from rookery.match.sharded import nodes_here, physical_cores, usable_processors
 from rookery.worker.system import Cpu
 
@@ -81,7 +82,7 @@ class ThisSystem:
                 loop.add_signal_handler(number, ask)
             except NotImplementedError:
                 # Windows knows signals only outside of its loop.
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(ask))
+                signal.signal(number, lambda *_: call_soon(loop, ask))
 
     def lock(self, file: Path) -> bool:
         file.parent.mkdir(parents=True, exist_ok=True)

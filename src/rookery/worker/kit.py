@@ -15,10 +15,10 @@ from rookery.boundary.offload import Threads
 from rookery.match.openings import Book, BookFault
 from rookery.protocol.worker_answers import PARTS
 from rookery.worker.conversation import Conversation
-from rookery.worker.engines.order import Built, NotOffered, Order
+from rookery.worker.engines.order import NotOffered, Order
 from rookery.worker.identity import Identity
 from rookery.worker.reporting import HOUSE, PERIOD_SECONDS, Patience, insist
-from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.sandbox import Built, Sandbox
 from rookery.worker.stopping import Stop, Watcher
 from rookery.worker.transport import (
     LARGEST_FILE,

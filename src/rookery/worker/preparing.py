@@ -18,11 +18,11 @@ from rookery.protocol.worker_requests import LONGEST_LOG, Failure
 from rookery.worker.assignment import Assignment, Player
 from rookery.worker.conversation import Conversation, TaskName
 from rookery.worker.engines.bench import NOISY_SPREAD
-from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Measured
+from rookery.worker.engines.order import BenchFailed, BuildFailed, Measured
 from rookery.worker.identity import Identity
 from rookery.worker.kit import Maker
 from rookery.worker.reporting import Patience, insist
-from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.sandbox import Built, Sandbox
 from rookery.worker.stopping import Watcher
 from rookery.worker.transport import Refused, TaskFailed, Unreachable, WrongBench
 

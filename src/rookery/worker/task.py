@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from rookery import __version__
+from rookery.boundary.bridge import call_soon
 from rookery.match.job import MatchFault
 from rookery.protocol.worker_requests import Provenance
 from rookery.worker.assignment import Assignment
@@ -161,7 +162,7 @@ class Work:
 
     def _lose(self) -> None:
         """In the heart's thread: the server wants no more of this task."""
-        self._loop.call_soon_threadsafe(self._lost.set)
+        call_soon(self._loop, self._lost.set)
 
     def _note(self, text: str) -> None:
         self._kit.watch.say(text.splitlines()[0])

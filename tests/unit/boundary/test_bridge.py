@@ -11,7 +11,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from rookery.boundary.bridge import Bridge, open_bridge
+from rookery.boundary.bridge import Bridge, call_soon, open_bridge
 from rookery.boundary.errors import (
     BridgeClosed,
     BridgeError,
@@ -305,3 +305,18 @@ async def test_every_refusal_is_a_bridge_error() -> None:
         issubclass(kind, BridgeError)
         for kind in (BridgeClosed, BridgeFull, BridgeTimeout, OnTheLoop, OnAnotherLoop)
     )
+
+
+async def test_a_thread_tells_the_loop_something_and_waits_for_nothing() -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    await crossing(lambda: call_soon(loop, told.set))
+    await asyncio.wait_for(told.wait(), LONG)
+
+
+def test_a_closed_loop_is_told_nothing_and_nobody_minds() -> None:
+    told = list[str]()
+    loop = asyncio.new_event_loop()
+    loop.close()
+    call_soon(loop, lambda: told.append("never"))
+    assert told == []

@@ -11,9 +11,8 @@ from rookery.model.events import SYSTEM
 from rookery.people.accounts import AccountChange, Accounts, NewUser, NotWaiting, OwnAccount
 from rookery.people.login import Applicant, BadEmail, NameTaken, SignUp, SignUpClosed, Throttled
 from rookery.people.passwords import Passwords, WeakPassword
-from rookery.people.rows import MemoryAudit
 from rookery.people.users import APPROVERS, Scope
-from rookery.twins import MemoryTokens, MemoryUsers
+from rookery.twins import MemoryAudit, MemoryTokens, MemoryUsers
 from tests.unit.service.people import BORIS, OLGA
 from tests.unit.web.fakes import HandClock
 

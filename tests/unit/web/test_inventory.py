@@ -1,5 +1,8 @@
 """Everything in an app says where it runs, or the app does not start."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -8,10 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Declaration, Domain, Entry, runs
 from rookery.boundary.errors import Undeclared
+from rookery.farm.jobs import Job
 from rookery.web.inventory import SyncEndpoint, entries
 from rookery.web.steps import Step
+from tests.wire.houses import make_house
 
 
 @runs(Domain.LOOP, "for the test")
@@ -42,6 +48,15 @@ async def on_error(_request: Request, _error: Exception) -> Response:
     return Response()
 
 
+@runs(Domain.LOOP, "adds up what is in memory")
+async def refresh(_number: int) -> None:
+    """A job that says where it runs."""
+
+
+async def sweep() -> None:
+    """A job that forgot to."""
+
+
 def test_routes_and_steps_are_listed_with_their_reasons() -> None:
     app = Starlette(routes=[Mount("/a", routes=[Route("/b", declared, methods=["POST"])])])
     step = Step("pool", Declaration(Domain.LOOP, "asyncpg lives there"))
@@ -62,6 +77,23 @@ def test_routes_and_steps_are_listed_with_their_reasons() -> None:
 def test_an_undeclared_part_stops_the_start_and_is_named(app: Starlette, name: str) -> None:
     with pytest.raises(Undeclared, match=name):
         entries(app, ())
+
+
+def test_jobs_are_listed_with_their_reasons() -> None:
+    job = Job("shares", 60, partial(refresh, 7))
+    assert entries(Starlette(), (), (job,)) == (
+        Entry("job", "shares", Domain.LOOP, "adds up what is in memory"),
+    )
+
+
+def test_an_undeclared_job_stops_the_start_and_is_named() -> None:
+    with pytest.raises(Undeclared, match="job sweep"):
+        entries(Starlette(), (), (Job("shares", 60, partial(refresh, 7)), Job("sweep", 60, sweep)))
+
+
+def test_an_app_with_an_undeclared_job_is_not_made() -> None:
+    with pytest.raises(Undeclared, match="job sweep"):
+        create_app(replace(make_house(), jobs=(Job("sweep", 60, sweep),)))
 
 
 def test_a_plain_function_is_no_endpoint() -> None:

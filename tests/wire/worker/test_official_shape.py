@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rookery.protocol.engines import EngineRecord
-from rookery.worker.engines.order import BenchFailed, Built, Measured, Order
+from rookery.worker.engines.order import BenchFailed, Measured, Order
 from rookery.worker.preparing import BenchCall
-from rookery.worker.sandbox.sandbox import NO_SANDBOX, Sandbox
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
 from tests.served import PROJECT
 from tests.workers.lives import live
 from tests.workers.official import SHAPES, Scenario, call_of, exchanges, once_each, scenarios, shape

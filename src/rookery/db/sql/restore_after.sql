@@ -1,8 +1,15 @@
--- Run in the same transaction after the content of a backup: refuses a schema from the future, and
--- moves the epoch past both, so that no writer from before goes on.
-SELECT set_config('rookery.known', :'known', true);
+-- Run in the same transaction after the content of a backup: refuses a schema from another past or
+-- from the future, and moves the epoch past both, so that no writer from before goes on.
+SELECT
+    set_config('rookery.known', :'known', true),
+    set_config('rookery.baseline', :'baseline', true);
 DO $$
 BEGIN
+    IF (SELECT checksum FROM public.schema_migrations ORDER BY number LIMIT 1)
+        IS DISTINCT FROM current_setting('rookery.baseline') THEN
+        RAISE EXCEPTION 'the backup was made by a development state of Rookery from before 0.1, '
+            'which this version cannot read';
+    END IF;
     IF (SELECT max(number) FROM public.schema_migrations)
         > current_setting('rookery.known')::integer THEN
         RAISE EXCEPTION 'the backup was made by a newer Rookery';

@@ -1,5 +1,5 @@
--- The whole present schema, to be read from top to bottom. A test shows that it equals the sum of
--- the migrations, which are what is run.
+-- The whole present schema, to be read from top to bottom. It is what makes a new database, as long
+-- as there are no files in migrations/; a test shows that it equals their sum.
 
 -- Which migrations this database has seen, and their SHA-256 at that time.
 CREATE TABLE schema_migrations (

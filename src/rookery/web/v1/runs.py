@@ -14,16 +14,6 @@ from rookery.farm.jobs import find_waiting_machines
 from rookery.farm.ports import FinishedQuery
 from rookery.farm.privacy import name_of
 from rookery.farm.submission import Surroundings, created, planned
-from rookery.farm.submission_checks import (
-    Preparation,
-    able_machines,
-    expected_games,
-    expected_lengths,
-    looks_up,
-    rehearsed,
-    remarks_on,
-)
-from rookery.farm.submission_fields import require
 from rookery.farm.summaries import summary
 from rookery.files.quotas import Holdings
 from rookery.model.engine import STOCKFISH
@@ -33,8 +23,17 @@ from rookery.model.run import DisplayState, Run, core_hours
 from rookery.people.bearers import Bearer
 from rookery.people.users import Scope, User
 from rookery.protocol import v1
-from rookery.protocol.codec import IdPrefix, RunId
+from rookery.protocol.codec import IdPrefix, RunId, require
 from rookery.protocol.runs import SUBMISSION, SubmittedArgs
+from rookery.sources.submission_checks import (
+    Preparation,
+    able_machines,
+    expected_games,
+    expected_lengths,
+    looks_up,
+    rehearsed,
+    remarks_on,
+)
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.desk import ApiDesk, refusals, seen_tasks_at_play, shown_run
 from rookery.web.documents import args_document

@@ -24,9 +24,9 @@ import msgspec
 
 from rookery.errors import describe_exit
 from rookery.protocol.engines import EngineRecord
-from rookery.worker.engines.order import BenchFailed, Built, Measured
+from rookery.worker.engines.order import BenchFailed, Measured
 from rookery.worker.engines.programs import Output, Program, TooLong, run
-from rookery.worker.sandbox.sandbox import NO_SANDBOX, Sandbox
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
 
 # Looks for a record's pattern in a text, in a process of its own.
 #

@@ -30,12 +30,12 @@ from rookery.worker.engines.cache import (
 )
 from rookery.worker.engines.gateway import opened
 from rookery.worker.engines.nets import Net, digest_of
-from rookery.worker.engines.order import BuildFailed, Built, Whose
+from rookery.worker.engines.order import BuildFailed, Whose
 from rookery.worker.engines.programs import Output, Program, TooLong, run, tells_of_full_disk
 from rookery.worker.engines.recipes import Plan, Step
 from rookery.worker.engines.sources import gateway_of, trusted_files
 from rookery.worker.engines.toolchain import Identity, Tool
-from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.sandbox import Built, Sandbox
 from rookery.worker.sandbox.watch import look_at
 
 SECONDS = 1800.0

@@ -13,9 +13,9 @@ import rookery
 from rookery.boundary.offload import Threads
 from rookery.protocol.engines import BUNDLED_COMMAND, FLEDGLING
 from rookery.worker.engines.nets import digest_of
-from rookery.worker.engines.order import BuildFailed, Built, Order
+from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.programs import NoIntroduction, introduce
-from rookery.worker.sandbox.sandbox import Sandbox
+from rookery.worker.sandbox.sandbox import Built, Sandbox
 
 OURS = BUNDLED_COMMAND
 OUR_COMMAND = (sys.executable, "-m", "rookery.engine")

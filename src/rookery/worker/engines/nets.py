@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.cache import Cache, note_use
-from rookery.worker.engines.order import BuildFailed, Built, Downloads, NotOffered
+from rookery.worker.engines.order import BuildFailed, Downloads, NotOffered
+from rookery.worker.sandbox.sandbox import Built
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]*", re.ASCII)
 _WHOLE = re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])", re.ASCII)

@@ -23,21 +23,6 @@ class Order:
     signature: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A program that can be started."""
-
-    command: tuple[str, ...]
-    digest: str
-    """The SHA-256 of the program."""
-    options: tuple[tuple[str, str], ...] = ()
-    """Nets that are handed over by UCI option."""
-    readable: tuple[Path, ...] = ()
-    """What the program needs to see of the disk beside the system's own folders."""
-    environment: tuple[tuple[str, str], ...] = ()
-    """What it needs beside what every engine sees."""
-
-
 class NotOffered(Exception):
     """The server does not have that file."""
 

@@ -156,11 +156,6 @@ def identity() -> Identity:
     return Identity(system, cpu.machine, f"{cpu.name} {sorted(cpu.flags)}", here.host_id())
 
 
-def memory_mib() -> int:
-    """What the machine or its container has."""
-    return ThisSystem().memory_mib()
-
-
 def best_architecture(makefile: str) -> str:
     """The best of those that a Makefile in Stockfish's way knows, where it can't tell itself."""
     here = ThisSystem()

@@ -14,10 +14,11 @@ from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
 from rookery.protocol.engines import EngineRecord, NetRecord, RecipeRecord, SpeedRecord, ToolRecord
 from rookery.worker.engines.bench import NOISY_SPREAD, bench
-from rookery.worker.engines.order import BenchFailed, BuildFailed, Built, Measured, Order
+from rookery.worker.engines.order import BenchFailed, BuildFailed, Measured, Order
 from rookery.worker.engines.programs import Introduction, NoIntroduction, introduce
 from rookery.worker.engines.recipes import Found
 from rookery.worker.engines.workshop import Workshop
+from rookery.worker.sandbox.sandbox import Built
 
 BENCHES = 3
 BENCH_SECONDS = 300.0

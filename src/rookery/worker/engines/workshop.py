@@ -17,12 +17,12 @@ from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
 from rookery.worker.engines.git import Fetched, reach
 from rookery.worker.engines.installed import OUR_COMMAND, installed
 from rookery.worker.engines.nets import Net, Nets, Uploads, by_name, defaults
-from rookery.worker.engines.order import BuildFailed, Built, Downloads, NoDownloads, Order
+from rookery.worker.engines.order import BuildFailed, Downloads, NoDownloads, Order
 from rookery.worker.engines.programs import NoIntroduction, Output, introduce
 from rookery.worker.engines.recipes import compilers_of, net_names, plan, tools_of
 from rookery.worker.engines.sources import Sources, prepare
 from rookery.worker.engines.toolchain import Tool, Toolchain, folders_of, identity, rust_home
-from rookery.worker.sandbox.sandbox import Sandbox, detect
+from rookery.worker.sandbox.sandbox import Built, Sandbox, detect
 
 TIDY_SECONDS = 3600.0
 

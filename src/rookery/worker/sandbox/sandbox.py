@@ -10,8 +10,7 @@ from pathlib import Path
 
 import rookery
 from rookery.boundary.offload import Threads
-from rookery.worker.engines.order import Built
-from rookery.worker.engines.toolchain import memory_mib
+from rookery.worker.here import ThisSystem
 from rookery.worker.sandbox.enclosure import BOOT, HOME, MEBIBYTE, Account, Enclosure, Way
 
 BUBBLEWRAP = "bwrap"
@@ -28,6 +27,21 @@ ADVICE = (
     "Install bubblewrap, or let users make namespaces (docs/worker.md), or allow programs of"
     " strangers to do as they like on this machine with --without-sandbox."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A program that can be started."""
+
+    command: tuple[str, ...]
+    digest: str
+    """The SHA-256 of the program."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Nets that are handed over by UCI option."""
+    readable: tuple[Path, ...] = ()
+    """What the program needs to see of the disk beside the system's own folders."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """What it needs beside what every engine sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +160,7 @@ async def detect(threads: Threads, *, permitted: bool = False) -> Sandbox:
 
 def _found() -> Sandbox:
     """By namespaces of our own, else by bubblewrap's."""
-    most = memory_mib() * 3 // 4
+    most = ThisSystem().memory_mib() * 3 // 4
     if sys.platform != "linux":
         return Sandbox(False, "There are sandboxes on Linux only.", most)
     own = Sandbox(True, memory_mib=most)

@@ -6,8 +6,9 @@ import pytest
 
 from rookery.model.timecontrol import Clock
 from rookery.protocol.engines import EngineRecord
-from rookery.worker.engines.order import BenchFailed, Built, Measured
+from rookery.worker.engines.order import BenchFailed, Measured
 from rookery.worker.preparing import Preparation
+from rookery.worker.sandbox.sandbox import Built
 from rookery.worker.transport import TaskFailed, WrongBench
 from tests.unit.worker.session.test_assignment import granted
 from tests.workers.lives import READY

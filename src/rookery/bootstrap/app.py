@@ -23,7 +23,6 @@ from rookery.web.guards import (
     BlockedUsers,
     ClosedSite,
     CsrfGuard,
-    PrimaryGuard,
     RequestLimits,
     ShutdownGuard,
 )
@@ -76,7 +75,7 @@ def create_app(house: House, extra_routes: Sequence[BaseRoute] = ()) -> Starlett
     app.state.kit = kit
     app.state.openapi = document(app.routes)
     meter_routes(app.routes, house.meter)
-    app.state.inventory = entries(app, (*house.ground_steps, *house.stairs.steps))
+    app.state.inventory = entries(app, (*house.ground_steps, *house.stairs.steps), house.jobs)
     return app
 
 
@@ -102,7 +101,6 @@ def middleware(kit: Kit, for_workers: Sequence[Route]) -> list[Middleware]:
         Middleware(Errors, kit=kit),
         Middleware(ShutdownGuard, kit=kit),
         Middleware(RequestLimits, kit=kit),
-        Middleware(PrimaryGuard, kit=kit),
         Middleware(SessionCookie, kit=kit),
         Middleware(CsrfGuard, kit=kit),
         Middleware(BlockedUsers, kit=kit),

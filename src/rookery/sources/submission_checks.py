@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from rookery.books import official_books
 from rookery.farm.submission import KnownBook
-from rookery.farm.submission_fields import base_repository, new_repository, refuse, require
+from rookery.farm.submission_fields import base_repository, new_repository
 from rookery.model.engine import Catalogue
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.machine import OFFICIAL, Machine
 from rookery.model.plan import Need, NeedWord, first_missing
 from rookery.model.run import Run
+from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import SubmittedArgs
 from rookery.sources.commits import CannotAsk, Commit
 from rookery.sources.lookup import Sources
