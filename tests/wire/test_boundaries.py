@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.boundary.domains import Domain, text_table
+from rookery.boundary.domains import Domain, measured_domain, text_table
 from rookery.cli import boundaries
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -31,6 +31,16 @@ def test_every_job_is_in_the_inventory() -> None:
     assert listed == [job.name for job in house.jobs]
 
 
+def test_the_matrix_counts_every_entry_once() -> None:
+    app, _house = boundaries.sketched()
+    head, rule, *rows = boundaries.page(boundaries.inventory(app)).split("\n\n")[2].splitlines()
+    assert head == "| entry points | LOOP | LOOP CPU | THREAD | STREAM |"
+    assert set(rule) == set("| -")
+    counts = [int(cell) for row in rows for cell in row.split("|") if cell.strip().isdigit()]
+    assert sum(counts) == len(boundaries.inventory(app))
+    assert rows[0].startswith("| routes for workers |")
+
+
 def test_the_table_shows_domains_and_measured_loop_time() -> None:
     app, house = boundaries.sketched()
     shown = text_table(boundaries.inventory(app), asyncio.run(boundaries.measure(app, house)))
@@ -39,7 +49,29 @@ def test_the_table_shows_domains_and_measured_loop_time() -> None:
     assert " µs " in line
 
 
-@pytest.mark.parametrize("domain", [Domain.LOOP, Domain.THREAD])
-def test_both_domains_are_in_use(domain: Domain) -> None:
+def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
+    app, house = boundaries.sketched()
+    measured = asyncio.run(boundaries.measure(app, house))
+    on_loop = [
+        one.name
+        for one in boundaries.inventory(app)
+        if one.domain in {Domain.LOOP, Domain.LOOP_CPU} and one.name in measured
+    ]
+    assert len(on_loop) > 20
+    seen = {name: measured_domain(measured[name]) for name in on_loop}
+    assert [name for name, domain in seen.items() if domain is Domain.THREAD] == []
+
+
+def test_what_is_declared_for_threads_was_seen_there() -> None:
+    app, house = boundaries.sketched()
+    measured = asyncio.run(boundaries.measure(app, house))
+    jobs = {one.name: one.domain for one in boundaries.inventory(app) if one.kind == "job"}
+    assert [job.name for job in house.jobs if job.done != 1] == []
+    seen = {name for name in jobs if measured_domain(measured[name]) is Domain.THREAD}
+    assert seen == {name for name, domain in jobs.items() if domain is Domain.THREAD}
+
+
+@pytest.mark.parametrize("domain", Domain)
+def test_all_domains_are_in_use(domain: Domain) -> None:
     app, _house = boundaries.sketched()
     assert domain in {entry.domain for entry in boundaries.inventory(app)}

@@ -21,6 +21,7 @@ class Domain(enum.Enum):
     """Where the work of a part is done."""
 
     LOOP = "LOOP"  # on the event loop, in microseconds
+    LOOP_CPU = "LOOP CPU"  # computes on the event loop, in bounded pieces of milliseconds at most
     THREAD = "THREAD"  # in a worker thread
     STREAM = "STREAM"  # chunk by chunk: each read in a thread or awaited on the loop
 
@@ -85,6 +86,16 @@ def inventory(items: Iterable[tuple[str, str, object]]) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
+COMPUTES_SECONDS = 0.001
+
+
+def measured_domain(time: LoopTime) -> Domain:
+    """Where a part was seen to run. A cache that a thread fills once does not make it THREAD."""
+    if time.threads * 2 > time.calls:
+        return Domain.THREAD
+    return Domain.LOOP_CPU if time.mean_seconds >= COMPUTES_SECONDS else Domain.LOOP
+
+
 # The inventory as a table for people: aligned text for a terminal, markdown for the docs.
 
 NOTHING_MEASURED: Mapping[str, LoopTime] = {}
@@ -94,12 +105,12 @@ def text_table(
     entries: Sequence[Entry], measured: Mapping[str, LoopTime] = NOTHING_MEASURED
 ) -> str:
     """One line per entry; with the loop time of those that have been measured, by name."""
-    head = ("KIND", "NAME", "DOMAIN", "CALLS", "LOOP TIME", "LONGEST", "WHY")
+    head = ("KIND", "NAME", "DOMAIN", "MEASURED", "CALLS", "LOOP TIME", "LONGEST", "WHY")
     lines = [
         (one.kind, one.name, one.domain.value, *_figures(measured.get(one.name)), one.why)
         for one in entries
     ]
-    shown = [index for index in range(len(head)) if measured or index not in {3, 4, 5}]
+    shown = [index for index in range(len(head)) if measured or index not in {3, 4, 5, 6}]
     return _aligned([[line[index] for index in shown] for line in (head, *lines)])
 
 
@@ -109,16 +120,26 @@ def markdown_inventory(entries: Sequence[Entry]) -> str:
     return markdown_table(("kind", "name", "domain", "why"), rows)
 
 
+def markdown_matrix(groups: Mapping[str, Sequence[Entry]]) -> str:
+    """How many entries of each group run where."""
+    rows = (
+        (group, *(str(sum(one.domain is each for one in entries) or "") for each in Domain))
+        for group, entries in groups.items()
+    )
+    return markdown_table(("entry points", *(each.value for each in Domain)), rows)
+
+
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = (head, ["---"] * len(head), *rows)
     cells = ([cell.replace("|", r"\|") for cell in line] for line in lines)
     return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 
 
-def _figures(time: LoopTime | None) -> tuple[str, str, str]:
+def _figures(time: LoopTime | None) -> tuple[str, str, str, str]:
     if time is None:
-        return ("", "", "")
-    return (str(time.calls), _micros(time.mean_seconds), _micros(time.longest_step_seconds))
+        return ("", "", "", "")
+    mean, longest = _micros(time.mean_seconds), _micros(time.longest_step_seconds)
+    return (measured_domain(time).value, str(time.calls), mean, longest)
 
 
 def _micros(seconds: float) -> str:

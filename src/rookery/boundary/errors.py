@@ -12,7 +12,7 @@ class BoundaryError(Exception):
 
 
 class Undeclared(BoundaryError):
-    """These parts of the app do not declare what runs them, LOOP, THREAD or STREAM:"""
+    """These parts of the app do not declare what runs them, LOOP, LOOP CPU, THREAD or STREAM:"""
 
 
 class Overloaded(BoundaryError):

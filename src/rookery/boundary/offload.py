@@ -24,6 +24,7 @@ from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from rookery.boundary.errors import GateFull, GivenUp, Overloaded
+from rookery.boundary.watch import note_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class _Lane:
         self.calls += 1
 
     async def run(self, call: Callable[[], T]) -> T:
+        note_thread()
         place = object()
         asked = perf_counter()
         await self.limiter.acquire_on_behalf_of(place)

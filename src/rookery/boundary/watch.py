@@ -16,6 +16,7 @@ import sys
 import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Generator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Event, Thread, get_ident
 from threading import enumerate as enumerate_threads
@@ -205,6 +206,8 @@ class LoopTime:
     calls: int = 0
     total_seconds: float = 0.0
     longest_step_seconds: float = 0.0
+    threads: int = 0
+    """How many of its calls went to threads."""
 
     @property
     def mean_seconds(self) -> float:
@@ -223,7 +226,12 @@ class LoopMeter:
         if account is None:
             account = self._accounts[name] = _Account()
         account.calls += 1
-        return await _Steps(work, account)
+        outer = _measured.get()
+        _measured.set(account)
+        try:
+            return await _Steps(work, account)
+        finally:
+            _measured.set(outer)
 
     def times(self) -> dict[str, LoopTime]:
         return {name: account.time() for name, account in self._accounts.items()}
@@ -232,15 +240,27 @@ class LoopMeter:
 class _Account:
     """Counted up in place: it is touched at every step of every call."""
 
-    __slots__ = ("calls", "longest", "total")
+    __slots__ = ("calls", "longest", "threads", "total")
 
     def __init__(self) -> None:
         self.calls = 0
         self.total = 0.0
         self.longest = 0.0
+        self.threads = 0
 
     def time(self) -> LoopTime:
-        return LoopTime(self.calls, self.total, self.longest)
+        return LoopTime(self.calls, self.total, self.longest, self.threads)
+
+
+_measured: ContextVar[_Account | None] = ContextVar("measured", default=None)
+"""Of the part that is being measured; tasks that it starts inherit it."""
+
+
+def note_thread() -> None:
+    """A call goes to a thread: counted for the part that is being measured, if any is."""
+    account = _measured.get()
+    if account is not None:
+        account.threads += 1
 
 
 class _Steps(Generic[T]):

@@ -10,11 +10,13 @@ from starlette.types import Message, Scope
 
 from rookery import bootstrap
 from rookery.bootstrap.app import create_app
-from rookery.boundary.domains import Entry, markdown_inventory, text_table
+from rookery.boundary.domains import Entry, markdown_inventory, markdown_matrix, text_table
 from rookery.boundary.watch import LoopTime
+from rookery.farm.jobs import attempt
 from rookery.logs import SilentLog
 from rookery.settings import Settings
 from rookery.web.house import House
+from rookery.web.scope import Audience, audience_of
 
 CALLS = 20
 
@@ -22,18 +24,24 @@ HEAD = """\
 # Boundaries
 
 What runs where, written by `scripts/boundaries` out of the declarations in the code; a test fails
-when it is stale. LOOP is the event loop, THREAD a worker thread, STREAM a source that is read chunk
-by chunk. An app with an undeclared part does not start. Loop times: `rookery boundaries`.
-
-## Inventory
+when it is stale. LOOP is the event loop for microseconds, LOOP CPU computes on it in bounded
+pieces, THREAD is a worker thread, STREAM a source that is read chunk by chunk. An app with an
+undeclared part does not start. `rookery boundaries` shows the measured domain beside the declared
+one, and the loop time.
 
 """
+
+ROUTES = {
+    Audience.WORKER: "routes for workers",
+    Audience.PROGRAM: "routes for programs",
+    Audience.PERSON: "routes for people",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Lists every route, middleware, error handler, lifespan step and job with its"
-        " domain and the reason, and the loop time that the pages and probes take here and now."
+        " domain and the reason, and where pages, probes and jobs were seen to run here and now."
     )
     parser.add_argument(
         "--markdown", action="store_true", help="print docs/boundaries.md instead, without figures"
@@ -64,17 +72,32 @@ def inventory(app: Starlette) -> tuple[Entry, ...]:
 
 def page(entries: tuple[Entry, ...]) -> str:
     """docs/boundaries.md."""
-    return HEAD + markdown_inventory(entries)
+    matrix = markdown_matrix(grouped(entries))
+    return f"{HEAD}{matrix}\n## Inventory\n\n{markdown_inventory(entries)}"
+
+
+def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
+    """The entries by kind, and routes by whom they are for."""
+    groups: dict[str, list[Entry]] = {}
+    for one in entries:
+        path = one.name.rpartition(" ")[2]
+        group = ROUTES[audience_of(path)] if one.kind == "route" else one.kind
+        groups.setdefault(group, []).append(one)
+    return groups
 
 
 async def measure(app: Starlette, house: House) -> Mapping[str, LoopTime]:
-    """Calls every page and probe that needs no arguments a few times."""
+    """Calls every page and probe that needs no arguments a few times, and does every job."""
+    await house.fleet.open()
     async with app.router.lifespan_context(app):
         for path in plain_pages(app):
             for _ in range(CALLS):
                 await visit(app, path)
                 # What is answered from memory awaits nothing, and all of it would be one callback.
                 await asyncio.sleep(0)
+        for job in house.jobs:
+            await house.meter.measure(job.name, attempt(job, house.log))
+    await house.fleet.close()
     return house.meter.times()
 
 

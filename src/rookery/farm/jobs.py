@@ -68,7 +68,7 @@ class Chores:
         self._fleet = fleet
         self._checked = ""
 
-    @runs(Domain.LOOP, "looks at 50 silent tasks at a time; awaits the commit")
+    @runs(Domain.LOOP_CPU, "looks at 50 silent tasks at a time; awaits the commit")
     async def bury_the_dead(self) -> None:
         fleet = self._fleet
         more = True
@@ -81,7 +81,7 @@ class Chores:
             await fleet.settle(tenure)
             await asyncio.sleep(0)
 
-    @runs(Domain.LOOP, "looks at 200 tasks at a time; awaits the commit")
+    @runs(Domain.LOOP_CPU, "looks at 200 tasks at a time; awaits the commit")
     async def take_back_the_stalled(self) -> None:
         fleet = self._fleet
         tenure = fleet.enter()
@@ -92,7 +92,7 @@ class Chores:
                 fleet.put(tenure, Batch(changes))
                 await fleet.settle(tenure)
 
-    @runs(Domain.LOOP, "goes through 50 runs at a time")
+    @runs(Domain.LOOP_CPU, "goes through 50 runs at a time")
     async def refresh_shares(self) -> None:
         working = self._fleet.enter().working
         busy: Counter[str] = Counter()
@@ -102,7 +102,7 @@ class Chores:
             for run in filter(None, map(working.runs().get, ids)):
                 working.refresh_share(run.id, share(run, busy[run.plan.owner]))
 
-    @runs(Domain.LOOP, "adds up 200 tasks at a time")
+    @runs(Domain.LOOP_CPU, "adds up 200 tasks at a time")
     async def measure_speeds(self) -> None:
         pulses: dict[str, Pulse] = {}
         paces: defaultdict[str, float] = defaultdict(float)
@@ -117,7 +117,7 @@ class Chores:
         self._fleet.pulses = pulses
         self._fleet.user_paces = paces
 
-    @runs(Domain.LOOP, "goes through 200 tasks at a time; awaits the commit")
+    @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
         fleet = self._fleet
         tenure = fleet.enter()
@@ -140,11 +140,11 @@ class Chores:
         if self._checked and not await self._fleet.agrees(self._checked):
             raise SumsDisagree(self._checked)
 
-    @runs(Domain.LOOP, "looks at 500 machines at a time")
+    @runs(Domain.LOOP_CPU, "looks at 500 machines at a time")
     async def count_waiting(self) -> None:
         self._fleet.waiting_machines = len(await find_waiting_machines(self._fleet))
 
-    @runs(Domain.LOOP, "looks at 500 machines at a time")
+    @runs(Domain.LOOP_CPU, "looks at 500 machines at a time")
     async def forget_machines(self) -> None:
         working = self._fleet.enter().working
         before = self._fleet.clock.now() - FORGOTTEN_AFTER

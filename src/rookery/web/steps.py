@@ -184,7 +184,7 @@ class Stairs:
 
 
 def _in_thread(step: Step) -> bool:
-    return step.declaration.domain is not Domain.LOOP
+    return step.declaration.domain not in {Domain.LOOP, Domain.LOOP_CPU}
 
 
 async def _awaited(act: Act) -> None:

@@ -1,11 +1,13 @@
 """Only the time on the loop counts, not the time of waiting."""
 
+import asyncio
 from time import perf_counter
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from rookery.boundary.offload import Threads
 from rookery.boundary.watch import LoopMeter, LoopTime
 
 pytestmark = pytest.mark.anyio
@@ -72,3 +74,29 @@ async def test_a_cancellation_reaches_the_work() -> None:
 
 def test_without_calls_the_mean_is_nothing() -> None:
     assert LoopTime().mean_seconds == 0
+
+
+async def test_calls_to_threads_count_for_the_part_that_makes_them() -> None:
+    meter, threads = LoopMeter(), Threads()
+
+    async def both() -> None:
+        await threads.io(int)
+        await asyncio.gather(threads.cpu(int), threads.hash(int))
+
+    await threads.io(int)
+    await meter.measure("both", both())
+    await meter.measure("none", checkpoint())
+    await threads.io(int)
+    assert (meter.times()["both"].threads, meter.times()["none"].threads) == (3, 0)
+
+
+async def test_a_part_within_another_has_its_own_account() -> None:
+    meter, threads = LoopMeter(), Threads()
+
+    async def outer() -> None:
+        await meter.measure("inner", threads.io(int))
+        await threads.io(int)
+        await threads.io(int)
+
+    await meter.measure("outer", outer())
+    assert (meter.times()["inner"].threads, meter.times()["outer"].threads) == (1, 2)

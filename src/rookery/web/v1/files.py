@@ -32,7 +32,7 @@ class BookEndpoints:
         self._desk = desk
 
     @described(Operation("All books that runs can be played from", {200: v1.BookList}))
-    @runs(Domain.LOOP, "awaits one query")
+    @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
     async def listing(self, request: Request) -> Response:
         desk = self._desk
         viewer = await viewer_of(request, desk.bearers)
@@ -41,7 +41,7 @@ class BookEndpoints:
         return json_answer(v1.BookList(books=tuple(_listed(seen))))
 
     @described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_BOOK))
-    @runs(Domain.LOOP, "awaits one query")
+    @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
     async def one(self, request: Request) -> Response:
         desk, name = self._desk, _name(request)
         viewer = await viewer_of(request, desk.bearers)

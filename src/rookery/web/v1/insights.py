@@ -48,7 +48,7 @@ class InsightEndpoints:
         self._judging: Joined[str, Judged] = Joined()
 
     @described(Operation("Why a run is not moving", {200: v1.Diagnosis}, path=BY_ID))
-    @runs(Domain.LOOP, "asks a bounded part of the fleet in memory")
+    @runs(Domain.LOOP_CPU, "asks a bounded part of the fleet in memory")
     async def diagnosis(self, request: Request) -> Response:
         desk, run = self._desk, await self._run(request)
         viewer = await viewer_of(request, desk.bearers)

@@ -85,7 +85,7 @@ class RequestVersion(WorkerCall[worker_requests.Credentials]):
         return VersionAnswer(version=OFFICIAL_VERSION, info=why)
 
 
-@runs(Domain.LOOP, "chooses from an index in memory; waits for the commit, ours for work")
+@runs(Domain.LOOP_CPU, "chooses from an index in memory; waits for the commit, ours for work")
 class RequestTask(WorkerCall[worker_requests.RequestTask]):
     """Whoever must wait for a thread or for the database passes a small gate first. A worker of
     ours that finds nothing to play may be kept waiting for it."""
@@ -136,7 +136,7 @@ class RequestTask(WorkerCall[worker_requests.RequestTask]):
         return task_refused(why)
 
 
-@runs(Domain.LOOP, "folds the results into memory; waits for the commit")
+@runs(Domain.LOOP_CPU, "folds the results into memory; waits for the commit")
 class UpdateTask(WorkerCall[worker_requests.UpdateTask]):
     path: ClassVar[str] = "/api/update_task"
     reader = worker_requests.UPDATE_TASK
@@ -167,7 +167,7 @@ class Beat(WorkerCall[worker_requests.TaskCall]):
         return outgoing.alive_answer(await self.desk.fleet.beat(incoming.sign_of_life(request)))
 
 
-@runs(Domain.LOOP, "draws values for a batch; waits for the commit")
+@runs(Domain.LOOP_CPU, "draws values for a batch; waits for the commit")
 class RequestSpsa(WorkerCall[worker_requests.RequestSpsa]):
     path: ClassVar[str] = "/api/request_spsa"
     reader = worker_requests.REQUEST_SPSA
@@ -191,7 +191,7 @@ class FailedTask(WorkerCall[worker_requests.FailedTask]):
         return outgoing.end_answer(answer)
 
 
-@runs(Domain.LOOP, "ends a run or a task in memory; waits for the commit")
+@runs(Domain.LOOP_CPU, "ends a run or a task in memory; waits for the commit")
 class StopRun(WorkerCall[worker_requests.FailedTask]):
     path: ClassVar[str] = "/api/stop_run"
     reader = worker_requests.STOP_RUN
