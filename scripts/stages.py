@@ -20,8 +20,8 @@ BIN = Path(sys.executable).parent
 # A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
 PATIENCE = 4
 LEAST_PATIENCE = 300
-# Most tests wait for processes and databases: two stages at once use both cores of a small machine.
-LANES = 2
+# Most tests wait for processes and databases: three stages at once keep two cores busy.
+LANES = 3
 # Tests start hundreds of processes; where nothing compiled is kept, each compiles all it imports.
 KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
