@@ -105,8 +105,9 @@ def dear_passwords(target: Target) -> object:
 
 def anonymous_bodies(target: Target) -> object:
     """Ten bodies of 20 MB at once from somebody who is nobody."""
-    said = {"password": "no", "worker_info": worker_info("nobody"), "pgn": "H4sI" * (5 * MIB)}
-    data, answers = json.dumps(said).encode(), list[int]()
+    said = json.dumps({"password": "no", "worker_info": worker_info("nobody"), "pgn": ""}).encode()
+    # Encoding 20 MB would hold up the process that also asks for /healthz.
+    data, answers = said[:-2] + b"H4sI" * (5 * MIB) + said[-2:], list[int]()
     senders = [
         threading.Thread(target=lambda: answers.append(target.send("/api/upload_pgn", data)[0]))
         for _ in range(10)
