@@ -25,7 +25,7 @@ from rookery.web.answers import Kit, address_of, kit_of
 # What to do in the first hour: shown while nothing but the bundled engine has been tested.
 
 BUNDLED = "Fledgling"
-FIRST_TEST = "--new ./engine-new --base ./engine-base --wait"
+FIRST_TEST = "--new ./engine-new --base ./engine-base --preset quick --wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,7 @@ def _steps(address: str, signing_up: bool) -> tuple[NextStep, ...]:
             "Add your engine",
             "Two programs are enough for a first test: your new version and the old one.",
             (
-                f"export ROOKERY_SERVER={address}",
-                "export ROOKERY_TOKEN=$(./rookery token create --user admin | tail -n 1)",
+                f"./rookery login --server {address} --user admin",
                 f"./rookery submit {FIRST_TEST}",
             ),
         ),

@@ -14,7 +14,7 @@ def test_the_next_steps_are_told_while_only_the_bundled_engine_was_tested() -> N
     assert next_steps([DEMO, OWN], ADDRESS) == ()
     steps = next_steps([DEMO], ADDRESS)
     assert [step.title for step in steps] == ["Add your engine", "Add a machine", "Invite someone"]
-    assert f"export ROOKERY_SERVER={ADDRESS}" in steps[0].lines
+    assert f"./rookery login --server {ADDRESS} --user admin" in steps[0].lines
 
 
 def test_people_are_invited_in_the_way_that_is_open() -> None:
