@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from rookery.protocol.codec import LARGEST_COUNT, BadFilter, Reader
+from rookery.model.bounds import LARGEST_COUNT
+from rookery.protocol.codec import BadFilter, Reader
 
 # One line of the log of actions, as scripts read it.
 

@@ -3,10 +3,9 @@
 import math
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Generic, NoReturn, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 from rookery.errors import Fault
 
@@ -190,28 +189,3 @@ def _cleaned(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return value
-
-
-# The bounded numbers and texts that messages are made of.
-
-LARGEST_COUNT = 2**31 - 1
-"""What a column of the database holds."""
-LONGEST_MESSAGE = 5120
-"""Longer messages are cut, not refused."""
-
-Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
-Positive = Annotated[int, Meta(ge=1, le=LARGEST_COUNT)]
-Cores = Annotated[int, Meta(ge=1, le=65_536)]
-Checksum = Annotated[int, Meta(ge=0, le=2**32 - 1)]
-Speed = Annotated[float, Meta(ge=0, le=1e12)]
-
-Word = Annotated[str, Meta(max_length=100)]
-Phrase = Annotated[str, Meta(max_length=1000)]
-Paragraph = Annotated[str, Meta(max_length=100_000)]
-RunId = Annotated[str, Meta(pattern=r"^[0-9a-f]{24}\Z")]
-IdPrefix = Annotated[str, Meta(pattern=r"^[0-9a-f]{0,24}\Z")]
-UniqueKey = Annotated[
-    str, Meta(pattern=r"^[0-9a-zA-Z]{2,8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}\Z", max_length=50)
-]
-Triple = tuple[Count, Count, Count]
-Words = Annotated[tuple[Word, ...], Meta(max_length=1000)]

@@ -10,16 +10,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from rookery.model import engine as core
+from rookery.model.bounds import Amount, Count, Paragraph, Phrase, Word, Words
 from rookery.model.machine import BUNDLED, version
-from rookery.protocol.codec import (
-    Count,
-    Paragraph,
-    Phrase,
-    Reader,
-    Speed,
-    Word,
-    Words,
-)
+from rookery.protocol.codec import Reader
 
 LARGEST_RECORD = 2**20
 
@@ -76,9 +69,9 @@ class MemoryRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
 class SpeedRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Nodes per second and thread; without a reference that of the machines seen so far."""
 
-    reference: Speed | None = None
-    floor: Speed = 0.0
-    relief: Speed = 0.0
+    reference: Amount | None = None
+    floor: Amount = 0.0
+    relief: Amount = 0.0
 
 
 class BenchRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from rookery.protocol.codec import Count
+from rookery.model.bounds import Count
 from rookery.protocol.v1 import Name
 
 TeamName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{1,49}\Z")]

@@ -4,19 +4,19 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from rookery.model.task import Results
-from rookery.protocol.codec import (
+from rookery.model.bounds import (
+    Amount,
     Cores,
     Count,
     Paragraph,
     Phrase,
     Positive,
-    Reader,
     RunId,
-    Speed,
     Word,
     Words,
 )
+from rookery.model.task import Results
+from rookery.protocol.codec import Reader
 from rookery.protocol.engines import EngineRecord
 
 Variant = Literal["standard", "chess960"]
@@ -59,7 +59,7 @@ class HouseArgs(Struct, frozen=True, gc=False, kw_only=True):
     draw: DrawRule | UnsetType = UNSET
     syzygy_men: Annotated[int, Meta(ge=0, le=8)] | UnsetType = UNSET
     scaling: Scaling | UnsetType = UNSET
-    reference_nps: Speed | UnsetType = UNSET
+    reference_nps: Amount | UnsetType = UNSET
     pgn_detail: PgnDetail | UnsetType = UNSET
     time_margin_ms: Count | UnsetType = UNSET
     variant: Variant | UnsetType = UNSET

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from rookery.model.bounds import Count, Paragraph, RunId
 from rookery.model.machine import SHORT_NAME
 from rookery.model.run import DisplayState, Sole
-from rookery.protocol.codec import Count, Paragraph, RunId
 from rookery.protocol.engines import EngineRecord
 from rookery.protocol.runs import Stats
 from rookery.protocol.user_documents import ArgsDocument

@@ -8,7 +8,8 @@ from typing import Annotated, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from rookery.protocol.codec import Checksum, Count, Phrase, Positive, Reader, Word, Words
+from rookery.model.bounds import Checksum, Count, Phrase, Positive, Word, Words
+from rookery.protocol.codec import Reader
 from rookery.protocol.runs import Stats, TaskArgs
 from rookery.stats.spsa import Perturbation, Tune, joint_signature
 

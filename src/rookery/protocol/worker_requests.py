@@ -5,20 +5,20 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from rookery.protocol.codec import (
+from rookery.model.bounds import (
     LONGEST_MESSAGE,
+    Amount,
     Checksum,
     Cores,
     Count,
     Phrase,
-    Reader,
     RunId,
-    Speed,
     Triple,
     UniqueKey,
     Word,
     Words,
 )
+from rookery.protocol.codec import Reader
 from rookery.protocol.runs import Stats
 
 Men = Annotated[int, Meta(ge=0, le=8)]
@@ -64,7 +64,7 @@ class WorkerInfo(Struct, frozen=True, gc=False, kw_only=True):
     modified: bool
     worker_arch: Word
     arch: Phrase = field(name="ARCH")
-    nps: Speed
+    nps: Amount
     near_github_api_limit: bool
     rookery: ClaimedAbilities | UnsetType = UNSET
 
@@ -107,7 +107,7 @@ class TaskRequest(Struct, frozen=True, gc=False, kw_only=True):
 class TaskWish(Struct, frozen=True, gc=False):
     """How many seconds a worker of ours would wait for a task."""
 
-    wait: Speed = 0.0
+    wait: Amount = 0.0
 
 
 class RequestTask(TaskRequest, frozen=True, gc=False, kw_only=True):
@@ -158,8 +158,8 @@ class Provenance(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True
     runner_version: Word = ""
     new_hash: Word = ""
     base_hash: Word = ""
-    factor: Speed = 0.0
-    latency_ms: Speed = 0.0
+    factor: Amount = 0.0
+    latency_ms: Amount = 0.0
 
 
 class UpdateTask(TaskCall, frozen=True, gc=False, kw_only=True):

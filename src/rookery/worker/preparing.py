@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 
 from rookery.boundary.offload import Threads
 from rookery.match.job import EngineSpec
+from rookery.model.bounds import LONGEST_MESSAGE
 from rookery.model.engine import time_factor
-from rookery.protocol.codec import LONGEST_MESSAGE
 from rookery.protocol.engines import EngineRecord, SpeedRecord
 from rookery.protocol.worker_requests import LONGEST_LOG, Failure
 from rookery.worker.assignment import Assignment, Player

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from rookery.boundary.offload import Threads
 from rookery.match.job import GameEnded, Termination
 from rookery.match.pgn import pgn
-from rookery.protocol.codec import LONGEST_MESSAGE
+from rookery.model.bounds import LONGEST_MESSAGE
 from rookery.worker.assignment import Assignment
 from rookery.worker.conversation import Progress
 from rookery.worker.stopping import Watcher

@@ -25,9 +25,9 @@ from rookery.farm.fleet import Fleet
 from rookery.farm.ports import QueueFull, Rebuilding, StateLost
 from rookery.farm.privacy import without_sources
 from rookery.farm.views import Pulse
+from rookery.model.bounds import RunId
 from rookery.model.run import Run
 from rookery.protocol import v1
-from rookery.protocol.codec import RunId
 from rookery.web.answers import kit_of
 from rookery.web.bodies import Places, StreamedAnswer, Streams
 from rookery.web.desk import ApiDesk, refusals

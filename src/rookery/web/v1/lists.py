@@ -11,12 +11,12 @@ from rookery.boundary.domains import Domain, runs
 from rookery.farm.statistics import Period
 from rookery.files.store import UnknownBlob
 from rookery.files.worker_logs import WorkerLog
+from rookery.model.bounds import Count, RunId
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
 from rookery.people.users import Scope
 from rookery.protocol import people, v1
 from rookery.protocol.actions import All, Compare, Expression, Order
-from rookery.protocol.codec import Count, RunId
 from rookery.protocol.games import Game
 from rookery.protocol.user_queries import whole
 from rookery.rules.lifecycle import require_owner

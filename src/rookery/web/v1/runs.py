@@ -16,6 +16,7 @@ from rookery.farm.privacy import name_of
 from rookery.farm.submission import Surroundings, created, planned
 from rookery.farm.summaries import summary
 from rookery.files.quotas import Holdings
+from rookery.model.bounds import IdPrefix, RunId
 from rookery.model.engine import STOCKFISH
 from rookery.model.events import run_name
 from rookery.model.machine import Machine
@@ -23,7 +24,7 @@ from rookery.model.run import DisplayState, Run, core_hours
 from rookery.people.bearers import Bearer
 from rookery.people.users import Scope, User
 from rookery.protocol import v1
-from rookery.protocol.codec import IdPrefix, RunId, require
+from rookery.protocol.codec import require
 from rookery.protocol.runs import SUBMISSION, SubmittedArgs
 from rookery.sources.submission_checks import (
     Preparation,
