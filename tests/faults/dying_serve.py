@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg.transaction
 
 from rookery.cli.main import main
-from rookery.db import problems
+from rookery.db.target import set_hook
 from rookery.farm.fleet import Fleet
 from rookery.rules.reception import Reception
 
@@ -95,7 +95,7 @@ def die_at(moment: str) -> None:
     if name in MOMENTS:
         MOMENTS[name](passed)
     else:
-        problems.set_hook(lambda reached: passed() if reached == name else None)
+        set_hook(lambda reached: passed() if reached == name else None)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ import signal
 import sys
 from pathlib import Path
 
-from rookery.db import migrations, problems
+from rookery.db import migrations
 from rookery.db.embedded.server import open_server
 from rookery.db.fence import Lease
 from rookery.db.pool import AWAY, Queries, open_pool
-from rookery.db.problems import Problem
+from rookery.db.target import Problem, set_hook
 from rookery.farm.ports import Batch, Commits, StateLost
 from rookery.farm.store import FleetStore
 from rookery.model.kinds import Report
@@ -121,7 +121,7 @@ def die_at(moment: str, number: int) -> None:
         if passages == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    problems.set_hook(hook)
+    set_hook(hook)
 
 
 async def main(data: Path, *fault: str) -> None:

@@ -12,11 +12,11 @@ import signal
 import sys
 from pathlib import Path
 
-from rookery.db import migrations, problems
+from rookery.db import migrations
 from rookery.db.embedded.server import EmbeddedServer, open_server
 from rookery.db.fence import Fence, Lease, OutcomeUnknown
 from rookery.db.pool import AWAY, Pool, Queries, open_pool
-from rookery.db.problems import Problem
+from rookery.db.target import Problem, set_hook
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (n bigint PRIMARY KEY)"
 LAST = "SELECT coalesce(max(n), 0) AS last, count(*) AS rows FROM kept"
@@ -53,7 +53,7 @@ async def migrate(server: EmbeddedServer, queries: Queries, moment: str = "") ->
         if reached == moment:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    problems.set_hook(hook)
+    set_hook(hook)
     done = await migrations.migrate(server.target, queries, migrations.load())
     say("migrated", numbers=[migration.number for migration in done])
 

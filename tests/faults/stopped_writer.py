@@ -9,13 +9,11 @@ import os
 import signal
 import sys
 
-from rookery.db import problems
 from rookery.db.embedded.cluster import USER
 from rookery.db.embedded.folder import PORT
 from rookery.db.fence import Fence, Lease
 from rookery.db.pool import AWAY, Queries, open_pool
-from rookery.db.problems import Problem
-from rookery.db.target import socket_target
+from rookery.db.target import Problem, set_hook, socket_target
 
 
 def say(event: str, **fields: object) -> None:
@@ -42,7 +40,7 @@ async def main(folder: str, database: str) -> None:
     async with open_pool(target, instance="old") as pool:
         lease = Lease(pool, Queries.load(), instance="old", address="")
         fence = await lease.take()
-        problems.set_hook(stop_at_commit)
+        set_hook(stop_at_commit)
         say("woken", outcome=await attempt(fence))
         say("again", outcome=await attempt(fence), held=lease.is_held())
 

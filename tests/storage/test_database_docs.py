@@ -5,7 +5,7 @@ import pkgutil
 from pathlib import Path
 
 import rookery.db
-from rookery.db.problems import Problem
+from rookery.db.target import Problem
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "database.md"
 

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from rookery.db import access
-from rookery.db.access import BadUrl, Pooled, ReadOnly, Refused, TooOld, Unreachable, parse
+from rookery.db.access import (
+    BadUrl,
+    DatabaseRefused,
+    DatabaseTooOld,
+    DatabaseUnreachable,
+    Pooled,
+    ReadOnly,
+    parse,
+)
 from rookery.db.target import Target
 from tests.database import statement
 from tests.storage.pooler import pooled
@@ -21,7 +29,9 @@ async def test_a_server_that_fits_is_reached(database: Target) -> None:
 
 
 async def test_a_server_that_does_not_answer_is_named() -> None:
-    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1/games: Connection refused") as caught:
+    with pytest.raises(
+        DatabaseUnreachable, match=r"127\.0\.0\.1:1/games: Connection refused"
+    ) as caught:
         await access.check(f"postgresql://anna:{SECRET}@127.0.0.1:1/games")
     assert SECRET not in str(caught.value)
 
@@ -30,19 +40,19 @@ async def test_a_server_that_is_silent_is_given_up(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / ".s.PGSQL.1"))
         listening.listen()
-        with pytest.raises(Unreachable, match=r"no answer within 0\.2 s"):
+        with pytest.raises(DatabaseUnreachable, match=r"no answer within 0\.2 s"):
             await access.check(f"postgresql://anna@/x?host={tmp_path}&port=1", seconds=0.2)
 
 
 async def test_a_server_that_refuses_says_why(database: Target) -> None:
     wrong = database.dsn.replace("/test_", "/nowhere_")
-    with pytest.raises(Refused, match=r'database "nowhere_.*does not exist'):
+    with pytest.raises(DatabaseRefused, match=r'database "nowhere_.*does not exist'):
         await access.check(wrong)
 
 
 async def test_an_old_server_is_refused(database: Target, tmp_path: Path) -> None:
     async with pooled(database, tmp_path, version="14.9") as url:
-        with pytest.raises(TooOld, match=r"is version 14\.9, Rookery needs 15"):
+        with pytest.raises(DatabaseTooOld, match=r"is version 14\.9, Rookery needs 15"):
             await access.check(url)
 
 

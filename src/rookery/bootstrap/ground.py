@@ -19,8 +19,7 @@ from rookery.db.keys import key_in
 from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
 from rookery.db.pool import Pool, Queries, leveled, open_pool
-from rookery.db.problems import Problem
-from rookery.db.target import Target
+from rookery.db.target import Problem, Target
 from rookery.farm.engine_rows import PostgresEngines
 from rookery.farm.events import Bus
 from rookery.farm.fleet import Fleet

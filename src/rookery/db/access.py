@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import asyncpg
@@ -15,16 +14,14 @@ from rookery.db.embedded import cluster
 from rookery.db.embedded import folder as sockets
 from rookery.db.embedded.folder import FolderBusy, Layout
 from rookery.db.embedded.server import DATABASE, EmbeddedServer, open_server
-from rookery.db.pool import BROKEN, Log, quiet
-from rookery.db.problems import Problem
-from rookery.db.target import Target, socket_target
+from rookery.db.pool import BROKEN, EventLog, OwnConnection, quiet
+from rookery.db.target import Problem, Target, socket_target
 
 # A PostgreSQL that someone else runs, named by a URL: looked at before anything relies on it.
 
 OLDEST = 15
 CONNECT_SECONDS = 10.0
 ROUNDS = 3
-OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 # Errors that only a pooler causes: a statement prepared on one backend is missing on another.
 MIXED_UP = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 
@@ -34,15 +31,15 @@ class BadUrl(Problem):
     with special characters in the password percent-encoded."""
 
 
-class Unreachable(Problem):
+class DatabaseUnreachable(Problem):
     """No PostgreSQL answers at {place}: {reason}."""
 
 
-class Refused(Problem):
+class DatabaseRefused(Problem):
     """PostgreSQL at {place} refuses the connection: {reason}."""
 
 
-class TooOld(Problem):
+class DatabaseTooOld(Problem):
     """PostgreSQL at {place} is version {found}, Rookery needs {wanted} or later."""
 
 
@@ -55,7 +52,7 @@ class ReadOnly(Problem):
     """PostgreSQL at {place} is read-only, such as a standby: name one that accepts writes."""
 
 
-async def check(url: str, *, log: Log = quiet, seconds: float = CONNECT_SECONDS) -> Target:
+async def check(url: str, *, log: EventLog = quiet, seconds: float = CONNECT_SECONDS) -> Target:
     """How to reach the server, after it was seen to be one that Rookery can use."""
     target, place = parse(url)
     first = await _connect(target, place, seconds)
@@ -109,11 +106,11 @@ async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
     except asyncpg.ProtocolViolationError as error:
         raise Pooled(place=place, sign=error) from None
     except asyncpg.PostgresError as error:
-        raise Refused(place=place, reason=error) from None
+        raise DatabaseRefused(place=place, reason=error) from None
     except TimeoutError:
-        raise Unreachable(place=place, reason=f"no answer within {seconds:g} s") from None
+        raise DatabaseUnreachable(place=place, reason=f"no answer within {seconds:g} s") from None
     except OSError as error:
-        raise Unreachable(place=place, reason=_reason(error)) from None
+        raise DatabaseUnreachable(place=place, reason=_reason(error)) from None
     except (asyncpg.InterfaceError, ValueError):
         raise BadUrl from None
 
@@ -134,7 +131,7 @@ def _reason(error: OSError) -> str:
 def _check_version(connection: OwnConnection, place: str) -> None:
     if connection.get_server_version().major < OLDEST:
         found = connection.get_settings().server_version
-        raise TooOld(place=place, found=found, wanted=OLDEST)
+        raise DatabaseTooOld(place=place, found=found, wanted=OLDEST)
 
 
 async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
@@ -170,7 +167,7 @@ async def _check_writable(connection: OwnConnection, place: str) -> None:
         raise ReadOnly(place=place)
 
 
-async def _warn_unsafe(connection: OwnConnection, place: str, log: Log) -> None:
+async def _warn_unsafe(connection: OwnConnection, place: str, log: EventLog) -> None:
     """On a server of someone else's it is their choice; they should know what it means."""
     for name in ("fsync", "full_page_writes", "synchronous_commit"):
         if await connection.fetchval(f"SHOW {name}") == "off":
@@ -202,7 +199,7 @@ async def reach(
     database_url: str | None,
     *,
     alone: bool = False,
-    log: Log = quiet,
+    log: EventLog = quiet,
     given_up: GivenUp = ignore,
 ) -> AsyncIterator[Target]:
     """The database to work on; `alone` refuses to share a data folder with a running server.
@@ -218,7 +215,7 @@ async def reach(
 
 
 async def _embedded(
-    stack: AsyncExitStack, data: Path, given_up: GivenUp, *, alone: bool, log: Log
+    stack: AsyncExitStack, data: Path, given_up: GivenUp, *, alone: bool, log: EventLog
 ) -> Target:
     try:
         server = await stack.enter_async_context(open_server(data, log=log))

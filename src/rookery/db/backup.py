@@ -12,8 +12,7 @@ import asyncpg
 
 from rookery.boundary.offload import Threads
 from rookery.db.migrations import Migration
-from rookery.db.problems import Problem, sync
-from rookery.db.target import Target
+from rookery.db.target import Problem, Target, sync
 from rookery.errors import describe_exit
 
 SQL = Path(__file__).parent / "sql"

@@ -17,19 +17,18 @@ from traceback import walk_tb
 
 import asyncpg
 
-from rookery.db import problems
 from rookery.db.pool import (
     AWAY,
     BROKEN,
     Connection,
-    Log,
+    EventLog,
     NoConnection,
     Pool,
     Queries,
     application_name,
     quiet,
 )
-from rookery.db.problems import Problem
+from rookery.db.target import Problem, reached
 
 
 class FencedOff(Problem):
@@ -64,7 +63,7 @@ class Fence:
             await transaction.start()
             try:
                 yield connection
-                problems.reached("write_before_commit")
+                reached("write_before_commit")
             except BaseException:
                 await _roll_back(transaction)
                 raise
@@ -102,7 +101,7 @@ async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
         await transaction.commit()
     except BROKEN as error:
         raise OutcomeUnknown(reason=repr(error)) from error
-    problems.reached("write_after_commit")
+    reached("write_after_commit")
 
 
 # Being primary: taking the fence, and the heartbeat that says for how long.
@@ -129,8 +128,8 @@ def boottime() -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Primary:
-    """What the lease row says: who is primary, and where."""
+class LeaseRow:
+    """The row of the lease: who is primary, and where."""
 
     epoch: int
     holder: str
@@ -171,10 +170,10 @@ class Lease:
         """Whether this process may still speak as primary; to be asked at each answer."""
         return self._epoch is not None and self._clock() < self._valid_until
 
-    async def read(self) -> Primary:
+    async def read(self) -> LeaseRow:
         row = await self._pool.fetchrow(self._queries["lease_read"])
         assert row is not None
-        return Primary(row["epoch"], row["holder"], row["address"], row["live"])
+        return LeaseRow(row["epoch"], row["holder"], row["address"], row["live"])
 
     async def take(self, *, force: bool = False, seconds: float = TAKEOVER_SECONDS) -> Fence:
         """Becomes primary; raises LeaseHeld while another is, unless told that it cannot be alive.
@@ -234,7 +233,7 @@ class Lease:
             raise fenced
         self._valid_until = asked + self._seconds
 
-    async def keep(self, *, log: Log = quiet) -> None:
+    async def keep(self, *, log: EventLog = quiet) -> None:
         """Renews until another process has taken over; a database that is away is asked again."""
         while True:
             await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
@@ -260,7 +259,7 @@ PATIENCE_SECONDS = LEASE_SECONDS + 2
 
 
 @asynccontextmanager
-async def primacy(lease: Lease, *, force: bool, log: Log = quiet) -> AsyncIterator[Lease]:
+async def primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> AsyncIterator[Lease]:
     """Raises LeaseHeld when another process stays primary; `force` takes over at once."""
     await _take(lease, force=force, log=log)
     heartbeat = asyncio.create_task(_beat(lease, log), name="lease heartbeat")
@@ -273,7 +272,7 @@ async def primacy(lease: Lease, *, force: bool, log: Log = quiet) -> AsyncIterat
         await _release(lease, log)
 
 
-async def _take(lease: Lease, *, force: bool, log: Log) -> None:
+async def _take(lease: Lease, *, force: bool, log: EventLog) -> None:
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
     while True:
         try:
@@ -287,7 +286,7 @@ async def _take(lease: Lease, *, force: bool, log: Log) -> None:
             return
 
 
-async def _beat(lease: Lease, log: Log) -> None:
+async def _beat(lease: Lease, log: EventLog) -> None:
     while True:
         try:
             await lease.keep(log=log)
@@ -296,7 +295,7 @@ async def _beat(lease: Lease, log: Log) -> None:
             log("primacy_lost", reason=str(fenced))
 
 
-async def _release(lease: Lease, log: Log) -> None:
+async def _release(lease: Lease, log: EventLog) -> None:
     """A lease that can't be given back expires by itself."""
     try:
         await lease.release()

@@ -11,11 +11,10 @@ import enum
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import asyncpg
 
-from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, Log, quiet
+from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, EventLog, OwnConnection, quiet
 from rookery.db.target import Target
 
 # Tidings: what processes tell one another through the database, by channel.
@@ -78,14 +77,12 @@ PAUSE_SECONDS = 0.5
 LOOK_SECONDS = 15.0
 """How often a silent connection is asked whether it is still one."""
 
-OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
 
 class Listening:
     """One per process. Used on the loop alone."""
 
     def __init__(
-        self, target: Target, tidings: Tidings, *, instance: str, log: Log = quiet
+        self, target: Target, tidings: Tidings, *, instance: str, log: EventLog = quiet
     ) -> None:
         self._target = target
         self._tidings = tidings

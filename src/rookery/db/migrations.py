@@ -10,20 +10,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import asyncpg
 
-from rookery.db import problems
-from rookery.db.pool import Log, Queries, quiet
-from rookery.db.problems import Problem
-from rookery.db.target import Target
+from rookery.db.pool import EventLog, OwnConnection, Queries, quiet
+from rookery.db.target import Problem, Target, reached
 
 SCHEMA = Path(__file__).parent / "sql" / "schema.sql"
 FOLDER = SCHEMA.parent / "migrations"  # not there as long as schema.sql is the only one
 LOCK = 0x726F6F6B  # any number that all versions of Rookery agree on
 LOOK_AGAIN_SECONDS = 0.2
-OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
 class SchemaNewer(Problem):
@@ -91,7 +87,7 @@ def missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Mig
 
 
 async def migrate(
-    target: Target, queries: Queries, known: Sequence[Migration], *, log: Log = quiet
+    target: Target, queries: Queries, known: Sequence[Migration], *, log: EventLog = quiet
 ) -> tuple[Migration, ...]:
     """Applies what is missing, one process at a time, and says what that was."""
     async with _session(target, queries, log) as connection:
@@ -103,7 +99,7 @@ async def migrate(
 
 
 @asynccontextmanager
-async def _session(target: Target, queries: Queries, log: Log) -> AsyncIterator[OwnConnection]:
+async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIterator[OwnConnection]:
     """A connection of its own, without the pool's time limits: a migration may take long."""
     settings = {"application_name": "rookery-migrations"}
     connection = await asyncpg.connect(**target.connect_args, server_settings=settings)
@@ -123,7 +119,7 @@ async def _applied(connection: OwnConnection, queries: Queries) -> list[Applied]
 
 
 async def _apply(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
-    problems.reached("migration_begins")
+    reached("migration_begins")
     try:
         async with connection.transaction():
             if await connection.fetchval(queries["migrations_begun"]):
@@ -132,6 +128,6 @@ async def _apply(connection: OwnConnection, queries: Queries, migration: Migrati
             await connection.execute(
                 queries["migrations_note"], migration.number, migration.name, migration.checksum
             )
-            problems.reached("migration_before_commit")
+            reached("migration_before_commit")
     except asyncpg.PostgresError as error:
         raise MigrationFailed(number=migration.number, name=migration.name, reason=error) from error

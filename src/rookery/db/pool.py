@@ -13,8 +13,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from rookery import logs
-from rookery.db.problems import Problem
-from rookery.db.target import Target
+from rookery.db.target import Problem, Target
 
 # What storage asks of a log: an event with fields, at the level that its name stands for.
 
@@ -35,7 +34,7 @@ WARNINGS = frozenset(
 """Trouble that passes by itself, and that an operator may want to know of."""
 
 
-class Log(Protocol):
+class EventLog(Protocol):
     def __call__(self, event: str, /, **fields: object) -> object: ...
 
 
@@ -43,7 +42,7 @@ def quiet(_event: str, /, **_fields: object) -> None:
     """For callers who do not want to know."""
 
 
-def leveled(log: logs.Log) -> Log:
+def leveled(log: logs.Log) -> EventLog:
     """Writes events to a log of levels: those in WARNINGS as warnings, the rest as information."""
 
     def write(event: str, /, **fields: object) -> object:
@@ -106,6 +105,8 @@ def parse(text: str, path: Path) -> list[Query]:
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
+OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+"""One that belongs to no pool."""
 
 # The server ends a statement first, then the client gives up, then whoever waits over the bridge.
 STATEMENT_SECONDS = 5
@@ -148,7 +149,7 @@ async def open_pool(
     size: int = 10,
     connect_seconds: float = CONNECT_SECONDS,
     close_seconds: float = CLOSE_SECONDS,
-    log: Log = quiet,
+    log: EventLog = quiet,
 ) -> AsyncIterator[Pool]:
     """A pool for this loop; closing waits for connections in use, but not for long."""
     pool = asyncpg.create_pool(
@@ -201,7 +202,7 @@ def _session(instance: str) -> dict[str, str]:
     }
 
 
-async def _close(pool: Pool, seconds: float, log: Log) -> None:
+async def _close(pool: Pool, seconds: float, log: EventLog) -> None:
     try:
         await asyncio.wait_for(pool.close(), seconds)
     except AWAY as error:

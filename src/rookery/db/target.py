@@ -1,9 +1,22 @@
-"""How a database is reached: by asyncpg on the loop, and by PostgreSQL's own programs."""
+"""What every module of the database shares: how it is reached, the base of its errors, and syncing
+files to the disk. It imports no driver, because the supervisor of the embedded server uses it.
+"""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from rookery.errors import Complaint, Fault
+
+
+class Problem(Fault, Complaint):
+    """Something is wrong with the database."""
+
+
+# How a database is reached: by asyncpg on the loop, and by PostgreSQL's own programs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +52,31 @@ def other_database(target: Target, database: str) -> Target:
     head, _, tail = target.dsn.partition("@/")
     dsn = f"{head}@/{quote(database)}?{tail.partition('?')[2]}"
     return replace(target, dsn=dsn, connect_args={**target.connect_args, "database": database})
+
+
+def sync(path: Path) -> None:
+    """Writes a file's bytes or a folder's names to the disk; a file's name is safe only once its
+    folder is written too."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Moments at which a test may kill or stop the process; nothing outside a test can switch them on.
+#
+# There is no variable and no flag: a test starts its own script, which sets the hook before it
+# calls our code.
+
+_hooks: list[Callable[[str], None]] = []
+
+
+def reached(moment: str) -> None:
+    """Tells the hook of a test that this moment has come."""
+    for hook in _hooks:
+        hook(moment)
+
+
+def set_hook(hook: Callable[[str], None]) -> None:
+    _hooks[:] = [hook]

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from rookery.db.pool import clean
-from rookery.db.problems import Problem
+from rookery.db.target import Problem
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.plan import Book, Plan, Rules, Side, Wishes
 from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl

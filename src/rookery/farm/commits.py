@@ -23,8 +23,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rookery.db import problems
-from rookery.db.pool import COMMAND_SECONDS, Log, quiet
+from rookery.db.pool import COMMAND_SECONDS, EventLog, quiet
+from rookery.db.target import reached
 from rookery.farm.ports import Batch, CommitStats, Hears, QueueFull, StateLost
 from rookery.farm.writing import Backlog, Gathered, Slice
 
@@ -91,7 +91,7 @@ class GroupCommit:
         sequence: int = 0,
         limits: Limits = STANDARD_LIMITS,
         lost: Callable[[str], object] = lambda _reason: None,
-        log: Log = quiet,
+        log: EventLog = quiet,
     ) -> None:
         self._writer = writer
         self._hearers = hearers
@@ -233,7 +233,7 @@ class GroupCommit:
         started = self._loop.time()
         self._in_flight = True
         round_ = self._rounds[0]
-        problems.reached("round_taken")
+        reached("round_taken")
         try:
             await self._writer.write(round_.gathered, round_.last)
         except Exception as error:  # noqa: BLE001 whatever it was, the outcome is not to be trusted

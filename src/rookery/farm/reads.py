@@ -12,7 +12,7 @@ from typing import TypeVar
 import asyncpg
 
 from rookery.db.fence import Fence
-from rookery.db.pool import Log, Pool, Queries, quiet
+from rookery.db.pool import EventLog, Pool, Queries, quiet
 from rookery.farm import action_log
 from rookery.farm.action_log import document_of, event_of
 from rookery.farm.ports import (
@@ -57,7 +57,7 @@ SLICE_ROWS = 5_000
 class Recovery:
     """Writes behind the fence of the new primary, before its group commit does."""
 
-    def __init__(self, fence: Fence, queries: Queries, *, log: Log = quiet) -> None:
+    def __init__(self, fence: Fence, queries: Queries, *, log: EventLog = quiet) -> None:
         self._fence = fence
         self._queries = queries
         self._log = log

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from rookery.db.fence import Lease
-from rookery.db.pool import AWAY, Log, Pool, Queries, quiet
+from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
 from rookery.farm.commits import STANDARD_LIMITS, GroupCommit, Limits
 from rookery.farm.events import Bus
 from rookery.farm.ports import CommitStats, Hears
@@ -45,7 +45,7 @@ def pass_on(text: str, bus: Bus) -> None:
 class Notices:
     """Collects what was committed, and sends it from a task of its own."""
 
-    def __init__(self, pool: Pool, queries: Queries, *, log: Log = quiet) -> None:
+    def __init__(self, pool: Pool, queries: Queries, *, log: EventLog = quiet) -> None:
         self._pool = pool
         self._queries = queries
         self._log = log
@@ -120,7 +120,7 @@ class FleetStore:
         limits: Limits = STANDARD_LIMITS,
         lost: OnLoss = ignored,
         hears: Collection[Hears] = (),
-        log: Log = quiet,
+        log: EventLog = quiet,
     ) -> None:
         self.reads = PostgresReads(pool, queries)
         self._pool = pool
@@ -181,7 +181,7 @@ async def open_fleet_store(
     *,
     lost: OnLoss = ignored,
     hears: Collection[Hears] = (),
-    log: Log = quiet,
+    log: EventLog = quiet,
 ) -> AsyncIterator[FleetStore]:
     """A store that is closed in the end, whoever has taken it up."""
     store = FleetStore(pool, queries, lease, lost=lost, hears=hears, log=log)

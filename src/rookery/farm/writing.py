@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rookery.db.fence import Fence, FencedOff
 from rookery.db.pool import Connection, Queries, clean
-from rookery.db.problems import Problem
+from rookery.db.target import Problem
 from rookery.farm.action_log import action_columns
 from rookery.farm.columns import Parts, taken_apart
 from rookery.farm.ports import Batch, Block, Provenance, Recalled, Sample

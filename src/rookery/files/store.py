@@ -12,8 +12,7 @@ from typing import BinaryIO, Protocol
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.db import problems
-from rookery.db.problems import sync
+from rookery.db.target import reached, sync
 
 
 class UnknownBlob(Exception):
@@ -190,10 +189,10 @@ class FolderDraft:
         with self._file as file:
             file.flush()
             os.fsync(file.fileno())
-        problems.reached("blob_before_rename")
+        reached("blob_before_rename")
         self._unfinished.rename(self._place)
         sync(self._place.parent)
-        problems.reached("blob_after_rename")
+        reached("blob_after_rename")
         return self._place.name
 
     def drop(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rookery.db.embedded import folder, processes
 from rookery.db.embedded.folder import InitFailed, Layout, NoSpace, NotADatabase, OtherVersion
-from rookery.db.problems import sync
+from rookery.db.target import sync
 
 # Programs that the supervisor runs: in a clean environment, with a log, and dying with it.
 

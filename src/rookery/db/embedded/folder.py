@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.db.problems import Problem
+from rookery.db.target import Problem
 
 
 class EmbeddedProblem(Problem):

@@ -26,7 +26,7 @@ from rookery.db.embedded.folder import (
     UnsafeSettings,
     by_name,
 )
-from rookery.db.pool import AWAY, Log, quiet
+from rookery.db.pool import AWAY, EventLog, quiet
 from rookery.db.target import Target, other_database, socket_target
 
 # What must be true of a freshly started embedded server before anyone uses it.
@@ -71,7 +71,7 @@ BOOT = (
 
 
 @asynccontextmanager
-async def open_server(data: Path, *, log: Log = quiet) -> AsyncIterator["EmbeddedServer"]:
+async def open_server(data: Path, *, log: EventLog = quiet) -> AsyncIterator["EmbeddedServer"]:
     """Runs PostgreSQL on a data folder for as long as the context lasts."""
     server = EmbeddedServer(data, log)
     keeper = asyncio.create_task(server.keep(), name="embedded-postgres")
@@ -100,7 +100,7 @@ async def _prepare(server: "EmbeddedServer", data: Path) -> None:
 class EmbeddedServer:
     """A running PostgreSQL; down for a moment when one of its processes was killed."""
 
-    def __init__(self, data: Path, log: Log) -> None:
+    def __init__(self, data: Path, log: EventLog) -> None:
         self._data = data
         self._log = log
         self._binaries = folder.find()
