@@ -8,24 +8,23 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.farm.events import Bus
 from rookery.farm.privacy import Privacy
-from rookery.farm.statistics_rows import MemoryStatistics
-from rookery.files.books import MemoryBooks
-from rookery.files.nets import Downloads, MemoryNets
-from rookery.files.programs import MemoryBinaries
-from rookery.files.quotas import Holdings, MemoryHoldings
-from rookery.files.store import Blobs, FolderBlobs, MemoryBlobs
+from rookery.files.nets import Downloads
+from rookery.files.quotas import Holdings
+from rookery.files.store import Blobs, FolderBlobs
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearers
 from rookery.people.login import SignUp
 from rookery.people.passwords import Passwords
 from rookery.people.users import Tokens, Users
-from rookery.sources.grants import MemoryRepositories, Repositories
+from rookery.sources.grants import Repositories
 from rookery.sources.lookup import Shelf, Sources
-from rookery.twins import MemoryAudit, MemoryTokens
 from rookery.web.bodies import Streams
 from rookery.web.desk import ApiDesk
 from rookery.web.house import Basis
 from tests.desks import KEY, Back
+from tests.twins.files import MemoryBinaries, MemoryBlobs, MemoryBooks, MemoryHoldings, MemoryNets
+from tests.twins.people import MemoryAudit, MemoryTokens
+from tests.twins.records import MemoryRepositories, MemoryStatistics
 from tests.unit.web.fakes import RecordedLog
 
 

@@ -5,30 +5,28 @@ from dataclasses import dataclass, field
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Gate, Threads
 from rookery.clock import Clock, SystemClock
-from rookery.farm.engine_rows import MemoryEngines
 from rookery.farm.engines import Engines
 from rookery.farm.fleet import Fleet
-from rookery.farm.memory import MemoryStore
 from rookery.farm.statistics import LateGames
-from rookery.farm.statistics_rows import MemoryStatistics
 from rookery.farm.waiting import WaitingLine
-from rookery.files.games import MemoryPgns, PgnStore
-from rookery.files.store import MemoryBlobs
-from rookery.files.worker_logs import LogStore, MemoryWorkerLogs
+from rookery.files.games import PgnStore
+from rookery.files.worker_logs import LogStore
 from rookery.logs import Log
 from rookery.people.login import Credentials, WorkerTokens
 from rookery.people.passwords import Passwords
-from rookery.people.rows import MemoryTeams
 from rookery.people.teams import Teams
 from rookery.people.users import User, Users
 from rookery.rules.answers import Word
 from rookery.rules.eligibility import Policy
-from rookery.twins import MemoryAudit, MemoryUsers
 from rookery.web.bodies import Streams
 from rookery.web.steps import Step
 from rookery.web.worker_api.desk import Desk
 from rookery.web.worker_api.incoming import Machines
 from rookery.web.worker_api.outgoing import Payloads
+from tests.twins.farm import MemoryStore
+from tests.twins.files import MemoryBlobs, MemoryPgns, MemoryWorkerLogs
+from tests.twins.people import MemoryAudit, MemoryTeams, MemoryUsers
+from tests.twins.records import MemoryEngines, MemoryStatistics
 from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rookery.farm.memory import MemoryRows
 from rookery.farm.samples import sample_of
 from rookery.model.kinds import Fixed, Kind
 from rookery.model.plan import Plan
 from rookery.model.run import Run, Status
 from rookery.model.task import NOTHING, Results, Task, recounted
+from tests.twins.farm import MemoryRows
 from tests.unit.core.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
 
 POINTS = 60

@@ -13,18 +13,18 @@ from starlette.routing import Route
 from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import SystemClock
-from rookery.farm.memory import MemoryStore
 from rookery.farm.views import tasks_at_play
 from rookery.logs import logger, start_logs
 from rookery.model.kinds import Report
 from rookery.people.users import APPROVERS
 from rookery.rules.answers import TaskCall
-from rookery.twins import MemoryUsers
 from rookery.web.answers import kit_of
 from rookery.web.house import House
 from tests.carried import carrier, serve_in_memory
 from tests.desks import make_back
 from tests.pages.rows import drawn_pairs, filled
+from tests.twins.farm import MemoryStore
+from tests.twins.people import MemoryUsers
 from tests.wire.houses import make_house, make_user
 
 CHANCE = random.Random(11)

@@ -5,15 +5,15 @@ import pytest
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.action_log import documented
-from rookery.farm.memory import MemoryStore
 from rookery.farm.ports import Sight
 from rookery.farm.reads import PostgresReads
 from rookery.files.quotas import PostgresHoldings
 from rookery.model.events import Action, Event, about_engine, about_team, about_user
 from rookery.people.rows import PostgresAudit
 from rookery.protocol.actions import All, Compare, Order
-from rookery.twins import MemoryAudit
 from tests.database import pool_on
+from tests.twins.farm import MemoryStore
+from tests.twins.people import MemoryAudit
 from tests.unit.core.makers import NOW, later
 
 pytestmark = pytest.mark.anyio

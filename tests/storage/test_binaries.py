@@ -8,8 +8,9 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.programs import Binaries, Binary, MemoryBinaries, PostgresBinaries
+from rookery.files.programs import Binaries, Binary, PostgresBinaries
 from tests.database import pool_on
+from tests.twins.files import MemoryBinaries
 
 pytestmark = pytest.mark.anyio
 

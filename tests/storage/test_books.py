@@ -8,8 +8,9 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.books import Book, Books, MemoryBooks, PostgresBooks
+from rookery.files.books import Book, Books, PostgresBooks
 from tests.database import pool_on
+from tests.twins.files import MemoryBooks
 
 pytestmark = pytest.mark.anyio
 

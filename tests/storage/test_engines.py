@@ -8,10 +8,11 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.engine_rows import MemoryEngines, PostgresEngines
+from rookery.farm.engine_rows import PostgresEngines
 from rookery.farm.engines import EngineRows, KeptEngine
 from rookery.protocol.engines import EngineRecord, PresetRecord, ToolRecord
 from tests.database import pool_on
+from tests.twins.records import MemoryEngines
 
 pytestmark = pytest.mark.anyio
 

@@ -7,14 +7,9 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.quotas import (
-    GivenAgain,
-    HoldingRows,
-    MemoryHoldings,
-    PostgresHoldings,
-    QuotaExceeded,
-)
+from rookery.files.quotas import GivenAgain, HoldingRows, PostgresHoldings, QuotaExceeded
 from tests.database import pool_on
+from tests.twins.files import MemoryHoldings
 
 pytestmark = pytest.mark.anyio
 

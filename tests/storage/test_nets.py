@@ -8,8 +8,9 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.nets import MemoryNets, Net, NetExists, Nets, PostgresNets
+from rookery.files.nets import Net, NetExists, Nets, PostgresNets
 from tests.database import pool_on
+from tests.twins.files import MemoryNets
 
 pytestmark = pytest.mark.anyio
 

@@ -10,11 +10,12 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.games import MemoryPgns, Pgn, PgnStore, PostgresPgns
+from rookery.files.games import Pgn, PgnStore, PostgresPgns
 from rookery.files.store import FolderBlobs
 from rookery.protocol.games import Ending, Game, Outcome
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, opened
+from tests.twins.files import MemoryPgns
 from tests.unit.core.makers import make_run
 from tests.unit.service.fleet.stage import call_of, on_stage
 from tests.unit.web.fakes import HandClock

@@ -8,14 +8,10 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.sources.grants import (
-    GrantedRepository,
-    GrantRows,
-    MemoryRepositories,
-    PostgresRepositories,
-)
+from rookery.sources.grants import GrantedRepository, GrantRows, PostgresRepositories
 from tests.commands import add_user, said
 from tests.database import pool_on
+from tests.twins.records import MemoryRepositories
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWLS = GrantedRepository("https://example.org/strix", "owls", "boris", NOW)

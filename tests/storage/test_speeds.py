@@ -7,8 +7,9 @@ import pytest
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.statistics import SpeedRows, ToldSpeeds
-from rookery.farm.statistics_rows import MemorySpeeds, PostgresSpeeds
+from rookery.farm.statistics_rows import PostgresSpeeds
 from tests.database import pool_on
+from tests.twins.records import MemorySpeeds
 from tests.unit.core.makers import NOW, later
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,10 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.people.rows import MemoryTeams, PostgresTeams, PostgresUsers
+from rookery.people.rows import PostgresTeams, PostgresUsers
 from rookery.people.teams import Team, TeamExists, TeamRows
 from tests.database import pool_on
+from tests.twins.people import MemoryTeams
 from tests.unit.service.people import OLGA, SVEN
 
 pytestmark = pytest.mark.anyio

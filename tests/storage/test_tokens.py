@@ -12,8 +12,8 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.rows import PostgresTokens, PostgresUsers
 from rookery.people.users import Scope, Token, Tokens, UnknownToken, UnknownUser, Users
-from rookery.twins import MemoryTokens, MemoryUsers
 from tests.database import pool_on
+from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.unit.service.people import BORIS, OLGA
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.rows import PostgresEndedSessions, PostgresUsers
 from rookery.people.users import EndedSessions, UnknownUser, User, UserExists, Users
-from rookery.twins import MemoryEndedSessions, MemoryUsers
 from tests.database import pool_on
+from tests.twins.people import MemoryEndedSessions, MemoryUsers
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,10 @@ from rookery.boundary.offload import Threads
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.files.store import FolderBlobs, UnknownBlob
-from rookery.files.worker_logs import LogStore, MemoryWorkerLogs, PostgresWorkerLogs, WorkerLogs
+from rookery.files.worker_logs import LogStore, PostgresWorkerLogs, WorkerLogs
 from rookery.rules.answers import TaskCall
 from tests.database import pool_on
+from tests.twins.files import MemoryWorkerLogs
 from tests.unit.core.makers import make_machine, run_id
 from tests.unit.web.fakes import HandClock
 

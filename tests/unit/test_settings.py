@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from rookery.bootstrap.house import basis, sketch
-from rookery.logs import SilentLog
 from rookery.settings import SETTINGS, Settings, SettingsError, flag, variable
+from tests.twins.sites import house_in_memory
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "::1"])
 def test_a_forwarded_address_counts_from_loopback_only_where_a_proxy_is_named(peer: str) -> None:
     def seen(settings: Settings) -> str:
-        house = sketch(settings, basis(settings, SilentLog()))
-        return house.proxies.client(peer, ["198.51.100.9"])
+        return house_in_memory(settings).proxies.client(peer, ["198.51.100.9"])
 
     assert seen(Settings()) == peer
     assert seen(Settings(trusted_proxies=(peer,))) == "198.51.100.9"

@@ -12,7 +12,6 @@ from starlette.applications import Starlette
 
 from rookery.boundary.offload import Gate, Threads
 from rookery.farm.fleet import Fleet
-from rookery.farm.memory import MemoryStore
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
 from rookery.model.task import Results, Task
@@ -20,9 +19,10 @@ from rookery.people.bearers import Bearers
 from rookery.people.users import ORDINARY, Scope, User, mint
 from rookery.rules.answers import Grant, TaskCall
 from rookery.sources.commits import Archiver, Archives, Commits, Finder
-from rookery.twins import MemoryTokens, MemoryUsers
 from rookery.web.desk import ApiDesk
 from tests.desks import Back, make_back
+from tests.twins.farm import MemoryStore
+from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.unit.core.makers import make_machine
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import SPRT, body

@@ -15,10 +15,10 @@ from rookery.errors import Complaint
 from rookery.logs import logger, start_logs
 from rookery.people.users import ORDINARY, mint
 from rookery.settings import Settings, from_process
-from rookery.twins import MemoryTokens, MemoryUsers
 from rookery.web.house import House, Limits
 from rookery.web.steps import Step
 from tests.carried import carrier, serve_in_memory
+from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.wire.houses import make_house, make_user
 from tests.wire.slow_routes import slow_routes
 

@@ -19,7 +19,6 @@ from rookery.files.disk import Disk
 from rookery.logs import Log
 from rookery.people.passwords import Passwords
 from rookery.people.users import Tokens, User
-from rookery.twins import MemoryEndedSessions, MemoryUsers
 from rookery.web import server
 from rookery.web.bodies import Streams
 from rookery.web.desk import ApiDesk
@@ -27,6 +26,7 @@ from rookery.web.house import Basis, House, Limits
 from rookery.web.steps import Opened, Stairs, Step, opening
 from tests.api_desks import make_api_desk
 from tests.desks import Back, make_back
+from tests.twins.people import MemoryEndedSessions, MemoryUsers
 from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.people.users import User
-from rookery.twins import MemoryUsers
+from tests.twins.people import MemoryUsers
 from tests.unit.service.people import OLGA
 from tests.wire.apis import open_api
 from tests.wire.houses import Site, make_house, open_site

@@ -6,6 +6,6 @@ floor (threads, bridge, watch) is the app's own lifespan. Both are staircases of
 up in order, down in reverse, each in its domain.
 """
 
-from rookery.bootstrap.house import Prepare, basis, prepare_nothing, site, sketch
+from rookery.bootstrap.house import Prepare, basis, prepare_nothing, site
 
-__all__ = ["Prepare", "basis", "prepare_nothing", "site", "sketch"]
+__all__ = ["Prepare", "basis", "prepare_nothing", "site"]

@@ -19,12 +19,12 @@ from rookery.farm.privacy import Privacy
 from rookery.farm.statistics import LateGames, SpeedKeeping, SpeedRows, Speeds, Statistics
 from rookery.farm.submission import Surroundings
 from rookery.farm.waiting import WaitingLine
-from rookery.files.books import BookStore, MemoryBooks, PostgresBooks
+from rookery.files.books import BookStore, PostgresBooks
 from rookery.files.games import Pgns, PgnStore
 from rookery.files.nets import Downloads, Nets
-from rookery.files.programs import BinaryStore, MemoryBinaries, PostgresBinaries
+from rookery.files.programs import BinaryStore, PostgresBinaries
 from rookery.files.quotas import MB, HoldingRows, Holdings
-from rookery.files.store import Blobs, FolderBlobs, MemoryBlobs
+from rookery.files.store import Blobs, FolderBlobs
 from rookery.files.worker_logs import LogStore
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearers, Standards, Trust
@@ -79,7 +79,7 @@ def refresh_by_tidings(basis: Basis, *loads: Callable[[], Awaitable[None]]) -> N
     basis.tidings.on(Channel.ENGINES, refresh.soon, refresh.soon)
 
 
-# What engines and openings are fetched from, on rows and folders or on twins in memory.
+# What engines and openings are fetched from.
 
 BLOBS = "blobs"
 ASKED_AT_ONCE = 4
@@ -127,10 +127,6 @@ def kept_shelf(settings: Settings, pool: Pool, queries: Queries, clock: Clock) -
         PostgresBooks(pool, queries),
         blobs_in(settings, "books", clock),
     )
-
-
-def memory_shelf() -> Shelf:
-    return Shelf(MemoryBinaries(), MemoryBlobs(), MemoryBooks(), MemoryBlobs())
 
 
 @dataclass(frozen=True, slots=True)

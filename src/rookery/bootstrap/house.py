@@ -1,6 +1,5 @@
 """The house on its ground floor, the upper floor's steps, and the site that serves it."""
 
-import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,32 +9,24 @@ from functools import partial
 from starlette.applications import Starlette
 
 from rookery.bootstrap.app import create_app
-from rookery.bootstrap.desks import Desks, Keeping, make_desks, memory_shelf
+from rookery.bootstrap.desks import Desks
 from rookery.bootstrap.ground import Ground, ground_steps
 from rookery.boundary.bridge import Bridge, open_bridge
 from rookery.boundary.domains import Declaration, Domain
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
+from rookery.db.listening import ListeningStats
 from rookery.db.pool import Pool, answers
-from rookery.farm.engine_rows import MemoryEngines
 from rookery.farm.events import Bus
 from rookery.farm.jobs import TICK_SECONDS, Job, jobs_of, working_off
-from rookery.farm.memory import MemoryStore
 from rookery.farm.statistics import Accounting
-from rookery.farm.statistics_rows import MemorySpeeds, MemoryStatistics
 from rookery.files.disk import MB, Disk
-from rookery.files.games import MemoryPgns
-from rookery.files.nets import MemoryNets
-from rookery.files.quotas import MemoryHoldings
-from rookery.files.store import MemoryBlobs, free_bytes, swept
-from rookery.files.worker_logs import LogStore, MemoryWorkerLogs
+from rookery.files.store import free_bytes, swept
 from rookery.logs import Log
-from rookery.people.rows import MemoryTeams, PostgresEndedSessions, PostgresUsers
-from rookery.people.users import NoAudit
+from rookery.people.rows import PostgresEndedSessions, PostgresUsers
+from rookery.people.users import EndedSessions, Users
 from rookery.settings import Settings
-from rookery.sources.grants import MemoryRepositories
-from rookery.twins import MemoryEndedSessions, MemoryTokens, MemoryUsers
 from rookery.web.house import Basis, House, Limits, PoolStats, hosts, proxies
 from rookery.web.server import Site
 from rookery.web.steps import Opened, Stairs, Step, opening
@@ -171,11 +162,13 @@ def _tell_holdup(log: Log, holdup: Holdup) -> None:
 def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step, ...]) -> House:
     """The house on an opened ground floor."""
     pool, queries = ground.pool(), ground.queries()
-    return replace(
-        sketch(settings, basis, ground.desks()),
+    return make_house(
+        settings,
+        basis,
+        ground.desks(),
         users=PostgresUsers(pool, queries),
         ended_sessions=PostgresEndedSessions(pool, queries),
-        secret_keys=partial(_keys, ground.key()),
+        key=ground.key(),
         wheel_key=ground.wheel_key(),
         ground_steps=climbed,
         database_answers=partial(answers, pool, queries),
@@ -185,17 +178,29 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
     )
 
 
-def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> House:
-    """A house on in-memory twins, to be looked at and not entered, as `rookery boundaries` does."""
-    kept = _twins(basis)
-    desks = desks or make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32))
+def make_house(
+    settings: Settings,
+    basis: Basis,
+    desks: Desks,
+    *,
+    users: Users,
+    ended_sessions: EndedSessions,
+    key: bytes,
+    wheel_key: bytes,
+    ground_steps: tuple[Step, ...],
+    database_answers: Callable[[], Awaitable[None]],
+    pool: Callable[[], PoolStats | None],
+    listening: Callable[[], ListeningStats | None],
+    is_primary: Callable[[], bool],
+) -> House:
+    """A house of these parts, whose upper floor is not entered yet."""
     disk = basis.disk or Disk(settings.data, basis.threads, basis.clock)
     jobs = (*all_jobs(settings, desks), Job("disk", TICK_SECONDS, disk.look))
     bridge: Opened[Bridge] = Opened("the bridge")
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(
-        users=kept.users,
-        ended_sessions=MemoryEndedSessions(),
+        users=users,
+        ended_sessions=ended_sessions,
         disk=disk,
         workers=desks.workers,
         api=desks.api,
@@ -203,11 +208,15 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
         bridge=bridge,
         watch=watch,
         stairs=Stairs(upper_steps(basis, bridge, watch, desks, jobs), basis.threads, basis.log),
-        ground_steps=ground_steps(settings, Ground(), basis),
+        ground_steps=ground_steps,
         clock=basis.clock,
         log=basis.log,
-        secret_keys=partial(_keys, secrets.token_bytes(32)),
-        database_answers=_answer_at_once,
+        secret_keys=partial(_keys, key),
+        wheel_key=wheel_key,
+        database_answers=database_answers,
+        pool=pool,
+        listening=listening,
+        is_primary=is_primary,
         gates=(desks.workers.gate, desks.api.event_gate, desks.api.sources.commits.gate),
         jobs=jobs,
         lifecycle=basis.lifecycle,
@@ -223,28 +232,6 @@ def sketch(settings: Settings, basis: Basis, desks: Desks | None = None) -> Hous
     )
 
 
-def _twins(basis: Basis) -> Keeping:
-    """What is kept beside the fleet's rows, in memory and empty."""
-    users = MemoryUsers()
-    return Keeping(
-        users,
-        MemoryTokens(users),
-        MemoryPgns(),
-        MemoryNets(),
-        MemoryEngines(),
-        MemoryStatistics(),
-        MemoryTeams(),
-        MemoryHoldings(),
-        MemoryRepositories(),
-        NoAudit(),
-        games=MemoryBlobs(),
-        net_files=MemoryBlobs(),
-        logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),
-        shelf=memory_shelf(),
-        speeds=MemorySpeeds(),
-    )
-
-
 def limits_of(settings: Settings) -> Limits:
     """What a request may be on this site."""
     return replace(
@@ -256,10 +243,6 @@ def limits_of(settings: Settings) -> Limits:
 
 def _keys(key: bytes) -> tuple[bytes, ...]:
     return (key,)
-
-
-async def _answer_at_once() -> None:
-    """What in-memory twins do."""
 
 
 def _pool_stats(pool: Pool) -> PoolStats:

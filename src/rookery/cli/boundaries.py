@@ -2,14 +2,15 @@
 
 import argparse
 import asyncio
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from rookery import bootstrap
-from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Entry, markdown_inventory, markdown_matrix, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.farm.jobs import attempt
@@ -50,19 +51,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    app, house = sketched()
-    if parsed.markdown:
-        print(page(inventory(app)), end="")
-    else:
-        print(text_table(inventory(app), asyncio.run(measure(app, house))), end="")
+    print(asyncio.run(show(measured=not parsed.markdown)), end="")
     return 0
 
 
-def sketched() -> tuple[Starlette, House]:
-    """The app as `serve` has it, on in-memory twins; the tables do not depend on settings."""
-    settings = Settings()
-    house = bootstrap.sketch(settings, bootstrap.basis(settings, SilentLog()))
-    return create_app(house), house
+async def show(*, measured: bool) -> str:
+    """The app as `serve` has it, in a folder of its own; the tables do not depend on settings."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(data=Path(folder))
+        basis = bootstrap.basis(settings, SilentLog())
+        async with bootstrap.site(settings, basis).open() as (app, house):
+            if measured:
+                return text_table(inventory(app), await measure(app, house))
+            return page(inventory(app))
 
 
 def inventory(app: Starlette) -> tuple[Entry, ...]:
@@ -88,16 +89,13 @@ def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
 
 async def measure(app: Starlette, house: House) -> Mapping[str, LoopTime]:
     """Calls every page and probe that needs no arguments a few times, and does every job."""
-    await house.fleet.open()
-    async with app.router.lifespan_context(app):
-        for path in plain_pages(app):
-            for _ in range(CALLS):
-                await visit(app, path)
-                # What is answered from memory awaits nothing, and all of it would be one callback.
-                await asyncio.sleep(0)
-        for job in house.jobs:
-            await house.meter.measure(job.name, attempt(job, house.log))
-    await house.fleet.close()
+    for path in plain_pages(app):
+        for _ in range(CALLS):
+            await visit(app, path)
+            # What is answered from memory awaits nothing, and all of it would be one callback.
+            await asyncio.sleep(0)
+    for job in house.jobs:
+        await house.meter.measure(job.name, attempt(job, house.log))
     return house.meter.times()
 
 

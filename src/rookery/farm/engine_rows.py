@@ -2,7 +2,6 @@
 is told to all.
 """
 
-from collections import defaultdict
 from dataclasses import replace
 
 import asyncpg
@@ -35,23 +34,6 @@ class PostgresEngines:
     async def versions(self, name: str) -> tuple[KeptEngine, ...]:
         rows = await self._pool.fetch(self._queries["engine_versions_of"], name)
         return tuple(replace(_engine(row), version=row["version"]) for row in rows)
-
-
-class MemoryEngines:
-    def __init__(self, *engines: KeptEngine) -> None:
-        self._engines = {engine.record.name: engine for engine in engines}
-        self._versions: defaultdict[str, list[KeptEngine]] = defaultdict(list)
-
-    async def everything(self) -> tuple[KeptEngine, ...]:
-        return tuple(self._engines[name] for name in sorted(self._engines))
-
-    async def save(self, engine: KeptEngine) -> None:
-        self._engines[engine.record.name] = engine
-        versions = self._versions[engine.record.name]
-        versions.append(replace(engine, version=len(versions) + 1))
-
-    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
-        return tuple(self._versions[name])
 
 
 def _engine(row: asyncpg.Record) -> KeptEngine:

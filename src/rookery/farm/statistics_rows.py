@@ -68,43 +68,6 @@ class PostgresStatistics:
         return float(hours or 0)
 
 
-class MemoryStatistics:
-    """Counts nothing by itself: what a test puts in is what there is."""
-
-    def __init__(self) -> None:
-        self.contributors: dict[Period, list[Contributor]] = {each: [] for each in Period}
-        self.late: dict[tuple[str, int], int] = {}
-
-    async def due(self, limit: int) -> tuple[Due, ...]:
-        del limit
-        return ()
-
-    async def played(self, run_id: str) -> tuple[Played, ...]:
-        del run_id
-        return ()
-
-    async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
-        """Nothing is ever due."""
-
-    async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
-        del at
-        self.late[run, task] = max(games, self.late.get((run, task), 0))
-
-    async def sum_up(self, since: datetime) -> None:
-        """Nothing was counted."""
-
-    async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
-        del idle, most
-        return ()
-
-    async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
-        return tuple(self.contributors[period][first : first + count])
-
-    async def core_hours(self, user: str) -> float:
-        found = (each for each in self.contributors[Period.ALL] if each.user_name == user)
-        return sum(each.core_hours for each in found)
-
-
 # How fast machines play engines, in PostgreSQL and in memory.
 
 
@@ -128,16 +91,3 @@ class PostgresSpeeds:
             query = self._queries["speeds_save"]
             await connection.execute(query, told.engine, machines, speeds, now)
             await connection.execute(self._queries["speeds_drop"], MOST_ENGINES)
-
-
-class MemorySpeeds:
-    def __init__(self) -> None:
-        self._told: dict[str, ToldSpeeds] = {}
-
-    async def everything(self) -> tuple[ToldSpeeds, ...]:
-        return tuple(self._told.values())
-
-    async def save(self, told: ToldSpeeds, now: datetime) -> None:
-        del now
-        self._told.pop(told.engine, None)
-        self._told[told.engine] = told

@@ -19,7 +19,7 @@ from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries
 from rookery.errors import Complaint
 from rookery.files.programs import received
-from rookery.files.quotas import QuotaExceeded, Upload, check_among
+from rookery.files.quotas import QuotaExceeded, Upload
 from rookery.files.store import Blobs
 from rookery.model.plan import BOOK_NAME
 from rookery.model.run import NotYours, Run, RunFault
@@ -341,25 +341,3 @@ class PostgresBooks:
     async def known(self, keys: Collection[str]) -> frozenset[str]:
         rows = await self._pool.fetch(self._queries["books_known"], list(keys))
         return frozenset(row["blob"] for row in rows)
-
-
-class MemoryBooks:
-    def __init__(self) -> None:
-        self._rows: dict[str, Book] = {}
-
-    async def by_name(self, name: str) -> Book | None:
-        return self._rows.get(name)
-
-    async def add(self, book: Book, *, limit: int | None = None) -> Book:
-        if book.name not in self._rows:
-            check_among(self._rows.values(), book, limit)
-        return self._rows.setdefault(book.name, book)
-
-    async def remove(self, name: str) -> None:
-        self._rows.pop(name, None)
-
-    async def everything(self) -> tuple[Book, ...]:
-        return tuple(self._rows[name] for name in sorted(self._rows))
-
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(row.blob for row in self._rows.values() if row.blob in keys)

@@ -5,7 +5,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -17,7 +17,7 @@ from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries
 from rookery.errors import Complaint
 from rookery.files.programs import received
-from rookery.files.quotas import QuotaExceeded, Upload, check_among
+from rookery.files.quotas import QuotaExceeded, Upload
 from rookery.files.store import Blobs
 from rookery.model.run import Run, RunFault
 from rookery.rules.lifecycle import Actor
@@ -262,33 +262,3 @@ class PostgresNets:
     async def known(self, keys: Collection[str]) -> frozenset[str]:
         rows = await self._pool.fetch(self._queries["nets_known"], list(keys))
         return frozenset(row["blob"] for row in rows)
-
-
-class MemoryNets:
-    def __init__(self) -> None:
-        self._nets: dict[str, Net] = {}
-
-    async def by_name(self, name: str) -> Net | None:
-        return self._nets.get(name)
-
-    async def add(self, net: Net, *, limit: int | None = None) -> None:
-        if net.name in self._nets:
-            raise NetExists(net.name)
-        check_among(self._nets.values(), net, limit)
-        self._nets[net.name] = net
-
-    async def everything(self) -> tuple[Net, ...]:
-        return tuple(
-            sorted(self._nets.values(), key=lambda net: (-net.created.timestamp(), net.name))
-        )
-
-    async def note_downloads(self, counts: Mapping[str, int]) -> None:
-        for name in counts.keys() & self._nets.keys():
-            net = self._nets[name]
-            self._nets[name] = replace(net, downloads=net.downloads + counts[name])
-
-    async def remove(self, name: str) -> None:
-        self._nets.pop(name, None)
-
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(net.blob for net in self._nets.values() if net.blob in keys)

@@ -12,7 +12,7 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries
-from rookery.files.quotas import QuotaExceeded, Upload, check_among
+from rookery.files.quotas import QuotaExceeded, Upload
 from rookery.files.store import Blobs, Draft
 from rookery.model.engine import is_program
 
@@ -231,19 +231,3 @@ class PostgresBinaries:
     async def known(self, keys: Collection[str]) -> frozenset[str]:
         rows = await self._pool.fetch(self._queries["binaries_known"], list(keys))
         return frozenset(row["blob"] for row in rows)
-
-
-class MemoryBinaries:
-    def __init__(self) -> None:
-        self._rows: dict[str, Binary] = {}
-
-    async def by_hash(self, sha256: str) -> Binary | None:
-        return self._rows.get(sha256)
-
-    async def add(self, binary: Binary, *, limit: int | None = None) -> Binary:
-        if binary.sha256 not in self._rows:
-            check_among(self._rows.values(), binary, limit)
-        return self._rows.setdefault(binary.sha256, binary)
-
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(row.blob for row in self._rows.values() if row.blob in keys)

@@ -248,32 +248,3 @@ class PostgresHoldings:
         async with self._fence.write() as connection:
             await connection.execute(self._queries["given_again_remove"], *columns)
             await connection.execute(self._queries["engines_changed"], given.engine)
-
-
-class MemoryHoldings:
-    def __init__(self, engines: dict[str, str] | None = None) -> None:
-        """With the log's own copy, where lines about hidden files are to be left out of it."""
-        self._engines = {} if engines is None else engines
-        self._again: dict[tuple[str, str, str], GivenAgain] = {}
-
-    async def everything(self) -> Mapping[str, str]:
-        return dict(self._engines)
-
-    async def add(self, file: str, engine: str) -> None:
-        self._engines.setdefault(file, engine)
-
-    async def remove(self, file: str) -> None:
-        self._engines.pop(file, None)
-        self._again = {key: each for key, each in self._again.items() if each.file != file}
-
-    async def given_again(self) -> tuple[GivenAgain, ...]:
-        return tuple(sorted(self._again.values(), key=lambda each: (each.at, each.user)))
-
-    async def give_again(self, given: GivenAgain, *, limit: int | None = None) -> None:
-        key = given.file, given.engine, given.user
-        if key not in self._again:
-            check_among(self._again.values(), given, limit)
-            self._again[key] = given
-
-    async def take_back(self, given: GivenAgain) -> None:
-        self._again.pop((given.file, given.engine, given.user), None)

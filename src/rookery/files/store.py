@@ -5,7 +5,6 @@ import fcntl
 import os
 import secrets
 from collections.abc import Collection, Iterable, Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -223,51 +222,3 @@ def written(draft: Draft, data: bytes) -> str:
         return draft.keep()
     finally:
         draft.drop()
-
-
-class MemoryBlobs:
-    """The same in memory."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
-
-    def write(self, data: bytes) -> str:
-        return written(self.draft(), data)
-
-    def draft(self) -> "MemoryDraft":
-        return MemoryDraft(self._kept)
-
-    def read(self, key: str) -> bytes:
-        if key not in self._kept:
-            raise UnknownBlob
-        return self._kept[key]
-
-    def open(self, key: str) -> BinaryIO:
-        return BytesIO(self.read(key))
-
-    def path(self, key: str) -> Path:
-        raise UnknownBlob(key)
-
-    def remove(self, key: str) -> None:
-        self._kept.pop(key, None)
-
-    def older_than(self, seconds: float) -> Iterator[str]:
-        del seconds
-        return iter(tuple(self._kept))
-
-
-class MemoryDraft:
-    def __init__(self, kept: dict[str, bytes]) -> None:
-        self._kept = kept
-        self._data = bytearray()
-
-    def write(self, data: bytes) -> None:
-        self._data += data
-
-    def keep(self) -> str:
-        key = secrets.token_hex(KEY_BYTES)
-        self._kept[key] = bytes(self._data)
-        return key
-
-    def drop(self) -> None:
-        self._data.clear()

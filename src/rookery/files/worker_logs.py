@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -159,30 +159,3 @@ class PostgresWorkerLogs:
 
 def _logs(rows: Iterable[asyncpg.Record]) -> tuple[WorkerLog, ...]:
     return tuple(WorkerLog(**row) for row in rows)
-
-
-class MemoryWorkerLogs:
-    def __init__(self) -> None:
-        self.rows: list[WorkerLog] = []
-
-    async def add(self, log: WorkerLog) -> None:
-        self.rows.append(replace(log, id=len(self.rows) + 1))
-
-    async def count(self, run_id: str, task_id: int) -> int:
-        return sum((log.run, log.task) == (run_id, task_id) for log in self.rows)
-
-    async def of_run(self, run_id: str, first: int, count: int) -> tuple[WorkerLog, ...]:
-        found = [log for log in reversed(self.rows) if log.run == run_id]
-        return tuple(found[first : first + count])
-
-    async def one(self, log_id: int) -> WorkerLog | None:
-        return next((log for log in self.rows if log.id == log_id), None)
-
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(log.blob for log in self.rows if log.blob in keys)
-
-    async def older(self, than: datetime, limit: int) -> tuple[WorkerLog, ...]:
-        return tuple(log for log in self.rows if log.at < than)[:limit]
-
-    async def forget(self, keys: Collection[str]) -> None:
-        self.rows = [log for log in self.rows if log.blob not in keys]

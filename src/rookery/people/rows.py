@@ -179,22 +179,6 @@ class PostgresTeams:
         await connection.execute(self._queries["engines_changed"], team.name)
 
 
-class MemoryTeams:
-    def __init__(self, *teams: Team) -> None:
-        self._teams = {team.name: team for team in teams}
-
-    async def everything(self) -> tuple[Team, ...]:
-        return tuple(self._teams[name] for name in sorted(self._teams))
-
-    async def add(self, team: Team) -> None:
-        if team.name in self._teams:
-            raise TeamExists(name=team.name)
-        self._teams[team.name] = team
-
-    async def save(self, team: Team) -> None:
-        self._teams[team.name] = team
-
-
 def _team(row: asyncpg.Record) -> Team:
     return Team(row["name"], frozenset(row["members"]), frozenset(row["leads"]), row["created"])
 

@@ -164,17 +164,3 @@ class PostgresRepositories:
             gone = await connection.fetchval(query, repository, team)
             await connection.execute(self._queries["engines_changed"], repository)
         return gone is not None
-
-
-class MemoryRepositories:
-    def __init__(self) -> None:
-        self._granted: dict[tuple[str, str], GrantedRepository] = {}
-
-    async def everything(self) -> tuple[GrantedRepository, ...]:
-        return tuple(self._granted[key] for key in sorted(self._granted))
-
-    async def add(self, granted: GrantedRepository) -> None:
-        self._granted.setdefault((granted.repository, granted.team), granted)
-
-    async def remove(self, repository: str, team: str) -> bool:
-        return self._granted.pop((repository, team), None) is not None

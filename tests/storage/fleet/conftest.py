@@ -6,9 +6,9 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.memory import MemoryStore
 from rookery.farm.store import FleetStore
 from tests.storage.fleet.scenes import Store, opened
+from tests.twins.farm import MemoryStore
 
 
 @pytest.fixture(params=["memory", "postgres"])

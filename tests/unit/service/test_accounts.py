@@ -6,13 +6,13 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
-from rookery.farm.memory import MemoryRows
 from rookery.model.events import SYSTEM
 from rookery.people.accounts import AccountChange, Accounts, NewUser, NotWaiting, OwnAccount
 from rookery.people.login import Applicant, BadEmail, NameTaken, SignUp, SignUpClosed, Throttled
 from rookery.people.passwords import Passwords, WeakPassword
 from rookery.people.users import APPROVERS, Scope
-from rookery.twins import MemoryAudit, MemoryTokens, MemoryUsers
+from tests.twins.farm import MemoryRows
+from tests.twins.people import MemoryAudit, MemoryTokens, MemoryUsers
 from tests.unit.service.people import BORIS, OLGA
 from tests.unit.web.fakes import HandClock
 

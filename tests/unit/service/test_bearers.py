@@ -8,7 +8,7 @@ import pytest
 from rookery.people.bearers import Bearers, OwnerRefused, TokenRefused
 from rookery.people.users import ORDINARY, Minted, Scope, User, mint
 from rookery.rules.lifecycle import Actor
-from rookery.twins import MemoryTokens, MemoryUsers
+from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.unit.service.people import BORIS, OLGA, counting
 from tests.unit.web.fakes import HandClock
 

@@ -9,7 +9,7 @@ from rookery.boundary.offload import Threads
 from rookery.people.login import AccountBlocked, Credentials, Throttled, Verified, WrongCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
-from rookery.twins import MemoryUsers
+from tests.twins.people import MemoryUsers
 from tests.unit.web.fakes import START, HandClock
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,6 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from rookery.farm.engine_rows import MemoryEngines
 from rookery.farm.engines import (
     BuiltIn,
     EngineExists,
@@ -20,12 +19,12 @@ from rookery.farm.engines import (
     records_digest,
 )
 from rookery.model.run import Run
-from rookery.people.rows import MemoryTeams
 from rookery.people.teams import Team, Teams
 from rookery.protocol.codec import BadField
 from rookery.protocol.engines import BenchRecord, EngineRecord, NetRecord, PresetRecord, SpeedRecord
 from rookery.rules.lifecycle import Actor
-from rookery.twins import MemoryUsers
+from tests.twins.people import MemoryTeams, MemoryUsers
+from tests.twins.records import MemoryEngines
 from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, make_plan, make_run
 from tests.unit.web.fakes import HandClock
 

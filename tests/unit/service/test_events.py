@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from rookery.farm.events import FROM_THE_START, PAUSE_SECONDS, Bus, Notice, Wanted
-from rookery.farm.memory import MemoryReads, MemoryRows
 from rookery.farm.ports import ChangedRuns
 from tests.eventually import eventually
+from tests.twins.farm import MemoryReads, MemoryRows
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from rookery.people.login import (
 )
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
-from rookery.twins import MemoryUsers
+from tests.twins.people import MemoryUsers
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio

@@ -2,14 +2,13 @@
 
 import pytest
 
-from rookery.farm.engine_rows import MemoryEngines
 from rookery.farm.engines import Engines
 from rookery.farm.privacy import Privacy
-from rookery.people.rows import MemoryTeams
 from rookery.people.teams import Team, Teams
 from rookery.protocol.engines import EngineRecord
 from rookery.rules.lifecycle import Actor
-from rookery.twins import MemoryUsers
+from tests.twins.people import MemoryTeams, MemoryUsers
+from tests.twins.records import MemoryEngines
 from tests.unit.core.makers import BOSS, NOW, make_plan, make_run, make_side
 from tests.unit.service.test_engines import playing
 from tests.unit.web.fakes import HandClock

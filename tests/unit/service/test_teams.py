@@ -2,12 +2,11 @@
 
 import pytest
 
-from rookery.farm.memory import MemoryRows
-from rookery.people.rows import MemoryTeams
 from rookery.people.teams import LastLead, NotLeading, TeamExists, Teams, UnknownTeam
 from rookery.people.users import UnknownUser
 from rookery.rules.lifecycle import Actor
-from rookery.twins import MemoryAudit, MemoryUsers
+from tests.twins.farm import MemoryRows
+from tests.twins.people import MemoryAudit, MemoryTeams, MemoryUsers
 from tests.unit.core.makers import BOSS, OWNER, STRANGER
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.web.fakes import HandClock

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rookery.people.users import User
-from rookery.twins import MemoryEndedSessions, MemoryUsers
 from rookery.web.session import Ended, SessionData, Standing, digest_of
+from tests.twins.people import MemoryEndedSessions, MemoryUsers
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio

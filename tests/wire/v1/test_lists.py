@@ -8,10 +8,10 @@ import pytest
 
 from rookery.farm.jobs import Chores
 from rookery.farm.statistics import Contributor, Period
-from rookery.farm.statistics_rows import MemoryStatistics
 from rookery.people.users import Scope
 from rookery.protocol import people, v1
 from rookery.rules.lifecycle import Actor
+from tests.twins.records import MemoryStatistics
 from tests.unit.core.makers import NOW, make_machine
 from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api

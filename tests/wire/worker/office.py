@@ -15,8 +15,8 @@ from rookery.model.kinds import Kind
 from rookery.model.plan import Plan
 from rookery.model.run import Run, create
 from rookery.model.task import Results
-from rookery.twins import MemoryUsers
 from tests.desks import Back, make_back
+from tests.twins.people import MemoryUsers
 from tests.unit.core.makers import BOSS, make_plan, run_id, sprt
 from tests.unit.web.fakes import HandClock
 from tests.wire.houses import PASSWORD, Site, make_house, make_user, open_site

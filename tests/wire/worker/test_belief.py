@@ -13,8 +13,8 @@ from rookery.model.kinds import Fixed
 from rookery.rules.assignment import MOST_WASTED
 from rookery.rules.eligibility import STANDARD_POLICY
 from rookery.rules.troubles import MOST_LINES
-from rookery.twins import MemoryUsers
 from tests.desks import make_back
+from tests.twins.people import MemoryUsers
 from tests.unit.core.makers import make_plan, pairs, sprt
 from tests.unit.web.fakes import HandClock
 from tests.wire.houses import make_house, make_user, open_site

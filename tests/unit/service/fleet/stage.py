@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from rookery.farm.fleet import Fleet
-from rookery.farm.memory import MemoryStore
 from rookery.model.engine import STANDARD
 from rookery.model.kinds import Kind, Report
 from rookery.model.machine import Machine
@@ -17,6 +16,7 @@ from rookery.model.task import Results, Task
 from rookery.rules.answers import Grant, TaskCall
 from rookery.rules.eligibility import Policy
 from tests.eventually import eventually
+from tests.twins.farm import MemoryStore
 from tests.unit.core.makers import BOSS, make_machine, make_plan, run_id, sprt
 from tests.unit.web.fakes import HandClock, RecordedLog
 

@@ -25,9 +25,7 @@ from rookery.web.wheel import (
     worker_wheel,
 )
 
-SERVER_ROOMS = frozenset(
-    {"bootstrap", "db", "farm", "files", "pages", "people", "sources", "twins.py", "web"}
-)
+SERVER_ROOMS = frozenset({"bootstrap", "db", "farm", "files", "pages", "people", "sources", "web"})
 
 
 def names(wheel: Wheel) -> list[str]:

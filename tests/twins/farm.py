@@ -1,4 +1,4 @@
-"""The group commit of the in-memory twin.
+"""The fleet's store in memory.
 
 A commit takes one turn of the loop. A test may hold commits back, let them go on, or lose them as
 a database would that broke during one.

@@ -1,12 +1,13 @@
-"""In-memory twins of the ports: the same behaviour without a database, for tests and trials."""
+"""In-memory twins of accounts, tokens, sessions and teams."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.farm.memory import MemoryRows
 from rookery.model.events import Event
+from rookery.people.teams import Team, TeamExists
 from rookery.people.users import Token, UnknownToken, UnknownUser, User, UserExists, Users
+from tests.twins.farm import MemoryRows
 
 
 class MemoryUsers:
@@ -87,3 +88,19 @@ class MemoryAudit:
 
     async def write(self, event: Event) -> None:
         self._rows.events.append(event)
+
+
+class MemoryTeams:
+    def __init__(self, *teams: Team) -> None:
+        self._teams = {team.name: team for team in teams}
+
+    async def everything(self) -> tuple[Team, ...]:
+        return tuple(self._teams[name] for name in sorted(self._teams))
+
+    async def add(self, team: Team) -> None:
+        if team.name in self._teams:
+            raise TeamExists(name=team.name)
+        self._teams[team.name] = team
+
+    async def save(self, team: Team) -> None:
+        self._teams[team.name] = team

@@ -1,0 +1,91 @@
+"""Engine records, statistics, speeds and granted repositories in memory."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from rookery.farm.engines import KeptEngine
+from rookery.farm.statistics import Contributor, Credit, Due, IdleSince, Period, Played, ToldSpeeds
+from rookery.sources.grants import GrantedRepository
+
+
+class MemoryEngines:
+    def __init__(self, *engines: KeptEngine) -> None:
+        self._engines = {engine.record.name: engine for engine in engines}
+        self._versions: defaultdict[str, list[KeptEngine]] = defaultdict(list)
+
+    async def everything(self) -> tuple[KeptEngine, ...]:
+        return tuple(self._engines[name] for name in sorted(self._engines))
+
+    async def save(self, engine: KeptEngine) -> None:
+        self._engines[engine.record.name] = engine
+        versions = self._versions[engine.record.name]
+        versions.append(replace(engine, version=len(versions) + 1))
+
+    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
+        return tuple(self._versions[name])
+
+
+class MemoryStatistics:
+    """Counts nothing by itself: what a test puts in is what there is."""
+
+    def __init__(self) -> None:
+        self.contributors: dict[Period, list[Contributor]] = {each: [] for each in Period}
+        self.late: dict[tuple[str, int], int] = {}
+
+    async def due(self, limit: int) -> tuple[Due, ...]:
+        del limit
+        return ()
+
+    async def played(self, run_id: str) -> tuple[Played, ...]:
+        del run_id
+        return ()
+
+    async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
+        """Nothing is ever due."""
+
+    async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
+        del at
+        self.late[run, task] = max(games, self.late.get((run, task), 0))
+
+    async def sum_up(self, since: datetime) -> None:
+        """Nothing was counted."""
+
+    async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
+        del idle, most
+        return ()
+
+    async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
+        return tuple(self.contributors[period][first : first + count])
+
+    async def core_hours(self, user: str) -> float:
+        found = (each for each in self.contributors[Period.ALL] if each.user_name == user)
+        return sum(each.core_hours for each in found)
+
+
+class MemorySpeeds:
+    def __init__(self) -> None:
+        self._told: dict[str, ToldSpeeds] = {}
+
+    async def everything(self) -> tuple[ToldSpeeds, ...]:
+        return tuple(self._told.values())
+
+    async def save(self, told: ToldSpeeds, now: datetime) -> None:
+        del now
+        self._told.pop(told.engine, None)
+        self._told[told.engine] = told
+
+
+class MemoryRepositories:
+    def __init__(self) -> None:
+        self._granted: dict[tuple[str, str], GrantedRepository] = {}
+
+    async def everything(self) -> tuple[GrantedRepository, ...]:
+        return tuple(self._granted[key] for key in sorted(self._granted))
+
+    async def add(self, granted: GrantedRepository) -> None:
+        self._granted.setdefault((granted.repository, granted.team), granted)
+
+    async def remove(self, repository: str, team: str) -> bool:
+        return self._granted.pop((repository, team), None) is not None
