@@ -139,7 +139,7 @@ async def latencies(quick: bool) -> None:
 
 async def thinking(quick: bool) -> None:
     print(f"{len(os.sched_getaffinity(0))} processors for the engines and the runner\n{HEAD}")
-    command = (sys.executable, "-m", "rookery.engine")
+    command = (sys.executable, "-m", "rookery.match.fledgling")
     one, other = (EngineSpec(name, command, (), parse("1+0.01")) for name in "ab")
     for concurrency in (1, 2) if quick else (1, 2, 4, 8):
         await latency_row(one, other, concurrency, concurrency * (1 if quick else 2))

@@ -18,7 +18,7 @@ from rookery.match.scores import Adjudication
 from rookery.match.sharded import Batch, LastingMatch, ShardedMatch
 from rookery.model.timecontrol import parse
 
-COMMAND = (sys.executable, "-m", "rookery.engine")
+COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
 MOVES = 20
 ROUNDS = 3
 

@@ -134,7 +134,7 @@ def check(game: GameResult) -> Iterator[str]:
 
 def fledgling(name: str, seed: int, nodes: int, noise: int) -> EngineSpec:
     options = (("NodeNoise", str(noise)), ("Seed", str(seed)))
-    command = (sys.executable, "-m", "rookery.engine")
+    command = (sys.executable, "-m", "rookery.match.fledgling")
     return EngineSpec(name, command, options, parse(f"N={nodes}"))
 
 

@@ -132,7 +132,7 @@ def thinking(worker: Working) -> int:
 def engine_times(worker: Working) -> Iterator[tuple[int, int]]:
     """The engines that play, and the processor time that each has used."""
     for pid, words in worker.family().items():
-        if words.endswith("rookery.engine "):
+        if words.endswith("rookery.match.fledgling "):
             try:
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             except OSError:

@@ -11,7 +11,7 @@ import chess
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "src"
-COMMAND = [sys.executable, "-m", "rookery.engine"]
+COMMAND = [sys.executable, "-m", "rookery.match.fledgling"]
 
 
 def environment() -> dict[str, str]:

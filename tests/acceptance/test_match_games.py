@@ -91,7 +91,9 @@ async def test_a_match_may_be_left_in_the_middle() -> None:
 
 def installed() -> dict[str, tuple[str, ...]]:
     """Real engines: our own, and Stockfish where the machine has it."""
-    found: dict[str, tuple[str, ...]] = {"fledgling": (sys.executable, "-m", "rookery.engine")}
+    found: dict[str, tuple[str, ...]] = {
+        "fledgling": (sys.executable, "-m", "rookery.match.fledgling")
+    }
     if stockfish := shutil.which("stockfish", path=f"{os.environ['PATH']}:/usr/games"):
         found["stockfish"] = (stockfish,)
     return found

@@ -60,7 +60,7 @@ def test_an_engine_is_built_from_a_local_repository(tmp_path: Path, tiny: Reposi
 
 def test_the_bundled_engine_needs_no_building(tmp_path: Path) -> None:
     built = make(tmp_path / "cache", Order(OURS, "", ""))
-    assert built.command == (sys.executable, "-m", "rookery.engine")
+    assert built.command == (sys.executable, "-m", "rookery.match.fledgling")
 
 
 def test_an_uploaded_program_is_known_by_its_hash(tmp_path: Path, tiny: Repository) -> None:

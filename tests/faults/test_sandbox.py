@@ -269,7 +269,7 @@ for output in ("sh -c true", "/bin/sh", "rookery-fledgling-not"):
 """,
         str(tmp_path / "cache"),
     )
-    assert "rookery.engine" in found
+    assert "rookery.match.fledgling" in found
     assert found.count("runs no programs of strangers") == 3
 
 

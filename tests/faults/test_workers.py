@@ -26,7 +26,9 @@ def is_gone(pid: int) -> bool:
 
 
 def engines_of(worker: Working) -> list[int]:
-    return [pid for pid, words in worker.family().items() if words.endswith("rookery.engine ")]
+    return [
+        pid for pid, words in worker.family().items() if words.endswith("rookery.match.fledgling ")
+    ]
 
 
 def killed_after(updates: int, a_farm: Farm, run: str, folder: Path) -> None:

@@ -6,7 +6,7 @@ On its own it speaks UCI on standard input and output; words are one command to 
 
 import argparse
 
-from rookery.engine.__main__ import main
+from rookery.match.fledgling import main
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

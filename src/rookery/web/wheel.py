@@ -28,7 +28,7 @@ COMMANDS = (
 STARTS = (
     "rookery.cli.main",
     *(f"rookery.cli.{name}" for name in COMMANDS),
-    "rookery.engine.__main__",
+    "rookery.match.fledgling",
     "rookery.match.__main__",
     "rookery.worker.sandbox.launcher",
 )

@@ -18,7 +18,7 @@ from rookery.worker.engines.programs import NoIntroduction, introduce
 from rookery.worker.sandbox.sandbox import Built, Sandbox
 
 OURS = BUNDLED_COMMAND
-OUR_COMMAND = (sys.executable, "-m", "rookery.engine")
+OUR_COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
 
 
 def installed(order: Order) -> Built:
@@ -54,7 +54,7 @@ def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
     prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
     # The package alone: what lies beside it in a checkout is nobody's business.
     shown = (*prefixes, libraries, root / "rookery")
-    readable = (*shown, *behind_links(Path(chess.__file__).parent, root / "rookery" / "engine"))
+    readable = (*shown, *behind_links(Path(chess.__file__).parent, root / "rookery" / "match"))
     found = os.pathsep.join(dict.fromkeys((str(root), str(libraries))))
     return readable, (("PYTHONPATH", found),)
 

@@ -99,7 +99,7 @@ def test_whatever_a_worker_starts_by_name_is_in_its_wheel() -> None:
         for word in modules_in_texts(content)
         for module in {word, f"{word}.__main__"} & modules.keys()
     }
-    assert {"rookery.engine.__main__", "rookery.worker.sandbox.launcher"} <= named
+    assert {"rookery.match.fledgling", "rookery.worker.sandbox.launcher"} <= named
     paths = {modules[module].relative_to(PACKAGE.parent).as_posix() for module in named}
     assert paths <= packed.keys()
 

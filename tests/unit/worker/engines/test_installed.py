@@ -21,7 +21,7 @@ def test_the_bundled_engine_is_run_by_this_python() -> None:
     assert installed(order("rookery-fledgling")).command == (
         sys.executable,
         "-m",
-        "rookery.engine",
+        "rookery.match.fledgling",
     )
 
 

@@ -65,13 +65,13 @@ def test_an_engine_may_have_arguments_a_folder_and_a_margin() -> None:
     side = replace(
         NEW,
         program=Path("/bin/python"),
-        arguments=("-m", "rookery.engine"),
+        arguments=("-m", "rookery.match.fledgling"),
         options=(("Move Overhead", "5"),),
         directory=Path("/tmp/x"),
         time_margin_ms=10_000,
     )
     assert after(told(replace(MATCH, sides=(side, BASE))), "-engine")[4:] == [
-        "args=-m rookery.engine",
+        "args=-m rookery.match.fledgling",
         "dir=/tmp/x",
         "timemargin=10000",
         "option.Move Overhead=5",
