@@ -23,8 +23,8 @@ from rookery.model.plan import Book, Plan, Side, Wishes
 from rookery.model.run import Run, Status, create
 from rookery.model.task import Results
 from rookery.model.timecontrol import Clock
-from rookery.rules.answers import Grant, TaskCall, Waiting
-from rookery.rules.assignment import Assignment
+from rookery.rules.answers import Grant, HeldTask, NoTask
+from rookery.rules.assignment import Scheduler
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, end_task, finish_decided
 from rookery.stats.sprt import Sprt
@@ -80,12 +80,12 @@ def make_machine(number: int, *, memory: int = 512_000) -> Machine:
     )
 
 
-def fleet(runs: int, tasks: int) -> tuple[WorkingSet, Assignment, list[Machine]]:
+def fleet(runs: int, tasks: int) -> tuple[WorkingSet, Scheduler, list[Machine]]:
     rng = random.Random(runs * 1_000_003 + tasks)
     working = WorkingSet()
     for number in range(runs):
         working.admit(make_run(number, rng), (), NOW)
-    assignment = Assignment(working)
+    assignment = Scheduler(working)
     machines = [make_machine(number) for number in range(tasks)]
     for machine in machines:
         assignment.request(machine, NOW, limit=10**9)
@@ -118,7 +118,7 @@ def vain_decisions(runs: int, tasks: int, rounds: int) -> list[float]:
         began = time.thread_time()
         outcome = assignment.request(machines[number % 50], NOW, limit=10**9)
         found.append(time.thread_time() - began)
-        assert isinstance(outcome.answer, Waiting)
+        assert isinstance(outcome.answer, NoTask)
     return found
 
 
@@ -127,14 +127,14 @@ def folds(rounds: int) -> list[float]:
     working = WorkingSet()
     run = make_run(0, random.Random(1), SprtTest(Sprt(0, 2, batch_size=16)))
     working.admit(run, (), NOW)
-    assignment, reception = Assignment(working), Reception(working)
+    assignment, reception = Scheduler(working), Reception(working)
     found: list[float] = []
     now = NOW
     while len(found) < rounds:
         machine = make_machine(64)
         answer = assignment.request(machine, now).answer
         assert isinstance(answer, Grant)
-        call, results = TaskCall(run.id, answer.task.id, machine), Results()
+        call, results = HeldTask(run.id, answer.task.id, machine), Results()
         for _ in range(answer.task.games // 32):
             now += timedelta(seconds=100)
             results += BATCH
@@ -154,7 +154,7 @@ def finishes(rounds: int) -> list[float]:
     for _ in range(rounds):
         working = WorkingSet()
         working.admit(make_run(0, random.Random(1), Fixed()), (), NOW)
-        assignment = Assignment(working)
+        assignment = Scheduler(working)
         for number in range(10_000):
             assignment.request(make_machine(3 * number), NOW, limit=10**9)
         run = working.runs()[f"{0:024x}"]

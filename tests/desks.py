@@ -21,7 +21,7 @@ from rookery.rules.eligibility import Policy
 from rookery.web.bodies import Streams
 from rookery.web.steps import Step
 from rookery.web.worker_api.desk import Desk
-from rookery.web.worker_api.incoming import Machines
+from rookery.web.worker_api.incoming import MachineCache
 from rookery.web.worker_api.outgoing import Payloads
 from tests.twins.farm import MemoryStore
 from tests.twins.files import MemoryBlobs, MemoryPgns, MemoryWorkerLogs
@@ -103,7 +103,7 @@ def make_back(
     teams = Teams(MemoryTeams(), users, clock, audit)
     engines = Engines(MemoryEngines(), teams, clock, fleet.active, fleet.engine_shares, audit)
     fleet.renewed = engines.renewed
-    fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
+    fleet.on_open(lambda term: credentials.adopt(term.seals()))
     desk = Desk(
         fleet=fleet,
         credentials=credentials,
@@ -114,7 +114,7 @@ def make_back(
         clock=clock,
         is_primary=standing.is_primary,
         trusts=standing.trusts,
-        machines=Machines(mind_quota=True),
+        machines=MachineCache(mind_quota=True),
         late=LateGames(statistics, fleet, clock),
         line=WaitingLine(fleet),
         streams=Streams(),

@@ -16,10 +16,10 @@ from rookery.db.embedded.server import open_server
 from rookery.db.fence import Lease
 from rookery.db.pool import AWAY, Queries, open_pool
 from rookery.db.target import Problem, set_hook
-from rookery.farm.ports import Batch, Commits, StateLost
+from rookery.farm.ports import Batch, CommitQueue, StateLost
 from rookery.farm.store import FleetStore
 from rookery.model.kinds import Report
-from rookery.rules.answers import Changes, TaskCall
+from rookery.rules.answers import Changes, HeldTask
 from rookery.rules.eligibility import Policy
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet
@@ -33,14 +33,14 @@ MANY_GAMES = 1_000_000
 
 
 class Scene:
-    """A working set under one tenure, as the primary has it."""
+    """A working set under one term, as the primary has it."""
 
-    def __init__(self, commits: Commits) -> None:
+    def __init__(self, commits: CommitQueue) -> None:
         self.commits = commits
         self.working = WorkingSet()
         self.reception = Reception(self.working, Policy(simulated=True))
 
-    async def update(self, call: TaskCall, report: Report) -> None:
+    async def update(self, call: HeldTask, report: Report) -> None:
         """Returns when the report is acknowledged."""
         self.commits.check_room()
         outcome = self.reception.update(call, report, NOW)
@@ -95,13 +95,13 @@ class Fleet:
         scene = await self.scene()
         task = scene.working.task((run_id, number))
         assert task is not None
-        results, call = task.results, TaskCall(run_id, number, task.machine)
+        results, call = task.results, HeldTask(run_id, number, task.machine)
         while True:
             results = results + pairs(ww=1)
             await self._insist(call, Report(results))
             say("kept", task=f"{run_id}/{number}", games=results.games)
 
-    async def _insist(self, call: TaskCall, report: Report) -> None:
+    async def _insist(self, call: HeldTask, report: Report) -> None:
         while True:
             scene = await self.scene()
             try:

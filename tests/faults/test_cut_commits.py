@@ -9,7 +9,7 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.ports import Batch, Commits, StateLost
+from rookery.farm.ports import Batch, CommitQueue, StateLost
 from rookery.farm.store import FleetStore
 from rookery.model.task import Results
 from tests.database import pool_on
@@ -57,7 +57,7 @@ def report(results: Results) -> Batch:
     return changed(played(RUN, task), task)
 
 
-async def acknowledged(commits: Commits, batch: Batch) -> bool:
+async def acknowledged(commits: CommitQueue, batch: Batch) -> bool:
     try:
         await commits.committed(commits.put(batch))
     except StateLost:

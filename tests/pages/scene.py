@@ -17,7 +17,7 @@ from rookery.farm.views import tasks_at_play
 from rookery.logs import logger, start_logs
 from rookery.model.kinds import Report
 from rookery.people.users import APPROVERS
-from rookery.rules.answers import TaskCall
+from rookery.rules.answers import HeldTask
 from rookery.web.answers import kit_of
 from rookery.web.house import House
 from tests.carried import carrier, serve_in_memory
@@ -36,7 +36,7 @@ async def play(request: Request) -> Response:
     fleet = kit_of(request).house.fleet
     for task in await tasks_at_play(fleet):
         results = task.results + drawn_pairs(CHANCE, (20, 200, 560, 212, 22), 10)
-        call = TaskCall(task.run, task.id, task.machine)
+        call = HeldTask(task.run, task.id, task.machine)
         await fleet.update_task(call, Report(results), None)
     return PlainTextResponse("played")
 

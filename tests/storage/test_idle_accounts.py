@@ -10,7 +10,7 @@ from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
 from rookery.farm.engine_rows import PostgresEngines
 from rookery.farm.engines import KeptEngine
-from rookery.farm.ports import Batch, Block, Sight
+from rookery.farm.ports import Batch, MachineBlock, Sight
 from rookery.farm.reads import PostgresReads
 from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import PostgresStatistics
@@ -127,7 +127,7 @@ async def _has_a_machine(site: Site, name: str) -> None:
 
 
 async def _has_a_blocked_machine(site: Site, name: str) -> None:
-    block = Block(f"{name}-4cores-1a2b3c4d", "too slow", NOW)
+    block = MachineBlock(f"{name}-4cores-1a2b3c4d", "too slow", NOW)
     await kept(site.store, Batch(Changes(), blocks=(block,)))
 
 

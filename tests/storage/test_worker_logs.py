@@ -11,7 +11,7 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.files.store import FolderBlobs, UnknownBlob
 from rookery.files.worker_logs import LogStore, PostgresWorkerLogs, WorkerLogs
-from rookery.rules.answers import TaskCall
+from rookery.rules.answers import HeldTask
 from tests.database import pool_on
 from tests.twins.files import MemoryWorkerLogs
 from tests.unit.core.makers import make_machine, run_id
@@ -19,7 +19,7 @@ from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 
-CALL = TaskCall(run_id("a"), 3, make_machine())
+CALL = HeldTask(run_id("a"), 3, make_machine())
 
 
 @pytest.fixture(params=["memory", "postgres"])

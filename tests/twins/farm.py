@@ -18,16 +18,16 @@ from rookery.farm.ports import (
     STRANGER,
     Batch,
     ChangedRuns,
+    ChartPoint,
     CommitStats,
     Contribution,
     Correction,
-    FinishedQuery,
+    FinishedRunsQuery,
     Hears,
-    Played,
+    MachineGames,
+    MachineHistory,
     Provenance,
     QueueFull,
-    Recalled,
-    Sample,
     Sight,
     Snapshot,
     StateLost,
@@ -55,10 +55,10 @@ class MemoryRows:
     tasks: dict[TaskKey, Task] = field(default_factory=dict)
     bad: dict[TaskKey, BadTask] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
-    samples: dict[str, dict[int, Sample]] = field(default_factory=dict)
+    samples: dict[str, dict[int, ChartPoint]] = field(default_factory=dict)
     provenance: list[Provenance] = field(default_factory=list)
     blocks: dict[str, str] = field(default_factory=dict)
-    recalled: dict[str, Recalled] = field(default_factory=dict)
+    recalled: dict[str, MachineHistory] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
     purging: dict[str, Purging] = field(default_factory=dict)
     holdings: dict[str, str] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class MemoryRows:
         for key in keys:
             self.tasks[key] = self.tasks[key].closed()
 
-    def _thin(self, sample: Sample) -> None:
+    def _thin(self, sample: ChartPoint) -> None:
         places = self.samples.setdefault(sample.run, {})
         places[place(sample)] = sample
         for each in [each for each in places if each % period(sample.games)]:
@@ -219,7 +219,7 @@ def plays(run: Run, engines: Collection[str]) -> bool:
     return any(side.engine in engines for side in run.plan.sides)
 
 
-def is_listed(run: Run, query: FinishedQuery) -> bool:
+def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
     """Whether a list of finished runs shows it."""
     status = run.status
     return (
@@ -258,7 +258,7 @@ class MemoryReads:
             corrections,
             tuple(rows.purging.values()),
             tuple(
-                Played(run.id, task.machine.short_name, task.machine.user, task.results.games)
+                MachineGames(run.id, task.machine.short_name, task.machine.user, task.results.games)
                 for run in open_runs
                 for task in rows.of_run(run.id)
                 if task.results.games
@@ -307,7 +307,7 @@ class MemoryReads:
         found = tuple(each for key, each in self._rows.bad.items() if key[0] == run_id)
         return found[first : first + count]
 
-    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+    async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
         found = [run for run in self._rows.runs.values() if is_listed(run, query)]
         found.sort(key=lambda run: (run.updated, run.id), reverse=True)
         first = (query.page - 1) * query.page_size
@@ -347,7 +347,7 @@ class MemoryReads:
             and (action.action not in PERSONAL or sight.person in (None, action.user))
         )
 
-    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+    async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
         places = self._rows.samples.get(run_id, {})
         return tuple(places[each] for each in sorted(places))
 
@@ -356,8 +356,8 @@ class MemoryReads:
         latest = sorted(later.items(), key=lambda pair: -pair[1])
         return ChangedRuns(self._rows.sequence, dict(latest[:most]), len(latest) <= most)
 
-    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
-        found: dict[str, Sample] = {}
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, ChartPoint]:
+        found: dict[str, ChartPoint] = {}
         for run_id in runs:
             points = await self.samples(run_id)
             before = [point for point in points if point.at <= at]
@@ -369,7 +369,7 @@ class MemoryReads:
         return contributions_of(self._rows.of_run(run_id))[:limit]
 
     async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
-        query = FinishedQuery(since=at, hidden=frozenset(hidden))
+        query = FinishedRunsQuery(since=at, hidden=frozenset(hidden))
         return sum(1 for run in self._rows.runs.values() if is_listed(run, query))
 
     async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:

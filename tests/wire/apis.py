@@ -17,7 +17,7 @@ from rookery.model.machine import Machine
 from rookery.model.task import Results, Task
 from rookery.people.bearers import Bearers
 from rookery.people.users import ORDINARY, Scope, User, mint
-from rookery.rules.answers import Grant, TaskCall
+from rookery.rules.answers import Grant, HeldTask
 from rookery.sources.commits import Archiver, Archives, Commits, Finder
 from rookery.web.desk import ApiDesk
 from tests.desks import Back, make_back
@@ -77,7 +77,7 @@ class Api:
         return answer.task
 
     async def played(self, task: Task, results: Results) -> None:
-        call = TaskCall(task.run, task.id, task.machine)
+        call = HeldTask(task.run, task.id, task.machine)
         await self.fleet.update_task(call, Report(results), None)
 
 

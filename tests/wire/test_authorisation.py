@@ -25,7 +25,7 @@ from starlette.types import Message
 from rookery.files.games import Pgn
 from rookery.people.users import ORDINARY, Scope, User
 from rookery.protocol.engines import EngineRecord
-from rookery.rules.answers import TaskCall
+from rookery.rules.answers import HeldTask
 from rookery.rules.lifecycle import Actor
 from rookery.sources.commits import mirror_name
 from rookery.web.inventory import named_routes
@@ -440,7 +440,7 @@ async def _things(api: Api) -> dict[str, str]:
     words["approved"] = await api.submitted(BORIS, mirrored=True, resolved_new="d" * 40)
     words["task"] = str((await api.granted()).id)
     for number, run in enumerate(("public", "private"), 1):
-        call = TaskCall(words[f"first_{run}"], 0, make_machine())
+        call = HeldTask(words[f"first_{run}"], 0, make_machine())
         await desk.logs.keep(call, "failed_task", "what a machine wrote")
         words[f"{run}_log"] = str(number)
     for run in ("approved", "first_private"):

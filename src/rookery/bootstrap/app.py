@@ -19,13 +19,7 @@ from rookery.people.login import Login
 from rookery.people.passwords import Passwords
 from rookery.web.answers import Kit, answer_to, kit_of
 from rookery.web.faults import Fault
-from rookery.web.guards import (
-    BlockedUsers,
-    ClosedSite,
-    CsrfGuard,
-    RequestLimits,
-    ShutdownGuard,
-)
+from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
 from rookery.web.handout import Handout
 from rookery.web.house import House
 from rookery.web.inventory import entries, meter_routes

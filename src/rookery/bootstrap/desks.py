@@ -43,7 +43,7 @@ from rookery.sources.mirrors import Mirrors
 from rookery.web.desk import ApiDesk
 from rookery.web.house import Basis, always
 from rookery.web.worker_api.desk import Desk
-from rookery.web.worker_api.incoming import Machines
+from rookery.web.worker_api.incoming import MachineCache
 from rookery.web.worker_api.outgoing import Payloads
 
 # What is kept in memory of accounts, engines and teams follows what any process changes.
@@ -215,7 +215,7 @@ def make_rooms(settings: Settings, basis: Basis, store: Store, kept: Keeping, ke
     privacy = Privacy(engines, teams)
     bearers = Bearers(kept.tokens, kept.users, clock)
     credentials = Credentials(kept.users, passwords, bearers, clock, key)
-    fleet.on_open(lambda tenure: credentials.adopt(tenure.seals()))
+    fleet.on_open(lambda term: credentials.adopt(term.seals()))
     return Rooms(
         fleet,
         teams,
@@ -247,7 +247,7 @@ def worker_desk(
         clock=clock,
         is_primary=is_primary,
         trusts=Trust(kept.statistics, clock, standards_of(settings)),
-        machines=Machines(mind_quota=settings.mind_github_quota),
+        machines=MachineCache(mind_quota=settings.mind_github_quota),
         late=LateGames(kept.statistics, rooms.fleet, clock),
         line=WaitingLine(rooms.fleet),
         streams=basis.streams,

@@ -19,7 +19,7 @@ from rookery.clock import SystemClock
 from rookery.db.listening import ListeningStats
 from rookery.db.pool import Pool, answers
 from rookery.farm.events import Bus
-from rookery.farm.jobs import TICK_SECONDS, Job, jobs_of, working_off
+from rookery.farm.jobs import TICK_SECONDS, PeriodicJob, jobs_of, working_off
 from rookery.farm.statistics import Accounting
 from rookery.files.disk import MB, Disk
 from rookery.files.store import free_bytes, swept
@@ -46,7 +46,7 @@ def event_step(desks: Desks) -> Step:
     return opening(place, "events", why, desks.api.bus.opened)
 
 
-def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
+def all_jobs(settings: Settings, desks: Desks) -> tuple[PeriodicJob, ...]:
     """What is done by itself while the process serves."""
     workers, api = desks.workers, desks.api
     # Who may look only with an account uses it by looking, which leaves no trace.
@@ -55,18 +55,18 @@ def all_jobs(settings: Settings, desks: Desks) -> tuple[Job, ...]:
     sweep_nets = partial(swept, api.net_files, api.nets, api.threads)
     return (
         *jobs_of(desks.fleet, workers.is_primary),
-        Job("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
-        Job("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
-        Job("user statistics", COUNT_SECONDS, counting),
-        Job("speeds of engines", SPEED_SECONDS, desks.speeds),
-        Job("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
-        Job("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
-        Job("nets without a row", CLEAN_UP_SECONDS, sweep_nets),
-        Job("downloads of nets", NOTE_SECONDS, api.downloads.flush),
+        PeriodicJob("games", CLEAN_UP_SECONDS, workers.pgns.clean_up),
+        PeriodicJob("logs", CLEAN_UP_SECONDS, workers.logs.clean_up),
+        PeriodicJob("user statistics", COUNT_SECONDS, counting),
+        PeriodicJob("speeds of engines", SPEED_SECONDS, desks.speeds),
+        PeriodicJob("last uses of tokens", NOTE_SECONDS, api.bearers.flush),
+        PeriodicJob("uploads without a row", CLEAN_UP_SECONDS, api.sources.clean_up),
+        PeriodicJob("nets without a row", CLEAN_UP_SECONDS, sweep_nets),
+        PeriodicJob("downloads of nets", NOTE_SECONDS, api.downloads.flush),
     )
 
 
-def job_step(basis: Basis, desks: Desks, jobs: tuple[Job, ...]) -> Step:
+def job_step(basis: Basis, desks: Desks, jobs: tuple[PeriodicJob, ...]) -> Step:
     """The jobs, until the process begins to stop."""
     place: Opened[None] = Opened("the jobs")
     return opening(
@@ -119,7 +119,7 @@ def upper_steps(
     bridge: Opened[Bridge],
     watch: Opened[LoopWatch],
     desks: Desks,
-    jobs: tuple[Job, ...],
+    jobs: tuple[PeriodicJob, ...],
 ) -> tuple[Step, ...]:
     """The upper floor: the crossings between the loop and threads, and the jobs."""
     return (
@@ -195,7 +195,7 @@ def make_house(
 ) -> House:
     """A house of these parts, whose upper floor is not entered yet."""
     disk = basis.disk or Disk(settings.data, basis.threads, basis.clock)
-    jobs = (*all_jobs(settings, desks), Job("disk", TICK_SECONDS, disk.look))
+    jobs = (*all_jobs(settings, desks), PeriodicJob("disk", TICK_SECONDS, disk.look))
     bridge: Opened[Bridge] = Opened("the bridge")
     watch: Opened[LoopWatch] = Opened("the watch")
     return House(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from msgspec import UNSET
 
 from rookery.db.pool import clean
-from rookery.farm.ports import FinishedQuery, Sight
+from rookery.farm.ports import FinishedRunsQuery, Sight
 from rookery.farm.rows import Row
 from rookery.model.events import PERSONAL, Action, Event
 from rookery.protocol.actions import ActionDocument, All, Among, Compare, Either, Expression, Order
@@ -39,7 +39,7 @@ class Parameters:
         return Selection(query.replace(PLACE, f"({conditions})"), tuple(self._values))
 
 
-def finished(query: str, wanted: FinishedQuery) -> Selection:
+def finished(query: str, wanted: FinishedRunsQuery) -> Selection:
     """The page of finished runs that a list asks for."""
     given = Parameters(wanted.page_size, (wanted.page - 1) * wanted.page_size)
     conditions = ["true"]

@@ -30,7 +30,7 @@ from rookery.farm.writing import Backlog, Gathered, Slice
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CommitLimits:
     """How much may wait, and how much goes at once."""
 
     changes: int = 20_000
@@ -50,7 +50,7 @@ class Limits:
     """Seconds for which rows that are only shown gather before they are written."""
 
 
-STANDARD_LIMITS = Limits()
+STANDARD_LIMITS = CommitLimits()
 
 
 class Writes(Protocol):
@@ -81,7 +81,7 @@ class Round:
 
 
 class GroupCommit:
-    """One per tenure: see the module's text. Used on the loop alone."""
+    """One per term: see the module's text. Used on the loop alone."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class GroupCommit:
         hearers: Collection[Hears],
         *,
         sequence: int = 0,
-        limits: Limits = STANDARD_LIMITS,
+        limits: CommitLimits = STANDARD_LIMITS,
         lost: Callable[[str], object] = lambda _reason: None,
         log: EventLog = quiet,
     ) -> None:

@@ -220,7 +220,7 @@ class Bus:
         self._gaps = 0
 
     def begin(self, sequence: int) -> None:
-        """A new tenure starts from this commit; of the last ones nobody may have told us."""
+        """A new term starts from this commit; of the last ones nobody may have told us."""
         if sequence > self._seen:
             self.miss()
 

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from rookery.caches import Remembered
 from rookery.clock import Clock
-from rookery.farm.ports import Batch, NoTune, Provenance, Recalled, UnknownRun, UnknownTask
-from rookery.farm.primary import Chance, Done, Store, SystemChance, Tenure, Turns
-from rookery.farm.purges import Aside, Purges, at_once
-from rookery.farm.views import STILL, Commands, Pulse, Views
+from rookery.farm.ports import Batch, MachineHistory, NoTune, Provenance, UnknownRun, UnknownTask
+from rookery.farm.primary import Chance, Done, KeyedLocks, PrimaryTerm, Store, SystemChance
+from rookery.farm.purges import InThread, Purges, inline
+from rookery.farm.views import NO_SPEED, FleetViews, RunCommands, RunSpeed
 from rookery.logs import Log
 from rookery.model.events import MOST_CHARACTERS, Action, Event, about_task
 from rookery.model.kinds import Report, SpsaTuning, ticket_of
@@ -18,14 +18,14 @@ from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault
 from rookery.rules.answers import (
     OVER,
-    Alive,
     Changes,
+    Decision,
     Grant,
-    Outcome,
+    HeldTask,
+    NoTask,
     Refusal,
     StopAnswer,
-    TaskCall,
-    Waiting,
+    TaskVerdict,
     Word,
 )
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
@@ -48,69 +48,65 @@ class Drawn:
     final: bool
 
 
-class WorkerCalls(Views):
+class WorkerCalls(FleetViews):
     """Every answer leaves when all it depends on is committed; a living task's beat is free."""
 
     _chance: Chance
     _ended: Remembered[str, int]
     """How many tasks runs had that are not in memory any more."""
 
-    async def request_task(self, machine: Machine, *, limit: int) -> Grant | Waiting | Refusal:
+    async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:
         """A task for this machine, if there is one; its user may have so many at a time."""
-        return await self.answer(lambda tenure, now: _assigned(tenure, machine, limit, now))
+        return await self.answer(lambda term, now: _assigned(term, machine, limit, now))
 
-    async def beat(self, call: TaskCall) -> Alive:
+    async def beat(self, call: HeldTask) -> TaskVerdict:
         """A sign of life. That a task lives on was told when it was given out."""
-        tenure = self.enter()
-        if tenure.working.task((call.run, call.task)) is None:
-            await self._check_place(tenure, call)
+        term = self.enter()
+        if term.working.task((call.run, call.task)) is None:
+            await self._check_place(term, call)
         try:
-            alive = tenure.reception.beat(call, self.clock.now())
+            alive = term.reception.beat(call, self.clock.now())
         except RunFault:
-            await self.settle(tenure)
+            await self.settle(term)
             raise
         if not alive.alive:
-            await self.settle(tenure)
+            await self.settle(term)
         return alive
 
     async def update_task(
-        self, call: TaskCall, report: Report, provenance: Provenance | None = None
-    ) -> Alive:
+        self, call: HeldTask, report: Report, provenance: Provenance | None = None
+    ) -> TaskVerdict:
         """All results of a task so far, and how the last of them were played."""
         await self._check_place(self.enter(), call)
-        return await self.answer(
-            lambda tenure, now: _updated(tenure, call, report, provenance, now)
-        )
+        return await self.answer(lambda term, now: _updated(term, call, report, provenance, now))
 
-    async def request_spsa(self, call: TaskCall, *, slots: int = 0) -> Drawn | Alive:
+    async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> Drawn | TaskVerdict:
         """Values for the next batch of a tune: final ones per slot where slots are asked for."""
         await self._check_place(self.enter(), call)
-        return await self.answer(lambda tenure, now: self._drawn(tenure, call, slots, now))
+        return await self.answer(lambda term, now: self._drawn(term, call, slots, now))
 
-    async def fail_task(self, call: TaskCall, message: str) -> Alive:
+    async def fail_task(self, call: HeldTask, message: str) -> TaskVerdict:
         """The worker could not go on."""
         await self._check_place(self.enter(), call)
-        return await self.answer(
-            lambda tenure, now: _done(tenure.reception.fail(call, message, now))
-        )
+        return await self.answer(lambda term, now: _done(term.reception.fail(call, message, now)))
 
     async def stop_run(
-        self, call: TaskCall, message: str, *, word: Word, complaint: str = ""
+        self, call: HeldTask, message: str, *, word: Word, complaint: str = ""
     ) -> StopAnswer:
         """The worker holds the run itself to be broken; equal complaints add up."""
         await self._check_place(self.enter(), call)
         return await self.answer(
-            lambda tenure, now: _done(
-                tenure.reception.stop(call, message, now, word=word, complaint=complaint)
+            lambda term, now: _done(
+                term.reception.stop(call, message, now, word=word, complaint=complaint)
             )
         )
 
-    async def note(self, machine: Machine, message: str, call: TaskCall | None = None) -> None:
+    async def note(self, machine: Machine, message: str, call: HeldTask | None = None) -> None:
         """Words of a worker for the log, about a task of its own or about nothing in particular."""
         task = await self.own_task(call) if call else None
         run = await self.known_run(call.run) if call else None
 
-        def noted(_: Tenure, now: datetime) -> Done[None]:
+        def noted(_: PrimaryTerm, now: datetime) -> Done[None]:
             if run and task:
                 event = about_task(Action.WORKER_LOG, run, task, now, message)
             else:
@@ -119,12 +115,12 @@ class WorkerCalls(Views):
 
         await self.answer(noted)
 
-    async def _check_place(self, tenure: Tenure, call: TaskCall) -> None:
+    async def _check_place(self, term: PrimaryTerm, call: HeldTask) -> None:
         """Raises UnknownRun or UnknownTask."""
-        run = tenure.working.runs().get(call.run)
+        run = term.working.runs().get(call.run)
         tasks = run.tally.tasks if run else await self._tasks_of(call.run)
         if call.task >= tasks:
-            await self.settle(tenure)
+            await self.settle(term)
             raise UnknownTask(run=call.run, task=call.task)
 
     async def _tasks_of(self, run_id: str) -> int:
@@ -138,15 +134,15 @@ class WorkerCalls(Views):
         return tasks
 
     def _drawn(
-        self, tenure: Tenure, call: TaskCall, slots: int, now: datetime
-    ) -> Done[Drawn | Alive]:
-        run = tenure.working.runs().get(call.run)
+        self, term: PrimaryTerm, call: HeldTask, slots: int, now: datetime
+    ) -> Done[Drawn | TaskVerdict]:
+        run = term.working.runs().get(call.run)
         if run is None:
             return Done(OVER)
         if not isinstance(run.kind, SpsaTuning):
             raise NoTune
         drawn = self._draw(run, run.kind, call.machine, slots)
-        outcome = tenure.reception.issue(call, ticket_of(drawn.perturbations), now)
+        outcome = term.reception.issue(call, ticket_of(drawn.perturbations), now)
         answer = drawn if outcome.answer.alive else outcome.answer
         return Done(answer, Batch(outcome.changes))
 
@@ -164,29 +160,29 @@ class WorkerCalls(Views):
 
 
 def _assigned(
-    tenure: Tenure, machine: Machine, limit: int, now: datetime
-) -> Done[Grant | Waiting | Refusal]:
-    before = tenure.working.roster.seat(machine.short_name)
+    term: PrimaryTerm, machine: Machine, limit: int, now: datetime
+) -> Done[Grant | NoTask | Refusal]:
+    before = term.working.machines.get(machine.short_name)
     last = before.last if before else ""
-    outcome = tenure.assignment.request(machine, now, limit=limit)
+    outcome = term.assignment.request(machine, now, limit=limit)
     answer = outcome.answer
     if not isinstance(answer, Grant) or answer.run.id == last:
         return _done(outcome)
-    seat = tenure.working.roster.seat(machine.short_name)
-    seen = tuple(seat.seen) if seat else ()
-    recalled = Recalled(machine.short_name, seen, answer.run.id)
+    state = term.working.machines.get(machine.short_name)
+    seen = tuple(state.seen) if state else ()
+    recalled = MachineHistory(machine.short_name, seen, answer.run.id)
     return Done(answer, Batch(outcome.changes, recalled=(recalled,)))
 
 
 def _updated(
-    tenure: Tenure,
-    call: TaskCall,
+    term: PrimaryTerm,
+    call: HeldTask,
     report: Report,
     provenance: Provenance | None,
     now: datetime,
-) -> Done[Alive]:
-    before = tenure.working.task((call.run, call.task))
-    outcome = tenure.reception.update(call, report, now)
+) -> Done[TaskVerdict]:
+    before = term.working.task((call.run, call.task))
+    outcome = term.reception.update(call, report, now)
     changes = outcome.changes
     if before is None or not changes.runs:
         return _done(outcome)
@@ -194,7 +190,7 @@ def _updated(
     played = report.results.games - before.results.games
     if provenance and played > 0 and not outcome.answer.error and not changes.apart:
         origins = (replace(provenance, at=now, games=played),)
-    samples = tenure.sampling.taken(changes.runs[-1], now)
+    samples = term.sampling.taken(changes.runs[-1], now)
     return Done(outcome.answer, Batch(changes, samples, origins, bad=changes.apart))
 
 
@@ -203,11 +199,11 @@ def _words_of(machine: Machine, message: str, now: datetime) -> Event:
     return Event(Action.WORKER_LOG, now, machine.user, "", "", words, worker=machine.long_name)
 
 
-def _done(outcome: Outcome[A]) -> Done[A]:
+def _done(outcome: Decision[A]) -> Done[A]:
     return Done(outcome.answer, Batch(outcome.changes))
 
 
-class Fleet(WorkerCalls, Commands, Purges):
+class Fleet(WorkerCalls, RunCommands, Purges):
     """What workers call, what people command and what both may see, in a module each."""
 
     def __init__(
@@ -218,20 +214,20 @@ class Fleet(WorkerCalls, Commands, Purges):
         *,
         policy: Policy = STANDARD_POLICY,
         chance: Chance | None = None,
-        aside: Aside = at_once,
+        aside: InThread = inline,
     ) -> None:
         super().__init__(store, clock, log, policy)
         self._chance = chance or SystemChance()
         self._ended = Remembered(clock, MOST_RUNS_REMEMBERED)
-        self._turns = Turns()
+        self._turns = KeyedLocks()
         self._aside = aside
         self._under_way: set[str] = set()
-        self.pulses: dict[str, Pulse] = {}
+        self.pulses: dict[str, RunSpeed] = {}
         self.user_paces: Mapping[str, float] = {}
         """Games a minute that users' machines play now, as worked out once a minute."""
         self.waiting_machines = 0
         """Those that asked and got nothing, as counted twice a minute."""
 
-    def pulse(self, run_id: str) -> Pulse:
+    def pulse(self, run_id: str) -> RunSpeed:
         """How fast a run moves; known a minute after it began."""
-        return self.pulses.get(run_id, STILL)
+        return self.pulses.get(run_id, NO_SPEED)

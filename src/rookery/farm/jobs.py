@@ -12,8 +12,8 @@ from typing import TypeVar
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import Batch, QueueFull, Rebuilding, Seen, StateLost
-from rookery.farm.views import STILL, Pulse
+from rookery.farm.ports import Batch, QueueFull, Rebuilding, StateLost, TaskSeen
+from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.logs import Log
 from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault, games_per_minute, nodes_per_second
@@ -44,7 +44,7 @@ class SumsDisagree(Exception):
 
 
 @runs(Domain.LOOP, "compares two clock readings")
-class Listening:
+class Reachability:
     """Whether the server could hear: silence counts against nobody while it could not."""
 
     def __init__(self, fleet: Fleet, could_hear: Callable[[], bool]) -> None:
@@ -58,7 +58,7 @@ class Listening:
         jumped = abs((now - self._last[1]).total_seconds() - passed) > CLOCK_SLACK_SECONDS
         self._last = (seconds, now)
         if passed > DEAF_AFTER_SECONDS or jumped or not self._could_hear():
-            self._fleet.enter().working.hearing.recover(now)
+            self._fleet.enter().working.last_seen.excuse_silence(now)
 
 
 class Chores:
@@ -73,24 +73,24 @@ class Chores:
         fleet = self._fleet
         more = True
         while more:
-            tenure = fleet.enter()
+            term = fleet.enter()
             fleet.check_room()
-            changes = tenure.reception.expire(fleet.clock.now(), DEATHS_AT_A_TIME)
-            fleet.put(tenure, Batch(changes))
-            more = tenure.reception.has_silent(fleet.clock.now())
-            await fleet.settle(tenure)
+            changes = term.reception.expire(fleet.clock.now(), DEATHS_AT_A_TIME)
+            fleet.put(term, Batch(changes))
+            more = term.reception.has_silent(fleet.clock.now())
+            await fleet.settle(term)
             await asyncio.sleep(0)
 
     @runs(Domain.LOOP_CPU, "looks at 200 tasks at a time; awaits the commit")
     async def take_back_the_stalled(self) -> None:
         fleet = self._fleet
-        tenure = fleet.enter()
-        async for _, tasks in portions(tenure.working):
+        term = fleet.enter()
+        async for _, tasks in portions(term.working):
             fleet.check_room()
-            changes = tenure.reception.take_back(tasks, fleet.clock.now())
+            changes = term.reception.take_back(tasks, fleet.clock.now())
             if changes:
-                fleet.put(tenure, Batch(changes))
-                await fleet.settle(tenure)
+                fleet.put(term, Batch(changes))
+                await fleet.settle(term)
 
     @runs(Domain.LOOP_CPU, "goes through 50 runs at a time")
     async def refresh_shares(self) -> None:
@@ -104,11 +104,11 @@ class Chores:
 
     @runs(Domain.LOOP_CPU, "adds up 200 tasks at a time")
     async def measure_speeds(self) -> None:
-        pulses: dict[str, Pulse] = {}
+        pulses: dict[str, RunSpeed] = {}
         paces: defaultdict[str, float] = defaultdict(float)
         async for run, tasks in portions(self._fleet.enter().working):
-            before = pulses.get(run.id, STILL)
-            pulses[run.id] = Pulse(
+            before = pulses.get(run.id, NO_SPEED)
+            pulses[run.id] = RunSpeed(
                 before.nps + nodes_per_second(tasks),
                 before.games_per_minute + games_per_minute(run, tasks),
             )
@@ -120,16 +120,16 @@ class Chores:
     @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
         fleet = self._fleet
-        tenure = fleet.enter()
-        async for run, tasks in portions(tenure.working):
+        term = fleet.enter()
+        async for run, tasks in portions(term.working):
             fleet.check_room()
             seen = tuple(
-                Seen(run.id, task.id, heard)
+                TaskSeen(run.id, task.id, heard)
                 for task in tasks
-                if (heard := tenure.working.hearing.last((run.id, task.id)))
+                if (heard := term.working.last_seen.get((run.id, task.id)))
             )
-            fleet.put(tenure, Batch(seen=seen))
-            await fleet.settle(tenure)
+            fleet.put(term, Batch(seen=seen))
+            await fleet.settle(term)
 
     @runs(Domain.LOOP, "chooses one run, whose sums are awaited")
     async def check_sums(self) -> None:
@@ -148,16 +148,16 @@ class Chores:
     async def forget_machines(self) -> None:
         working = self._fleet.enter().working
         before = self._fleet.clock.now() - FORGOTTEN_AFTER
-        async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
-            working.roster.forget(names, before, working.task)
+        async for names in slices(working.machines.names(), MACHINES_AT_A_TIME):
+            working.machines.forget(names, before, working.task)
 
 
 async def find_waiting_machines(fleet: Fleet) -> list[Machine]:
     """The machines that asked for a task not long ago and found none."""
     working = fleet.enter().working
     since, waiting = fleet.clock.now() - STILL_THERE, list[Machine]()
-    async for names in slices(working.roster.names(), MACHINES_AT_A_TIME):
-        waiting += working.roster.waiting(names, since, working.task)
+    async for names in slices(working.machines.names(), MACHINES_AT_A_TIME):
+        waiting += working.machines.waiting(names, since, working.task)
     return waiting
 
 
@@ -196,7 +196,7 @@ def never(_error: BaseException) -> bool:
 
 
 @dataclass(slots=True)
-class Job:
+class PeriodicJob:
     """Something to be done every so many seconds, and how that went so far.
 
     Its work declares where it runs, or the app does not start.
@@ -211,24 +211,24 @@ class Job:
     spent_seconds: float = 0.0
 
 
-def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[Job, ...]:
+def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[PeriodicJob, ...]:
     chores = Chores(fleet)
     return (
-        Job("listening", TICK_SECONDS, Listening(fleet, could_hear)),
-        Job("dead tasks", 60, chores.bury_the_dead),
-        Job("stalled tasks", 60, chores.take_back_the_stalled),
-        Job("shares", 60, chores.refresh_shares),
-        Job("speeds", 60, chores.measure_speeds),
-        Job("waiting machines", 30, chores.count_waiting),
-        Job("last seen", 60, chores.write_last_seen),
-        Job("sums", 180, chores.check_sums),
-        Job("machines", 300, chores.forget_machines),
+        PeriodicJob("listening", TICK_SECONDS, Reachability(fleet, could_hear)),
+        PeriodicJob("dead tasks", 60, chores.bury_the_dead),
+        PeriodicJob("stalled tasks", 60, chores.take_back_the_stalled),
+        PeriodicJob("shares", 60, chores.refresh_shares),
+        PeriodicJob("speeds", 60, chores.measure_speeds),
+        PeriodicJob("waiting machines", 30, chores.count_waiting),
+        PeriodicJob("last seen", 60, chores.write_last_seen),
+        PeriodicJob("sums", 180, chores.check_sums),
+        PeriodicJob("machines", 300, chores.forget_machines),
     )
 
 
 @asynccontextmanager
 async def working_off(
-    fleet: Fleet, jobs: Iterable[Job], log: Log, is_outage: IsOutage = never
+    fleet: Fleet, jobs: Iterable[PeriodicJob], log: Log, is_outage: IsOutage = never
 ) -> AsyncIterator[None]:
     """Does the jobs for the length of the block."""
     task = asyncio.create_task(_work(fleet.clock, tuple(jobs), log, is_outage), name="fleet jobs")
@@ -239,10 +239,10 @@ async def working_off(
         await asyncio.wait({task})
 
 
-async def _work(clock: Clock, jobs: tuple[Job, ...], log: Log, is_outage: IsOutage) -> None:
+async def _work(clock: Clock, jobs: tuple[PeriodicJob, ...], log: Log, is_outage: IsOutage) -> None:
     for job in jobs:
         job.due = clock.seconds() + job.seconds
-    # A long job must not make the server seem deaf, so that the others go on beside it.
+    # A long job must not make the server seem unreachable, so that the others go on beside it.
     under_way: set[asyncio.Task[None]] = set()
     try:
         while True:
@@ -260,14 +260,14 @@ async def _work(clock: Clock, jobs: tuple[Job, ...], log: Log, is_outage: IsOuta
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-async def _do(clock: Clock, job: Job, log: Log, is_outage: IsOutage) -> None:
+async def _do(clock: Clock, job: PeriodicJob, log: Log, is_outage: IsOutage) -> None:
     began = clock.seconds()
     await attempt(job, log, is_outage)
     job.spent_seconds += clock.seconds() - began
     job.due = clock.seconds() + job.seconds
 
 
-async def attempt(job: Job, log: Log, is_outage: IsOutage = never) -> None:
+async def attempt(job: PeriodicJob, log: Log, is_outage: IsOutage = never) -> None:
     """A job that fails is tried again next time; a database that is away is no mistake of it."""
     try:
         await job.work()

@@ -25,7 +25,7 @@ class StateLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ChartPoint:
     """A point of a run's charts."""
 
     run: str
@@ -53,7 +53,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class MachineHistory:
     """What a machine played before: kept so that it goes on with runs it knows."""
 
     short_name: str
@@ -62,7 +62,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MachineBlock:
     """A machine that gets no tasks, with the message it is given; None lifts the block."""
 
     short_name: str
@@ -71,7 +71,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TaskSeen:
     """When a task last gave a sign of life; written in bulk, for display alone."""
 
     run: str
@@ -84,13 +84,13 @@ class Batch:
     """Everything that one operation writes."""
 
     changes: Changes = NO_CHANGES
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[ChartPoint, ...] = ()
     provenance: tuple[Provenance, ...] = ()
-    blocks: tuple[Block, ...] = ()
-    seen: tuple[Seen, ...] = ()
+    blocks: tuple[MachineBlock, ...] = ()
+    seen: tuple[TaskSeen, ...] = ()
     bad: tuple[BadTask, ...] = ()
     """Tasks as they were before a purge; what is left of them is among the changes."""
-    recalled: tuple[Recalled, ...] = ()
+    recalled: tuple[MachineHistory, ...] = ()
     purging: tuple[Purging, ...] = ()
     """Purges under way, as they are to be found after a crash; those among the changes besides."""
     purged: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class CommitStats:
     lost: bool = False
 
 
-class Commits(Protocol):
+class CommitQueue(Protocol):
     """The group commit. Each put has a sequence number; batches are committed in that order."""
 
     def check_room(self) -> None:
@@ -140,7 +140,7 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class MachineGames:
     """How many games of a run count that a machine played, by its short name."""
 
     run: str
@@ -156,11 +156,11 @@ class Snapshot:
     runs: tuple[tuple[Run, tuple[Task, ...]], ...]
     """Every unfinished run with its active tasks; sums are recomputed from all task rows."""
     blocks: dict[str, str]
-    recalled: tuple[Recalled, ...]
+    recalled: tuple[MachineHistory, ...]
     corrections: tuple[Correction, ...] = ()
     purging: tuple[Purging, ...] = ()
     """Purges that were due or under way."""
-    played: tuple[Played, ...] = ()
+    played: tuple[MachineGames, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class WorkerResults:
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedQuery:
+class FinishedRunsQuery:
     """Which finished runs a list asks for, newest first."""
 
     page: int = 1
@@ -226,7 +226,7 @@ class Hears(Protocol):
     """Who is told about what was committed."""
 
     def begin(self, sequence: int) -> None:
-        """A new tenure goes on from this commit, whoever told of the ones before."""
+        """A new term goes on from this commit, whoever told of the ones before."""
         ...
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
@@ -261,7 +261,7 @@ class FleetReads(Protocol):
         """Ids of runs that begin so, newest first, but for those of hidden engines."""
         ...
 
-    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+    async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
         """A page of a list; what a tune's values were on the way is left out."""
         ...
 
@@ -295,11 +295,11 @@ class FleetReads(Protocol):
         """The log as scripts read it, newest first, without what the reader may not see."""
         ...
 
-    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+    async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
         """The points of a run's charts, in order."""
         ...
 
-    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, ChartPoint]:
         """Of each run the last point up to then, or its first where it is younger."""
         ...
 

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from rookery.clock import Clock
 from rookery.farm.ports import (
     Batch,
-    Commits,
+    CommitQueue,
     CommitStats,
     FleetReads,
     QueueFull,
@@ -32,26 +32,26 @@ from rookery.farm.ports import (
 from rookery.farm.samples import Sampling
 from rookery.logs import Log
 from rookery.model.run import Run, RunFault
-from rookery.rules.assignment import Assignment
+from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
+from rookery.rules.observations import LogBound
 from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
-from rookery.rules.troubles import LogBound
 from rookery.rules.working_set import WorkingSet, finish_decided
 
-# A tenure: the working set under one fence, and how much of what happened to it is committed.
+# A term: the working set under one fence, and how much of what happened to it is committed.
 
 A = TypeVar("A")
 
 NOTHING = Batch()
 
 
-class Tenure:
+class PrimaryTerm:
     """Lives until a commit fails; nobody uses what is in it afterwards."""
 
-    def __init__(self, working: WorkingSet, commits: Commits, policy: Policy) -> None:
+    def __init__(self, working: WorkingSet, commits: CommitQueue, policy: Policy) -> None:
         self.working = working
-        self.assignment = Assignment(working, policy)
+        self.assignment = Scheduler(working, policy)
         self.reception = Reception(working, policy)
         self.sampling = Sampling()
         self._commits = commits
@@ -89,11 +89,11 @@ class Done(Generic[A]):
     batch: Batch = NOTHING
 
 
-Act = Callable[[Tenure, datetime], Done[A]]
+Act = Callable[[PrimaryTerm, datetime], Done[A]]
 """Looks at the working set, changes it, and says what came of it; never awaits anything."""
 
 
-Opened = Callable[[Tenure], object]
+Opened = Callable[[PrimaryTerm], object]
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
@@ -105,7 +105,7 @@ class Store(Protocol):
     @property
     def reads(self) -> FleetReads: ...
 
-    async def take(self) -> Commits:
+    async def take(self) -> CommitQueue:
         """Ends the commits given before and takes the fence anew; raises while it can't."""
         ...
 
@@ -133,16 +133,16 @@ class Primary:
         self.engine_shares: dict[str, float] = {}
         """How much of the fleet engines are entitled to; looked at anew for each machine."""
         self._log_bound = LogBound()
-        self._tenure: Tenure | None = None
+        self._tenure: PrimaryTerm | None = None
         self._on_open: list[Opened] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_open(self, act: Opened) -> None:
-        """Called with each new tenure, before anybody else sees it."""
+        """Called with each new term, before anybody else sees it."""
         self._on_open.append(act)
 
     async def open(self) -> None:
-        """The first tenure; raises when there can be none."""
+        """The first term; raises when there can be none."""
         self._tenure = await self._begun()
 
     async def close(self) -> None:
@@ -171,31 +171,31 @@ class Primary:
         """Raises Rebuilding, StateLost or QueueFull where nothing could be answered anyway."""
         self._check_room(self.enter())
 
-    def enter(self) -> Tenure:
-        """The present tenure; raises Rebuilding."""
+    def enter(self) -> PrimaryTerm:
+        """The present term; raises Rebuilding."""
         if self._tenure is None:
             raise Rebuilding
         return self._tenure
 
     async def answer(self, act: Act[A]) -> A:
         """Do it in memory, write it down, and answer when all of it is committed."""
-        tenure = self.enter()
-        self._check_room(tenure)
+        term = self.enter()
+        self._check_room(term)
         try:
-            done = act(tenure, self.clock.now())
+            done = act(term, self.clock.now())
         except RunFault:
             # What is refused depends on the state as much as what is granted.
-            await self.settle(tenure)
+            await self.settle(term)
             raise
         except BaseException:
             # Nobody knows how far it came, and memory can't be rolled back.
-            self._lose(tenure)
+            self._lose(term)
             raise
-        self.put(tenure, done.batch)
-        await self.settle(tenure)
+        self.put(term, done.batch)
+        await self.settle(term)
         return done.answer
 
-    def put(self, tenure: Tenure, batch: Batch) -> None:
+    def put(self, term: PrimaryTerm, batch: Batch) -> None:
         """Into the next commit."""
         if batch is NOTHING or not (batch.changes or batch.seen or batch.purging or batch.purged):
             return
@@ -203,19 +203,19 @@ class Primary:
             kept = self._log_bound.kept(batch.changes.events)
             batch = replace(batch, changes=replace(batch.changes, events=kept))
         try:
-            tenure.put(batch)
+            term.put(batch)
         except (StateLost, QueueFull):
-            self._lose(tenure)
+            self._lose(term)
             raise StateLost from None
         for purging in batch.changes.purges:
             self.spawn(self.carry_on(purging))
 
-    async def settle(self, tenure: Tenure) -> None:
+    async def settle(self, term: PrimaryTerm) -> None:
         """Wait until nothing in memory is ahead of the rows."""
         try:
-            await tenure.settled()
+            await term.settled()
         except StateLost:
-            self._lose(tenure)
+            self._lose(term)
             raise
 
     async def carry_on(self, purging: Purging) -> None:
@@ -237,15 +237,15 @@ class Primary:
         except Exception as error:  # noqa: BLE001 - nobody waits for it, so it is written down
             self._log.error("fleet_work_failed", error=repr(error), exc_info=error)
 
-    def _check_room(self, tenure: Tenure) -> None:
+    def _check_room(self, term: PrimaryTerm) -> None:
         try:
-            tenure.check_room()
+            term.check_room()
         except StateLost:
-            self._lose(tenure)
+            self._lose(term)
             raise
 
-    def _lose(self, tenure: Tenure) -> None:
-        if self._tenure is tenure:
+    def _lose(self, term: PrimaryTerm) -> None:
+        if self._tenure is term:
             self._tenure = None
             self._log.warning("fleet_state_lost")
             self.spawn(self._rebuild())
@@ -263,29 +263,29 @@ class Primary:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
-    async def _begun(self) -> Tenure:
+    async def _begun(self) -> PrimaryTerm:
         commits = await self._store.take()
-        tenure = Tenure(WorkingSet(self.engine_shares, self.renewed), commits, self._policy)
-        await self._fill(tenure, await self._store.reads.snapshot())
+        term = PrimaryTerm(WorkingSet(self.engine_shares, self.renewed), commits, self._policy)
+        await self._fill(term, await self._store.reads.snapshot())
         for act in self._on_open:
-            act(tenure)
-        return tenure
+            act(term)
+        return term
 
-    async def _fill(self, tenure: Tenure, found: Snapshot) -> None:
-        working, now = tenure.working, self.clock.now()
+    async def _fill(self, term: PrimaryTerm, found: Snapshot) -> None:
+        working, now = term.working, self.clock.now()
         for run, tasks in found.runs:
             working.admit(run, tasks, now)
-            tenure.sampling.start(run)
+            term.sampling.start(run)
             await asyncio.sleep(0)
         for each in found.played:
             working.players.add(each.run, each.machine, each.user, each.games)
-        working.roster.blocks.update(found.blocks)
+        working.machines.blocks.update(found.blocks)
         for past in found.recalled:
-            working.roster.recall(past.short_name, past.seen, past.last)
-        working.hearing.recover(now)
+            working.machines.restore(past.short_name, past.seen, past.last)
+        working.last_seen.excuse_silence(now)
         for run in [run for run in working.runs().values() if run.decided]:
-            self.put(tenure, Batch(finish_decided(working, run, now)))
-        tenure.assignment.refresh_shares()
+            self.put(term, Batch(finish_decided(working, run, now)))
+        term.assignment.refresh_shares()
         for purging in found.purging:
             self.spawn(self.carry_on(purging))
 
@@ -293,7 +293,7 @@ class Primary:
 # Turns: who changes the same thing waits for the other; who changes another does not.
 
 
-class Turns:
+class KeyedLocks:
     """A lock per key, which lives for as long as somebody holds it or waits for it."""
 
     def __init__(self) -> None:

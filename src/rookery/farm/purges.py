@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from rookery.farm.ports import Batch
-from rookery.farm.primary import Done, Tenure, Turns
-from rookery.farm.views import Views
+from rookery.farm.primary import Done, KeyedLocks, PrimaryTerm
+from rookery.farm.views import FleetViews
 from rookery.model.run import Run, RunFault
 from rookery.model.task import Task
 from rookery.rules import commands, purge
@@ -31,22 +31,22 @@ AT_ONCE = 2_000
 """Tasks of a run up to which its purge is waited for."""
 
 
-class Aside(Protocol):
+class InThread(Protocol):
     """Has something done that would hold up the loop."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
-async def at_once(work: Callable[[], T], /) -> T:
+async def inline(work: Callable[[], T], /) -> T:
     """For fleets that are too small to hold anybody up."""
     return work()
 
 
-class Purges(Views):
+class Purges(FleetViews):
     """What is struck out and what is left of the run are always committed together."""
 
-    _turns: Turns
-    _aside: Aside
+    _turns: KeyedLocks
+    _aside: InThread
     _under_way: set[str]
     """Runs whose purge nobody waits for."""
 
@@ -119,7 +119,7 @@ class Purges(Views):
         await self.answer(lambda _tenure, _now: Done(None, Batch(purging=(purging,))))
 
     async def _write(self, struck: Struck) -> None:
-        def written(_: Tenure, _now: datetime) -> Done[None]:
+        def written(_: PrimaryTerm, _now: datetime) -> Done[None]:
             rows = tuple(each.struck for each in struck.bad)
             changes = Changes(runs=(struck.run,), tasks=rows)
             return Done(None, Batch(changes, bad=struck.bad, purging=(struck.purging,)))
@@ -127,14 +127,14 @@ class Purges(Views):
         await self.answer(written)
 
     async def _conclude(self, run: Run, purging: Purging) -> Purged:
-        def concluded(tenure: Tenure, now: datetime) -> Done[Purged]:
-            purged, changes = commands.conclude_purge(tenure.working, run, purging, now)
+        def concluded(term: PrimaryTerm, now: datetime) -> Done[Purged]:
+            purged, changes = commands.conclude_purge(term.working, run, purging, now)
             return Done(purged, Batch(changes, purged=(run.id,)))
 
         return await self.answer(concluded)
 
     async def _drop(self, run: Run, purging: Purging) -> None:
-        def dropped(_: Tenure, now: datetime) -> Done[None]:
+        def dropped(_: PrimaryTerm, now: datetime) -> Done[None]:
             changes = commands.drop_purge(run, purging, now)
             return Done(None, Batch(changes, purged=(run.id,)))
 

@@ -19,12 +19,12 @@ from rookery.farm.ports import (
     EVERYTHING,
     STRANGER,
     ChangedRuns,
+    ChartPoint,
     Contribution,
     Correction,
-    FinishedQuery,
-    Played,
+    FinishedRunsQuery,
+    MachineGames,
     Provenance,
-    Sample,
     Sight,
     Snapshot,
     WorkerResults,
@@ -157,7 +157,7 @@ class PostgresReads:
         rows = await self._fetch("tasks_last_seen", run_id, first, count)
         return {row["id"]: row["seen"] for row in rows}
 
-    async def finished(self, query: FinishedQuery) -> tuple[Run, ...]:
+    async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
         chosen = action_log.finished(self._queries["runs_finished"], query)
         return await _decoded(await self._pool.fetch(chosen.sql, *chosen.values), run_of)
 
@@ -181,10 +181,10 @@ class PostgresReads:
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, document_of)
 
-    async def samples(self, run_id: str) -> tuple[Sample, ...]:
+    async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
         return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
 
-    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, Sample]:
+    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, ChartPoint]:
         found = await _decoded(await self._fetch("samples_at", list(runs), at), sample_of)
         return {sample.run: sample for sample in found}
 
@@ -255,8 +255,8 @@ class PostgresReads:
         return await self._pool.fetch(self._queries[query], *values)
 
 
-def _played_of(row: asyncpg.Record) -> Played:
-    return Played(row["run"], row["machine"], row["player"], row["games"])
+def _played_of(row: asyncpg.Record) -> MachineGames:
+    return MachineGames(row["run"], row["machine"], row["player"], row["games"])
 
 
 def _tally(row: asyncpg.Record | None, active: Sequence[Task]) -> Tally:

@@ -19,7 +19,14 @@ from rookery.farm.columns import (
     ticket_of,
     ticket_text,
 )
-from rookery.farm.ports import Block, Contribution, Provenance, Recalled, Sample, WorkerResults
+from rookery.farm.ports import (
+    ChartPoint,
+    Contribution,
+    MachineBlock,
+    MachineHistory,
+    Provenance,
+    WorkerResults,
+)
 from rookery.farm.samples import place
 from rookery.model.machine import Machine
 from rookery.model.plan import Demands
@@ -223,7 +230,7 @@ _CULPRIT: Json[Culprit] = Json(Culprit)
 _TOLL: Json[Toll] = Json(Toll)
 
 
-def sample_columns(sample: Sample) -> Columns:
+def sample_columns(sample: ChartPoint) -> Columns:
     return (
         sample.run,
         place(sample),
@@ -235,9 +242,9 @@ def sample_columns(sample: Sample) -> Columns:
     )
 
 
-def sample_of(row: Row) -> Sample:
+def sample_of(row: Row) -> ChartPoint:
     pentanomial = (row["p0"], row["p1"], row["p2"], row["p3"], row["p4"])
-    return Sample(row["run"], row["at"], row["games"], pentanomial, row["llr"], row["cores"])
+    return ChartPoint(row["run"], row["at"], row["games"], pentanomial, row["llr"], row["cores"])
 
 
 def provenance_columns(each: Provenance) -> Columns:
@@ -278,14 +285,14 @@ def purging_of(row: Row) -> Purging:
     return Purging(row["run"], row["actor"], row["revive"], culprit, _TOLL.value(row["toll"]))
 
 
-def block_columns(block: Block) -> Columns:
+def block_columns(block: MachineBlock) -> Columns:
     assert block.message is not None
     return clean(block.short_name), clean(block.message), block.at
 
 
-def recalled_columns(each: Recalled) -> Columns:
+def recalled_columns(each: MachineHistory) -> Columns:
     return clean(each.short_name), " ".join(each.seen), each.last
 
 
-def recalled_of(row: Row) -> Recalled:
-    return Recalled(row["short_name"], tuple(row["seen"]), row["last"])
+def recalled_of(row: Row) -> MachineHistory:
+    return MachineHistory(row["short_name"], tuple(row["seen"]), row["last"])

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from rookery.farm.ports import Sample
+from rookery.farm.ports import ChartPoint
 from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
 
@@ -11,7 +11,7 @@ GROWTH = 1.02
 
 
 class Sampling:
-    """How many games each run had at its last point; a part of a tenure."""
+    """How many games each run had at its last point; a part of a term."""
 
     def __init__(self) -> None:
         self._due: dict[str, float] = {}
@@ -20,7 +20,7 @@ class Sampling:
         """A run whose points up to now are stored."""
         self._put_off(run)
 
-    def taken(self, run: Run, now: datetime) -> tuple[Sample, ...]:
+    def taken(self, run: Run, now: datetime) -> tuple[ChartPoint, ...]:
         """A point where one is due: enough games since the last one, or the end."""
         games = run.tally.results.games
         if games < self._due.get(run.id, 0) and not run.status.finished:
@@ -35,10 +35,10 @@ class Sampling:
             self._due[run.id] = run.tally.results.games * GROWTH + run.kind.step
 
 
-def sample_of(run: Run, now: datetime) -> Sample:
+def sample_of(run: Run, now: datetime) -> ChartPoint:
     results = run.tally.results
     llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
-    return Sample(run.id, now, results.games, results.pentanomial, llr, run.tally.cores)
+    return ChartPoint(run.id, now, results.games, results.pentanomial, llr, run.tally.cores)
 
 
 # Keeps a run's charts to a few hundred points, evenly spaced however long it plays.
@@ -59,6 +59,6 @@ def period(games: int) -> int:
     return found
 
 
-def place(sample: Sample) -> int:
+def place(sample: ChartPoint) -> int:
     """Where a point belongs; a later one for the same place takes it."""
     return sample.games - sample.games % period(sample.games)

@@ -12,13 +12,13 @@ from rookery.boundary.domains import Domain, runs
 from rookery.caches import Remembered
 from rookery.clock import Clock
 from rookery.farm.ports import FleetReads
-from rookery.farm.views import Views
+from rookery.farm.views import FleetViews
 from rookery.model.engine import UPLOADED
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
 from rookery.model.plan import Plan
 from rookery.model.run import Run, RunFault, core_hours
-from rookery.rules.answers import TaskCall
+from rookery.rules.answers import HeldTask
 from rookery.rules.reception import late_games
 
 RUNS_AT_A_TIME = 20
@@ -173,13 +173,13 @@ class LateGames:
     """Credits what was played in good faith while a run ended. Whoever learns of the end by the
     answer to a report has played what is in that report."""
 
-    def __init__(self, rows: Statistics, fleet: Views, clock: Clock) -> None:
+    def __init__(self, rows: Statistics, fleet: FleetViews, clock: Clock) -> None:
         self._rows = rows
         self._fleet = fleet
         self._clock = clock
         self._ended: Remembered[str, Run] = Remembered(clock, MOST_ENDED)
 
-    async def credit(self, call: TaskCall, report: Report) -> int:
+    async def credit(self, call: HeldTask, report: Report) -> int:
         """How many games count for the caller, though not for the result."""
         run, now = await self._run(call.run), self._clock.now()
         if not run.status.finished or now - run.updated > LATEST:

@@ -9,7 +9,7 @@ import msgspec
 
 from rookery.db.fence import Lease
 from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
-from rookery.farm.commits import STANDARD_LIMITS, GroupCommit, Limits
+from rookery.farm.commits import STANDARD_LIMITS, CommitLimits, GroupCommit
 from rookery.farm.events import Bus
 from rookery.farm.ports import CommitStats, Hears
 from rookery.farm.reads import PostgresReads, Recovery
@@ -23,7 +23,7 @@ MOST_NAMED = 250
 """A notice holds 8,000 bytes at most; beyond this many runs it names none and means any."""
 
 
-class Notice(msgspec.Struct, frozen=True):
+class CommitNotice(msgspec.Struct, frozen=True):
     """What listeners are sent: commits after one, up to another, and the runs they changed. Who
     has not heard of the first has missed something; without `runs`, any may have changed."""
 
@@ -35,7 +35,7 @@ class Notice(msgspec.Struct, frozen=True):
 def pass_on(text: str, bus: Bus) -> None:
     """What was heard; a notice that can't be read is one that was missed."""
     try:
-        notice = msgspec.json.decode(text, type=Notice)
+        notice = msgspec.json.decode(text, type=CommitNotice)
     except msgspec.MsgspecError:
         bus.miss()
     else:
@@ -84,13 +84,13 @@ class Notices:
             await self._tell(self._taken())
             await asyncio.sleep(PAUSE_SECONDS)
 
-    def _taken(self) -> Notice:
+    def _taken(self) -> CommitNotice:
         self._due.clear()
         runs, self._runs = self._runs, set()
         named = tuple(sorted(runs)) if len(runs) <= MOST_NAMED else None
-        return Notice(self._told, self._sequence, named)
+        return CommitNotice(self._told, self._sequence, named)
 
-    async def _tell(self, notice: Notice) -> None:
+    async def _tell(self, notice: CommitNotice) -> None:
         # Also when it fails: the next notice then shows that one is missing.
         self._told = notice.sequence
         try:
@@ -109,7 +109,7 @@ def ignored(_reason: str) -> None:
 
 
 class FleetStore:
-    """Gives out one group commit per tenure. Used on the loop alone."""
+    """Gives out one group commit per term. Used on the loop alone."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class FleetStore:
         queries: Queries,
         lease: Lease,
         *,
-        limits: Limits = STANDARD_LIMITS,
+        limits: CommitLimits = STANDARD_LIMITS,
         lost: OnLoss = ignored,
         hears: Collection[Hears] = (),
         log: EventLog = quiet,

@@ -4,29 +4,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rookery.farm.ports import Batch, Block, UnknownMachine, UnknownRun, UnknownTask
-from rookery.farm.primary import Done, Primary, Tenure, Turns
+from rookery.farm.ports import Batch, MachineBlock, UnknownMachine, UnknownRun, UnknownTask
+from rookery.farm.primary import Done, KeyedLocks, Primary, PrimaryTerm
 from rookery.model.events import Action, Event, about_run
 from rookery.model.machine import Machine
 from rookery.model.run import ForeignTask, NotApprover, Run, Status
 from rookery.model.task import Task
 from rookery.rules import commands, lifecycle
 from rookery.rules import lifecycle as modification
-from rookery.rules.answers import Changes, TaskCall
-from rookery.rules.diagnosis import Diagnosis, diagnose
-from rookery.rules.diagnosis import Fleet as FleetView
+from rookery.rules.answers import Changes, HeldTask
+from rookery.rules.diagnosis import FleetView, RunDiagnosis, diagnose
 from rookery.rules.lifecycle import Actor, Modification, Moved
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class RunSpeed:
     """How fast a run moves, as worked out once a minute."""
 
     nps: float = 0.0
     games_per_minute: float = 0.0
 
 
-STILL = Pulse()
+NO_SPEED = RunSpeed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class KnownMachine:
     run: str
 
 
-class Views(Primary):
+class FleetViews(Primary):
     """Reads that obey the same rule as answers do."""
 
     def present(self, run_id: str) -> Run | None:
@@ -47,9 +46,9 @@ class Views(Primary):
         return self.enter().working.runs().get(run_id)
 
     async def run(self, run_id: str) -> Run | None:
-        tenure = self.enter()
-        found = tenure.working.runs().get(run_id)
-        await self.settle(tenure)
+        term = self.enter()
+        found = term.working.runs().get(run_id)
+        await self.settle(term)
         return found or await self._store.reads.run(run_id)
 
     async def known_run(self, run_id: str) -> Run:
@@ -61,15 +60,15 @@ class Views(Primary):
 
     async def active(self) -> tuple[Run, ...]:
         """All unfinished runs."""
-        tenure = self.enter()
-        found = tuple(tenure.working.runs().values())
-        await self.settle(tenure)
+        term = self.enter()
+        found = tuple(term.working.runs().values())
+        await self.settle(term)
         return found
 
     async def task(self, run_id: str, task_id: int) -> Task | None:
-        tenure = self.enter()
-        found = tenure.working.task((run_id, task_id))
-        await self.settle(tenure)
+        term = self.enter()
+        found = term.working.task((run_id, task_id))
+        await self.settle(term)
         return found or await self._store.reads.task(run_id, task_id)
 
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
@@ -79,13 +78,13 @@ class Views(Primary):
 
     def last_heard(self, run_id: str, task_id: int) -> datetime | None:
         """When an active task last gave a sign of life."""
-        return self.enter().working.hearing.last((run_id, task_id))
+        return self.enter().working.last_seen.get((run_id, task_id))
 
     async def agrees(self, run_id: str) -> bool:
         """Whether what is stored of a run agrees with what is stored of its tasks."""
         return await self._store.reads.agrees(run_id)
 
-    async def own_task(self, call: TaskCall) -> Task:
+    async def own_task(self, call: HeldTask) -> Task:
         """The caller's task, active or not; raises UnknownRun, UnknownTask or ForeignTask."""
         task = await self.task(call.run, call.task)
         if task is None:
@@ -95,7 +94,7 @@ class Views(Primary):
             raise ForeignTask
         return task
 
-    async def diagnosis(self, run_id: str) -> Diagnosis:
+    async def diagnosis(self, run_id: str) -> RunDiagnosis:
         """Why a run is not moving, or that it is."""
         run, now = await self.known_run(run_id), self.clock.now()
         return diagnose(run, FleetView(self.enter().working, now), now)
@@ -103,16 +102,16 @@ class Views(Primary):
     def machine(self, short_name: str) -> KnownMachine | None:
         """A machine that asked for a task not long ago."""
         working = self.enter().working
-        seat, task = working.roster.seat(short_name), working.task_at(short_name)
-        if seat is None:
+        state, task = working.machines.get(short_name), working.task_at(short_name)
+        if state is None:
             return None
-        return KnownMachine(seat.machine, seat.asked, task.run if task else "")
+        return KnownMachine(state.machine, state.asked, task.run if task else "")
 
     async def blocks(self) -> dict[str, str]:
         """Blocked machines by short name, with the message each is given."""
-        tenure = self.enter()
-        found = dict(tenure.working.roster.blocks)
-        await self.settle(tenure)
+        term = self.enter()
+        found = dict(term.working.machines.blocks)
+        await self.settle(term)
         return found
 
 
@@ -121,10 +120,10 @@ class Views(Primary):
 
 async def tasks_at_play(fleet: Primary, run_id: str = "") -> tuple[Task, ...]:
     """The active tasks of a run, or of all runs."""
-    tenure = fleet.enter()
-    runs = [run_id] if run_id else list(tenure.working.runs())
-    found = tuple(task for each in runs for task in tenure.working.tasks(each))
-    await fleet.settle(tenure)
+    term = fleet.enter()
+    runs = [run_id] if run_id else list(term.working.runs())
+    found = tuple(task for each in runs for task in term.working.tasks(each))
+    await fleet.settle(term)
     return found
 
 
@@ -139,17 +138,17 @@ Decide = Callable[[Run, datetime], Moved]
 LONGEST_BLOCK_MESSAGE = 500
 
 
-class Commands(Views):
+class RunCommands(FleetViews):
     """Who may do what is for the core to say; here it is done."""
 
-    _turns: Turns
+    _turns: KeyedLocks
 
     async def submit(self, run: Run, *, approver: str = "") -> None:
         """Take up a new run, approved at once where an approver is named."""
 
-        def submitted(tenure: Tenure, now: datetime) -> Done[None]:
+        def submitted(term: PrimaryTerm, now: datetime) -> Done[None]:
             taken = replace(run, status=Status(approver=approver)) if approver else run
-            changes = commands.submit(tenure.working, taken, now)
+            changes = commands.submit(term.working, taken, now)
             if approver:
                 event = about_run(Action.APPROVE_RUN, taken, approver, now, "approved")
                 changes += Changes(events=(event,))
@@ -204,10 +203,10 @@ class Commands(Views):
         if not actor.approver and not short_name.startswith(f"{actor.name}-"):
             raise NotApprover
 
-        def blocked(tenure: Tenure, now: datetime) -> Done[None]:
+        def blocked(term: PrimaryTerm, now: datetime) -> Done[None]:
             text = None if message is None else message[:LONGEST_BLOCK_MESSAGE]
-            roster, blocks = tenure.working.roster, tenure.working.roster.blocks
-            if not (actor.approver or short_name in blocks or roster.knows(short_name)):
+            machines, blocks = term.working.machines, term.working.machines.blocks
+            if not (actor.approver or short_name in blocks or machines.knows(short_name)):
                 raise UnknownMachine(machine=short_name)
             if blocks.get(short_name) == text:
                 return Done(None)
@@ -219,7 +218,7 @@ class Commands(Views):
             event = Event(Action.BLOCK_WORKER, now, actor.name, "", "", word, worker=short_name)
             return Done(
                 None,
-                Batch(Changes(events=(event,)), blocks=(Block(short_name, text, now),)),
+                Batch(Changes(events=(event,)), blocks=(MachineBlock(short_name, text, now),)),
             )
 
         await self.answer(blocked)
@@ -228,13 +227,13 @@ class Commands(Views):
         async with self._turns(run_id):
             found = await self.known_run(run_id)
 
-            def moved(tenure: Tenure, now: datetime) -> Done[Run]:
+            def moved(term: PrimaryTerm, now: datetime) -> Done[Run]:
                 # It may have gone on while its row was read, or have ended.
-                run = tenure.working.runs().get(run_id, found)
+                run = term.working.runs().get(run_id, found)
                 move = decide(run, now)
                 if move.run is run and not move.events:
                     return Done(run)
-                changes = commands.settle(tenure.working, move, now)
+                changes = commands.settle(term.working, move, now)
                 return Done(changes.runs[-1] if changes.runs else run, Batch(changes))
 
             return await self.answer(moved)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from rookery.farm.fleet import Fleet
 from rookery.farm.ports import Rebuilding
 from rookery.model.machine import Machine
-from rookery.rules.answers import Grant, Refusal, Waiting
+from rookery.rules.answers import Grant, NoTask, Refusal
 
 LOOK_SECONDS = 0.5
 LONGEST_SECONDS = 50.0
@@ -54,7 +54,7 @@ class WaitingLine:
 
     async def task_for(
         self, machine: Machine, *, limit: int, seconds: float
-    ) -> Grant | Waiting | Refusal:
+    ) -> Grant | NoTask | Refusal:
         """A task as soon as there is one, or within so many seconds the answer that there is none;
         raises what a request for a task raises."""
         loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ class WaitingLine:
             before = self._opened()
             answer = await self._fleet.request_task(machine, limit=limit)
             left = until - loop.time()
-            if not isinstance(answer, Waiting) or left <= 0 or len(self._line) >= self._most:
+            if not isinstance(answer, NoTask) or left <= 0 or len(self._line) >= self._most:
                 return answer
             # Something opened while the answer was on its way: it may be for this machine.
             if before == self._opened() and not await self._called(machine, limit, left):
@@ -113,11 +113,11 @@ class WaitingLine:
         if place is None:
             return False
         try:
-            tenure = self._fleet.enter()
+            term = self._fleet.enter()
         except Rebuilding:
             return False
         now = self._fleet.clock.now()
-        if tenure.assignment.next_in_line(place.machine, now, limit=place.limit) is None:
+        if term.assignment.next_in_line(place.machine, now, limit=place.limit) is None:
             return False
         place.called.set()
         return True
@@ -125,7 +125,7 @@ class WaitingLine:
     def _opened(self) -> object:
         """Changes whenever some run becomes open for machines, or the working set is a new one."""
         try:
-            tenure = self._fleet.enter()
+            term = self._fleet.enter()
         except Rebuilding:
             return None
-        return tenure, tenure.working.index.opened
+        return term, term.working.index.opened

@@ -15,7 +15,7 @@ from rookery.db.pool import Connection, Queries, clean
 from rookery.db.target import Problem
 from rookery.farm.action_log import action_columns
 from rookery.farm.columns import Parts, taken_apart
-from rookery.farm.ports import Batch, Block, Provenance, Recalled, Sample
+from rookery.farm.ports import Batch, ChartPoint, MachineBlock, MachineHistory, Provenance
 from rookery.farm.rows import (
     Columns,
     bad_task,
@@ -53,9 +53,9 @@ class Gathered:
     tasks: dict[TaskKey, Task] = field(default_factory=dict)
     bad: dict[TaskKey, BadTask] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
-    samples: dict[tuple[str, int], Sample] = field(default_factory=dict)
+    samples: dict[tuple[str, int], ChartPoint] = field(default_factory=dict)
     provenance: list[Provenance] = field(default_factory=list)
-    blocks: dict[str, Block] = field(default_factory=dict)
+    blocks: dict[str, MachineBlock] = field(default_factory=dict)
     purging: dict[str, Purging | None] = field(default_factory=dict)
     """Purges that are due or under way, by run; None where one is over."""
 
@@ -101,7 +101,7 @@ class Slice:
 
     closed: tuple[TaskKey, ...] = ()
     seen: tuple[tuple[TaskKey, datetime], ...] = ()
-    recalled: tuple[Recalled, ...] = ()
+    recalled: tuple[MachineHistory, ...] = ()
 
     def __len__(self) -> int:
         return len(self.closed) + len(self.seen) + len(self.recalled)
@@ -114,7 +114,7 @@ class Backlog:
     _closing: deque[Iterator[TaskKey]] = field(default_factory=deque)
     _open: int = 0
     _seen: dict[TaskKey, datetime] = field(default_factory=dict)
-    _recalled: dict[str, Recalled] = field(default_factory=dict)
+    _recalled: dict[str, MachineHistory] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self._open + len(self._seen) + len(self._recalled)
@@ -161,7 +161,7 @@ def _keys(closing: Closing) -> Iterator[TaskKey]:
 # Writes what was gathered, in one transaction behind the fence, and what follows in others.
 #
 # What is fixed about a run or a task is written when it is new; after that only what moves. The
-# writer remembers what it has written for as long as it is the one writer, which is one tenure.
+# writer remembers what it has written for as long as it is the one writer, which is one term.
 
 Rows = tuple[str, list[Columns]]
 """The name of a query, and rows for it."""
@@ -180,7 +180,7 @@ class _Fixed(NamedTuple):
 
 
 class Writer:
-    """One per tenure, used by one task."""
+    """One per term, used by one task."""
 
     def __init__(self, fence: Fence, queries: Queries) -> None:
         self._fence = fence
@@ -288,7 +288,7 @@ class Writer:
                 self._machines.pop(key, None)
         return new, moved
 
-    def _thinned(self, samples: Collection[Sample]) -> list[Columns]:
+    def _thinned(self, samples: Collection[ChartPoint]) -> list[Columns]:
         """Runs whose points have become too many."""
         found: list[Columns] = []
         for sample in samples:

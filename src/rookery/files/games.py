@@ -17,13 +17,13 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries
-from rookery.farm.views import Views
+from rookery.farm.views import FleetViews
 from rookery.files.programs import received
 from rookery.files.store import Blobs, remove, swept
 from rookery.model.run import RunFault
 from rookery.model.task import Task
 from rookery.protocol.games import PACKED_PIECE, Ending, Game, Outcome, scanned
-from rookery.rules.answers import TaskCall
+from rookery.rules.answers import HeldTask
 
 AT_A_TIME = 200
 MOST_UPLOADS = 50
@@ -97,7 +97,7 @@ class PgnStore:
     """Takes games in, and lets them go when their time is up."""
 
     def __init__(
-        self, fleet: Views, rows: Pgns, blobs: Blobs, threads: Threads, clock: Clock
+        self, fleet: FleetViews, rows: Pgns, blobs: Blobs, threads: Threads, clock: Clock
     ) -> None:
         self._fleet = fleet
         self._rows = rows
@@ -105,7 +105,7 @@ class PgnStore:
         self._threads = threads
         self._clock = clock
 
-    async def upload(self, call: TaskCall, data: bytes) -> None:
+    async def upload(self, call: HeldTask, data: bytes) -> None:
         """Games of a task of the caller's own, which has usually ended by now."""
         task = await self._allowed(call, len(data))
         games = await self._threads.cpu(scanned, data)
@@ -123,13 +123,13 @@ class PgnStore:
                 await self._threads.io(self._blobs.remove, found.blob)
             raise
 
-    async def keep(self, call: TaskCall, blob: str, size: int) -> None:
+    async def keep(self, call: HeldTask, blob: str, size: int) -> None:
         """Looks over games that are written down, and remembers whose they are."""
         task = await self._allowed(call, size)
         games = await self._threads.cpu(self._scanned, blob)
         await self._add(call, blob, size, games[: task.games])
 
-    async def _allowed(self, call: TaskCall, size: int) -> Task:
+    async def _allowed(self, call: HeldTask, size: int) -> Task:
         """The caller's own task, where it may have so much more; raises TooManyGames."""
         task = await self._fleet.own_task(call)
         before = await self._rows.of_task(call.run, call.task)
@@ -138,7 +138,7 @@ class PgnStore:
             raise TooManyGames
         return task
 
-    async def _add(self, call: TaskCall, blob: str, size: int, games: Sequence[Game]) -> None:
+    async def _add(self, call: HeldTask, blob: str, size: int, games: Sequence[Game]) -> None:
         await self._rows.add(Pgn(call.run, call.task, blob, size, self._clock.now()), games)
 
     @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")

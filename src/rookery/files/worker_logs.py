@@ -14,8 +14,8 @@ from rookery.clock import Clock
 from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries, clean
 from rookery.files.store import Blobs, remove, swept
-from rookery.rules.answers import TaskCall
-from rookery.rules.roster import HourlyCounts
+from rookery.rules.answers import HeldTask
+from rookery.rules.machines import HourlyCounts
 
 AT_A_TIME = 200
 KEPT = timedelta(days=50)
@@ -75,7 +75,7 @@ class LogStore:
         self._clock = clock
         self._kept = HourlyCounts()
 
-    async def keep(self, call: TaskCall, endpoint: str, text: str) -> None:
+    async def keep(self, call: HeldTask, endpoint: str, text: str) -> None:
         """A text about a task that is the caller's own."""
         user, now = call.machine.user, self._clock.now()
         if not text or self._kept.of(user, now) >= MOST_OF_A_USER:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rookery.farm.ports import Sample
+from rookery.farm.ports import ChartPoint
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.pages import figures, words
@@ -79,7 +79,7 @@ class Field:
         return "M" + "L".join(placed) if points else ""
 
 
-def charts_of(run: Run, samples: Sequence[Sample]) -> tuple[Chart, ...]:
+def charts_of(run: Run, samples: Sequence[ChartPoint]) -> tuple[Chart, ...]:
     """The charts that mean something for this kind of run, once there are two points."""
     points = _thinned([one for one in samples if sum(one.pentanomial)])
     if len(points) < 2 or isinstance(run.kind, SpsaTuning):
@@ -90,7 +90,7 @@ def charts_of(run: Run, samples: Sequence[Sample]) -> tuple[Chart, ...]:
     return tuple(found)
 
 
-def _llr_chart(kind: SprtTest, samples: Sequence[Sample]) -> Chart:
+def _llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
     spec = kind.spec
     # One large step may go far beyond a bound; what lies between them must stay to be seen.
     beyond = (spec.upper - spec.lower) * MOST_BEYOND
@@ -108,7 +108,7 @@ def _llr_chart(kind: SprtTest, samples: Sequence[Sample]) -> Chart:
     return _chart("llr", "LLR over games", field, line, rules=rules, last=last)
 
 
-def _elo_chart(samples: Sequence[Sample]) -> Chart:
+def _elo_chart(samples: Sequence[ChartPoint]) -> Chart:
     """With its 95 % band. Early estimates go anywhere, so that the later half sets the scale."""
     found = [(float(one.games), figures.plain(one.pentanomial)) for one in samples]
     line = [(x, elo.middle) for x, elo in found]
@@ -170,7 +170,7 @@ def _steps(low: float, high: float) -> Iterator[float]:
         number += 1
 
 
-def _thinned(samples: Sequence[Sample]) -> list[Sample]:
+def _thinned(samples: Sequence[ChartPoint]) -> list[ChartPoint]:
     """Evenly, and with the last one."""
     step = max(1, math.ceil(len(samples) / MOST_POINTS))
     kept = list(samples[::step])

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from rookery.farm.ports import Sample
-from rookery.farm.views import STILL, Pulse
+from rookery.farm.ports import ChartPoint
+from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model import run as rates
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import Run
@@ -102,14 +102,14 @@ def _rough(games: int) -> int:
     return int(max(1.0, round(games / step) * step))
 
 
-def pulse_of(run: Run, tasks: Sequence[Task]) -> Pulse:
+def pulse_of(run: Run, tasks: Sequence[Task]) -> RunSpeed:
     """How fast a run should move with these tasks; the fleet itself counts once a minute."""
     if not tasks:
-        return STILL
-    return Pulse(rates.nodes_per_second(tasks), rates.games_per_minute(run, tasks))
+        return NO_SPEED
+    return RunSpeed(rates.nodes_per_second(tasks), rates.games_per_minute(run, tasks))
 
 
-def games_per_minute(run: Run, then: Sample | None, pulse: Pulse, now: datetime) -> float:
+def games_per_minute(run: Run, then: ChartPoint | None, pulse: RunSpeed, now: datetime) -> float:
     """As measured since `then`, a point of about an hour ago, else as machines of that speed
     should be."""
     if not run.tally.workers:
@@ -129,7 +129,7 @@ def seconds_left(ahead: Ahead | None, per_minute: float) -> float | None:
     return 60 * ahead.games / per_minute
 
 
-def movement(run: Run, then: Sample | None, now: datetime) -> float | None:
+def movement(run: Run, then: ChartPoint | None, now: datetime) -> float | None:
     """The likelihood ratio at the beginning of the last hour; None while nobody plays."""
     if not run.tally.workers:
         return None

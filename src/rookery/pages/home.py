@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import FinishedQuery, Rebuilding, Sample, StateLost
+from rookery.farm.ports import ChartPoint, FinishedRunsQuery, Rebuilding, StateLost
 from rookery.farm.privacy import name_of
-from rookery.farm.views import Pulse, tasks_at_play
+from rookery.farm.views import RunSpeed, tasks_at_play
 from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.pages import figures, words
@@ -119,8 +119,8 @@ class HomeMaterial:
     unfinished: tuple[Run, ...] = ()
     finished: tuple[Run, ...] = ()
     finished_today: int = 0
-    then: Mapping[str, Sample] = field(default_factory=dict)
-    pulses: Mapping[str, Pulse] = field(default_factory=dict)
+    then: Mapping[str, ChartPoint] = field(default_factory=dict)
+    pulses: Mapping[str, RunSpeed] = field(default_factory=dict)
     filters: Filters = Filters()
     trouble: str = ""
     role: str = ""
@@ -360,8 +360,8 @@ async def _young(fleet: Fleet, unfinished: Sequence[Run]) -> dict[str, tuple[Tas
     return {run.id: await tasks_at_play(fleet, run.id) for run in found[:MOST_YOUNG]}
 
 
-def _query(filters: Filters, hidden: frozenset[str]) -> FinishedQuery:
-    return FinishedQuery(
+def _query(filters: Filters, hidden: frozenset[str]) -> FinishedRunsQuery:
+    return FinishedRunsQuery(
         page=filters.page,
         page_size=PAGE_SIZE,
         owner=filters.owner,

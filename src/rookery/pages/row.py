@@ -4,8 +4,8 @@ import enum
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rookery.farm.ports import Sample
-from rookery.farm.views import STILL, Pulse
+from rookery.farm.ports import ChartPoint
+from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.events import run_name
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import DisplayState, Run
@@ -90,8 +90,8 @@ class Known:
     """What is known of a run beside the run: a point of an hour ago, and its speed."""
 
     run: Run
-    then: Sample | None = None
-    pulse: Pulse = STILL
+    then: ChartPoint | None = None
+    pulse: RunSpeed = NO_SPEED
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.ports import Contribution, Sample
+from rookery.farm.ports import ChartPoint, Contribution
 from rookery.farm.privacy import name_of
-from rookery.farm.views import STILL, Pulse, tasks_at_play
+from rookery.farm.views import NO_SPEED, RunSpeed, tasks_at_play
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Task
@@ -42,7 +42,7 @@ from rookery.pages.run_tables import (
 )
 from rookery.pages.words import Moment, Term
 from rookery.protocol.actions import ActionDocument, Compare, Order
-from rookery.rules.diagnosis import AHEAD, Diagnosis, Finding
+from rookery.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import BadTask
 from rookery.web.answers import Kit, kit_of
@@ -54,7 +54,7 @@ EARLY_STOP = (
     "A group's Elo is taken from its games alone; the test's own, above, also allows for stopping"
     " at a lucky moment."
 )
-MOVING = frozenset({Finding.RUNNING, Finding.FINISHED})
+MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class RunMaterial:
     run: Run
     now: datetime
     viewer: Actor | None = None
-    pulse: Pulse = STILL
-    samples: tuple[Sample, ...] = ()
+    pulse: RunSpeed = NO_SPEED
+    samples: tuple[ChartPoint, ...] = ()
     playing: tuple[Task, ...] = ()
-    diagnosis: Diagnosis | None = None
+    diagnosis: RunDiagnosis | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     """Of other runs that this person may know of, by their ids."""
     contributions: tuple[Contribution, ...] = ()
@@ -145,12 +145,12 @@ def run_view(material: RunMaterial) -> RunView:
     )
 
 
-def _pulse(material: RunMaterial) -> Pulse:
-    known = material.pulse is not STILL
+def _pulse(material: RunMaterial) -> RunSpeed:
+    known = material.pulse is not NO_SPEED
     return material.pulse if known else figures.pulse_of(material.run, material.playing)
 
 
-def _hour_ago(material: RunMaterial) -> Sample | None:
+def _hour_ago(material: RunMaterial) -> ChartPoint | None:
     """The point that rates and movements are measured from."""
     before = [one for one in material.samples if one.at <= material.now - figures.WINDOW]
     if before:
@@ -158,24 +158,26 @@ def _hour_ago(material: RunMaterial) -> Sample | None:
     return material.samples[0] if material.samples else None
 
 
-def _with_present(material: RunMaterial) -> tuple[Sample, ...]:
+def _with_present(material: RunMaterial) -> tuple[ChartPoint, ...]:
     """Points are taken now and then; the last one of a chart is always where the run is."""
     run, results = material.run, material.run.tally.results
     if material.samples and material.samples[-1].games >= results.games:
         return material.samples
     llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
-    present = Sample(run.id, material.now, results.games, results.pentanomial, llr, run.tally.cores)
+    present = ChartPoint(
+        run.id, material.now, results.games, results.pentanomial, llr, run.tally.cores
+    )
     return (*material.samples, present)
 
 
-def _reason(diagnosis: Diagnosis | None) -> str:
+def _reason(diagnosis: RunDiagnosis | None) -> str:
     if diagnosis is None or diagnosis.finding in MOVING:
         return ""
     text = diagnosis.sentence
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _evidence(diagnosis: Diagnosis | None, names: Mapping[str, str]) -> tuple[Term, ...]:
+def _evidence(diagnosis: RunDiagnosis | None, names: Mapping[str, str]) -> tuple[Term, ...]:
     if diagnosis is None or diagnosis.finding in MOVING:
         return ()
     return tuple(Term(_named(name, names), text) for name, text in diagnosis.evidence)

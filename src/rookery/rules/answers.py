@@ -59,7 +59,7 @@ NO_CHANGES = Changes()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[A]):
+class Decision(Generic[A]):
     """What to answer, and what changed."""
 
     answer: A
@@ -70,7 +70,7 @@ class Outcome(Generic[A]):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskCall:
+class HeldTask:
     """A worker's call about its task, with the worker as it describes itself now."""
 
     run: str
@@ -87,7 +87,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class NoTask:
     """Nothing to play; how many runs were out of the question, and why."""
 
     reasons: tuple[tuple[Reason, int], ...] = ()
@@ -127,7 +127,7 @@ class Word(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class TaskVerdict:
     """Whether to go on with the task; `error` where a result was refused."""
 
     alive: bool
@@ -135,6 +135,6 @@ class Alive:
     error: str = ""
 
 
-GO_ON = Alive(True)
-OVER = Alive(False, info="the task is not active any more")
-DONE = Alive(False)
+GO_ON = TaskVerdict(True)
+OVER = TaskVerdict(False, info="the task is not active any more")
+DONE = TaskVerdict(False)

@@ -12,9 +12,9 @@ from rookery.model.plan import Demands, first_missing
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.model.timecontrol import Clock, Depth, Nodes, TimeControl, is_classic
-from rookery.rules.answers import NO_CHANGES, Changes, Grant, Outcome, Refusal, RefusalKind, Waiting
+from rookery.rules.answers import NO_CHANGES, Changes, Decision, Grant, NoTask, Refusal, RefusalKind
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
-from rookery.rules.troubles import Pace
+from rookery.rules.observations import GamePace
 from rookery.rules.working_set import WorkingSet, fail_task
 
 # How many games go into a task and into a batch.
@@ -59,7 +59,7 @@ def task_games(run: Run, cores: int, game_seconds: float, *, shared: bool = Fals
     return min(wanted, _whole(run, run.remaining))
 
 
-def patience_seconds(run: Run, task: Task, pace: Pace) -> float:
+def patience_seconds(run: Run, task: Task, pace: GamePace) -> float:
     """How long to wait for the next results of a task whose machine gives signs of life."""
     machine = task.machine
     factor = time_factor(run.reference_nps, machine.nps) if run.plan.rules.scaled else 1.0
@@ -71,7 +71,7 @@ def patience_seconds(run: Run, task: Task, pace: Pace) -> float:
     return building + max(least, PATIENCE * rounds * each)
 
 
-def expected_game_seconds(run: Run, pace: Pace) -> float:
+def expected_game_seconds(run: Run, pace: GamePace) -> float:
     """Wall-clock time of a game: as measured, within reason where a clock bounds it."""
     guess = run.game_seconds
     seconds = pace.game_seconds(guess)
@@ -167,7 +167,7 @@ MOST_WASTED = 400
 """Tasks of a user with the ordinary machine limit that may end without a game within an hour."""
 
 
-class Assignment:
+class Scheduler:
     """Answers requests for tasks out of the working set."""
 
     def __init__(self, working: WorkingSet, policy: Policy = STANDARD_POLICY) -> None:
@@ -176,20 +176,20 @@ class Assignment:
 
     def request(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
-    ) -> Outcome[Grant | Waiting | Refusal]:
+    ) -> Decision[Grant | NoTask | Refusal]:
         """A task for this machine. The one it had before, if any, is taken to be abandoned."""
         if refusal := self.refusal(machine, now, limit=limit):
-            return Outcome(refusal)
+            return Decision(refusal)
         cleared = self._clear(machine, now)
-        past = self._working.roster.past(machine, now)
-        self._working.roster.arrive(machine, now)
+        past = self._working.machines.past(machine, now)
+        self._working.machines.note_request(machine, now)
         run_id = self._working.index.choose(machine, past)
         if run_id is None:
             reasons = self._working.index.reasons(machine, past)
-            return Outcome(Waiting(tuple(reasons.items())), cleared)
+            return Decision(NoTask(tuple(reasons.items())), cleared)
         grant = self._grant(self._working.runs()[run_id], machine, now)
         given = Changes(runs=(grant.run,), tasks=(grant.task,))
-        return Outcome(grant, cleared + given if cleared else given)
+        return Decision(grant, cleared + given if cleared else given)
 
     def next_in_line(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
@@ -208,42 +208,42 @@ class Assignment:
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
     ) -> Refusal | None:
         """Why this machine gets no task, whatever there is to play."""
-        roster = self._working.roster
-        if (message := roster.blocks.get(machine.short_name)) is not None:
+        machines = self._working.machines
+        if (message := machines.blocks.get(machine.short_name)) is not None:
             return Refusal(RefusalKind.BLOCKED, f"this machine is blocked: {message}")
-        seated = self._working.task_at(machine.short_name)
-        if seated and self._is_duplicate(seated, machine, now):
+        playing = self._working.task_at(machine.short_name)
+        if playing and self._is_duplicate(playing, machine, now):
             return Refusal(RefusalKind.DUPLICATE, "a worker of this name is playing already")
         if self._policy.limit_by_address:
-            active = roster.active_at_address(machine.address)
+            active = machines.active_at_address(machine.address)
         else:
-            active = roster.active_of_user(machine.user)
-        if active - (seated is not None) >= limit:
+            active = machines.active_of_user(machine.user)
+        if active - (playing is not None) >= limit:
             return Refusal(RefusalKind.LIMIT, f"{active} machines are playing, {limit} may")
-        return self._too_much(machine, seated, limit, now)
+        return self._too_much(machine, playing, limit, now)
 
     def _too_much(
-        self, machine: Machine, seated: Task | None, limit: int, now: datetime
+        self, machine: Machine, playing: Task | None, limit: int, now: datetime
     ) -> Refusal | None:
         """More cores than a user may have, or more tasks than are worth their rows."""
         if self._policy.simulated:
             return None
-        wasted = self._working.roster.wasted(machine.user, now)
+        wasted = self._working.machines.wasted_tasks(machine.user, now)
         if wasted >= MOST_WASTED * max(limit, MACHINE_LIMIT) // MACHINE_LIMIT:
             why = f"{wasted} tasks ended without a game within the hour; try again later"
             return Refusal(RefusalKind.LIMIT, why)
         most = self._policy.cores_per_user * max(limit, MACHINE_LIMIT) // MACHINE_LIMIT
-        playing = self._working.roster.cores_of_user(machine.user)
-        others = playing - (seated.machine.cores if seated else 0)
+        cores = self._working.machines.cores_of_user(machine.user)
+        others = cores - (playing.machine.cores if playing else 0)
         if others + machine.cores <= most:
             return None
         why = f"{others} cores are playing, this machine has {machine.cores}, {most} may play"
         return Refusal(RefusalKind.LIMIT, why)
 
-    def _is_duplicate(self, seated: Task, machine: Machine, now: datetime) -> bool:
-        if seated.machine.key == machine.key:
+    def _is_duplicate(self, playing: Task, machine: Machine, now: datetime) -> bool:
+        if playing.machine.key == machine.key:
             return False
-        heard = self._working.hearing.last((seated.run, seated.id))
+        heard = self._working.last_seen.get((playing.run, playing.id))
         return heard is not None and now - heard <= self._policy.duplicate_window
 
     def _clear(self, machine: Machine, now: datetime) -> Changes:
@@ -253,9 +253,9 @@ class Assignment:
 
     def _grant(self, run: Run, machine: Machine, now: datetime) -> Grant:
         pace = self._working.paces.of(run.id, machine)
-        roster, simulated = self._working.roster, self._policy.simulated
-        cores = machine.cores if simulated else roster.believed_cores(machine)
-        shared = not roster.is_alone()
+        machines, simulated = self._working.machines, self._policy.simulated
+        cores = machine.cores if simulated else machines.believed_cores(machine)
+        shared = not machines.is_alone()
         games = task_games(run, cores, expected_game_seconds(run, pace), shared=shared)
         tally = run.tally
         task = Task(run.id, tally.tasks, tally.total, games, machine, now, now)

@@ -14,7 +14,7 @@ from rookery.model.machine import Machine
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.rules.eligibility import EngineLoads, Past, Reason, objection, rank
-from rookery.rules.troubles import Trouble
+from rookery.rules.observations import TaskFailure
 from rookery.rules.working_set import WorkingSet
 
 # The fleet as the scheduler sees it: machines that ask or play, and what each would be given.
@@ -32,7 +32,7 @@ class Member:
     busy: bool
 
 
-class Fleet:
+class FleetView:
     """A view of the working set that changes nothing."""
 
     def __init__(self, working: WorkingSet, now: datetime) -> None:
@@ -42,20 +42,21 @@ class Fleet:
     def members(self, most: int) -> list[Member]:
         """Machines that are at work or asked not long ago, and are not blocked; idle ones first,
         since they ask next."""
-        roster, now = self._working.roster, self._now
+        machines, now = self._working.machines, self._now
         found = (
-            (seat.machine, seat, self._working.task(seat.task) if seat.task else None)
-            for seat in roster.seats()
-            if seat.machine.short_name not in roster.blocks
+            (state.machine, state, self._working.task(state.task) if state.task else None)
+            for state in machines.states()
+            if state.machine.short_name not in machines.blocks
         )
         members = [
-            (task is not None, machine, seat)
-            for machine, seat, task in found
-            if task or now - seat.asked <= STILL_THERE
+            (task is not None, machine, state)
+            for machine, state, task in found
+            if task or now - state.asked <= STILL_THERE
         ]
         members.sort(key=lambda member: member[0])
         return [
-            Member(machine, seat.past(machine, now), busy) for busy, machine, seat in members[:most]
+            Member(machine, state.past(machine, now), busy)
+            for busy, machine, state in members[:most]
         ]
 
     def choice(self, member: Member) -> Run | None:
@@ -65,8 +66,8 @@ class Fleet:
     def tasks(self, run_id: str) -> Sequence[Task]:
         return tuple(self._working.tasks(run_id))
 
-    def troubles(self, run_id: str) -> tuple[Trouble, ...]:
-        return self._working.troubles.of(run_id)
+    def failures(self, run_id: str) -> tuple[TaskFailure, ...]:
+        return self._working.failures.of(run_id)
 
     def engine_loads(self) -> EngineLoads:
         return self._working.index.engine_loads()
@@ -76,7 +77,7 @@ BUILD_TIME = timedelta(minutes=20)
 """A worker that has reported nothing yet may still be building the engines."""
 PATIENCE = timedelta(minutes=15)
 REPORTS_MISSED = 4
-MANY_TROUBLES = 3
+MANY_FAILURES = 3
 AHEAD = "ahead: "
 """What figures begin with that are about another run; its id follows."""
 MOST_MACHINES = 2000
@@ -84,7 +85,7 @@ MOST_ASKED = 200
 """A diagnosis may not hold up the event loop: in a larger fleet a part speaks for the whole."""
 
 
-class Finding(enum.StrEnum):
+class RunFinding(enum.StrEnum):
     """The one thing to say about a run."""
 
     FINISHED = "finished"
@@ -102,61 +103,63 @@ class Finding(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class RunDiagnosis:
     """A finding in words, with named figures to back it."""
 
-    finding: Finding
+    finding: RunFinding
     sentence: str
     evidence: tuple[tuple[str, str], ...] = ()
 
 
-def diagnose(run: Run, fleet: Fleet, now: datetime) -> Diagnosis:
+def diagnose(run: Run, fleet: FleetView, now: datetime) -> RunDiagnosis:
     """What keeps this run from moving."""
     return (
         _by_status(run)
-        or _by_troubles(run, fleet)
+        or _by_failures(run, fleet)
         or _by_tasks(run, fleet.tasks(run.id), now)
         or _by_machines(run, fleet)
     )
 
 
-def _by_status(run: Run) -> Diagnosis | None:
+def _by_status(run: Run) -> RunDiagnosis | None:
     status = run.status
     if status.finished and status.failed:
         text = "a worker reported the run as broken, and it was stopped"
-        return Diagnosis(Finding.STOPPED_BY_ERROR, text, (("times stopped", str(status.failures)),))
+        return RunDiagnosis(
+            RunFinding.STOPPED_BY_ERROR, text, (("times stopped", str(status.failures)),)
+        )
     if status.finished:
         games = str(run.tally.results.games)
-        return Diagnosis(Finding.FINISHED, "the run is finished", (("games", games),))
+        return RunDiagnosis(RunFinding.FINISHED, "the run is finished", (("games", games),))
     if not status.approved:
-        return Diagnosis(Finding.AWAITING_APPROVAL, "an approver must approve the run first")
+        return RunDiagnosis(RunFinding.AWAITING_APPROVAL, "an approver must approve the run first")
     return None
 
 
-def _by_troubles(run: Run, fleet: Fleet) -> Diagnosis | None:
-    troubles = fleet.troubles(run.id)
-    workers = {trouble.worker for trouble in troubles}
-    if len(troubles) < MANY_TROUBLES and len(workers) < 2:
+def _by_failures(run: Run, fleet: FleetView) -> RunDiagnosis | None:
+    failures = fleet.failures(run.id)
+    workers = {failure.worker for failure in failures}
+    if len(failures) < MANY_FAILURES and len(workers) < 2:
         return None
-    text = f"{len(troubles)} tasks failed since the last result, on {len(workers)} workers"
-    evidence = tuple((trouble.worker, trouble.message[:200]) for trouble in troubles)
-    return Diagnosis(Finding.FAILING, text, evidence)
+    text = f"{len(failures)} tasks failed since the last result, on {len(workers)} workers"
+    evidence = tuple((failure.worker, failure.message[:200]) for failure in failures)
+    return RunDiagnosis(RunFinding.FAILING, text, evidence)
 
 
-def _by_tasks(run: Run, tasks: Sequence[Task], now: datetime) -> Diagnosis | None:
+def _by_tasks(run: Run, tasks: Sequence[Task], now: datetime) -> RunDiagnosis | None:
     if not tasks:
         return None
     evidence = (("machines", str(len(tasks))), ("cores", str(run.tally.cores)))
     patience = report_patience(run, tasks)
     if any(task.results.games for task in tasks) and now - run.updated <= patience:
-        return Diagnosis(Finding.RUNNING, "results are coming in", evidence)
+        return RunDiagnosis(RunFinding.RUNNING, "results are coming in", evidence)
     oldest = min(task.reported for task in tasks)
     if now - oldest <= patience + BUILD_TIME:
         text = "machines have the run and are building or playing their first games"
-        return Diagnosis(Finding.STARTING, text, evidence)
+        return RunDiagnosis(RunFinding.STARTING, text, evidence)
     minutes = int((now - max(run.updated, oldest)).total_seconds() / 60)
     text = f"machines have the run, but nothing came in for {minutes} minutes"
-    return Diagnosis(Finding.STALLED, text, evidence)
+    return RunDiagnosis(RunFinding.STALLED, text, evidence)
 
 
 def report_patience(run: Run, tasks: Sequence[Task]) -> timedelta:
@@ -166,10 +169,10 @@ def report_patience(run: Run, tasks: Sequence[Task]) -> timedelta:
     return max(PATIENCE, timedelta(seconds=REPORTS_MISSED * batch))
 
 
-def _by_machines(run: Run, fleet: Fleet) -> Diagnosis:
+def _by_machines(run: Run, fleet: FleetView) -> RunDiagnosis:
     members = fleet.members(MOST_MACHINES)
     if not members:
-        return Diagnosis(Finding.NO_WORKERS, "no worker is connected")
+        return RunDiagnosis(RunFinding.NO_WORKERS, "no worker is connected")
     refused = [(member, objection(run, member.machine, member.past)) for member in members]
     eligible = [member for member, reason in refused if reason is None]
     if not eligible:
@@ -179,23 +182,23 @@ def _by_machines(run: Run, fleet: Fleet) -> Diagnosis:
     evidence = (("machines", str(len(members))), ("eligible", str(len(eligible))))
     if ready:
         text = "the run is next in line for a machine that asks for work"
-        return Diagnosis(Finding.WAITING, text, (*evidence, ("next for", str(ready))))
+        return RunDiagnosis(RunFinding.WAITING, text, (*evidence, ("next for", str(ready))))
     return _passed_over(run, chosen, fleet, evidence)
 
 
-def _not_eligible(reasons: Sequence[Reason]) -> Diagnosis:
+def _not_eligible(reasons: Sequence[Reason]) -> RunDiagnosis:
     counts = Counter(reason.sentence for reason in reasons).most_common()
     text = f"none of {len(reasons)} machines can play the run; mostly, {counts[0][0]}"
     evidence = tuple((sentence, str(number)) for sentence, number in counts)
-    return Diagnosis(Finding.NO_ELIGIBLE_WORKERS, text, evidence)
+    return RunDiagnosis(RunFinding.NO_ELIGIBLE_WORKERS, text, evidence)
 
 
 def _passed_over(
     run: Run,
     chosen: Sequence[tuple[Member, Run | None]],
-    fleet: Fleet,
+    fleet: FleetView,
     evidence: tuple[tuple[str, str], ...],
-) -> Diagnosis:
+) -> RunDiagnosis:
     loads = fleet.engine_loads()
     winners: Counter[str] = Counter()
     outranked = True
@@ -208,7 +211,7 @@ def _passed_over(
     ahead = tuple((f"{AHEAD}{run_id}", str(number)) for run_id, number in winners.most_common(5))
     if outranked:
         text = "runs of higher priority take every machine that could play this one"
-        return Diagnosis(Finding.OUTRANKED, text, (*evidence, *ahead))
+        return RunDiagnosis(RunFinding.OUTRANKED, text, (*evidence, *ahead))
     text = "other runs of the same priority have fewer cores for their share and come first"
     share = ("share", f"{run.share:.1f}")
-    return Diagnosis(Finding.LOW_SHARE, text, (*evidence, share, *ahead))
+    return RunDiagnosis(RunFinding.LOW_SHARE, text, (*evidence, share, *ahead))

@@ -20,18 +20,18 @@ from rookery.rules.answers import (
     GO_ON,
     NO_CHANGES,
     OVER,
-    Alive,
     Changes,
-    Outcome,
+    Decision,
+    HeldTask,
     StopAnswer,
-    TaskCall,
+    TaskVerdict,
     Word,
 )
 from rookery.rules.assignment import LEAST_PATIENCE_SECONDS, patience_seconds
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
+from rookery.rules.machines import BELIEVED_CORES
+from rookery.rules.observations import UNMEASURED, GamePace, TaskFailure
 from rookery.rules.purge import BadTask
-from rookery.rules.roster import BELIEVED_CORES
-from rookery.rules.troubles import UNMEASURED, Pace, Trouble
 from rookery.rules.working_set import (
     WorkingSet,
     bury_task,
@@ -101,7 +101,7 @@ def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
     return _NEWS
 
 
-def least_game_seconds(run: Run, machine: Machine, pace: Pace) -> float:
+def least_game_seconds(run: Run, machine: Machine, pace: GamePace) -> float:
     """What a game takes on average, at the very least: a tenth of what the clock lets expect on a
     machine several times as fast as the reference. Fixed nodes and depth bound little; there it is
     a small part of what was measured, or the time that passing moves on takes."""
@@ -150,51 +150,51 @@ class Reception:
         self._working = working
         self._policy = policy
 
-    def beat(self, call: TaskCall, now: datetime) -> Alive:
+    def beat(self, call: HeldTask, now: datetime) -> TaskVerdict:
         """A sign of life; nothing that needs to be stored changes."""
         if self._active(call) is None:
             return OVER
-        self._working.hearing.hear((call.run, call.task), now)
+        self._working.last_seen.note((call.run, call.task), now)
         return GO_ON
 
-    def update(self, call: TaskCall, report: Report, now: datetime) -> Outcome[Alive]:
+    def update(self, call: HeldTask, report: Report, now: datetime) -> Decision[TaskVerdict]:
         """All results of a task so far."""
         task = self._active(call)
         if task is None:
-            return Outcome(OVER)
+            return Decision(OVER)
         run = self._working.runs()[call.run]
         judgement = judge(run, task, report, call.machine)
         if judgement.weight is Weight.REFUSED:
             changes = self._failed(task, f"refused: {judgement.why}", now)
-            return Outcome(Alive(False, error=judgement.why), changes)
+            return Decision(TaskVerdict(False, error=judgement.why), changes)
         if judgement.weight is not Weight.NEWS:
-            self._working.hearing.hear((call.run, call.task), now)
-            return Outcome(GO_ON)
+            self._working.last_seen.note((call.run, call.task), now)
+            return Decision(GO_ON)
         if not self._policy.simulated and self._is_too_fast(run, task, call, report, now):
             return self._set_apart(run, task, report, now)
         return self._fold(run, task, call, report, now)
 
-    def issue(self, call: TaskCall, ticket: object, now: datetime) -> Outcome[Alive]:
+    def issue(self, call: HeldTask, ticket: object, now: datetime) -> Decision[TaskVerdict]:
         """Store what the task must remember until its next report; the former ticket is void."""
         task = self._active(call)
         if task is None:
-            return Outcome(OVER)
+            return Decision(OVER)
         after = task.with_results(task.results, ticket, task.reported)
         self._working.annotate(after, now)
-        return Outcome(GO_ON, Changes(tasks=(after,)))
+        return Decision(GO_ON, Changes(tasks=(after,)))
 
-    def fail(self, call: TaskCall, message: str, now: datetime) -> Outcome[Alive]:
+    def fail(self, call: HeldTask, message: str, now: datetime) -> Decision[TaskVerdict]:
         """The worker could not go on."""
         task = self._active(call)
         if task is None:
-            return Outcome(OVER)
+            return Decision(OVER)
         if not task.results.games:
-            self._working.roster.blame(task, now)
-        return Outcome(DONE, self._failed(task, message, now))
+            self._working.machines.note_failure(task, now)
+        return Decision(DONE, self._failed(task, message, now))
 
     def stop(
-        self, call: TaskCall, message: str, now: datetime, *, word: Word, complaint: str = ""
-    ) -> Outcome[StopAnswer]:
+        self, call: HeldTask, message: str, now: datetime, *, word: Word, complaint: str = ""
+    ) -> Decision[StopAnswer]:
         """The worker holds the run itself to be broken. It is stopped on the word of a trusted
         reporter, of its owner, or of several users; else the machine alone is set aside. What
         users agree on is the complaint, where the message holds more than that."""
@@ -202,30 +202,30 @@ class Reception:
         task = self._active(call)
         run = self._working.runs().get(call.run)
         if run is None:
-            return Outcome(StopAnswer.FINISHED)
+            return Decision(StopAnswer.FINISHED)
         if task is None:
-            return Outcome(StopAnswer.NOT_TRUSTED)
+            return Decision(StopAnswer.NOT_TRUSTED)
         reporter = task.machine.user
         if word is Word.STOPS or reporter == run.plan.owner or self._agreed(task, word, complaint):
             event = about_task(Action.STOP_RUN, run, task, now, message)
             moved = lifecycle.fail(run, event)
-            return Outcome(StopAnswer.STOPPED, settle(self._working, moved, now))
-        self._working.roster.blame(task, now)
+            return Decision(StopAnswer.STOPPED, settle(self._working, moved, now))
+        self._working.machines.note_failure(task, now)
         self._note(task, message, now)
         words = f"{message[: MOST_CHARACTERS - len(NOT_AUTHORIZED) - 1]} {NOT_AUTHORIZED}"
         event = about_task(Action.STOP_RUN, run, task, now, words)
-        return Outcome(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
+        return Decision(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
 
     def _agreed(self, task: Task, word: Word, complaint: str) -> bool:
         if word is Word.NOTED:
             return False
-        users = self._working.troubles.complain(task.run, complaint, task.machine.user)
+        users = self._working.failures.complain(task.run, complaint, task.machine.user)
         return users >= self._policy.users_to_stop
 
     def expire(self, now: datetime, most: int = MOST_AT_ONCE) -> Changes:
         """Bury tasks that were silent for too long; call again while there may be more."""
         changes = NO_CHANGES
-        silent = self._working.hearing.silent(now, self._policy.dead_after)
+        silent = self._working.last_seen.pop_silent(now, self._policy.dead_after)
         for key in islice(silent, MOST_LOOKED_AT):
             if task := self._working.task(key):
                 changes += bury_task(self._working, task, now)
@@ -236,8 +236,8 @@ class Reception:
     def is_stalled(self, task: Task, now: datetime) -> bool:
         """Whether the results of an active task stay away for far too long. Signs of life do not
         count here, and neither does the time in which the server could not hear."""
-        deaf_until = self._working.hearing.deaf_until
-        since = max(task.reported, deaf_until) if deaf_until else task.reported
+        excused_until = self._working.last_seen.excused_until
+        since = max(task.reported, excused_until) if excused_until else task.reported
         waited = (now - since).total_seconds()
         if waited <= LEAST_PATIENCE_SECONDS:
             return False
@@ -250,23 +250,23 @@ class Reception:
         for task in tasks:
             if self._working.task((task.run, task.id)) is task and self.is_stalled(task, now):
                 minutes = (now - task.reported).total_seconds() / 60
-                self._working.roster.blame(task, now)
+                self._working.machines.note_failure(task, now)
                 changes += self._failed(task, f"stalled: no results for {minutes:.0f} minutes", now)
         return changes
 
     def has_silent(self, now: datetime) -> bool:
         """Whether there may be more to bury."""
-        return self._working.hearing.is_silent(now, self._policy.dead_after)
+        return self._working.last_seen.has_silent(now, self._policy.dead_after)
 
     def _failed(self, task: Task, message: str, now: datetime) -> Changes:
         self._note(task, message, now)
         return fail_task(self._working, task, message, now)
 
     def _note(self, task: Task, message: str, now: datetime) -> None:
-        trouble = Trouble(now, task.machine.long_name, message)
-        self._working.troubles.note(task.run, trouble)
+        trouble = TaskFailure(now, task.machine.long_name, message)
+        self._working.failures.note(task.run, trouble)
 
-    def _active(self, call: TaskCall) -> Task | None:
+    def _active(self, call: HeldTask) -> Task | None:
         task = self._working.task((call.run, call.task))
         if task is None:
             return None
@@ -275,8 +275,8 @@ class Reception:
         return task
 
     def _fold(
-        self, run: Run, task: Task, call: TaskCall, report: Report, now: datetime
-    ) -> Outcome[Alive]:
+        self, run: Run, task: Task, call: HeldTask, report: Report, now: datetime
+    ) -> Decision[TaskVerdict]:
         self._measure(run, task, report, now)
         tally = run.tally.reported(task.results, report.results)
         folded = run.kind.folded(tally.results, task.ticket, report)
@@ -288,13 +288,13 @@ class Reception:
         if run.decided:
             # This row must not wait for those of the other tasks: the run's sums include it.
             changes = Changes(tasks=(after.closed(),))
-            return Outcome(DONE, changes + finish_decided(self._working, run, now))
+            return Decision(DONE, changes + finish_decided(self._working, run, now))
         if after.results.games >= after.games:
-            return Outcome(DONE, end_task(self._working, after, now))
-        return Outcome(GO_ON, Changes(runs=(run,), tasks=(after,)))
+            return Decision(DONE, end_task(self._working, after, now))
+        return Decision(GO_ON, Changes(runs=(run,), tasks=(after,)))
 
     def _is_too_fast(
-        self, run: Run, task: Task, call: TaskCall, report: Report, now: datetime
+        self, run: Run, task: Task, call: HeldTask, report: Report, now: datetime
     ) -> bool:
         pace = self._working.paces.of(run.id, call.machine)
         least = least_game_seconds(run, call.machine, pace)
@@ -303,10 +303,12 @@ class Reception:
             return False
         if games >= LEAST_GAMES:
             return True
-        new, roster = games - task.results.games, self._working.roster
-        return roster.hurry(task.machine.user, new, now) >= LEAST_GAMES
+        new, machines = games - task.results.games, self._working.machines
+        return machines.note_hasty_games(task.machine.user, new, now) >= LEAST_GAMES
 
-    def _set_apart(self, run: Run, task: Task, report: Report, now: datetime) -> Outcome[Alive]:
+    def _set_apart(
+        self, run: Run, task: Task, report: Report, now: datetime
+    ) -> Decision[TaskVerdict]:
         """End a task whose games can't have been played. What it reported is kept and shown, and
         counts nowhere; only the values of a tune have moved by its former reports for good."""
         seconds = (now - task.created).total_seconds()
@@ -315,12 +317,12 @@ class Reception:
         struck = run.kind.may_purge
         claimed = report.results if struck else report.results - task.results
         apart = BadTask(replace(task.flagged(), results=claimed), EXCESS_RESIDUAL, Colour.RED)
-        self._working.roster.blame(task, now)
+        self._working.machines.note_failure(task, now)
         run, row = self._working.set_apart(task.flagged(), strike=struck)
         changes = Changes(runs=(run,), tasks=(row,), events=(event,), apart=(apart,))
         if run.decided:
             changes += finish_decided(self._working, run, now)
-        return Outcome(Alive(False, info=TOO_FAST), changes)
+        return Decision(TaskVerdict(False, info=TOO_FAST), changes)
 
     def _measure(self, run: Run, task: Task, report: Report, now: datetime) -> None:
         # The time before the first report went into building, too, and says little about games.
@@ -333,4 +335,4 @@ class Reception:
             )
             if task.machine.cores > BELIEVED_CORES:
                 boards = games * run.game_seconds / seconds
-                self._working.roster.deliver(task.machine, boards * run.demands.threads)
+                self._working.machines.note_delivered(task.machine, boards * run.demands.threads)

@@ -2,15 +2,15 @@
 
 Theory of operation
 -------------------
-Runs that are open for machines stand in shelves, one per priority, engine and demands. A machine's
-profile picks its shelves once (a view, kept until a shelf appears); whole shelves are out of the
-question for it or fit. Within a shelf the order is the claim (busy, load, id), where the load
-depends on the run's cores and share and on how many cores the asking machine has. So a shelf keeps
+Runs that are open for machines stand in groups, one per priority, engine and demands. A machine's
+profile picks its groups once (a view, kept until a group appears); whole groups are out of the
+question for it or fit. Within a group the order is the claim (busy, load, id), where the load
+depends on the run's cores and share and on how many cores the asking machine has. So a group keeps
 one heap per distinct core count that has ever asked.
 
 A heap is lazy. When a run gains cores its claim grows, and the entry in the heap is merely too
 small: it is put right when it comes to the top. When a claim shrinks (a task ended, a new share,
-a run opened) the run is noted as touched in every heap of its shelf, and a heap adds what was
+a run opened) the run is noted as touched in every heap of its group, and a heap adds what was
 touched when it is next asked. A run that closed is dropped when it comes to the top.
 
 The index belongs to the working set and has the same single writer.
@@ -38,18 +38,18 @@ from rookery.rules.eligibility import (
     standing,
 )
 
-# A shelf of the index: open runs that suit the same machines, in order for each core count.
+# A group of the index: open runs that suit the same machines, in order for each core count.
 
 SPARE = 256
 """Outdated entries a heap may hold before it is swept, beside one for every run."""
 
 
 @dataclass(slots=True)
-class Entry:
+class IndexedRun:
     """What the index knows of a run."""
 
     id: str
-    shelf: "Shelf"
+    group: "RunGroup"
     cores: int
     share: float
     closed: Reason | None
@@ -59,33 +59,33 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Line:
-    """The open runs of a shelf in the order for one core count."""
+class ClaimHeap:
+    """The open runs of a group in the order for one core count."""
 
     cores: int
     heap: list[Claim] = field(default_factory=list)
     known: dict[str, Claim] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
 
-    def best(self, shelf: "Shelf", passed_over: Collection[str]) -> Claim | None:
+    def best(self, group: "RunGroup", passed_over: Collection[str]) -> Claim | None:
         """The smallest claim of an open run that is not passed over."""
         if self.touched:
-            self._add_touched(shelf)
+            self._add_touched(group)
         if len(self.heap) > SPARE + 2 * len(self.known):
-            self._sweep(shelf)
-        top = self._top(shelf)
+            self._sweep(group)
+        top = self._top(group)
         if top is None or top[2] not in passed_over:
             return top
         aside: list[Claim] = []
         while top and top[2] in passed_over:
             aside.append(heapq.heappop(self.heap))
-            top = self._top(shelf)
+            top = self._top(group)
         for each in aside:
             heapq.heappush(self.heap, each)
         return top
 
-    def _add_touched(self, shelf: "Shelf") -> None:
-        heap, known, runs, half = self.heap, self.known, shelf.open, self.cores / 2
+    def _add_touched(self, group: "RunGroup") -> None:
+        heap, known, runs, half = self.heap, self.known, group.open, self.cores / 2
         for run_id in self.touched:
             if entry := runs.get(run_id):
                 # `ranking.claim` written out: this loop is most of what a decision costs.
@@ -96,14 +96,14 @@ class Line:
                     heapq.heappush(heap, now)
         self.touched.clear()
 
-    def _sweep(self, shelf: "Shelf") -> None:
+    def _sweep(self, group: "RunGroup") -> None:
         """Drop what is outdated before it outgrows what is not."""
-        self.known = {run_id: top for run_id, top in self.known.items() if run_id in shelf.open}
+        self.known = {run_id: top for run_id, top in self.known.items() if run_id in group.open}
         self.heap = sorted(self.known.values())
 
-    def _top(self, shelf: "Shelf") -> Claim | None:
+    def _top(self, group: "RunGroup") -> Claim | None:
         """The smallest claim, once everything outdated above it is gone or put right."""
-        heap, known, runs, half = self.heap, self.known, shelf.open, self.cores / 2
+        heap, known, runs, half = self.heap, self.known, group.open, self.cores / 2
         while heap:
             top = heap[0]
             busy, load, run_id = top
@@ -121,28 +121,28 @@ class Line:
 
 
 @dataclass(slots=True)
-class Shelf:
+class RunGroup:
     """Runs of one priority, engine and set of demands."""
 
     priority: int
     engine: str
     demands: Demands
-    open: dict[str, Entry] = field(default_factory=dict)
+    open: dict[str, IndexedRun] = field(default_factory=dict)
     closed: dict[Reason, set[str]] = field(default_factory=dict)
-    lines: dict[int, Line] = field(default_factory=dict)
+    heaps: dict[int, ClaimHeap] = field(default_factory=dict)
 
     def touch(self, run_id: str) -> None:
-        for line in self.lines.values():
-            line.touched.add(run_id)
+        for heap in self.heaps.values():
+            heap.touched.add(run_id)
 
-    def line(self, cores: int) -> Line:
-        found = self.lines.get(cores)
+    def heap_for(self, cores: int) -> ClaimHeap:
+        found = self.heaps.get(cores)
         if found is None:
-            found = self.lines[cores] = Line(cores, touched=set(self.open))
+            found = self.heaps[cores] = ClaimHeap(cores, touched=set(self.open))
         return found
 
     def best(self, machine: Machine, past: Past) -> Claim | None:
-        """The run of this shelf that the machine should play."""
+        """The run of this group that the machine should play."""
         if not self.open:
             return None
         if machine.near_api_limit and not self.demands.mirrored:
@@ -150,7 +150,7 @@ class Shelf:
             return self._best_of(known - past.failed, machine, past)
         last = self.open.get(past.last)
         passed_over = {past.last, *past.failed} if last or past.failed else ()
-        best = self.line(machine.cores).best(self, passed_over)
+        best = self.heap_for(machine.cores).best(self, passed_over)
         if last is None or last.id in past.failed:
             return best
         own = last.claim(machine.cores, again=machine.cores)
@@ -169,7 +169,7 @@ class Shelf:
     def reasons(
         self, why: Reason | None, machine: Machine, past: Past
     ) -> Iterable[tuple[Reason, int]]:
-        """Why the machine does not play runs of this shelf, each with a number of runs; `why` is
+        """Why the machine does not play runs of this group, each with a number of runs; `why` is
         the mismatch between their demands and the machine."""
         yield from self._reasons_against(self.open.keys(), why, machine, past)
         for closed, ids in self.closed.items():
@@ -193,7 +193,7 @@ MOST_VIEWS = 10_000
 """Profiles remembered at a time; beyond it they are worked out again."""
 
 
-_Tier = dict[str, list[Shelf]]
+_Tier = dict[str, list[RunGroup]]
 """Shelves of one priority by engine."""
 
 
@@ -201,16 +201,16 @@ class _View(NamedTuple):
     """The index as machines of one profile see it."""
 
     tiers: list[_Tier]
-    shelves: list[tuple[Shelf, Reason | None]]
-    """All shelves, each with the reason that puts it out of the question."""
+    groups: list[tuple[RunGroup, Reason | None]]
+    """All groups, each with the reason that puts it out of the question."""
 
 
 class RunIndex:
     """All unfinished runs, arranged for the question "what should this machine play?"."""
 
     def __init__(self, engine_shares: Mapping[str, float] | None = None) -> None:
-        self._entries: dict[str, Entry] = {}
-        self._shelves: dict[tuple[int, str, Demands], Shelf] = {}
+        self._entries: dict[str, IndexedRun] = {}
+        self._groups: dict[tuple[int, str, Demands], RunGroup] = {}
         self._views: dict[Profile, _View] = {}
         self._cores: dict[str, int] = {}
         self.opened = 0
@@ -220,7 +220,7 @@ class RunIndex:
     def put(self, run: Run) -> None:
         """Note a run as it is now; the first time, or after any change."""
         entry = self._entries.get(run.id)
-        if entry is None or entry.shelf.priority != run.plan.priority:
+        if entry is None or entry.group.priority != run.plan.priority:
             self.remove(run.id)
             self._add(run)
         else:
@@ -229,7 +229,7 @@ class RunIndex:
     def remove(self, run_id: str) -> None:
         """Forget a run that is finished; forgetting it twice changes nothing."""
         if entry := self._entries.pop(run_id, None):
-            self._cores[entry.shelf.engine] -= entry.cores
+            self._cores[entry.group.engine] -= entry.cores
             self._leave(entry)
 
     def choose(self, machine: Machine, past: Past = NO_PAST) -> str | None:
@@ -237,8 +237,8 @@ class RunIndex:
         for tier in self._view(machine.profile).tiers:
             for engine in self._by_load(tier, machine.cores):
                 best = None
-                for shelf in tier[engine]:
-                    found = shelf.best(machine, past)
+                for group in tier[engine]:
+                    found = group.best(machine, past)
                     if found and (best is None or found < best):
                         best = found
                 if best:
@@ -248,8 +248,8 @@ class RunIndex:
     def reasons(self, machine: Machine, past: Past = NO_PAST) -> dict[Reason, int]:
         """For each reason the number of runs it keeps this machine from."""
         counts: dict[Reason, int] = {}
-        for shelf, why in self._view(machine.profile).shelves:
-            for reason, number in shelf.reasons(why, machine, past):
+        for group, why in self._view(machine.profile).groups:
+            for reason, number in group.reasons(why, machine, past):
                 counts[reason] = counts.get(reason, 0) + number
         return {reason: number for reason, number in counts.items() if number}
 
@@ -257,16 +257,16 @@ class RunIndex:
         return self._loads
 
     def _add(self, run: Run) -> None:
-        shelf = self._shelf(run)
-        entry = Entry(run.id, shelf, run.tally.cores, run.share, standing(run))
+        group = self._group(run)
+        entry = IndexedRun(run.id, group, run.tally.cores, run.share, standing(run))
         self._entries[run.id] = entry
-        self._cores[shelf.engine] = self._cores.get(shelf.engine, 0) + entry.cores
+        self._cores[group.engine] = self._cores.get(group.engine, 0) + entry.cores
         self._enter(entry)
 
-    def _change(self, entry: Entry, run: Run) -> None:
+    def _change(self, entry: IndexedRun, run: Run) -> None:
         closed, cores, share = standing(run), run.tally.cores, run.share
         smaller = cores < entry.cores or share > entry.share
-        self._cores[entry.shelf.engine] += cores - entry.cores
+        self._cores[entry.group.engine] += cores - entry.cores
         if closed != entry.closed:
             self._leave(entry)
             entry.cores, entry.share, entry.closed = cores, share, closed
@@ -274,36 +274,36 @@ class RunIndex:
         else:
             entry.cores, entry.share = cores, share
             if smaller and closed is None:
-                entry.shelf.touch(entry.id)
+                entry.group.touch(entry.id)
 
-    def _enter(self, entry: Entry) -> None:
-        shelf = entry.shelf
+    def _enter(self, entry: IndexedRun) -> None:
+        group = entry.group
         if entry.closed is None:
-            shelf.open[entry.id] = entry
+            group.open[entry.id] = entry
             self.opened += 1
-            shelf.touch(entry.id)
+            group.touch(entry.id)
         else:
-            shelf.closed.setdefault(entry.closed, set()).add(entry.id)
+            group.closed.setdefault(entry.closed, set()).add(entry.id)
 
-    def _leave(self, entry: Entry) -> None:
+    def _leave(self, entry: IndexedRun) -> None:
         if entry.closed is None:
-            del entry.shelf.open[entry.id]
+            del entry.group.open[entry.id]
         else:
-            entry.shelf.closed[entry.closed].remove(entry.id)
+            entry.group.closed[entry.closed].remove(entry.id)
 
-    def _shelf(self, run: Run) -> Shelf:
+    def _group(self, run: Run) -> RunGroup:
         key = (run.plan.priority, run.plan.engine, run.demands)
-        if key not in self._shelves:
-            self._drop_empty_shelves()
-            self._shelves[key] = Shelf(*key)
+        if key not in self._groups:
+            self._drop_empty_groups()
+            self._groups[key] = RunGroup(*key)
             self._views.clear()
-        return self._shelves[key]
+        return self._groups[key]
 
-    def _drop_empty_shelves(self) -> None:
-        self._shelves = {
-            key: shelf
-            for key, shelf in self._shelves.items()
-            if shelf.open or any(shelf.closed.values())
+    def _drop_empty_groups(self) -> None:
+        self._groups = {
+            key: group
+            for key, group in self._groups.items()
+            if group.open or any(group.closed.values())
         }
 
     def _view(self, profile: Profile) -> _View:
@@ -316,12 +316,12 @@ class RunIndex:
 
     def _make_view(self, profile: Profile) -> _View:
         tiers: dict[tuple[bool, int], _Tier] = {}
-        shelves = [(shelf, mismatch(shelf.demands, profile)) for shelf in self._shelves.values()]
-        for shelf, why in shelves:
+        groups = [(group, mismatch(group.demands, profile)) for group in self._groups.values()]
+        for group, why in groups:
             if why is None:
-                place = shelf.engine not in profile.focus, -shelf.priority
-                tiers.setdefault(place, {}).setdefault(shelf.engine, []).append(shelf)
-        return _View([tiers[place] for place in sorted(tiers)], shelves)
+                place = group.engine not in profile.focus, -group.priority
+                tiers.setdefault(place, {}).setdefault(group.engine, []).append(group)
+        return _View([tiers[place] for place in sorted(tiers)], groups)
 
     def _by_load(self, tier: _Tier, cores: int) -> Iterable[str]:
         if len(tier) == 1:

@@ -1,7 +1,7 @@
 """The working set: every unfinished run with its active tasks, in memory, ready to be asked.
 
 This is the one mutable object of the core. It has one writer, the event loop of the primary, and
-no locks. What it holds are frozen values that are replaced as a whole; the index, the roster and
+no locks. What it holds are frozen values that are replaced as a whole; the index, the machines and
 its other parts change only together with it. Every sum over tasks (a run's tally, an engine's
 cores, a user's machines) changes here and nowhere else.
 
@@ -19,10 +19,10 @@ from rookery.model.task import NOTHING, Players, Task, TaskKey
 from rookery.rules import lifecycle
 from rookery.rules.answers import Changes, Closing
 from rookery.rules.lifecycle import Moved
+from rookery.rules.machines import MachineTable
+from rookery.rules.observations import Failures, GamePaces, LastSeen
 from rookery.rules.purge import Purging
-from rookery.rules.roster import Roster
 from rookery.rules.run_index import RunIndex
-from rookery.rules.troubles import Hearing, Paces, Troubles
 
 NEARLY_ALL = 0.9
 """A verdict on so large a part of one machine's or user's results is marked."""
@@ -43,10 +43,10 @@ class WorkingSet:
         self.renewed = renewed or _as_it_is
         """A run that is taken up, new or again, with the demands that its engines have now."""
         self.index = RunIndex(engine_shares)
-        self.roster = Roster()
-        self.hearing = Hearing()
-        self.paces = Paces()
-        self.troubles = Troubles()
+        self.machines = MachineTable()
+        self.last_seen = LastSeen()
+        self.paces = GamePaces()
+        self.failures = Failures()
         self.players = Players()
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, dict[int, Task]] = {}
@@ -71,8 +71,8 @@ class WorkingSet:
 
     def task_at(self, short_name: str) -> Task | None:
         """The active task of a machine."""
-        seat = self.roster.seat(short_name)
-        return self.task(seat.task) if seat and seat.task else None
+        state = self.machines.get(short_name)
+        return self.task(state.task) if state and state.task else None
 
     def sole(self, run: Run) -> Sole:
         """Whether nearly all games that count are from one machine, or from one user though there
@@ -84,12 +84,12 @@ class WorkingSet:
         if self.players.most_of_a_machine(run.id) >= NEARLY_ALL * games:
             return Sole.MACHINE
         user, played = self.players.first_user(run.id)
-        alone = played >= NEARLY_ALL * games and self.roster.has_others(user)
+        alone = played >= NEARLY_ALL * games and self.machines.has_others(user)
         return Sole.USER if alone else Sole.NOBODY
 
     def would_play(self, machine: Machine, now: datetime) -> Run | None:
         """The run a machine would be given if it asked now, its present task being over."""
-        past = self.roster.past(machine, now)
+        past = self.machines.past(machine, now)
         task = self.task_at(machine.short_name)
         if task is None:
             chosen = self.index.choose(machine, past)
@@ -106,13 +106,13 @@ class WorkingSet:
         self._runs[run.id] = run
         self._tasks[run.id] = {}
         for task in tasks:
-            self._seat(task, now)
+            self._add_task(task, now)
         self.index.put(run)
 
     def open(self, task: Task, now: datetime) -> Run:
         """Start a new task; returns its run."""
         run = self._runs[task.run]
-        self._seat(task, now)
+        self._add_task(task, now)
         return self._keep(run.with_tally(run.tally.opened(task)))
 
     def report(self, run: Run, task: Task, now: datetime) -> None:
@@ -122,19 +122,19 @@ class WorkingSet:
         self.players.add(run.id, task.machine.short_name, task.machine.user, played)
         self.annotate(task, now)
         self._mark(task)
-        self.troubles.clear(run.id)
+        self.failures.clear(run.id)
 
     def annotate(self, task: Task, now: datetime) -> None:
         """Store an active task that changed without a result."""
         self._tasks[task.run][task.id] = task
-        self.hearing.hear((task.run, task.id), now)
+        self.last_seen.note((task.run, task.id), now)
 
     def close(self, task: Task) -> tuple[Run, Task]:
         """End an active task; returns its run and the task as they are now."""
         run = self._runs[task.run]
         del self._tasks[task.run][task.id]
         self._excessive.get(task.run, set()).discard(task.id)
-        self.roster.rise(task)
+        self.machines.release(task)
         return self._keep(run.with_tally(run.tally.closed(task))), task.closed()
 
     def set_apart(self, task: Task, *, strike: bool) -> tuple[Run, Task]:
@@ -156,12 +156,12 @@ class WorkingSet:
             return ()
         self.index.remove(run.id)
         self.paces.forget(run.id)
-        self.troubles.forget(run.id)
+        self.failures.forget(run.id)
         self.players.forget(run.id)
         self._runs.pop(run.id, None)
         self._excessive.pop(run.id, None)
         tasks = tuple(self._tasks.pop(run.id, {}).values())
-        self.roster.rise_all(run.id)
+        self.machines.release_run(run.id)
         return (Closing(run.id, now, tasks),) if tasks else ()
 
     def refresh_share(self, run_id: str, share: float) -> None:
@@ -170,11 +170,11 @@ class WorkingSet:
         if run.share != share:
             self._keep(run.with_share(share))
 
-    def _seat(self, task: Task, now: datetime) -> None:
+    def _add_task(self, task: Task, now: datetime) -> None:
         self._tasks[task.run][task.id] = task
         self._mark(task)
-        self.roster.sit(task, self._runs)
-        self.hearing.hear((task.run, task.id), now)
+        self.machines.assign(task, self._runs)
+        self.last_seen.note((task.run, task.id), now)
 
     def _mark(self, task: Task) -> None:
         """Known beforehand, because a run may end with too many tasks to look at each."""

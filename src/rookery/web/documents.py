@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from rookery.farm.views import STILL, Pulse
+from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
 from rookery.model.task import Task
@@ -34,7 +34,7 @@ from rookery.web.worker_api.outgoing import args_of, sprt_of, spsa_of
 _INFO = Reader(WorkerInfo)
 
 
-def run_document(run: Run, pulse: Pulse = STILL) -> RunDocument:
+def run_document(run: Run, pulse: RunSpeed = NO_SPEED) -> RunDocument:
     status, tally = run.status, run.tally
     return RunDocument(
         id=run.id,

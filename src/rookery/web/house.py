@@ -15,7 +15,7 @@ from rookery.clock import Clock
 from rookery.db.listening import ListeningStats, Tidings
 from rookery.errors import Complaint
 from rookery.farm.fleet import Fleet
-from rookery.farm.jobs import Job
+from rookery.farm.jobs import PeriodicJob
 from rookery.files.disk import Disk
 from rookery.logs import Log
 from rookery.people.users import EndedSessions, Users
@@ -212,7 +212,7 @@ class House:
     watch: Opened[LoopWatch] = field(default_factory=lambda: Opened("watch"))
     meter: LoopMeter = field(default_factory=LoopMeter)
     gates: tuple[Gate, ...] = ()
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[PeriodicJob, ...] = ()
     pool: Callable[[], PoolStats | None] = lambda: None
     listening: Callable[[], ListeningStats | None] = lambda: None
     is_primary: Callable[[], bool] = always

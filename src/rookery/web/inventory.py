@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rookery.boundary.domains import Entry, inventory
 from rookery.boundary.watch import LoopMeter
-from rookery.farm.jobs import Job
+from rookery.farm.jobs import PeriodicJob
 from rookery.web.steps import Step
 
 
@@ -22,7 +22,7 @@ class SyncEndpoint(Exception):
 
 
 def entries(
-    app: Starlette, steps: tuple[Step, ...], jobs: tuple[Job, ...] = ()
+    app: Starlette, steps: tuple[Step, ...], jobs: tuple[PeriodicJob, ...] = ()
 ) -> tuple[Entry, ...]:
     """The inventory; raises Undeclared or SyncEndpoint, and then the app must not start."""
     _refuse_sync(app.routes)

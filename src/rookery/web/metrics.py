@@ -21,7 +21,7 @@ from rookery.boundary.offload import GateStats, LimiterStats
 from rookery.boundary.watch import Histogram, LoopTime
 from rookery.db.listening import ListeningStats
 from rookery.farm.events import BusStats
-from rookery.farm.jobs import Job
+from rookery.farm.jobs import PeriodicJob
 from rookery.farm.ports import CommitStats
 from rookery.web.house import House, PoolStats
 
@@ -92,7 +92,7 @@ class Figures:
     longest_lag: float
     holdups: Histogram | None
     loop_times: dict[str, LoopTime]
-    jobs: tuple[Job, ...]
+    jobs: tuple[PeriodicJob, ...]
     pool: PoolStats | None
     commits: CommitStats
     bus: BusStats
@@ -248,7 +248,7 @@ def _loop_times(times: dict[str, LoopTime]) -> Iterator[Metric]:
     yield _by_name(_GAUGE, "rookery_loop_longest_step_seconds", "Longest at a stretch", longest)
 
 
-def _jobs(jobs: tuple[Job, ...]) -> Iterator[Metric]:
+def _jobs(jobs: tuple[PeriodicJob, ...]) -> Iterator[Metric]:
     done = ((job.name, job.done) for job in jobs)
     failed = ((job.name, job.failed) for job in jobs)
     seconds = ((job.name, job.spent_seconds) for job in jobs)
@@ -266,7 +266,7 @@ def _pool(pool: PoolStats | None) -> Iterator[Metric]:
 
 
 def _commits(commits: CommitStats) -> Iterator[Metric]:
-    """Of the present tenure: the counts begin anew when memory was dropped."""
+    """Of the present primary term: the counts begin anew when memory was dropped."""
     yield _gauge("rookery_commits_waiting", "Changes that wait for a commit", commits.waiting)
     yield _gauge("rookery_commits_backlog", "Rows that follow when there is time", commits.backlog)
     yield _gauge("rookery_commits_largest", "Most changes in one commit", commits.largest)

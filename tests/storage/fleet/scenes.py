@@ -9,8 +9,8 @@ from typing import Protocol
 from rookery.db.fence import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.commits import STANDARD_LIMITS, Limits
-from rookery.farm.ports import Batch, Commits, FleetReads, Sample
+from rookery.farm.commits import STANDARD_LIMITS, CommitLimits
+from rookery.farm.ports import Batch, ChartPoint, CommitQueue, FleetReads
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run
 from rookery.model.task import Task, recounted
@@ -28,14 +28,14 @@ class Store(Protocol):
     @property
     def reads(self) -> FleetReads: ...
 
-    def take(self) -> Awaitable[Commits]: ...
+    def take(self) -> Awaitable[CommitQueue]: ...
 
     async def close(self) -> None: ...
 
 
 @asynccontextmanager
 async def opened(
-    target: Target, queries: Queries, limits: Limits = STANDARD_LIMITS
+    target: Target, queries: Queries, limits: CommitLimits = STANDARD_LIMITS
 ) -> AsyncIterator[FleetStore]:
     async with pool_on(target) as pool:
         lease = Lease(pool, queries, instance="test", address="")
@@ -45,7 +45,7 @@ async def opened(
 
 
 async def kept(store: Store, *batches: Batch) -> None:
-    """All of it in one tenure, committed."""
+    """All of it in one term, committed."""
     commits = await store.take()
     for batch in batches:
         sequence = commits.put(batch)
@@ -79,14 +79,14 @@ def finished(name: str, seconds: float = 0, run: Run | None = None, **status: ob
     return replace(run, id=make_run(name).id, status=over, updated=later(seconds))
 
 
-def make_sample(run: Run, games: int) -> Sample:
-    return Sample(run.id, later(games), games, (0, 0, games // 2, 0, 0), games / 1000, 4)
+def make_sample(run: Run, games: int) -> ChartPoint:
+    return ChartPoint(run.id, later(games), games, (0, 0, games // 2, 0, 0), games / 1000, 4)
 
 
 class WrittenRehearsal(Rehearsal):
     """Everything that may happen to a fleet, with a store that is told all of it."""
 
-    def __init__(self, seed: int, commits: Commits) -> None:
+    def __init__(self, seed: int, commits: CommitQueue) -> None:
         self.commits = commits
         self.last = 0
         super().__init__(random.Random(seed))

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rookery.farm.columns import UnknownKind, UnknownTicket, taken_apart, ticket_of, ticket_text
-from rookery.farm.ports import Commits
+from rookery.farm.ports import CommitQueue
 from rookery.farm.store import FleetStore
 from rookery.model.kinds import Fixed
 from rookery.model.run import Run
@@ -34,7 +34,7 @@ def another_run() -> Run:
 
 
 @pytest.fixture
-async def commits(postgres_store: FleetStore) -> Commits:
+async def commits(postgres_store: FleetStore) -> CommitQueue:
     """One for all examples: each has runs of its own."""
     return await postgres_store.take()
 
@@ -42,7 +42,7 @@ async def commits(postgres_store: FleetStore) -> Commits:
 @AGAINST_ROWS
 @given(runs())
 async def test_a_run_comes_back_as_it_was(
-    postgres_store: FleetStore, commits: Commits, run: Run
+    postgres_store: FleetStore, commits: CommitQueue, run: Run
 ) -> None:
     run = replace(run, id=another_run().id)
     await commits.committed(commits.put(changed(run)))
@@ -52,7 +52,7 @@ async def test_a_run_comes_back_as_it_was(
 @AGAINST_ROWS
 @given(st.lists(tasks, min_size=1, max_size=6))
 async def test_a_task_comes_back_as_it_was(
-    postgres_store: FleetStore, commits: Commits, some: list[Task]
+    postgres_store: FleetStore, commits: CommitQueue, some: list[Task]
 ) -> None:
     """Whether it is new, was written before, or comes more than once."""
     run = another_run()

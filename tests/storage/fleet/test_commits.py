@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.commits import GroupCommit, Limits
+from rookery.farm.commits import CommitLimits, GroupCommit
 from rookery.farm.ports import Batch, QueueFull, StateLost
 from rookery.farm.writing import Gathered, Slice
 from rookery.rules.answers import Changes, Closing
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 RUN = make_run("a")
 TASK = make_task(RUN)
-LIMITS = Limits(changes=6, seconds=3600, round_changes=4, slice_rows=3)
+LIMITS = CommitLimits(changes=6, seconds=3600, round_changes=4, slice_rows=3)
 
 
 class Script:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.ports import FinishedQuery
+from rookery.farm.ports import FinishedRunsQuery
 from rookery.model.run import Run
 from rookery.model.timecontrol import parse
 from rookery.stats.sprt import Flag
@@ -15,7 +15,7 @@ from tests.unit.core.makers import later, make_plan, make_run, spsa
 pytestmark = pytest.mark.anyio
 
 
-async def names(store: Store, query: FinishedQuery) -> list[str]:
+async def names(store: Store, query: FinishedRunsQuery) -> list[str]:
     """The runs of a page by the first letter of their names."""
     return [bytes.fromhex(run.id)[:1].decode() for run in await store.reads.finished(query)]
 
@@ -38,30 +38,30 @@ async def test_they_come_newest_first_without_deleted_and_running_ones(
     store: Store, runs: tuple[Run, ...]
 ) -> None:
     await kept(store, changed(*runs))
-    assert await names(store, FinishedQuery()) == ["b", "d", "c", "a"]
+    assert await names(store, FinishedRunsQuery()) == ["b", "d", "c", "a"]
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        (FinishedQuery(page_size=3), ["b", "d", "c"]),
-        (FinishedQuery(page=2, page_size=3), ["a"]),
-        (FinishedQuery(page=3, page_size=3), []),
-        (FinishedQuery(owner="otto"), ["d"]),
-        (FinishedQuery(owner="otto' OR true --"), []),
-        (FinishedQuery(owner="\0"), []),
-        (FinishedQuery(engine="Tiny"), ["d"]),
-        (FinishedQuery(engine="Tiny", hidden=frozenset({"Tiny"})), []),
-        (FinishedQuery(green_only=True), ["a"]),
-        (FinishedQuery(yellow_only=True), ["b"]),
-        (FinishedQuery(green_only=True, yellow_only=True), []),
-        (FinishedQuery(ltc_only=True), ["c"]),
-        (FinishedQuery(since=later(4)), ["b", "d"]),
-        (FinishedQuery(hidden=frozenset({"Tiny", "x"})), ["b", "c", "a"]),
+        (FinishedRunsQuery(page_size=3), ["b", "d", "c"]),
+        (FinishedRunsQuery(page=2, page_size=3), ["a"]),
+        (FinishedRunsQuery(page=3, page_size=3), []),
+        (FinishedRunsQuery(owner="otto"), ["d"]),
+        (FinishedRunsQuery(owner="otto' OR true --"), []),
+        (FinishedRunsQuery(owner="\0"), []),
+        (FinishedRunsQuery(engine="Tiny"), ["d"]),
+        (FinishedRunsQuery(engine="Tiny", hidden=frozenset({"Tiny"})), []),
+        (FinishedRunsQuery(green_only=True), ["a"]),
+        (FinishedRunsQuery(yellow_only=True), ["b"]),
+        (FinishedRunsQuery(green_only=True, yellow_only=True), []),
+        (FinishedRunsQuery(ltc_only=True), ["c"]),
+        (FinishedRunsQuery(since=later(4)), ["b", "d"]),
+        (FinishedRunsQuery(hidden=frozenset({"Tiny", "x"})), ["b", "c", "a"]),
     ],
 )
 async def test_they_can_be_chosen(
-    store: Store, runs: tuple[Run, ...], query: FinishedQuery, expected: list[str]
+    store: Store, runs: tuple[Run, ...], query: FinishedRunsQuery, expected: list[str]
 ) -> None:
     await kept(store, changed(*runs))
     assert await names(store, query) == expected
@@ -70,9 +70,9 @@ async def test_they_can_be_chosen(
 async def test_a_run_that_is_opened_again_leaves_the_list(store: Store) -> None:
     commits = await store.take()
     await commits.committed(commits.put(changed(finished("a"))))
-    assert await names(store, FinishedQuery()) == ["a"]
+    assert await names(store, FinishedRunsQuery()) == ["a"]
     await commits.committed(commits.put(changed(make_run("a"))))
-    assert await names(store, FinishedQuery()) == []
+    assert await names(store, FinishedRunsQuery()) == []
 
 
 async def test_the_history_of_a_tune_is_in_the_run_and_not_in_lists(store: Store) -> None:
@@ -81,7 +81,7 @@ async def test_the_history_of_a_tune_is_in_the_run_and_not_in_lists(store: Store
     run = finished("a", run=make_run("a", kind=moved))
     await kept(store, changed(run))
     assert await store.reads.run(run.id) == run
-    assert await store.reads.finished(FinishedQuery()) == (replace(run, kind=tuning),)
+    assert await store.reads.finished(FinishedRunsQuery()) == (replace(run, kind=tuning),)
 
 
 def _sample(theta: float) -> tuple[Sample, ...]:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rookery.farm.action_log import documented
-from rookery.farm.ports import Batch, Commits, Sight
+from rookery.farm.ports import Batch, CommitQueue, Sight
 from rookery.farm.store import FleetStore
 from rookery.model.events import Action, Event
 from rookery.protocol.actions import All, Compare, Expression, Order, matches
@@ -69,7 +69,7 @@ async def test_texts_that_postgres_refuses_do_not_make_a_commit_fail(store: Stor
 
 
 @pytest.fixture
-async def commits(postgres_store: FleetStore) -> Commits:
+async def commits(postgres_store: FleetStore) -> CommitQueue:
     return await postgres_store.take()
 
 
@@ -81,7 +81,7 @@ async def commits(postgres_store: FleetStore) -> Commits:
 )
 @given(st.lists(events, min_size=5, max_size=8), filters)
 async def test_sql_chooses_what_the_filter_means(
-    postgres_store: FleetStore, commits: Commits, some: list[Event], wanted: Expression
+    postgres_store: FleetStore, commits: CommitQueue, some: list[Event], wanted: Expression
 ) -> None:
     actions = partial(postgres_store.reads.actions, limit=10_000, sight=Sight(person=None))
     first = len(await actions(EVERYTHING))

@@ -8,7 +8,7 @@ import pytest
 
 from rookery.farm import purges
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import Batch, Commits, CommitStats, FleetReads, StateLost
+from rookery.farm.ports import Batch, CommitQueue, CommitStats, FleetReads, StateLost
 from rookery.farm.primary import Store
 from rookery.model.events import Action
 from rookery.model.run import Run
@@ -40,7 +40,7 @@ class Dying:
     def reads(self) -> FleetReads:
         return self._store.reads
 
-    async def take(self) -> Commits:
+    async def take(self) -> CommitQueue:
         if self.left < 0:
             raise ConnectionError
         return _Dying(self, await self._store.take())
@@ -53,7 +53,7 @@ class Dying:
 
 
 class _Dying:
-    def __init__(self, owner: Dying, commits: Commits) -> None:
+    def __init__(self, owner: Dying, commits: CommitQueue) -> None:
         self._owner = owner
         self._commits = commits
 

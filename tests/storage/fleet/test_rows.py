@@ -7,7 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from rookery.farm.ports import Batch, Block, Provenance, Recalled, Seen, WorkerResults
+from rookery.farm.ports import (
+    Batch,
+    MachineBlock,
+    MachineHistory,
+    Provenance,
+    TaskSeen,
+    WorkerResults,
+)
 from rookery.model.task import NOTHING, recounted
 from rookery.rules.answers import Changes, Closing
 from rookery.rules.purge import BadTask
@@ -169,22 +176,28 @@ async def test_what_a_purge_struck_out_is_remembered_in_order(store: Store) -> N
 
 
 async def test_blocks_are_put_changed_and_lifted(store: Store) -> None:
-    given = [Block("a", "why", NOW), Block("b", "no", NOW), Block("c", None, NOW)]
-    then = [Block("a", "why else", NOW), Block("b", None, NOW)]
+    given = [
+        MachineBlock("a", "why", NOW),
+        MachineBlock("b", "no", NOW),
+        MachineBlock("c", None, NOW),
+    ]
+    then = [MachineBlock("a", "why else", NOW), MachineBlock("b", None, NOW)]
     await kept(store, Batch(blocks=tuple(given)), Batch(blocks=tuple(then)))
     assert (await store.reads.snapshot()).blocks == {"a": "why else"}
 
 
 async def test_what_machines_played_is_remembered(store: Store) -> None:
-    first, second = Recalled("m", (RUN.id,), RUN.id), Recalled("n", (), "")
-    again = Recalled("m", (UNKNOWN, RUN.id), UNKNOWN)
+    first, second = MachineHistory("m", (RUN.id,), RUN.id), MachineHistory("n", (), "")
+    again = MachineHistory("m", (UNKNOWN, RUN.id), UNKNOWN)
     await kept(store, Batch(recalled=(first, second)), Batch(recalled=(again,)))
     await store.close()
     assert set((await store.reads.snapshot()).recalled) == {again, second}
 
 
 async def test_signs_of_life_are_kept(store: Store) -> None:
-    await kept(store, changed(RUN, TASK, make_task(RUN, 1)), Batch(seen=(Seen(RUN.id, 0, NOW),)))
+    await kept(
+        store, changed(RUN, TASK, make_task(RUN, 1)), Batch(seen=(TaskSeen(RUN.id, 0, NOW),))
+    )
     await store.close()
     assert await store.reads.last_seen(RUN.id) == {0: NOW}
     assert await store.reads.last_seen(RUN.id, 1, 5) == {}

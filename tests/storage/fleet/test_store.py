@@ -10,7 +10,7 @@ import pytest
 from rookery.db.fence import FencedOff, Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.commits import Limits
+from rookery.farm.commits import CommitLimits
 from rookery.farm.ports import Batch, ChangedRuns, StateLost
 from rookery.farm.store import PAUSE_SECONDS, FleetStore, open_fleet_store
 from rookery.farm.writing import Gathered, RowsMissing, Writer
@@ -24,7 +24,7 @@ from tests.unit.core.makers import NOW, make_run, pairs
 pytestmark = pytest.mark.anyio
 
 RUN = make_run("a")
-SLOWLY = Limits(slice_rows=1, slice_pause=0.1)
+SLOWLY = CommitLimits(slice_rows=1, slice_pause=0.1)
 TASKS = tuple(make_task(RUN, number) for number in range(20))
 
 
@@ -95,7 +95,7 @@ async def test_the_end_of_the_block_writes_what_was_put(database: Target, querie
 
 
 async def test_closing_writes_what_was_put(database: Target, queries: Queries) -> None:
-    async with opened(database, queries, Limits(slice_rows=3)) as store:
+    async with opened(database, queries, CommitLimits(slice_rows=3)) as store:
         commits = await store.take()
         commits.put(changed(played(RUN, *TASKS), *TASKS))
         commits.put(ended())

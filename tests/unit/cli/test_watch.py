@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.cli.watch import Glance, rows, title, verdict_code, verdict_text
-from rookery.farm.views import STILL, Pulse
+from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.kinds import Kind, SprtTest
 from rookery.model.run import Run
 from rookery.protocol import v1
@@ -28,14 +28,14 @@ def decided(verdict: Verdict) -> Run:
     return played(SprtTest(test.spec, SprtState(2.0, verdict)), finished=True)
 
 
-def shown(run: Run, pulse: Pulse = STILL) -> v1.RunDetails:
+def shown(run: Run, pulse: RunSpeed = NO_SPEED) -> v1.RunDetails:
     return details_of(run, pulse)
 
 
 def test_a_sequential_test_shows_its_ratio_and_how_long_it_may_take() -> None:
     test = sprt(elo0=0.0, elo1=2.0)
     run = played(replace(test, state=SprtState(1.5)))
-    found = dict(rows(Glance(shown(run, Pulse(games_per_minute=60.0)))))
+    found = dict(rows(Glance(shown(run, RunSpeed(games_per_minute=60.0)))))
     assert found["Games"].startswith("1110 of ")
     assert found["Pairs"] == "LL 5, LD 100, even 300, WD 140, WW 10"
     assert found["LLR"].startswith("+1.500 in (-2.94, 2.94) █")

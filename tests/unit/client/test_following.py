@@ -7,12 +7,12 @@ import pytest
 
 from rookery.client.following import Following, Sent, events_in
 from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
-from rookery.farm.views import STILL
+from rookery.farm.views import NO_SPEED
 from rookery.web.v1.views import details_of
 from tests.unit.core.makers import make_run
 
 RUN = make_run("a")
-DATA = msgspec.json.encode(details_of(RUN, STILL))
+DATA = msgspec.json.encode(details_of(RUN, NO_SPEED))
 AWAY = ApiUnreachable("http://here", "gone")
 
 

@@ -14,8 +14,8 @@ from rookery.model.plan import Book, Plan, Rules, Side, Wishes
 from rookery.model.run import Run, Status, create
 from rookery.model.task import Results, Task
 from rookery.model.timecontrol import TimeControl, parse
-from rookery.rules.answers import Grant, TaskCall
-from rookery.rules.assignment import Assignment
+from rookery.rules.answers import Grant, HeldTask
+from rookery.rules.assignment import Scheduler
 from rookery.rules.lifecycle import Actor
 from rookery.rules.working_set import WorkingSet
 from rookery.stats.sprt import Sprt
@@ -137,10 +137,10 @@ def working_with(*runs: Run) -> WorkingSet:
 
 def grant(working: WorkingSet, machine: Machine, now: datetime = NOW) -> Task:
     """The task a machine is given, which it must get."""
-    answer = Assignment(working).request(machine, now).answer
+    answer = Scheduler(working).request(machine, now).answer
     assert isinstance(answer, Grant), answer
     return answer.task
 
 
-def call_of(task: Task) -> TaskCall:
-    return TaskCall(task.run, task.id, task.machine)
+def call_of(task: Task) -> HeldTask:
+    return HeldTask(task.run, task.id, task.machine)

@@ -18,8 +18,8 @@ from rookery.model.run import Run
 from rookery.model.task import NOTHING, Results, Task, recounted
 from rookery.model.timecontrol import parse
 from rookery.rules import lifecycle
-from rookery.rules.answers import Changes, Grant, TaskCall, Word
-from rookery.rules.assignment import Assignment
+from rookery.rules.answers import Changes, Grant, HeldTask, Word
+from rookery.rules.assignment import Scheduler
 from rookery.rules.commands import submit
 from rookery.rules.lifecycle import Modification, Moved, modify
 from rookery.rules.reception import Reception
@@ -49,7 +49,7 @@ class Rehearsal:
         self.chance = chance
         self.now = NOW
         self.working = WorkingSet()
-        self.assignment = Assignment(self.working)
+        self.assignment = Scheduler(self.working)
         self.reception = Reception(self.working)
         self.runs: dict[str, Run] = {}
         self.tasks: dict[str, dict[int, Task]] = {}
@@ -97,20 +97,20 @@ class Rehearsal:
         if task := self._some_task():
             results = self._more(task)
             batches = self._batches(task, results)
-            call = TaskCall(task.run, task.id, task.machine)
+            call = HeldTask(task.run, task.id, task.machine)
             self._twice(call, Report(results, batches))
 
     def report_nonsense(self) -> None:
         if task := self._some_task():
             odd = Report(task.results + Results(wins=self.chance.choice((1, 2))))
-            call = TaskCall(task.run, task.id, task.machine)
+            call = HeldTask(task.run, task.id, task.machine)
             outcome = self.reception.update(call, odd, self.now)
             assert not outcome.answer.alive
             self._store(outcome.changes)
 
     def report_late(self) -> None:
         if task := self._some_task():
-            call = TaskCall(task.run, task.id, task.machine)
+            call = HeldTask(task.run, task.id, task.machine)
             older = Report(NOTHING if self.chance.random() < 0.5 else task.results)
             outcome = self.reception.update(call, older, self.now)
             assert outcome.answer.alive
@@ -121,18 +121,18 @@ class Rehearsal:
             kind = self.working.runs()[task.run].kind
             if isinstance(kind, SpsaTuning):
                 drawn = kind.perturbed(self.chance.randbytes(1))
-                call = TaskCall(task.run, task.id, task.machine)
+                call = HeldTask(task.run, task.id, task.machine)
                 self._store(self.reception.issue(call, ticket_of([drawn]), self.now).changes)
 
     def fail_task(self) -> None:
         if task := self._some_task():
-            call = TaskCall(task.run, task.id, task.machine)
+            call = HeldTask(task.run, task.id, task.machine)
             for _ in range(2):
                 self._store(self.reception.fail(call, "lost the engine", self.now).changes)
 
     def complain(self) -> None:
         if task := self._some_task():
-            call = TaskCall(task.run, task.id, task.machine)
+            call = HeldTask(task.run, task.id, task.machine)
             word = Word.STOPS if self.chance.random() < 0.1 else Word.COUNTS
             message = f"bench {self.chance.randrange(3)}"
             outcome = self.reception.stop(call, message, self.now, word=word)
@@ -232,7 +232,7 @@ class Rehearsal:
         added = results - task.results
         return (Batch(added.games, added.wins, added.losses, issued[0].signature),)
 
-    def _twice(self, call: TaskCall, report: Report) -> None:
+    def _twice(self, call: HeldTask, report: Report) -> None:
         """A report whose answer got lost comes again, and must change nothing then."""
         outcome = self.reception.update(call, report, self.now)
         self._store(outcome.changes)

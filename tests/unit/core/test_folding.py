@@ -8,8 +8,8 @@ from rookery.model.kinds import Report
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
 from rookery.model.timecontrol import parse
+from rookery.rules.observations import UNMEASURED
 from rookery.rules.reception import Judgement, Weight, is_hasty, judge, least_game_seconds
-from rookery.rules.troubles import UNMEASURED
 from tests.unit.core.makers import NOW, later, make_machine, make_plan, make_run, pairs, sprt
 
 RUN = make_run(kind=sprt(batch=2))

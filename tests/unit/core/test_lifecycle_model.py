@@ -14,7 +14,7 @@ from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.rules import lifecycle
 from rookery.rules.answers import Word
-from rookery.rules.assignment import Assignment
+from rookery.rules.assignment import Scheduler
 from rookery.rules.commands import submit
 from rookery.rules.lifecycle import Actor, Modification, Moved, modify
 from rookery.rules.reception import Reception
@@ -206,7 +206,7 @@ class LifeCycle(RuleBasedStateMachine):
     @invariant()
     def is_given_out_only_while_approved_and_open(self) -> None:
         if hasattr(self, "model"):
-            chosen = Assignment(self.working).next_in_line(make_machine("new"), NOW)
+            chosen = Scheduler(self.working).next_in_line(make_machine("new"), NOW)
             open_now = self.model.approved and not self.model.finished
             assert (chosen is not None) == (open_now and self.run.remaining > 0)
 

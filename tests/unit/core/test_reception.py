@@ -11,7 +11,7 @@ from rookery.model.run import Run, Sole
 from rookery.model.task import Results, Task
 from rookery.model.timecontrol import parse
 from rookery.rules import lifecycle, reception
-from rookery.rules.answers import NO_CHANGES, Alive, Outcome, StopAnswer, Word
+from rookery.rules.answers import NO_CHANGES, Decision, StopAnswer, TaskVerdict, Word
 from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
@@ -47,7 +47,7 @@ class Scene:
     def run(self) -> Run:
         return self.working.runs()[self.task.run]
 
-    def report(self, results: Results, seconds: float = 600) -> Alive:
+    def report(self, results: Results, seconds: float = 600) -> TaskVerdict:
         return self.reception.update(self.call, Report(results), later(seconds)).answer
 
 
@@ -73,7 +73,7 @@ def test_an_identical_report_changes_nothing() -> None:
 def test_a_late_report_is_ignored_and_the_task_lives_on() -> None:
     scene = Scene(make_run())
     scene.report(pairs(ww=2))
-    assert scene.report(pairs(ww=1)) == Alive(True)
+    assert scene.report(pairs(ww=1)) == TaskVerdict(True)
     assert scene.run.tally.results == pairs(ww=2)
 
 
@@ -91,7 +91,7 @@ def test_a_full_task_is_done_and_its_place_is_free() -> None:
     scene = Scene(make_run())
     assert not scene.report(pairs(even=scene.task.games // 2)).alive
     assert scene.run.tally.committed == scene.run.tally.results.games == scene.task.games
-    assert scene.report(pairs(even=1)) == Alive(False, info="the task is not active any more")
+    assert scene.report(pairs(even=1)) == TaskVerdict(False, info="the task is not active any more")
 
 
 def test_the_last_game_finishes_the_run() -> None:
@@ -113,7 +113,7 @@ def decided_by(*players: tuple[str, str, int], idle: str = "") -> Sole:
     scene = Scene(make_run(plan=make_plan(games=2 * sum(pairs for _, _, pairs in players))))
     scene.reception.fail(scene.call, "", NOW)
     if idle:
-        scene.working.roster.arrive(make_machine("idle", user=idle), NOW)
+        scene.working.machines.note_request(make_machine("idle", user=idle), NOW)
     for name, user, count in players:
         task = grant(scene.working, make_machine(name, cores=32, user=user))
         outcome = scene.reception.update(call_of(task), Report(pairs(even=count)), later(9999))
@@ -186,7 +186,7 @@ def test_results_that_stay_away_after_the_first_ones_end_a_task_sooner() -> None
 
 def test_no_results_are_missed_while_the_server_could_not_hear() -> None:
     scene = Scene(make_run())
-    scene.working.hearing.recover(later(10_000))
+    scene.working.last_seen.excuse_silence(later(10_000))
     assert not stalled(scene, 10_000 + 3600)
     assert stalled(scene, 10_000 + 3601)
 
@@ -209,7 +209,7 @@ def test_crashes_are_told_when_the_task_ends() -> None:
 def test_results_faster_than_games_can_be_played_are_kept_apart_and_not_counted() -> None:
     scene = Scene(make_run(kind=sprt()))
     outcome = scene.reception.update(scene.call, Report(pairs(ww=20)), later(1))
-    assert outcome.answer == Alive(False, info=reception.TOO_FAST)
+    assert outcome.answer == TaskVerdict(False, info=reception.TOO_FAST)
     assert scene.run.tally.results.games == scene.run.tally.committed == 0
     (event,), (row,), (apart,) = (
         outcome.changes.events,
@@ -281,7 +281,7 @@ def test_a_dead_tasks_games_count_and_the_rest_is_played_by_others() -> None:
 
 def test_silence_counts_only_while_the_server_could_hear() -> None:
     scene = Scene(make_run())
-    scene.working.hearing.recover(later(1000))
+    scene.working.last_seen.excuse_silence(later(1000))
     assert not scene.reception.expire(later(1360))
     assert scene.reception.expire(later(1361))
 
@@ -370,7 +370,7 @@ def test_the_end_of_a_run_by_a_worker_is_logged_with_worker_and_task() -> None:
 
 def complained(
     scene: Scene, task: Task, message: str, word: Word = Word.COUNTS
-) -> Outcome[StopAnswer]:
+) -> Decision[StopAnswer]:
     return scene.reception.stop(call_of(task), message, NOW, word=word)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rookery.model.kinds import Report
 from rookery.rules.answers import StopAnswer, Word
-from rookery.rules.assignment import Assignment
+from rookery.rules.assignment import Scheduler
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet
 from tests.unit.core.makers import (
@@ -33,8 +33,8 @@ def test_workers_at_play_are_recognised_after_a_restart() -> None:
     reception = Reception(working)
     assert reception.beat(call_of(task), later(5001)).alive
     assert not reception.expire(later(5300)), "every task has a fresh period of grace"
-    assert working.roster.active_of_user("wanda") == 1
-    assert working.roster.past(task.machine, later(5001)).last == task.run
+    assert working.machines.active_of_user("wanda") == 1
+    assert working.machines.past(task.machine, later(5001)).last == task.run
 
 
 def test_the_next_task_after_a_restart_starts_where_the_last_one_ended() -> None:
@@ -60,7 +60,7 @@ def test_asking_what_a_machine_would_play_changes_nothing() -> None:
         chosen = working.would_play(make_machine(), later(1))
         assert chosen
         assert chosen.id != task.run
-    assert Assignment(working).next_in_line(make_machine("new"), later(1)) is not None
+    assert Scheduler(working).next_in_line(make_machine("new"), later(1)) is not None
     assert working.task((task.run, task.id)) is task
 
 

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Declaration, Domain, Entry, runs
 from rookery.boundary.errors import Undeclared
-from rookery.farm.jobs import Job
+from rookery.farm.jobs import PeriodicJob
 from rookery.web.inventory import SyncEndpoint, entries
 from rookery.web.steps import Step
 from tests.wire.houses import make_house
@@ -80,7 +80,7 @@ def test_an_undeclared_part_stops_the_start_and_is_named(app: Starlette, name: s
 
 
 def test_jobs_are_listed_with_their_reasons() -> None:
-    job = Job("shares", 60, partial(refresh, 7))
+    job = PeriodicJob("shares", 60, partial(refresh, 7))
     assert entries(Starlette(), (), (job,)) == (
         Entry("job", "shares", Domain.LOOP, "adds up what is in memory"),
     )
@@ -88,12 +88,16 @@ def test_jobs_are_listed_with_their_reasons() -> None:
 
 def test_an_undeclared_job_stops_the_start_and_is_named() -> None:
     with pytest.raises(Undeclared, match="job sweep"):
-        entries(Starlette(), (), (Job("shares", 60, partial(refresh, 7)), Job("sweep", 60, sweep)))
+        entries(
+            Starlette(),
+            (),
+            (PeriodicJob("shares", 60, partial(refresh, 7)), PeriodicJob("sweep", 60, sweep)),
+        )
 
 
 def test_an_app_with_an_undeclared_job_is_not_made() -> None:
     with pytest.raises(Undeclared, match="job sweep"):
-        create_app(replace(make_house(), jobs=(Job("sweep", 60, sweep),)))
+        create_app(replace(make_house(), jobs=(PeriodicJob("sweep", 60, sweep),)))
 
 
 def test_a_plain_function_is_no_endpoint() -> None:

@@ -13,7 +13,7 @@ from rookery.model.machine import Machine
 from rookery.model.task import Results, Task
 from rookery.protocol.engines import EngineRecord
 from rookery.protocol.games import Ending, Game, Outcome
-from rookery.rules.answers import TaskCall
+from rookery.rules.answers import HeldTask
 from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import make_machine, pairs
 from tests.unit.service.people import BORIS, OLGA, SVEN
@@ -39,7 +39,7 @@ async def shown(api: Api, run_id: str, what: str) -> dict[str, Any]:
 
 async def report(api: Api, task: Task, results: Results, runner: str = "builtin") -> None:
     batch = Provenance(task.run, task.id, api.clock.now(), 0, runner, "1", "n", "b", 1.5, 2.0)
-    call = TaskCall(task.run, task.id, task.machine)
+    call = HeldTask(task.run, task.id, task.machine)
     answer = await api.fleet.update_task(call, Report(results), batch)
     assert not answer.error, answer
 
@@ -159,7 +159,7 @@ async def test_a_task_tells_when_its_machine_was_heard_last(api: Api) -> None:
     run_id = await api.submitted(BORIS, **FIXED)
     task = await api.granted()
     api.clock.move(seconds=90)
-    await api.fleet.beat(TaskCall(task.run, task.id, task.machine))
+    await api.fleet.beat(HeldTask(task.run, task.id, task.machine))
     for query in ("", f"?run={run_id}"):
         (entry,) = (await api.get(f"/api/v1/tasks{query}")).json()["tasks"]
         assert entry["seen"] > entry["reported"]

@@ -8,7 +8,7 @@ import pytest
 
 from rookery.model.machine import Machine
 from rookery.people.users import Scope, User
-from rookery.rules.answers import TaskCall, Waiting
+from rookery.rules.answers import HeldTask, NoTask
 from tests.unit.core.makers import make_machine, restarted
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
@@ -88,7 +88,7 @@ async def test_a_block_is_told_once(api: Api) -> None:
 async def test_a_machines_last_words_are_found_over_restarts(api: Api) -> None:
     await api.submitted(BORIS)
     task = await api.granted(OLGAS)
-    await api.fleet.fail_task(TaskCall(task.run, task.id, OLGAS), "no compiler")
+    await api.fleet.fail_task(HeldTask(task.run, task.id, OLGAS), "no compiler")
     api.clock.move(seconds=5)
     await api.fleet.note(restarted(OLGAS), "disk full")
     await api.fleet.note(replace(make_machine("n"), user="olga"), "somebody else")
@@ -100,7 +100,7 @@ async def test_a_machines_last_words_are_found_over_restarts(api: Api) -> None:
 
 
 async def test_an_idle_machine_is_shown_to_its_owner_and_to_approvers(api: Api) -> None:
-    assert isinstance(await ask(api), Waiting)
+    assert isinstance(await ask(api), NoTask)
     for user, status in ((None, 404), (SVEN, 404), (OLGA, 200), (BORIS, 200)):
         answer = await api.get(f"{WORKERS}/{NAME}", user)
         assert answer.status_code == status, user

@@ -12,7 +12,7 @@ from rookery.model.events import Action
 from rookery.model.kinds import Fixed
 from rookery.rules.assignment import MOST_WASTED
 from rookery.rules.eligibility import STANDARD_POLICY
-from rookery.rules.troubles import MOST_LINES
+from rookery.rules.observations import MOST_LINES
 from tests.desks import make_back
 from tests.twins.people import MemoryUsers
 from tests.unit.core.makers import make_plan, pairs, sprt

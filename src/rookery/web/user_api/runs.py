@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.farm import ports
 from rookery.farm.privacy import name_of
-from rookery.farm.views import STILL, Pulse
+from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.protocol.actions import action_filter
@@ -65,7 +65,7 @@ class DocumentEndpoints:
             query = finished_query(request.query_params)
         rows = await desk.reads.finished(replace(_rows(query), hidden=hidden))
         found = [desk.privacy.shown(reader, run) for run in rows]
-        return await desk.threads.cpu(_listed_answer, found, [STILL] * len(found))
+        return await desk.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
 
     @runs(Domain.LOOP, "awaits one query; a filter is small")
     async def actions(self, request: Request) -> Response:
@@ -103,7 +103,7 @@ class DocumentEndpoints:
             query = elo_query(request.query_params)
         return await self._desk.threads.cpu(lambda: _answer(elo_of_query(query)))
 
-    async def _run(self, request: Request) -> tuple[Run, Pulse]:
+    async def _run(self, request: Request) -> tuple[Run, RunSpeed]:
         reader = await reader_of(request, self._desk)
         run = await self._desk.fleet.run(request.path_params["run_id"])
         if run is None or not self._desk.privacy.sees(name_of(reader), run):
@@ -121,8 +121,8 @@ class DocumentEndpoints:
         raise NotFound("There is no such task.")
 
 
-def _rows(query: FinishedQuery) -> ports.FinishedQuery:
-    return ports.FinishedQuery(
+def _rows(query: FinishedQuery) -> ports.FinishedRunsQuery:
+    return ports.FinishedRunsQuery(
         page=query.page,
         page_size=PAGE_SIZE,
         owner=query.username or "",
@@ -133,11 +133,11 @@ def _rows(query: FinishedQuery) -> ports.FinishedQuery:
     )
 
 
-def _listed_answer(found: Sequence[Run], pulses: Sequence[Pulse]) -> Response:
+def _listed_answer(found: Sequence[Run], pulses: Sequence[RunSpeed]) -> Response:
     return _answer(listed(map(run_document, found, pulses)))
 
 
-def _elo_answer(run: Run, pulse: Pulse) -> Response:
+def _elo_answer(run: Run, pulse: RunSpeed) -> Response:
     elo = live_elo_of(run)
     if elo is None:
         return Response(b"{}", media_type=JSON, headers=OPEN_TO_ALL)

@@ -24,7 +24,7 @@ from rookery.farm.events import FROM_THE_START, Bus, Notice, Subscription, Wante
 from rookery.farm.fleet import Fleet
 from rookery.farm.ports import QueueFull, Rebuilding, StateLost
 from rookery.farm.privacy import without_sources
-from rookery.farm.views import Pulse
+from rookery.farm.views import RunSpeed
 from rookery.model.bounds import RunId
 from rookery.model.run import Run
 from rookery.protocol import v1
@@ -44,7 +44,7 @@ MOST_BYTES = 16 * 1024 * 1024
 RUN_BYTES = 4096
 """About what a run takes in memory."""
 
-Encode = Callable[[Run, Pulse], Awaitable[bytes]]
+Encode = Callable[[Run, RunSpeed], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class News:
 def in_full(threads: Threads) -> Encode:
     """All about a run, which costs some statistics."""
 
-    async def encode(run: Run, pulse: Pulse) -> bytes:
+    async def encode(run: Run, pulse: RunSpeed) -> bytes:
         # One text for all: of a run that nobody has approved, what a stranger may read.
         shown = run if run.status.approved or run.tally.tasks else without_sources(run)
         return await threads.cpu(lambda: _event(details_of(shown, pulse)))
@@ -111,7 +111,7 @@ def in_full(threads: Threads) -> Encode:
     return encode
 
 
-async def in_brief(run: Run, _pulse: Pulse) -> bytes:
+async def in_brief(run: Run, _pulse: RunSpeed) -> bytes:
     """For those who look by themselves at what changed."""
     return _event(v1.RunMark(id=run.id, state=run.display))
 

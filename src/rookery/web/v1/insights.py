@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.caches import Joined, Remembered
-from rookery.farm.ports import Provenance, Sample, WorkerResults
+from rookery.farm.ports import ChartPoint, Provenance, WorkerResults
 from rookery.files.games import IndexedGame
 from rookery.model.run import Run
 from rookery.protocol import v1
 from rookery.protocol.codec import finite
 from rookery.protocol.runs import stats_of
-from rookery.rules.diagnosis import AHEAD, Diagnosis
+from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import WorkerTest
 from rookery.web.bodies import json_answer
@@ -159,7 +159,7 @@ def _cut(found: tuple[T, ...], size: int, show: Callable[[T], E]) -> tuple[tuple
     return tuple(map(show, found[:size])), len(found) > size
 
 
-def _diagnosis(found: Diagnosis, seen: set[str]) -> v1.Diagnosis:
+def _diagnosis(found: RunDiagnosis, seen: set[str]) -> v1.Diagnosis:
     return v1.Diagnosis(
         finding=found.finding.value,
         sentence=found.sentence,
@@ -195,7 +195,7 @@ def _residual(each: WorkerResults, test: WorkerTest | None) -> v1.ResidualEntry:
     )
 
 
-def _sample(point: Sample) -> v1.SampleEntry:
+def _sample(point: ChartPoint) -> v1.SampleEntry:
     return v1.SampleEntry(
         time=point.at,
         games=point.games,

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.jobs import find_waiting_machines
-from rookery.farm.ports import FinishedQuery
+from rookery.farm.ports import FinishedRunsQuery
 from rookery.farm.privacy import name_of
 from rookery.farm.submission import Surroundings, created, planned
 from rookery.farm.summaries import summary
@@ -260,7 +260,7 @@ class RunEndpoints:
             if prefix:
                 found, more = await self._begun_by(prefix, viewer, owner, size), False
             elif state is v1.ListedState.FINISHED:
-                wanted = FinishedQuery(page=page, page_size=size, owner=owner, hidden=hidden)
+                wanted = FinishedRunsQuery(page=page, page_size=size, owner=owner, hidden=hidden)
                 found = await desk.reads.finished(wanted)
                 more = len(found) == size
             else:

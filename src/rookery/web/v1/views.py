@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from rookery.farm.engines import record_of, records_digest
 from rookery.farm.statistics import Contributor
-from rookery.farm.views import Pulse
+from rookery.farm.views import RunSpeed
 from rookery.model.events import run_name
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Side
@@ -58,7 +58,7 @@ def summary_of(run: Run) -> v1.RunSummary:
     )
 
 
-def details_of(run: Run, pulse: Pulse) -> v1.RunDetails:
+def details_of(run: Run, pulse: RunSpeed) -> v1.RunDetails:
     """Costs some statistics: to be called in a thread."""
     tally = run.tally
     return v1.RunDetails(

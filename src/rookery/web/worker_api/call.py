@@ -22,7 +22,7 @@ from rookery.web.bodies import decoded, next_message, still_there
 from rookery.web.faults import NotPrimary, TooManyRequests
 from rookery.web.scope import body_in, facts_of, has_more, header, method_of
 from rookery.web.worker_api.desk import Desk
-from rookery.web.worker_api.incoming import Caller, caller_in
+from rookery.web.worker_api.incoming import VerifiedCaller, caller_in
 
 # The body of a call: small ones are read at once, large ones when it is known who sends them.
 
@@ -134,7 +134,7 @@ class WorkerCall(Generic[R]):
             raise NotPrimary
         return status, body
 
-    async def act(self, request: R, caller: Caller) -> Answer:
+    async def act(self, request: R, caller: VerifiedCaller) -> Answer:
         """What the call is for."""
         raise NotImplementedError
 
@@ -158,7 +158,7 @@ class WorkerCall(Generic[R]):
         async with self.desk.large_bodies.place(user.name):
             return await self.heard_at_length(scope, receive, body)
 
-    async def received(self, scope: Scope, receive: Receive) -> tuple[R, Caller]:
+    async def received(self, scope: Scope, receive: Receive) -> tuple[R, VerifiedCaller]:
         """What is said, and who says it; for calls whose bodies are small."""
         body = await self._begun(scope, receive)
         return await self.understood(scope, body.head)
@@ -168,7 +168,7 @@ class WorkerCall(Generic[R]):
         content = await whole(body, receive)
         return await self.act(*await self.understood(scope, content))
 
-    async def understood(self, scope: Scope, body: bytes) -> tuple[R, Caller]:
+    async def understood(self, scope: Scope, body: bytes) -> tuple[R, VerifiedCaller]:
         """What a whole body says, and who says it."""
         request = await decoded(body, self._read, self.desk.threads)
         verified = await self._verified(request, facts_of(scope).client)

@@ -29,14 +29,14 @@ from rookery.protocol.worker_answers import (
     waiting,
 )
 from rookery.protocol.worker_heads import long_text
-from rookery.rules.answers import DONE, OVER, Grant, Refusal, StopAnswer, TaskCall, Waiting
+from rookery.rules.answers import DONE, OVER, Grant, HeldTask, NoTask, Refusal, StopAnswer
 from rookery.web.bodies import cancel_on_leave
 from rookery.web.scope import facts_of
 from rookery.web.wheel import Wheel
 from rookery.web.worker_api import incoming, outgoing
 from rookery.web.worker_api.call import Arriving, NotAllowed, WorkerCall, following
 from rookery.web.worker_api.desk import Desk
-from rookery.web.worker_api.incoming import Caller
+from rookery.web.worker_api.incoming import VerifiedCaller
 
 # What a worker complains about, without the words that differ from host to host.
 
@@ -62,7 +62,7 @@ _NOT_STOPPED = {
 
 
 @runs(Domain.LOOP, "credentials from memory; unknown ones are hashed in a thread")
-class RequestVersion(WorkerCall[worker_requests.Credentials]):
+class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
     """A worker ends at any error here, so that only its credentials may be called wrong."""
 
     path: ClassVar[str] = "/api/request_version"
@@ -75,7 +75,7 @@ class RequestVersion(WorkerCall[worker_requests.Credentials]):
         house = House(__version__, FEATURES, *offer)
         self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=house)
 
-    async def act(self, request: worker_requests.Credentials, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.Credentials, caller: VerifiedCaller) -> Answer:
         del request, caller
         return self.greeting
 
@@ -86,7 +86,7 @@ class RequestVersion(WorkerCall[worker_requests.Credentials]):
 
 
 @runs(Domain.LOOP_CPU, "chooses from an index in memory; waits for the commit, ours for work")
-class RequestTask(WorkerCall[worker_requests.RequestTask]):
+class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
     """Whoever must wait for a thread or for the database passes a small gate first. A worker of
     ours that finds nothing to play may be kept waiting for it."""
 
@@ -110,18 +110,22 @@ class RequestTask(WorkerCall[worker_requests.RequestTask]):
         with self.desk.gate.enter():
             return await super().check(name, password, client)
 
-    async def act(self, request: worker_requests.RequestTask, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.RequestTask, caller: VerifiedCaller) -> Answer:
         machine = self.desk.machines.machine(request.worker_info, caller)
         limit = caller.machine_limit
         answer = await self.desk.fleet.request_task(machine, limit=limit)
         return outgoing.task_answer(answer, self.desk.payloads, caller.server)
 
     async def _held(
-        self, request: worker_requests.RequestTask, caller: Caller, seconds: float, receive: Receive
+        self,
+        request: worker_requests.RequestTask,
+        caller: VerifiedCaller,
+        seconds: float,
+        receive: Receive,
     ) -> Answer:
         """Until there is a task, the time is up, the worker leaves or the process stops."""
         machine = self.desk.machines.machine(request.worker_info, caller)
-        answer: Grant | Waiting | Refusal = Waiting()
+        answer: Grant | NoTask | Refusal = NoTask()
         with self.desk.streams.join() as held:
             leaving = asyncio.ensure_future(cancel_on_leave(receive, held))
             try:
@@ -137,11 +141,11 @@ class RequestTask(WorkerCall[worker_requests.RequestTask]):
 
 
 @runs(Domain.LOOP_CPU, "folds the results into memory; waits for the commit")
-class UpdateTask(WorkerCall[worker_requests.UpdateTask]):
+class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     path: ClassVar[str] = "/api/update_task"
     reader = worker_requests.UPDATE_TASK
 
-    async def act(self, request: worker_requests.UpdateTask, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.UpdateTask, caller: VerifiedCaller) -> Answer:
         call = self.desk.machines.call(request, caller)
         provenance = incoming.provenance_of(request, self.desk.clock.now())
         report = incoming.report_of(request)
@@ -157,33 +161,33 @@ class UpdateTask(WorkerCall[worker_requests.UpdateTask]):
 
 
 @runs(Domain.LOOP, "notes a time in memory; a living task's answer waits for nothing")
-class Beat(WorkerCall[worker_requests.TaskCall]):
+class BeatCall(WorkerCall[worker_requests.TaskCall]):
     path: ClassVar[str] = "/api/beat"
     writes: ClassVar[bool] = False
     reader = worker_requests.BEAT
 
-    async def act(self, request: worker_requests.TaskCall, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> Answer:
         del caller
         return outgoing.alive_answer(await self.desk.fleet.beat(incoming.sign_of_life(request)))
 
 
 @runs(Domain.LOOP_CPU, "draws values for a batch; waits for the commit")
-class RequestSpsa(WorkerCall[worker_requests.RequestSpsa]):
+class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
     path: ClassVar[str] = "/api/request_spsa"
     reader = worker_requests.REQUEST_SPSA
 
-    async def act(self, request: worker_requests.RequestSpsa, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.RequestSpsa, caller: VerifiedCaller) -> Answer:
         call = self.desk.machines.call(request, caller)
         slots = 0 if request.rookery is UNSET else request.rookery.slots
         return outgoing.spsa_answer(await self.desk.fleet.request_spsa(call, slots=slots))
 
 
 @runs(Domain.LOOP, "ends a task in memory; waits for the commit")
-class FailedTask(WorkerCall[worker_requests.FailedTask]):
+class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
     path: ClassVar[str] = "/api/failed_task"
     reader = worker_requests.FAILED_TASK
 
-    async def act(self, request: worker_requests.FailedTask, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.FailedTask, caller: VerifiedCaller) -> Answer:
         call = self.desk.machines.call(request, caller)
         answer = await self.desk.fleet.fail_task(call, request.message)
         if answer is DONE:
@@ -192,11 +196,11 @@ class FailedTask(WorkerCall[worker_requests.FailedTask]):
 
 
 @runs(Domain.LOOP_CPU, "ends a run or a task in memory; waits for the commit")
-class StopRun(WorkerCall[worker_requests.FailedTask]):
+class StopRunCall(WorkerCall[worker_requests.FailedTask]):
     path: ClassVar[str] = "/api/stop_run"
     reader = worker_requests.STOP_RUN
 
-    async def act(self, request: worker_requests.FailedTask, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.FailedTask, caller: VerifiedCaller) -> Answer:
         call = self.desk.machines.call(request, caller)
         bench = 0 if request.rookery is UNSET else request.rookery.bench
         log = incoming.log_of(request.rookery)
@@ -214,12 +218,12 @@ class StopRun(WorkerCall[worker_requests.FailedTask]):
 
 
 @runs(Domain.THREAD, "decodes and stores games in threads, as they come")
-class UploadPgn(WorkerCall[worker_requests.UploadPgn]):
+class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
     path: ClassVar[str] = "/api/upload_pgn"
     writes: ClassVar[bool] = False
     reader = worker_requests.UPLOAD_PGN
 
-    async def act(self, request: worker_requests.UploadPgn, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.UploadPgn, caller: VerifiedCaller) -> Answer:
         await self.desk.pgns.upload(self.desk.machines.call(request, caller), request.pgn)
         return EndAnswer()
 
@@ -233,15 +237,15 @@ class UploadPgn(WorkerCall[worker_requests.UploadPgn]):
 
 
 @runs(Domain.LOOP, "writes a line of the log; waits for the commit")
-class WorkerLog(WorkerCall[worker_requests.WorkerLog]):
+class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
     path: ClassVar[str] = "/api/worker_log"
     reader = worker_requests.WORKER_LOG
 
-    async def act(self, request: worker_requests.WorkerLog, caller: Caller) -> Answer:
+    async def act(self, request: worker_requests.WorkerLog, caller: VerifiedCaller) -> Answer:
         machine = self.desk.machines.machine(request.worker_info, caller)
         call = None
         if request.run_id is not UNSET and request.task_id is not UNSET:
-            call = TaskCall(request.run_id, request.task_id, machine)
+            call = HeldTask(request.run_id, request.task_id, machine)
         await self.desk.fleet.note(machine, request.message, call)
         if call is not None:
             await self.desk.logs.keep(call, "worker_log", incoming.log_of(request.rookery))
@@ -255,15 +259,15 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
 
 
 CALLS: tuple[type[WorkerCall[Any]], ...] = (
-    RequestVersion,
-    RequestTask,
-    UpdateTask,
-    Beat,
-    RequestSpsa,
-    FailedTask,
-    StopRun,
-    UploadPgn,
-    WorkerLog,
+    RequestVersionCall,
+    RequestTaskCall,
+    UpdateTaskCall,
+    BeatCall,
+    RequestSpsaCall,
+    FailedTaskCall,
+    StopRunCall,
+    UploadPgnCall,
+    WorkerLogCall,
 )
 LARGEST = {call.path: call.reader.most_bytes for call in CALLS}
 """How long the body of each may be."""
@@ -271,5 +275,5 @@ LARGEST = {call.path: call.reader.most_bytes for call in CALLS}
 
 def worker_routes(desk: Desk, wheel: Wheel | None = None) -> list[Route]:
     """The nine routes; `wheel` is the worker that ours are to be."""
-    made = [RequestVersion(desk, wheel), *(call(desk) for call in CALLS[1:])]
+    made = [RequestVersionCall(desk, wheel), *(call(desk) for call in CALLS[1:])]
     return [Route(call.path, call, methods=["POST"]) for call in made]

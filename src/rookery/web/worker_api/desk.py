@@ -14,7 +14,7 @@ from rookery.people.login import Credentials
 from rookery.people.users import User
 from rookery.rules.answers import Word
 from rookery.web.bodies import LargeBodies, Streams
-from rookery.web.worker_api.incoming import Machines, TeamsOf
+from rookery.web.worker_api.incoming import MachineCache, TeamsOf
 from rookery.web.worker_api.outgoing import Payloads
 
 
@@ -36,7 +36,7 @@ class Desk:
     clock: Clock
     is_primary: Callable[[], bool]
     trusts: Callable[[User], Awaitable[Word]]  # what their word about a run is worth
-    machines: Machines
+    machines: MachineCache
     late: LateGames
     line: WaitingLine
     streams: Streams

@@ -17,7 +17,7 @@ from rookery.people.users import User
 from rookery.protocol import worker_requests
 from rookery.protocol import worker_requests as wire
 from rookery.protocol.codec import encode
-from rookery.rules.answers import TaskCall
+from rookery.rules.answers import HeldTask
 from rookery.stats.spsa import Batch
 from rookery.web.scope import facts_of, header
 
@@ -27,7 +27,7 @@ UNKNOWN_COUNTRY = "?"
 _NOWHERE = "ZZ"
 
 
-class Caller(NamedTuple):
+class VerifiedCaller(NamedTuple):
     """Known before anything of the request is believed."""
 
     seal: str
@@ -43,12 +43,12 @@ class Caller(NamedTuple):
 TeamsOf = Callable[[str], frozenset[str]]
 
 
-def caller_in(scope: Scope, verified: Verified, teams_of: TeamsOf) -> Caller:
+def caller_in(scope: Scope, verified: Verified, teams_of: TeamsOf) -> VerifiedCaller:
     user = verified.user
     address, country = facts_of(scope).client, _country(scope)
     teams = teams_of(user.name)
     server = partial(server_in, scope)
-    return Caller(verified.seal, user.machine_limit, address, country, user, teams, server)
+    return VerifiedCaller(verified.seal, user.machine_limit, address, country, user, teams, server)
 
 
 def server_in(scope: Scope) -> str:
@@ -65,19 +65,19 @@ def _country(scope: Scope) -> str:
 
 
 MOST_KNOWN = 50_000
-Standing = tuple[str, str, str, frozenset[str]]
+CallerFacts = tuple[str, str, str, frozenset[str]]
 """What a machine has from its caller; the rest of a caller differs from call to call."""
 
 
-class Machines:
+class MachineCache:
     """Machines as they described themselves last: most calls bring nothing new about them."""
 
     def __init__(self, *, mind_quota: bool, most: int = MOST_KNOWN) -> None:
         self._mind_quota = mind_quota
         self._most = most
-        self._known: dict[str, tuple[wire.WorkerInfo, Standing, Machine]] = {}
+        self._known: dict[str, tuple[wire.WorkerInfo, CallerFacts, Machine]] = {}
 
-    def machine(self, info: wire.WorkerInfo, caller: Caller) -> Machine:
+    def machine(self, info: wire.WorkerInfo, caller: VerifiedCaller) -> Machine:
         known = self._known.get(info.unique_key)
         standing = (caller.seal, caller.address, caller.country, caller.teams)
         if known and known[1] == standing and known[0] == info:
@@ -89,11 +89,13 @@ class Machines:
             del self._known[next(iter(self._known))]
         return machine
 
-    def call(self, request: worker_requests.TaskCall, caller: Caller) -> TaskCall:
-        return TaskCall(request.run_id, request.task_id, self.machine(request.worker_info, caller))
+    def call(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> HeldTask:
+        return HeldTask(request.run_id, request.task_id, self.machine(request.worker_info, caller))
 
 
-def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True) -> Machine:
+def machine_of(
+    info: wire.WorkerInfo, caller: VerifiedCaller, *, mind_quota: bool = True
+) -> Machine:
     """The machine as it describes itself, at the address it calls from."""
     machine = Machine(
         user=info.username,
@@ -115,11 +117,11 @@ def machine_of(info: wire.WorkerInfo, caller: Caller, *, mind_quota: bool = True
     return machine if info.rookery is UNSET else _extended(machine, info.rookery, caller.teams)
 
 
-def sign_of_life(request: worker_requests.TaskCall) -> TaskCall:
+def sign_of_life(request: worker_requests.TaskCall) -> HeldTask:
     """A call of which only the sender counts, so that nothing else of it is worked out."""
     info = request.worker_info
     machine = Machine(info.username, info.unique_key, info.concurrency, info.max_memory)
-    return TaskCall(request.run_id, request.task_id, machine)
+    return HeldTask(request.run_id, request.task_id, machine)
 
 
 def report_of(request: worker_requests.UpdateTask) -> Report:

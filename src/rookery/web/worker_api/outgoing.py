@@ -46,7 +46,7 @@ from rookery.protocol.worker_answers import (
     update_refused,
     waiting,
 )
-from rookery.rules.answers import Alive, Grant, Refusal, Waiting
+from rookery.rules.answers import Grant, NoTask, Refusal, TaskVerdict
 from rookery.rules.eligibility import Filter
 from rookery.sources.commits import PREFIX, mirror_name
 from rookery.stats.spsa import Tune
@@ -180,12 +180,12 @@ def _mirrored(args: TaskArgs, mirror: str) -> TaskArgs:
 
 
 def task_answer(
-    answer: Grant | Waiting | Refusal, payloads: Payloads, server: Callable[[], str] = str
+    answer: Grant | NoTask | Refusal, payloads: Payloads, server: Callable[[], str] = str
 ) -> TaskAnswer:
     """request_task."""
     if isinstance(answer, Refusal):
         return task_refused(answer.why)
-    if isinstance(answer, Waiting):
+    if isinstance(answer, NoTask):
         return waiting(_reasons(answer) or UNSET)
     run, task = answer.run, answer.task
     mine = MyTask(num_games=task.games, start=task.start, stats=stats_of(task.results))
@@ -195,21 +195,21 @@ def task_answer(
     return TaskAnswer(run=granted, task_id=task.id)
 
 
-def alive_answer(answer: Alive) -> AliveAnswer:
+def alive_answer(answer: TaskVerdict) -> AliveAnswer:
     """beat and update_task."""
     if answer.error:
         return update_refused(answer.error)
     return AliveAnswer(task_alive=answer.alive, info=answer.info or UNSET)
 
 
-def end_answer(answer: Alive) -> EndAnswer:
+def end_answer(answer: TaskVerdict) -> EndAnswer:
     """failed_task: nothing to say, unless the task had ended before."""
     return EndAnswer(task_alive=False, info=answer.info) if answer.info else EndAnswer()
 
 
-def spsa_answer(answer: Drawn | Alive) -> SpsaAnswer:
+def spsa_answer(answer: Drawn | TaskVerdict) -> SpsaAnswer:
     """request_spsa."""
-    if isinstance(answer, Alive):
+    if isinstance(answer, TaskVerdict):
         return SpsaAnswer(task_alive=answer.alive, info=answer.info or UNSET)
     if answer.final:
         return spsa_slots(answer.tune, answer.perturbations)
@@ -299,7 +299,7 @@ def _if(wanted: bool, value: V) -> V | UnsetType:
     return value if wanted else UNSET
 
 
-def _reasons(answer: Waiting) -> str:
+def _reasons(answer: NoTask) -> str:
     """Why there is nothing to do, for the person who looks at the worker's screen."""
     counts: Counter[str] = Counter()
     for reason, number in answer.reasons:

@@ -9,8 +9,8 @@ from rookery.model.events import Action
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
 from rookery.rules import lifecycle
-from rookery.rules.answers import Grant, Refusal, RefusalKind, Waiting
-from rookery.rules.assignment import Assignment
+from rookery.rules.answers import Grant, NoTask, Refusal, RefusalKind
+from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import Filter, Policy
 from rookery.rules.lifecycle import Moved
 from rookery.rules.reception import Reception
@@ -31,7 +31,7 @@ from tests.unit.core.makers import (
 
 
 def refusal(
-    assignment: Assignment, machine: Machine, seconds: float = 0, limit: int = 16
+    assignment: Scheduler, machine: Machine, seconds: float = 0, limit: int = 16
 ) -> RefusalKind | None:
     answer = assignment.request(machine, later(seconds), limit=limit).answer
     return answer.kind if isinstance(answer, Refusal) else None
@@ -62,15 +62,15 @@ def test_a_grant_moves_the_sums_of_its_run() -> None:
 def test_a_blocked_machine_hears_why() -> None:
     working = working_with(make_run())
     machine = make_machine()
-    working.roster.blocks[machine.short_name] = "please update your compiler"
-    answer = Assignment(working).request(machine, NOW).answer
+    working.machines.blocks[machine.short_name] = "please update your compiler"
+    answer = Scheduler(working).request(machine, NOW).answer
     assert answer == Refusal(
         RefusalKind.BLOCKED, "this machine is blocked: please update your compiler"
     )
 
 
 def test_a_second_process_of_a_name_is_refused_while_the_first_was_heard_lately() -> None:
-    assignment = Assignment(working_with(make_run()))
+    assignment = Scheduler(working_with(make_run()))
     machine = make_machine()
     assignment.request(machine, NOW)
     again = restarted(machine)
@@ -81,7 +81,7 @@ def test_a_second_process_of_a_name_is_refused_while_the_first_was_heard_lately(
 def test_the_same_process_may_ask_again_at_once_and_its_old_task_is_stale() -> None:
     working = working_with(make_run())
     task = grant(working, make_machine())
-    outcome = Assignment(working).request(make_machine(), later(1))
+    outcome = Scheduler(working).request(make_machine(), later(1))
     assert isinstance(outcome.answer, Grant)
     assert [event.action for event in outcome.changes.events] == [Action.FAILED_TASK]
     assert working.task((task.run, task.id)) is None
@@ -89,7 +89,7 @@ def test_the_same_process_may_ask_again_at_once_and_its_old_task_is_stale() -> N
 
 
 def test_a_user_has_a_limited_number_of_machines_wherever_they_are() -> None:
-    assignment = Assignment(working_with(make_run()))
+    assignment = Scheduler(working_with(make_run()))
     for number in range(2):
         assignment.request(make_machine(f"m{number}", address=f"10.0.0.{number}"), NOW)
     third = make_machine("m3", address="10.0.0.3")
@@ -99,7 +99,7 @@ def test_a_user_has_a_limited_number_of_machines_wherever_they_are() -> None:
 
 
 def test_the_limit_may_count_addresses_instead() -> None:
-    assignment = Assignment(working_with(make_run()), Policy(limit_by_address=True))
+    assignment = Scheduler(working_with(make_run()), Policy(limit_by_address=True))
     assignment.request(make_machine("m1", address="10.0.0.1"), NOW)
     near = make_machine("m2", user="walter", address="10.0.0.1")
     assert refusal(assignment, near, limit=1) is RefusalKind.LIMIT
@@ -108,7 +108,7 @@ def test_the_limit_may_count_addresses_instead() -> None:
 
 def test_a_users_machines_have_a_limited_number_of_cores_together() -> None:
     working = working_with(make_run(), make_run("b"))
-    assignment = Assignment(working, Policy(cores_per_user=100))
+    assignment = Scheduler(working, Policy(cores_per_user=100))
     assert refusal(assignment, roomy("m1", 65_536)) is RefusalKind.LIMIT
     assert refusal(assignment, roomy("m1", 64)) is None
     assert refusal(assignment, roomy("m2", 37)) is RefusalKind.LIMIT
@@ -120,7 +120,7 @@ def test_a_users_machines_have_a_limited_number_of_cores_together() -> None:
 
 
 def test_users_with_a_larger_limit_of_machines_may_have_more_cores_in_proportion() -> None:
-    assignment = Assignment(working_with(make_run()), Policy(cores_per_user=100))
+    assignment = Scheduler(working_with(make_run()), Policy(cores_per_user=100))
     assert refusal(assignment, roomy("m1", 200), limit=31) is RefusalKind.LIMIT
     assert refusal(assignment, roomy("m1", 200), limit=32) is None
     assert refusal(assignment, replace(roomy("m2", 100), user="walter"), limit=1) is None
@@ -145,7 +145,7 @@ def roomy(name: str, cores: int) -> Machine:
 
 def test_the_place_of_an_ended_task_is_free_again() -> None:
     working = working_with(make_run())
-    assignment = Assignment(working)
+    assignment = Scheduler(working)
     task = grant(working, make_machine("m1"))
     assert refusal(assignment, make_machine("m2"), limit=1) is RefusalKind.LIMIT
     Reception(working).fail(call_of(task), "", NOW)
@@ -154,8 +154,8 @@ def test_the_place_of_an_ended_task_is_free_again() -> None:
 
 def test_who_gets_nothing_hears_why() -> None:
     runs = [make_run("a", make_plan(threads=8)), make_run("b", approved=False)]
-    answer = Assignment(working_with(*runs)).request(make_machine(cores=4), NOW).answer
-    assert isinstance(answer, Waiting)
+    answer = Scheduler(working_with(*runs)).request(make_machine(cores=4), NOW).answer
+    assert isinstance(answer, NoTask)
     assert {reason.filter: number for reason, number in answer.reasons} == {
         Filter.THREADS: 1,
         Filter.UNAPPROVED: 1,
@@ -165,14 +165,14 @@ def test_who_gets_nothing_hears_why() -> None:
 def test_the_last_games_go_to_one_machine_and_the_next_waits() -> None:
     working = working_with(make_run(plan=make_plan(games=10)))
     assert grant(working, make_machine("m1")).games == 10
-    answer = Assignment(working).request(make_machine("m2"), NOW).answer
-    assert isinstance(answer, Waiting)
+    answer = Scheduler(working).request(make_machine("m2"), NOW).answer
+    assert isinstance(answer, NoTask)
 
 
 def test_cores_converge_to_the_ratio_of_the_shares() -> None:
     plans = (make_plan(owner="x", games=10**6), make_plan(throughput=50, games=10**6))
     working = working_with(*(make_run(f"r{n}", plan) for n, plan in enumerate(plans)))
-    assignment = Assignment(working)
+    assignment = Scheduler(working)
     assignment.refresh_shares()
     for number in range(300):
         grant(working, make_machine(f"m{number:03}", cores=4, user=f"u{number}"))
@@ -183,7 +183,7 @@ def test_cores_converge_to_the_ratio_of_the_shares() -> None:
 
 def test_next_in_line_is_what_a_request_gives() -> None:
     working = working_with(make_run("a"), make_run("b"), make_run("c", make_plan(threads=8)))
-    assignment = Assignment(working)
+    assignment = Scheduler(working)
     for number in range(20):
         machine = make_machine(f"m{number % 3}", cores=2 + 6 * (number % 2))
         expected = assignment.next_in_line(machine, later(number))
@@ -194,4 +194,4 @@ def test_next_in_line_is_what_a_request_gives() -> None:
 
 def test_nobody_is_next_in_line_who_would_be_refused() -> None:
     working = working_with(make_run())
-    assert Assignment(working).next_in_line(make_machine(), NOW, limit=0) is None
+    assert Scheduler(working).next_in_line(make_machine(), NOW, limit=0) is None

@@ -188,8 +188,8 @@ def test_heaps_do_not_grow_with_the_number_of_changes() -> None:
         tally = replace(run.tally, cores=(turn * 7) % 40)
         pair.put(replace(run, tally=tally))
         pair.index.choose(machine)
-    (shelf,) = pair.index._shelves.values()
-    assert len(shelf.line(machine.cores).heap) <= SPARE + 2 * len(NAMES)
+    (group,) = pair.index._groups.values()
+    assert len(group.heap_for(machine.cores).heap) <= SPARE + 2 * len(NAMES)
 
 
 def test_an_empty_index_has_nothing_and_no_reasons() -> None:
@@ -205,4 +205,4 @@ def test_shelves_of_runs_that_are_gone_are_dropped() -> None:
         run = make_run(f"p{number}", make_plan(priority=number))
         index.put(run)
         index.remove(run.id)
-    assert len(index._shelves) == 1
+    assert len(index._groups) == 1

@@ -18,12 +18,12 @@ from rookery.rules.assignment import (
     patience_seconds,
     task_games,
 )
-from rookery.rules.troubles import Pace
+from rookery.rules.observations import GamePace
 from tests.unit.core.makers import NOW, QUICK, make_machine, make_plan, make_run, pairs, sprt
 
 
-def size(run: Run, cores: int, pace: Pace | None = None) -> int:
-    return task_games(run, cores, expected_game_seconds(run, pace or Pace()))
+def size(run: Run, cores: int, pace: GamePace | None = None) -> int:
+    return task_games(run, cores, expected_game_seconds(run, pace or GamePace()))
 
 
 def with_committed(run: Run, committed: int) -> Run:
@@ -56,25 +56,25 @@ def test_every_size_is_positive_and_whole(cores: int, batch: int, committed: int
 
 def test_measured_time_replaces_the_guess_within_reason_on_the_clock() -> None:
     run = make_run()
-    assert size(run, 1, Pace(games=100, seconds=60)) == 30
-    assert size(run, 1, Pace(games=5, seconds=60)) == 58
-    assert size(run, 1, Pace(games=100, seconds=0.001)) == 8 * 58 + 2
+    assert size(run, 1, GamePace(games=100, seconds=60)) == 30
+    assert size(run, 1, GamePace(games=5, seconds=60)) == 58
+    assert size(run, 1, GamePace(games=100, seconds=0.001)) == 8 * 58 + 2
 
 
 def test_nothing_but_measuring_tells_the_length_of_games_at_fixed_depth() -> None:
     run = make_run(plan=make_plan(tc=parse("D=5")))
     assert size(run, 1) == 30
-    assert size(run, 1, Pace(games=100, seconds=1)) == 1800
+    assert size(run, 1, GamePace(games=100, seconds=1)) == 1800
 
 
 def test_a_task_is_bounded_in_games_however_short_they_are() -> None:
     run = make_run(plan=make_plan(games=800_000, tc=parse("D=1")))
-    assert size(run, 512, Pace(games=100, seconds=0.01)) == 50_000
+    assert size(run, 512, GamePace(games=100, seconds=0.01)) == 50_000
 
 
 def test_where_others_are_about_a_task_is_a_part_of_what_is_left() -> None:
     run = make_run(plan=make_plan(games=1000))
-    seconds = expected_game_seconds(run, Pace())
+    seconds = expected_game_seconds(run, GamePace())
     assert task_games(run, 64, seconds) == 1000
     assert task_games(run, 64, seconds, shared=True) == 622, "five minutes' work"
     assert task_games(run, 16, seconds, shared=True) == 250
@@ -87,7 +87,7 @@ def test_results_are_waited_for_by_the_expected_time_of_a_report() -> None:
         run = make_run(plan=make_plan(tc=parse(tc)), kind=sprt(batch=batch))
         machine = make_machine(cores=cores, nps=nps)
         task = Task(run.id, 0, 0, 1000, machine, NOW, NOW, pairs(even=games // 2))
-        return patience_seconds(run, task, Pace()) / 60
+        return patience_seconds(run, task, GamePace()) / 60
 
     assert minutes("10+0.1") == 15, "never less"
     assert minutes("10+0.1", games=0) == 60, "builds come first"
@@ -129,7 +129,7 @@ def test_a_batch_is_a_small_part_of_a_short_test(games: float, pairs: int) -> No
 
 
 def test_a_pace_follows_the_games() -> None:
-    pace = Pace().after(games=40, seconds=100, slots=4)
+    pace = GamePace().after(games=40, seconds=100, slots=4)
     assert pace.game_seconds(99) == pytest.approx(10)
     for _ in range(100):
         pace = pace.after(games=40, seconds=200, slots=4)

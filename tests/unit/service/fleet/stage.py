@@ -13,7 +13,7 @@ from rookery.model.machine import Machine
 from rookery.model.plan import Plan
 from rookery.model.run import Run, create
 from rookery.model.task import Results, Task
-from rookery.rules.answers import Grant, TaskCall
+from rookery.rules.answers import Grant, HeldTask
 from rookery.rules.eligibility import Policy
 from tests.eventually import eventually
 from tests.twins.farm import MemoryStore
@@ -61,8 +61,8 @@ class Stage:
         await eventually(lambda: self.fleet.is_serving)
 
 
-def call_of(task: Task) -> TaskCall:
-    return TaskCall(task.run, task.id, task.machine)
+def call_of(task: Task) -> HeldTask:
+    return HeldTask(task.run, task.id, task.machine)
 
 
 def report(results: Results) -> Report:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.jobs import Chores, Job, Listening, SumsDisagree, attempt
+from rookery.farm.jobs import Chores, PeriodicJob, Reachability, SumsDisagree, attempt
 from rookery.rules.answers import GO_ON
 from tests.unit.core.makers import make_machine, pairs, run_id
 from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
@@ -12,7 +12,7 @@ from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
 pytestmark = pytest.mark.anyio
 
 
-async def listen_for(stage: Stage, listening: Listening, seconds: float) -> None:
+async def listen_for(stage: Stage, listening: Reachability, seconds: float) -> None:
     """The ticks of so many seconds."""
     for _ in range(int(seconds // 5)):
         stage.clock.move(seconds=5)
@@ -44,7 +44,7 @@ async def test_a_beat_keeps_a_task_alive(stage: Stage) -> None:
 async def test_nobody_dies_while_the_loop_stood_still(stage: Stage) -> None:
     await stage.submit()
     task = await stage.granted()
-    listening = Listening(stage.fleet, lambda: True)
+    listening = Reachability(stage.fleet, lambda: True)
     stage.clock.move(hours=2)
     await listening()
     await Chores(stage.fleet).bury_the_dead()
@@ -54,7 +54,7 @@ async def test_nobody_dies_while_the_loop_stood_still(stage: Stage) -> None:
 async def test_nobody_dies_while_another_process_may_be_primary(stage: Stage) -> None:
     await stage.submit()
     task = await stage.granted()
-    await listen_for(stage, Listening(stage.fleet, lambda: False), 1000)
+    await listen_for(stage, Reachability(stage.fleet, lambda: False), 1000)
     await Chores(stage.fleet).bury_the_dead()
     assert await stage.fleet.beat(call_of(task)) == GO_ON
 
@@ -62,8 +62,8 @@ async def test_nobody_dies_while_another_process_may_be_primary(stage: Stage) ->
 async def test_silence_counts_again_once_the_server_hears(stage: Stage) -> None:
     await stage.submit()
     task = await stage.granted()
-    await listen_for(stage, Listening(stage.fleet, lambda: False), 1000)
-    await listen_for(stage, Listening(stage.fleet, lambda: True), 400)
+    await listen_for(stage, Reachability(stage.fleet, lambda: False), 1000)
+    await listen_for(stage, Reachability(stage.fleet, lambda: True), 400)
     await Chores(stage.fleet).bury_the_dead()
     assert not (await stage.fleet.beat(call_of(task))).alive
 
@@ -108,7 +108,7 @@ async def test_machines_that_never_came_back_are_forgotten(stage: Stage) -> None
     await stage.fleet.request_task(machine, limit=1)
     stage.clock.move(days=8)
     await Chores(stage.fleet).forget_machines()
-    assert stage.fleet.enter().working.roster.seat(machine.short_name) is None
+    assert stage.fleet.enter().working.machines.get(machine.short_name) is None
 
 
 async def test_machines_without_work_are_counted_while_they_still_ask(stage: Stage) -> None:
@@ -138,12 +138,12 @@ async def test_a_job_that_fails_is_written_down(stage: Stage) -> None:
     async def broken() -> None:
         raise ZeroDivisionError
 
-    await attempt(Job("broken", 1, broken), stage.log)
+    await attempt(PeriodicJob("broken", 1, broken), stage.log)
     assert stage.log.fields("job_failed")["job"] == "broken"
 
 
 async def test_a_job_is_put_off_while_there_is_no_working_set(stage: Stage) -> None:
     stage.fleet.lost("on purpose")
-    await attempt(Job("dead tasks", 60, Chores(stage.fleet).bury_the_dead), stage.log)
+    await attempt(PeriodicJob("dead tasks", 60, Chores(stage.fleet).bury_the_dead), stage.log)
     assert stage.log.fields("job_put_off")["why"] == "Rebuilding"
     await stage.rebuilt()

@@ -6,7 +6,7 @@ from rookery.farm.fleet import Drawn
 from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
 from rookery.model.kinds import Report
 from rookery.model.run import ForeignTask
-from rookery.rules.answers import Alive, TaskCall
+from rookery.rules.answers import HeldTask, TaskVerdict
 from rookery.stats.spsa import Batch
 from tests.unit.core.makers import BOSS, make_machine, make_plan, pairs, run_id, sprt, spsa
 from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
@@ -48,7 +48,7 @@ async def test_a_dead_task_of_a_tune_gets_no_values(stage: Stage) -> None:
     task = await stage.granted()
     await stage.fleet.stop(run.id, BOSS)
     answer = await stage.fleet.request_spsa(call_of(task))
-    assert isinstance(answer, Alive)
+    assert isinstance(answer, TaskVerdict)
     assert not answer.alive
 
 
@@ -64,9 +64,9 @@ async def test_runs_and_tasks_that_never_were_are_named(stage: Stage) -> None:
     await stage.submit()
     task = await stage.granted()
     with pytest.raises(UnknownRun):
-        await stage.fleet.beat(TaskCall("f" * 24, 0, task.machine))
+        await stage.fleet.beat(HeldTask("f" * 24, 0, task.machine))
     with pytest.raises(UnknownTask):
-        await stage.fleet.fail_task(TaskCall(task.run, 1, task.machine), "x")
+        await stage.fleet.fail_task(HeldTask(task.run, 1, task.machine), "x")
 
 
 async def test_a_late_call_about_a_finished_run_is_over_and_no_error(stage: Stage) -> None:
@@ -84,7 +84,7 @@ async def test_games_of_another_are_not_ones_own(stage: Stage) -> None:
     await stage.fleet.stop(run.id, BOSS)
     assert await stage.fleet.own_task(call_of(task)) == task.closed()
     with pytest.raises(ForeignTask):
-        await stage.fleet.own_task(TaskCall(task.run, task.id, make_machine("thief")))
+        await stage.fleet.own_task(HeldTask(task.run, task.id, make_machine("thief")))
 
 
 async def test_a_machine_goes_on_with_the_run_it_knows_after_a_restart(stage: Stage) -> None:
@@ -93,7 +93,7 @@ async def test_a_machine_goes_on_with_the_run_it_knows_after_a_restart(stage: St
     machine = make_machine(near_api_limit=False)
     task = await stage.granted(machine)
     async with on_stage(stage.store) as again:
-        past = again.fleet.enter().working.roster.past(machine, again.clock.now())
+        past = again.fleet.enter().working.machines.past(machine, again.clock.now())
         assert past.last == task.run
 
 

@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 
-from rookery.farm.ports import Sample
+from rookery.farm.ports import ChartPoint
 from rookery.model.kinds import SprtTest
 from rookery.pages.charts import HIGH, MOST_POINTS, charts_of
 from tests.unit.core.makers import later, make_run, sprt, spsa
 
 
-def points(number: int) -> list[Sample]:
+def points(number: int) -> list[ChartPoint]:
     return [
-        Sample("", later(each), 20 * each, (each, 2 * each, 4 * each, 2 * each, each), each / 10, 4)
+        ChartPoint(
+            "", later(each), 20 * each, (each, 2 * each, 4 * each, 2 * each, each), each / 10, 4
+        )
         for each in range(1, number + 1)
     ]
 
@@ -51,6 +53,6 @@ def test_a_long_run_is_drawn_with_as_many_points_as_an_eye_tells_apart() -> None
 
 
 def test_points_without_a_pair_are_passed_over() -> None:
-    nothing = Sample("", later(0), 0, (0, 0, 0, 0, 0), 0.0, 4)
+    nothing = ChartPoint("", later(0), 0, (0, 0, 0, 0, 0), 0.0, 4)
     for chart in charts_of(make_run(kind=sprt()), [nothing, *points(3)]):
         assert "nan" not in chart.line + chart.band

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.farm.ports import Sample
-from rookery.farm.views import Pulse
+from rookery.farm.ports import ChartPoint
+from rookery.farm.views import RunSpeed
 from rookery.model.run import Run
 from rookery.pages import figures
 from tests.unit.core.makers import NOW, make_plan, make_run, pairs, sprt, spsa
 
-STILL = Pulse()
+STILL = RunSpeed()
 
 
 def playing(games: int, llr: float = 0.0) -> Run:
@@ -20,8 +20,8 @@ def playing(games: int, llr: float = 0.0) -> Run:
     return replace(run, tally=replace(run.tally, results=pairs(even=games // 2)))
 
 
-def point(minutes: float, games: int, llr: float = 0.0) -> Sample:
-    return Sample("", NOW - timedelta(minutes=minutes), games, (0, 0, 0, 0, 0), llr, 4)
+def point(minutes: float, games: int, llr: float = 0.0) -> ChartPoint:
+    return ChartPoint("", NOW - timedelta(minutes=minutes), games, (0, 0, 0, 0, 0), llr, 4)
 
 
 def test_games_a_minute_are_counted_since_a_point_of_the_last_hour() -> None:
@@ -33,11 +33,11 @@ def test_a_pause_before_the_last_hour_does_not_count() -> None:
 
 
 def test_before_the_first_point_the_machines_speed_stands_in() -> None:
-    assert figures.games_per_minute(playing(0), None, Pulse(0, 7.0), NOW) == 7.0
+    assert figures.games_per_minute(playing(0), None, RunSpeed(0, 7.0), NOW) == 7.0
 
 
 def test_a_run_that_nobody_plays_has_no_rate() -> None:
-    assert figures.games_per_minute(make_run(), point(10, 0), Pulse(0, 7.0), NOW) == 0
+    assert figures.games_per_minute(make_run(), point(10, 0), RunSpeed(0, 7.0), NOW) == 0
 
 
 def test_the_movement_starts_from_the_ratio_an_hour_ago() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rookery.farm.views import Pulse
+from rookery.farm.views import RunSpeed
 from rookery.model.task import Task
 from rookery.pages.home import PAGE_SIZE, Filters, HomeMaterial, filters_in, home_view
 from rookery.rules.lifecycle import Actor
@@ -15,7 +15,7 @@ RUNS = (PENDING, IDLE, BUSY)
 
 
 def material(viewer: Actor | None = None, **more: object) -> HomeMaterial:
-    made = HomeMaterial(NOW, viewer, RUNS, pulses={BUSY.id: Pulse(5e6, 12.0)})
+    made = HomeMaterial(NOW, viewer, RUNS, pulses={BUSY.id: RunSpeed(5e6, 12.0)})
     return replace(made, **more)  # type: ignore[arg-type]  # tests name the fields they need
 
 

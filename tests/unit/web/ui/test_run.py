@@ -12,7 +12,7 @@ from rookery.pages.row import Tone
 from rookery.pages.run import RunMaterial, run_view
 from rookery.pages.run_tables import groups_of
 from rookery.protocol.actions import ActionDocument
-from rookery.rules.diagnosis import Diagnosis, Finding
+from rookery.rules.diagnosis import RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, make_run, pairs, sprt, spsa
 
@@ -42,17 +42,17 @@ def test_groups_of_a_sequential_test_say_how_their_elo_differs_from_its_own() ->
 
 
 def test_an_idle_run_says_why() -> None:
-    idle = Diagnosis(Finding.NO_WORKERS, "no worker is connected", (("machines", "0"),))
+    idle = RunDiagnosis(RunFinding.NO_WORKERS, "no worker is connected", (("machines", "0"),))
     view = run_view(RunMaterial(make_run(), NOW, diagnosis=idle))
     assert view.reason == "No worker is connected."
     assert [(one.name, one.text) for one in view.evidence] == [("machines", "0")]
-    moving = Diagnosis(Finding.RUNNING, "results are coming in")
+    moving = RunDiagnosis(RunFinding.RUNNING, "results are coming in")
     assert run_view(RunMaterial(played(), NOW, diagnosis=moving)).reason == ""
 
 
 def test_runs_that_stand_in_the_way_are_told_by_name_and_private_ones_not() -> None:
     evidence = (("ahead: aaa", "3"), ("ahead: bbb", "1"), ("share", "90.0"))
-    behind = Diagnosis(Finding.OUTRANKED, "runs of higher priority come first", evidence)
+    behind = RunDiagnosis(RunFinding.OUTRANKED, "runs of higher priority come first", evidence)
     view = run_view(RunMaterial(make_run(), NOW, diagnosis=behind, names={"aaa": "idea"}))
     told = [one.name for one in view.evidence]
     assert told == ["ahead: idea", "ahead: another run", "share"]

@@ -11,13 +11,13 @@ from rookery.protocol.codec import encode
 from rookery.protocol.worker_requests import WorkerInfo
 from rookery.rules.answers import Grant
 from rookery.web.worker_api.calls import complaint_in
-from rookery.web.worker_api.incoming import Caller, Machines, machine_of
+from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, machine_of
 from rookery.web.worker_api.outgoing import Payloads, args_of, task_answer
 from tests.unit.core.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
 from tests.unit.service.test_credentials import ada
 from tests.wire.worker.office import worker_info
 
-CALLER = Caller("seal", 16, "192.0.2.7", "NO", ada())
+CALLER = VerifiedCaller("seal", 16, "192.0.2.7", "NO", ada())
 
 
 def info(**fields: object) -> WorkerInfo:
@@ -51,7 +51,7 @@ def test_the_quota_counts_only_where_it_is_minded() -> None:
 
 
 def test_a_machine_that_says_nothing_new_is_the_same_object() -> None:
-    machines = Machines(mind_quota=True)
+    machines = MachineCache(mind_quota=True)
     first = machines.machine(info(), CALLER)
     assert machines.machine(info(), CALLER) is first
     assert machines.machine(info(nps=5.0), CALLER).nps == 5.0
@@ -60,14 +60,14 @@ def test_a_machine_that_says_nothing_new_is_the_same_object() -> None:
 
 
 def test_what_differs_from_call_to_call_makes_no_other_machine() -> None:
-    machines = Machines(mind_quota=True)
+    machines = MachineCache(mind_quota=True)
     calls = [CALLER._replace(server=lambda: "http://localhost") for _ in range(2)]
     first, second = (machines.machine(info(), call) for call in calls)
     assert first is second
 
 
 def test_machines_are_forgotten_before_there_are_too_many() -> None:
-    machines = Machines(mind_quota=True, most=1)
+    machines = MachineCache(mind_quota=True, most=1)
     first = machines.machine(info(), CALLER)
     machines.machine(info(key="deadbeef"), CALLER)
     assert machines.machine(info(), CALLER) is not first

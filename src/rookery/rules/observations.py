@@ -1,11 +1,11 @@
-"""Troubles: what workers complain about, which tells whether a run is broken or a machine is.
+"""What is observed of tasks beside their results: failures, signs of life, how long games take.
 
 Failures count since the last accepted result. Complaints about the run itself (a wrong bench) are
 kept until it ends: one machine with bad memory must not stop a run, but when machines of several
 users say the very same, the run is to blame. Names of machines are free to invent, so that users
 are counted.
 
-Part of the working set, with the same single writer.
+All of it is part of the working set, with the same single writer.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from rookery.model.events import Event, is_by_worker
 from rookery.model.machine import Machine
 from rookery.model.task import TaskKey
-from rookery.rules.roster import HourlyCounts
+from rookery.rules.machines import HourlyCounts
 
 MOST_KEPT = 5
 MOST_LINES = 500
@@ -24,7 +24,7 @@ MOST_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class TaskFailure:
     """One failure, in the worker's words."""
 
     at: datetime
@@ -32,17 +32,17 @@ class Trouble:
     message: str
 
 
-class Troubles:
+class Failures:
     """The last few failures of each run."""
 
     def __init__(self) -> None:
-        self._by_run: dict[str, tuple[Trouble, ...]] = {}
+        self._by_run: dict[str, tuple[TaskFailure, ...]] = {}
         self._complaints: dict[str, dict[str, set[str]]] = {}
 
-    def of(self, run_id: str) -> tuple[Trouble, ...]:
+    def of(self, run_id: str) -> tuple[TaskFailure, ...]:
         return self._by_run.get(run_id, ())
 
-    def note(self, run_id: str, trouble: Trouble) -> None:
+    def note(self, run_id: str, trouble: TaskFailure) -> None:
         self._by_run[run_id] = (*self.of(run_id), trouble)[-MOST_KEPT:]
 
     def complain(self, run_id: str, message: str, user: str) -> int:
@@ -85,45 +85,45 @@ class LogBound:
         return replace(event, message=f"{event.message} ({left_out} lines were left out)".strip())
 
 
-# Hearing: when each task last gave a sign of life, ordered by that time.
+# When each task last gave a sign of life, ordered by that time.
 #
 # Part of the working set, with the same single writer. Tasks that ended stay here until their time
 # is up; whoever asks for the silent ones checks which of them are still active.
 
 
-class Hearing:
+class LastSeen:
     """The last sign of life of every active task."""
 
     def __init__(self) -> None:
         self._heard: OrderedDict[TaskKey, datetime] = OrderedDict()
         self._since: datetime | None = None
 
-    def hear(self, key: TaskKey, now: datetime) -> None:
+    def note(self, key: TaskKey, now: datetime) -> None:
         """Note a sign of life."""
         self._heard[key] = now
         self._heard.move_to_end(key)
 
-    def recover(self, now: datetime) -> None:
-        """The server was deaf until now: silence so far counts against nobody."""
+    def excuse_silence(self, now: datetime) -> None:
+        """The server could not be reached until now: silence so far counts against nobody."""
         self._since = now
 
     @property
-    def deaf_until(self) -> datetime | None:
+    def excused_until(self) -> datetime | None:
         """When the server could hear again after it could not, if ever."""
         return self._since
 
-    def last(self, key: TaskKey) -> datetime | None:
+    def get(self, key: TaskKey) -> datetime | None:
         return self._heard.get(key)
 
-    def is_silent(self, now: datetime, after: timedelta) -> bool:
+    def has_silent(self, now: datetime, after: timedelta) -> bool:
         """Whether there is a task that was silent for longer than that, ended or not."""
         if self._since and now - self._since <= after:
             return False
         return bool(self._heard) and now - next(iter(self._heard.values())) > after
 
-    def silent(self, now: datetime, after: timedelta) -> Iterator[TaskKey]:
+    def pop_silent(self, now: datetime, after: timedelta) -> Iterator[TaskKey]:
         """Let go of the tasks that were silent for longer than that, the longest first."""
-        while self.is_silent(now, after):
+        while self.has_silent(now, after):
             yield self._heard.popitem(last=False)[0]
 
 
@@ -136,34 +136,34 @@ TRUSTED_GAMES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class GamePace:
     """A running average of the wall-clock seconds of one game."""
 
     games: int = 0
     seconds: float = 0.0
 
-    def after(self, games: int, seconds: float, slots: int) -> "Pace":
+    def after(self, games: int, seconds: float, slots: int) -> "GamePace":
         """Having seen `games` games end within `seconds` on `slots` boards at once."""
         each = seconds * slots / games
         weight = min(self.games + games, MEMORY_GAMES)
         mean = self.seconds + (each - self.seconds) * min(1.0, games / weight)
-        return Pace(weight, mean)
+        return GamePace(weight, mean)
 
     def game_seconds(self, guess: float) -> float:
         """The measured time, or the guess while there is too little to go by."""
         return self.seconds if self.games >= TRUSTED_GAMES and self.seconds > 0 else guess
 
 
-UNMEASURED = Pace()
+UNMEASURED = GamePace()
 
 
-class Paces:
+class GamePaces:
     """Measured game times by run and class of machine; a part of the working set."""
 
     def __init__(self) -> None:
-        self._by_run: dict[str, dict[str, Pace]] = {}
+        self._by_run: dict[str, dict[str, GamePace]] = {}
 
-    def of(self, run_id: str, machine: Machine) -> Pace:
+    def of(self, run_id: str, machine: Machine) -> GamePace:
         return self._by_run.get(run_id, {}).get(machine.pace_class, UNMEASURED)
 
     def measure(

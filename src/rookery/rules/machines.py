@@ -1,7 +1,7 @@
-"""The roster: which machine sits at which task, what it played before, and how many a user has.
+"""The machines that have asked for tasks: what each plays and played, and how many a user has.
 
-Part of the working set, with the same single writer. Seats are never told that a task ended by way
-of its run: whoever asks checks whether the task is still active.
+Part of the working set, with the same single writer. When a run ends, the states of its machines
+keep naming their tasks: whoever asks checks whether the task is still active.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,17 +15,17 @@ from rookery.rules.eligibility import NO_PAST, Past
 # What each user or address has at play, in tasks or cores, so that a run's end is a single step.
 #
 # Theory of operation. A run may end with a hundred thousand tasks, and counting them off one by
-# one would hold up everybody else. So tasks are counted by sitting: the time from a run's first
-# task to its end. A run that ends marks its sitting as over, and whoever is asked about next drops
+# one would hold up everybody else. So tasks are counted by span: the time from a run's first
+# task to its end. A run that ends marks its span as over, and whoever is asked about next drops
 # what is over; that is looked for only where some run has ended since the last time.
 #
-# A part of the roster, with the same single writer.
+# A part of the machines, with the same single writer.
 
 HOUR = timedelta(hours=1)
 
 
 @dataclass(slots=True, eq=False)
-class Sitting:
+class RunSpan:
     """A run from its first task to its end; one that is taken up again has another."""
 
     over: bool = False
@@ -37,19 +37,19 @@ class _Count:
 
     ends: int
     total: int = 0
-    by_sitting: dict[Sitting, int] = field(default_factory=dict)
+    by_span: dict[RunSpan, int] = field(default_factory=dict)
 
-    def change(self, sitting: Sitting, by: int) -> None:
+    def change(self, span: RunSpan, by: int) -> None:
         self.total += by
-        left = self.by_sitting.get(sitting, 0) + by
+        left = self.by_span.get(span, 0) + by
         if left:
-            self.by_sitting[sitting] = left
+            self.by_span[span] = left
         else:
-            del self.by_sitting[sitting]
+            del self.by_span[span]
 
     def drop_over(self, ends: int) -> None:
-        for sitting in [sitting for sitting in self.by_sitting if sitting.over]:
-            self.total -= self.by_sitting.pop(sitting)
+        for span in [span for span in self.by_span if span.over]:
+            self.total -= self.by_span.pop(span)
         self.ends = ends
 
 
@@ -72,27 +72,27 @@ class HourlyCounts:
         return count if now - since <= HOUR else 0
 
 
-class Crowd:
+class ActiveCounts:
     """Counts by name; a name without tasks is forgotten."""
 
     def __init__(self) -> None:
         self._counts: dict[str, _Count] = {}
         self._ends = 0
 
-    def enter(self, name: str, sitting: Sitting, by: int = 1) -> None:
+    def enter(self, name: str, span: RunSpan, by: int = 1) -> None:
         count = self._counts.get(name)
         if count is None:
             count = self._counts[name] = _Count(self._ends)
-        count.change(sitting, by)
+        count.change(span, by)
 
-    def leave(self, name: str, sitting: Sitting, by: int = 1) -> None:
+    def leave(self, name: str, span: RunSpan, by: int = 1) -> None:
         count = self._counts[name]
-        count.change(sitting, -by)
+        count.change(span, -by)
         if not count.total:
             del self._counts[name]
 
     def end(self) -> None:
-        """Some sitting is over."""
+        """Some span is over."""
         self._ends += 1
 
     def of(self, name: str) -> int:
@@ -115,7 +115,7 @@ FORGIVEN_AFTER = timedelta(hours=1)
 
 
 @dataclass(slots=True)
-class Seat:
+class MachineState:
     """One machine, by its short name."""
 
     machine: Machine
@@ -134,95 +134,95 @@ class Seat:
         recent = {run for run, at in self.failed.items() if now - at < FORGIVEN_AFTER}
         return Past(self.seen, self.last, recent)
 
-    def arrive(self, machine: Machine, now: datetime) -> None:
+    def note_request(self, machine: Machine, now: datetime) -> None:
         if self.machine.key != machine.key:
             self.failed.clear()
         self.machine, self.asked = machine, now
 
 
-class Roster:
+class MachineTable:
     """All machines that have asked for a task, and counts of their active tasks."""
 
     def __init__(self) -> None:
-        self._seats: dict[str, Seat] = {}
+        self._states: dict[str, MachineState] = {}
         self._recalled: dict[str, tuple[set[str], str]] = {}
-        self._sittings: dict[str, Sitting] = {}
-        self._users = Crowd()
-        self._cores = Crowd()
-        self._addresses = Crowd()
+        self._spans: dict[str, RunSpan] = {}
+        self._users = ActiveCounts()
+        self._cores = ActiveCounts()
+        self._addresses = ActiveCounts()
         self._hurries = HourlyCounts()
         self._wasted = HourlyCounts()
         self.blocks: dict[str, str] = {}
         """Blocked machines by short name, with the message they are given."""
 
-    def arrive(self, machine: Machine, now: datetime) -> Seat:
+    def note_request(self, machine: Machine, now: datetime) -> MachineState:
         """Note that a machine asks."""
         name = machine.short_name
-        seat = self._seats.get(name)
-        if seat is None:
+        state = self._states.get(name)
+        if state is None:
             seen, last = self._recalled.pop(name, (set(), ""))
-            seat = self._seats[name] = Seat(machine, now, last=last, seen=seen)
-        seat.arrive(machine, now)
-        return seat
+            state = self._states[name] = MachineState(machine, now, last=last, seen=seen)
+        state.note_request(machine, now)
+        return state
 
     def past(self, machine: Machine, now: datetime) -> Past:
-        if seat := self._seats.get(machine.short_name):
-            return seat.past(machine, now)
+        if state := self._states.get(machine.short_name):
+            return state.past(machine, now)
         if recalled := self._recalled.get(machine.short_name):
             return Past(*recalled)
         return NO_PAST
 
-    def seat(self, short_name: str) -> Seat | None:
-        return self._seats.get(short_name)
+    def get(self, short_name: str) -> MachineState | None:
+        return self._states.get(short_name)
 
     def knows(self, short_name: str) -> bool:
         """Whether a machine has ever asked for a task, as far as is remembered."""
-        return short_name in self._seats or short_name in self._recalled
+        return short_name in self._states or short_name in self._recalled
 
-    def sit(self, task: Task, unfinished: Mapping[str, object]) -> None:
+    def assign(self, task: Task, unfinished: Mapping[str, object]) -> None:
         """Give a machine a task."""
-        seat = self._seats.get(task.machine.short_name)
-        if seat is None:
-            seat = self.arrive(task.machine, task.created)
-        seat.task, seat.last = (task.run, task.id), task.run
-        if len(seat.seen) >= MOST_SEEN:
-            seat.seen = {run for run in seat.seen if run in unfinished}
-        seat.seen.add(task.run)
-        sitting = self._sittings.get(task.run)
-        if sitting is None:
-            sitting = self._sittings[task.run] = Sitting()
-        self._users.enter(task.machine.user, sitting)
-        self._cores.enter(task.machine.user, sitting, task.machine.cores)
-        self._addresses.enter(task.machine.address, sitting)
+        state = self._states.get(task.machine.short_name)
+        if state is None:
+            state = self.note_request(task.machine, task.created)
+        state.task, state.last = (task.run, task.id), task.run
+        if len(state.seen) >= MOST_SEEN:
+            state.seen = {run for run in state.seen if run in unfinished}
+        state.seen.add(task.run)
+        span = self._spans.get(task.run)
+        if span is None:
+            span = self._spans[task.run] = RunSpan()
+        self._users.enter(task.machine.user, span)
+        self._cores.enter(task.machine.user, span, task.machine.cores)
+        self._addresses.enter(task.machine.address, span)
 
-    def rise(self, task: Task) -> None:
+    def release(self, task: Task) -> None:
         """Count a task off that ended; the address is the one stored when it was given out."""
         if not task.results.games:
             self._wasted.add(task.machine.user, 1, task.created)
-        sitting = self._sittings[task.run]
-        self._users.leave(task.machine.user, sitting)
-        self._cores.leave(task.machine.user, sitting, task.machine.cores)
-        self._addresses.leave(task.machine.address, sitting)
+        span = self._spans[task.run]
+        self._users.leave(task.machine.user, span)
+        self._cores.leave(task.machine.user, span, task.machine.cores)
+        self._addresses.leave(task.machine.address, span)
 
-    def rise_all(self, run_id: str) -> None:
+    def release_run(self, run_id: str) -> None:
         """Count all tasks of a run off, however many there are."""
-        if sitting := self._sittings.pop(run_id, None):
-            sitting.over = True
+        if span := self._spans.pop(run_id, None):
+            span.over = True
             self._users.end()
             self._cores.end()
             self._addresses.end()
 
-    def blame(self, task: Task, now: datetime) -> None:
+    def note_failure(self, task: Task, now: datetime) -> None:
         """Note that a machine failed at a run, so that it is not given it again for a while."""
-        seat = self._seats.get(task.machine.short_name)
-        if seat and seat.machine.key == task.machine.key:
-            seat.failed[task.run] = now
+        state = self._states.get(task.machine.short_name)
+        if state and state.machine.key == task.machine.key:
+            state.failed[task.run] = now
 
-    def hurry(self, user: str, games: int, now: datetime) -> int:
+    def note_hasty_games(self, user: str, games: int, now: datetime) -> int:
         """Note a few games that came too fast; returns how many did within the hour."""
         return self._hurries.add(user, games, now)
 
-    def wasted(self, user: str, now: datetime) -> int:
+    def wasted_tasks(self, user: str, now: datetime) -> int:
         """How many tasks of the user ended without a game within the hour."""
         return self._wasted.of(user, now)
 
@@ -233,49 +233,49 @@ class Roster:
         """Of the user's active tasks."""
         return self._cores.of(user)
 
-    def deliver(self, machine: Machine, cores: float) -> None:
+    def note_delivered(self, machine: Machine, cores: float) -> None:
         """Note results that so many cores can have brought."""
-        if (seat := self._seats.get(machine.short_name)) and cores > seat.delivered:
-            seat.delivered = cores
+        if (state := self._states.get(machine.short_name)) and cores > state.delivered:
+            state.delivered = cores
 
     def believed_cores(self, machine: Machine) -> int:
         """The cores it claims, or a few more than its results have shown where it claims many."""
         if machine.cores <= BELIEVED_CORES:
             return machine.cores
-        seat = self._seats.get(machine.short_name)
-        shown = int(2 * seat.delivered) if seat else 0
+        state = self._states.get(machine.short_name)
+        shown = int(2 * state.delivered) if state else 0
         return min(machine.cores, max(BELIEVED_CORES, shown))
 
     def has_others(self, user: str) -> bool:
         """Whether machines of another user have asked for tasks, too."""
-        return any(seat.machine.user != user for seat in self._seats.values())
+        return any(state.machine.user != user for state in self._states.values())
 
     def is_alone(self) -> bool:
         """Whether no more than one machine has asked for a task."""
-        return len(self._seats) <= 1
+        return len(self._states) <= 1
 
     def active_at_address(self, address: str) -> int:
         return self._addresses.of(address)
 
-    def seats(self) -> Iterable[Seat]:
-        return self._seats.values()
+    def states(self) -> Iterable[MachineState]:
+        return self._states.values()
 
-    def recall(self, short_name: str, seen: Iterable[str], last: str) -> None:
+    def restore(self, short_name: str, seen: Iterable[str], last: str) -> None:
         """What a machine played before the server was started, for when it asks again."""
         self._recalled[short_name] = (set(seen), last)
 
     def names(self) -> tuple[str, ...]:
         """The short names of all machines that are remembered."""
-        return tuple(self._seats)
+        return tuple(self._states)
 
     def waiting(
         self, names: Iterable[str], since: datetime, is_active: Callable[[TaskKey], object]
     ) -> list[Machine]:
         """Those of the machines that asked not long ago and are not at work."""
         return [
-            seat.machine
-            for seat in filter(None, map(self._seats.get, names))
-            if seat.asked >= since and not (seat.task and is_active(seat.task))
+            state.machine
+            for state in filter(None, map(self._states.get, names))
+            if state.asked >= since and not (state.task and is_active(state.task))
         ]
 
     def forget(
@@ -283,6 +283,6 @@ class Roster:
     ) -> None:
         """Drop those of the machines that have not asked since and are not at work."""
         for name in names:
-            seat = self._seats.get(name)
-            if seat and seat.asked < before and not (seat.task and is_active(seat.task)):
-                del self._seats[name]
+            state = self._states.get(name)
+            if state and state.asked < before and not (state.task and is_active(state.task)):
+                del self._states[name]
