@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ROOT / "docs" / "proofs"
+PAGES = ROOT / "docs" / "dev" / "proofs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def file(page: Page, folder: Path, said: str, seconds: float) -> Path:
 
 def commit() -> str:
     """What is proved. Pages that were just filed make no other program of it."""
-    changed = _git("status", "--porcelain", "--", ":/", ":(exclude,top)docs/proofs")
+    changed = _git("status", "--porcelain", "--", ":/", ":(exclude,top)docs/dev/proofs")
     return (_git("rev-parse", "--short=12", "HEAD") or "?") + ("-dirty" if changed else "")
 
 

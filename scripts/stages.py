@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scripts.coverage_report import MEASURED, Unmet, figures_of, report_coverage
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 # A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
@@ -25,6 +27,8 @@ LANES = 3
 # Tests start hundreds of processes; where nothing compiled is kept, each compiles all it imports.
 KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
+NO_APT = "ROOKERY_NO_APT"
+"""Set to 1, nothing is installed by apt-get; scripts/environment reads it too."""
 SUMMARY = re.compile(r"(\d+) (passed|failed|errors?)\b")
 
 
@@ -51,7 +55,12 @@ class Outcome:
 
 def tier(name: str, budget: int, *words: str) -> Stage:
     """A folder of tests. Each runs with the detection of blocking calls switched on."""
-    command = (str(BIN / "python"), "-m", "pytest", "-q", *words, f"tests/{name}")
+    python = [str(BIN / "python")]
+    if name in MEASURED:
+        python += ["-m", "slipcover", "--json", "--source", "src/rookery"]
+        python += ["--out", str(figures_of(name))]
+        words = ("-W", "ignore::pytest.PytestAssertRewriteWarning", *words)
+    command = (*python, "-m", "pytest", "-q", *words, f"tests/{name}")
     return Stage(name, budget, command, DETECTION)
 
 
@@ -71,55 +80,56 @@ def tool(name: str, budget: int, *words: str) -> Stage:
     return Stage(name, budget, (str(BIN / words[0]), *words[1:]))
 
 
-def find_chromium() -> str:
-    """The pages are tested in a real browser: from the PATH, else from the distribution."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    if found := next(filter(None, map(shutil.which, names)), None):
-        return f"chromium: {found}"
-    if os.geteuid() == 0 and shutil.which("apt-get"):
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that tests start, and the packages of Debian that bring it."""
+
+    commands: tuple[str, ...]
+    packages: tuple[str, ...]
+    purpose: str
+    needed: bool = True
+
+    def find(self) -> str | None:
+        places = f"{os.environ.get('PATH', '')}:/usr/games"
+        return next(filter(None, (shutil.which(each, path=places) for each in self.commands)), None)
+
+    def is_there(self) -> bool:
+        # A compiler without Python's headers builds no extension module.
+        headers = self.commands != ("cc",) or PYTHON_HEADER.exists()
+        return self.find() is not None and headers
+
+
+PYTHON_HEADER = Path(sysconfig.get_path("include")) / "Python.h"
+PROGRAMS = (
+    Program(("chromium", "chromium-browser", "google-chrome"), ("chromium",), "the page tests"),
+    Program(("stockfish",), ("stockfish",), "matches of a second real engine", needed=False),
+    Program(("bwrap",), ("bubblewrap",), "the tests of the sandbox"),
+    Program(("cc",), ("gcc", "libc6-dev", "python3-dev"), "the ASGI server in C"),
+)
+
+
+def install_programs() -> str:
+    """Says what is missing, installs it by apt-get unless told not to, and lists what there is."""
+    missing = [program for program in PROGRAMS if not program.is_there()]
+    packages = [name for program in missing for name in program.packages]
+    if packages and may_install():
+        print(
+            f"scripts/test installs by apt-get: {' '.join(packages)} (--no-apt: it does not)",
+            file=sys.stderr,
+            flush=True,
+        )
         apt("update")
-        apt("install", "-y", "--no-install-recommends", "chromium")
-        return f"chromium: installed {shutil.which('chromium')}"
-    sys.exit("The page tests need Chromium; ask an administrator for: apt-get install chromium")
+        apt("install", "-y", "--no-install-recommends", *packages)
+    for program in missing:
+        if program.needed and not program.is_there():
+            words = " ".join(program.packages)
+            sys.exit(f"scripts/test: {program.purpose} need: apt-get install {words}")
+    return "\n".join(f"{each.commands[0]}: {each.find() or 'not here'}" for each in PROGRAMS)
 
 
-def find_stockfish() -> str:
-    """A second, real engine for the match tests, where it can be had; ours plays in any case."""
-    places = f"{os.environ.get('PATH', '')}:/usr/games"
-    if not shutil.which("stockfish", path=places) and os.geteuid() == 0 and shutil.which("apt-get"):
-        apt("update")
-        apt("install", "-y", "--no-install-recommends", "stockfish")
-    found = shutil.which("stockfish", path=places)
-    return (
-        f"stockfish: {found or 'not installed (apt-get install stockfish); only our engine plays'}"
-    )
-
-
-def find_bubblewrap() -> str:
-    """The sandbox is tried both ways: with namespaces of our own, and with bubblewrap's."""
-    if not shutil.which("bwrap") and os.geteuid() == 0 and shutil.which("apt-get"):
-        apt("update")
-        apt("install", "-y", "--no-install-recommends", "bubblewrap")
-    if found := shutil.which("bwrap"):
-        return f"bubblewrap: {found}"
-    sys.exit(
-        "The sandbox's tests need bubblewrap; ask an administrator for: apt-get install bubblewrap"
-    )
-
-
-def find_compiler() -> str:
-    """The ASGI server has a core in C: from the PATH, else from the distribution."""
-    header = Path(sysconfig.get_path("include")) / "Python.h"
-    if shutil.which("cc") and header.exists():
-        return f"compiler: {shutil.which('cc')}"
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        apt("update")
-        apt("install", "-y", "gcc", "libc6-dev", "python3-dev")
-        return f"compiler: installed {shutil.which('cc')}"
-    sys.exit(
-        "The ASGI server's tests need a C compiler and Python's headers; ask an administrator for:"
-        " apt-get install gcc python3-dev"
-    )
+def may_install() -> bool:
+    allowed = os.environ.get(NO_APT, "") in {"", "0"}
+    return allowed and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def apt(*words: str) -> None:
@@ -129,10 +139,7 @@ def apt(*words: str) -> None:
 
 # One after the other, and before all tests.
 FIRST = (
-    Stage("browser", 120, prepare=find_chromium),
-    Stage("engine", 60, prepare=find_stockfish),
-    Stage("bubblewrap", 60, prepare=find_bubblewrap),
-    Stage("compiler", 120, prepare=find_compiler),
+    Stage("programs", 240, prepare=install_programs),
     tool("style", 10, "ruff", "check", "."),
     tool("format", 10, "ruff", "format", "--check", "."),
     tool("types", 90, "mypy"),
@@ -156,7 +163,9 @@ CHAINS = (
     # schemathesis hooks itself into every run and takes a second to load.
     (tier("unit", 10, "-p", "no:schemathesis"),),
 )
-STAGES = (*FIRST, *(stage for chain in CHAINS for stage in chain))
+# After all others: it adds up what the measured tiers left.
+LAST = (Stage("coverage", 10, prepare=report_coverage),)
+STAGES = (*FIRST, *(stage for chain in CHAINS for stage in chain), *LAST)
 
 
 class Lanes:
@@ -169,8 +178,12 @@ class Lanes:
     def run(self, stage: Stage) -> Outcome:
         started = time.monotonic()
         if stage.prepare:
-            self._print(stage, stage.prepare() + "\n")
-            return Outcome(stage, time.monotonic() - started, ok=True)
+            try:
+                words, ok = stage.prepare(), True
+            except Unmet as unmet:
+                words, ok = str(unmet), False
+            self._print(stage, words + "\n")
+            return Outcome(stage, time.monotonic() - started, ok)
         output, ok = self._output(stage, max(LEAST_PATIENCE, stage.budget * PATIENCE))
         self._print(stage, output)
         return Outcome(stage, time.monotonic() - started, ok, counts_in(output))
@@ -237,7 +250,7 @@ def closing_line(outcomes: Sequence[Outcome]) -> str:
     """Tests and checks together; a check counts as one test."""
     passed = failed = 0
     for outcome in outcomes:
-        if outcome.stage.prepare:
+        if outcome.stage.prepare and outcome.ok:
             continue
         wrong = outcome.counts.get("failed", 0) + outcome.counts.get("error", 0)
         passed += outcome.counts.get("passed", 0) if outcome.counts else int(outcome.ok)
@@ -245,8 +258,12 @@ def closing_line(outcomes: Sequence[Outcome]) -> str:
     return f"{passed} passed, {failed} failed"
 
 
-def chosen(names: Sequence[str]) -> tuple[tuple[Stage, ...], tuple[tuple[Stage, ...], ...]]:
-    """What runs first, and the chains then."""
+Chains = tuple[tuple[Stage, ...], ...]
+
+
+def choose(names: Sequence[str]) -> tuple[tuple[Stage, ...], Chains, tuple[Stage, ...]]:
+    """What runs first, the chains then, and what runs last; a choice of tiers is not measured
+    against the floor of coverage."""
     known = {stage.name for stage in STAGES}
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"scripts/test: no stage is called {unknown[0]}; there are {', '.join(known)}")
@@ -255,7 +272,7 @@ def chosen(names: Sequence[str]) -> tuple[tuple[Stage, ...], tuple[tuple[Stage, 
     def kept(stages: Sequence[Stage]) -> tuple[Stage, ...]:
         return tuple(stage for stage in stages if stage.name in wanted)
 
-    return kept(FIRST), tuple(filter(None, map(kept, CHAINS)))
+    return kept(FIRST), tuple(filter(None, map(kept, CHAINS))), kept(LAST)
 
 
 def main() -> int:
@@ -265,10 +282,14 @@ def main() -> int:
         epilog="stages: " + ", ".join(f"{stage.name} ({stage.budget} s)" for stage in STAGES),
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE")
-    first, chains = chosen(parser.parse_args().stages)
+    parser.add_argument("--no-apt", action="store_true", help=f"install nothing [{NO_APT}=1]")
+    parsed = parser.parse_args()
+    if parsed.no_apt:
+        os.environ[NO_APT] = "1"
+    first, chains, last = choose(parsed.stages)
     started = time.monotonic()
     lanes = Lanes()
-    outcomes = [*lanes.run_chain(first), *lanes.run_chains(chains)]
+    outcomes = [*lanes.run_chain(first), *lanes.run_chains(chains), *lanes.run_chain(last)]
     print("\n" + table(outcomes, time.monotonic() - started))
     print(closing_line(outcomes))
     return 0 if all(outcome.ok for outcome in outcomes) else 1

@@ -16,7 +16,7 @@ from rookery.web.house import House
 from tests.twins.sites import house_in_memory
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = DOCS / "boundaries.md"
+PAGE = DOCS / "dev" / "boundaries.md"
 
 
 def sketched() -> tuple[Starlette, House]:

@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " domain and the reason, and where pages, probes and jobs were seen to run here and now."
     )
     parser.add_argument(
-        "--markdown", action="store_true", help="print docs/boundaries.md instead, without figures"
+        "--markdown",
+        action="store_true",
+        help="print docs/dev/boundaries.md, without figures",
     )
     parser.set_defaults(run=run)
 
@@ -72,7 +74,7 @@ def inventory(app: Starlette) -> tuple[Entry, ...]:
 
 
 def page(entries: tuple[Entry, ...]) -> str:
-    """docs/boundaries.md."""
+    """docs/dev/boundaries.md."""
     matrix = markdown_matrix(grouped(entries))
     return f"{HEAD}{matrix}\n## Inventory\n\n{markdown_inventory(entries)}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rookery.cli.main import COMMANDS, parser_for
 
 PROJECT = Path(__file__).resolve().parents[3]
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 COMMAND_LINE = re.compile(r"(?:^|[\s`(./])rookery((?: +[^\s`|<>&;()#]+)+)")
 FLAG = re.compile(r"--[a-zA-Z][\w-]*")
 PLAIN = re.compile(r"[a-z]+")

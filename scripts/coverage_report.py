@@ -1,0 +1,74 @@
+"""Which lines of src/rookery the unit, storage and wire tests run, held against a floor.
+
+slipcover measures a tier while it runs (scripts/stages.py) and leaves a file; here they are added
+up. What only acceptance and fault tests reach runs in processes of their own and is not counted.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".cache" / "coverage"
+MEASURED = ("unit", "storage", "wire")
+FLOOR = 85.0
+"""Per cent of the lines. It only rises: the report says when it can be raised."""
+SLACK = 1.0
+
+Lines = dict[str, tuple[set[int], set[int]]]
+
+
+class Unmet(Exception):
+    """A stage's demand does not hold; the message says which."""
+
+
+def figures_of(tier: str) -> Path:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    return FOLDER / f"{tier}.json"
+
+
+def report_coverage() -> str:
+    """The table by rooms; raises Unmet when the whole lies below the floor."""
+    lines = add_up([figures_of(tier) for tier in MEASURED])
+    rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for file, (executed, known) in lines.items():
+        parts = Path(file).relative_to("src/rookery").parts
+        room = rooms[parts[0] if len(parts) > 1 else "rookery"]
+        room[0] += len(executed)
+        room[1] += len(known)
+    text = "\n".join(
+        f"{name:12} {share(*room):6.1f} %  {room[1]:6} lines"
+        for name, room in sorted(rooms.items())
+    )
+    whole = share(*map(sum, zip(*rooms.values(), strict=True)))
+    text += f"\nin all       {whole:6.1f} %  (floor {FLOOR:.1f} %)"
+    if whole < FLOOR:
+        raise Unmet(f"{text}\nfewer lines are tested than before: the floor is {FLOOR:.1f} %")
+    if whole >= FLOOR + SLACK:
+        text += f"\nFLOOR in scripts/coverage_report.py can be raised to {whole - SLACK / 2:.1f}"
+    return text
+
+
+def add_up(files: list[Path]) -> Lines:
+    """For each file the lines that any tier ran, and all its lines."""
+    if absent := [file.stem for file in files if not file.exists()]:
+        raise Unmet(f"not measured: {', '.join(absent)}; run them in the same call")
+    lines: Lines = {}
+    for file in files:
+        for name, figures in json.loads(file.read_text())["files"].items():
+            executed, known = lines.setdefault(name, (set(), set()))
+            executed.update(figures["executed_lines"])
+            known.update(figures["executed_lines"], figures["missing_lines"])
+    return lines
+
+
+def share(executed: int, known: int) -> float:
+    return 100 * executed / known if known else 100.0
+
+
+if __name__ == "__main__":
+    try:
+        print(report_coverage())
+    except Unmet as unmet:
+        sys.exit(str(unmet))
