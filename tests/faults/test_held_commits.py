@@ -19,8 +19,7 @@ from rookery.clock import SystemClock
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.passwords import Passwords
-from rookery.people.rows import PostgresTokens, PostgresUsers
-from rookery.people.users import ORDINARY, mint
+from rookery.people.users import ORDINARY, Tokens, Users, mint
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.fleet.line import Lines, Unanswered
@@ -95,9 +94,9 @@ async def served(target: Target, folder: Path) -> AsyncIterator[Served]:
 async def bench(database: Target, queries: Queries, folder: Path) -> AsyncIterator[Bench]:
     async with pool_on(database) as pool:
         hashed = await Passwords(Threads(), SystemClock(), b"key").hash(PASSWORD)
-        await PostgresUsers(pool, queries).add(replace(BORIS, password_hash=hashed))
+        await Users(pool, queries).add(replace(BORIS, password_hash=hashed))
         minted = mint(BORIS.name, ORDINARY, now=BORIS.created, chance=bytes)
-        await PostgresTokens(pool, queries).add(minted.token)
+        await Tokens(pool, queries).add(minted.token)
     async with proxied(database, folder) as (proxy, target), served(target, folder) as server:
         lines = Lines()
         lines.token = minted.secret

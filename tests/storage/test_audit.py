@@ -9,7 +9,7 @@ from rookery.farm.ports import Sight
 from rookery.farm.reads import PostgresReads
 from rookery.files.quotas import PostgresHoldings
 from rookery.model.events import Action, Event, about_engine, about_team, about_user
-from rookery.people.rows import PostgresAudit
+from rookery.people.users import Audit
 from rookery.protocol.actions import All, Compare, Order
 from tests.database import pool_on
 from tests.twins.farm import MemoryStore
@@ -25,7 +25,7 @@ STRIX = "Strix"
 
 async def test_a_line_says_who_did_what_to_whom(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
-        await PostgresAudit(pool, queries).write(ACCEPTED)
+        await Audit(pool, queries).write(ACCEPTED)
         reads = PostgresReads(pool, queries)
         wanted = Compare("user", Order.EQUAL, "ada")
         assert await reads.actions(wanted) == (documented(1, ACCEPTED),)
@@ -34,7 +34,7 @@ async def test_a_line_says_who_did_what_to_whom(database: Target, queries: Queri
 
 async def test_a_net_of_a_hidden_engine_is_not_told_of(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
-        await PostgresAudit(pool, queries).write(GIVEN)
+        await Audit(pool, queries).write(GIVEN)
         await PostgresHoldings(pool, queries).add(GIVEN.nn, STRIX)
         reads = PostgresReads(pool, queries)
         assert await reads.actions(All(()), sight=Sight(frozenset({STRIX}))) == ()
@@ -65,7 +65,7 @@ async def test_who_sees_what_of_teams_engines_and_tokens(
     twin, everything = MemoryStore(), All(())
     async with pool_on(database) as pool:
         for event in told:
-            await PostgresAudit(pool, queries).write(event)
+            await Audit(pool, queries).write(event)
             await MemoryAudit(twin.rows).write(event)
         found = await PostgresReads(pool, queries).actions(everything, sight=sight)
         assert found == tuple(documented(told.index(event) + 1, event) for event in seen)

@@ -14,8 +14,7 @@ from rookery.db.embedded import folder
 from rookery.db.fence import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.people.rows import PostgresUsers
-from rookery.people.users import User
+from rookery.people.users import User, Users
 from tests.database import pool_on
 from tests.storage.test_migrations import NEXT, dump, make_unreleased
 
@@ -34,7 +33,7 @@ def programs() -> Programs:
 async def saved(database: Target, queries: Queries, programs: Programs, tmp_path: Path) -> Path:
     """A backup of a database with one user in epoch 1."""
     async with pool_on(database) as pool:
-        await PostgresUsers(pool, queries).add(ANNA)
+        await Users(pool, queries).add(ANNA)
         await Lease(pool, queries, instance="a", address="").take()
     await backup(database, tmp_path / "saved", programs)
     return tmp_path / "saved"
@@ -59,7 +58,7 @@ async def test_a_backup_restores_into_an_empty_database(
 ) -> None:
     await restore(bare_database, saved, programs, known=KNOWN)
     async with pool_on(bare_database) as pool:
-        assert await PostgresUsers(pool, queries).by_name("anna") == ANNA
+        assert await Users(pool, queries).by_name("anna") == ANNA
         assert await migrations.migrate(bare_database, queries, KNOWN) == ()
 
 
@@ -102,7 +101,7 @@ async def test_force_replaces_what_is_there(
     async with pool_on(database) as pool:
         await pool.execute("CREATE TABLE of_the_future (n int); DELETE FROM users")
         await restore(database, saved, programs, known=KNOWN, force=True)
-        assert await PostgresUsers(pool, queries).by_name("anna") == ANNA
+        assert await Users(pool, queries).by_name("anna") == ANNA
         assert await pool.fetchval("SELECT to_regclass('of_the_future')") is None
 
 

@@ -16,8 +16,7 @@ from rookery.db.target import Target
 from rookery.people.bearers import Bearers
 from rookery.people.login import AccountBlocked, Credentials, WrongCredentials
 from rookery.people.passwords import Passwords
-from rookery.people.rows import PostgresEndedSessions, PostgresTokens, PostgresUsers
-from rookery.people.users import Scope, mint
+from rookery.people.users import EndedSessions, Scope, Tokens, Users, mint
 from rookery.web.session import Ended, SessionData, digest_of
 from tests.database import pool_on
 from tests.eventually import eventually
@@ -46,14 +45,14 @@ class Here:
 class Elsewhere:
     """Another process on the same database."""
 
-    users: PostgresUsers
-    tokens: PostgresTokens
+    users: Users
+    tokens: Tokens
 
 
 @pytest.fixture
 async def elsewhere(database: Target, queries: Queries) -> AsyncIterator[Elsewhere]:
     async with pool_on(database, "other") as pool:
-        found = Elsewhere(PostgresUsers(pool, queries), PostgresTokens(pool, queries))
+        found = Elsewhere(Users(pool, queries), Tokens(pool, queries))
         await found.users.add(OLGA)
         await found.tokens.add(TOKEN.token)
         yield found
@@ -65,8 +64,8 @@ async def here(database: Target, queries: Queries, elsewhere: Elsewhere) -> Asyn
     clock, tidings = HandClock(), Tidings()
     listening = Listening(database, tidings, instance="test")
     async with pool_on(database) as pool, listening.opened():
-        users = PostgresUsers(pool, queries)
-        bearers = Bearers(PostgresTokens(pool, queries), users, clock)
+        users = Users(pool, queries)
+        bearers = Bearers(Tokens(pool, queries), users, clock)
         passwords = Passwords(Threads(), clock, b"key")
         credentials = Credentials(users, passwords, bearers, clock, b"key")
         forget_by_tidings(tidings, credentials, bearers)
@@ -94,13 +93,13 @@ async def test_a_logout_in_another_process_ends_the_session_here(
 ) -> None:
     clock, tidings, session = HandClock(), Tidings(), SessionData("olga", "mark", "a token")
     async with pool_on(database) as pool, pool_on(database, "other") as other:
-        here = Ended(PostgresEndedSessions(pool, queries), clock)
+        here = Ended(EndedSessions(pool, queries), clock)
         tidings.on(Channel.SESSIONS, here.told, here.missed)
         listening = Listening(database, tidings, instance="here")
         async with listening.opened():
             await eventually(lambda: listening.stats().connected)
             assert not await here.holds(session)
-            elsewhere = Ended(PostgresEndedSessions(other, queries), clock)
+            elsewhere = Ended(EndedSessions(other, queries), clock)
             await elsewhere.end(session, timedelta(days=7))
             await eventually(lambda: digest_of(session) in here._digests)
             assert await here.holds(session)

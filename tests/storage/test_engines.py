@@ -8,8 +8,7 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.engine_rows import PostgresEngines
-from rookery.farm.engines import EngineRows, KeptEngine
+from rookery.farm.engine_rows import EngineRows, KeptEngine
 from rookery.protocol.engines import EngineRecord, PresetRecord, ToolRecord
 from tests.database import pool_on
 from tests.twins.records import MemoryEngines
@@ -34,7 +33,7 @@ async def rows(
         yield MemoryEngines()
         return
     async with pool_on(database) as pool:
-        yield PostgresEngines(pool, queries)
+        yield EngineRows(pool, queries)
 
 
 async def test_a_saved_engine_comes_back_as_it_was(rows: EngineRows) -> None:

@@ -8,20 +8,18 @@ import pytest
 
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
-from rookery.farm.engine_rows import PostgresEngines
-from rookery.farm.engines import KeptEngine
+from rookery.farm.engine_rows import EngineRows, KeptEngine
 from rookery.farm.ports import Batch, MachineBlock, Sight
 from rookery.farm.reads import PostgresReads
 from rookery.farm.statistics import Accounting
-from rookery.farm.statistics_rows import PostgresStatistics
+from rookery.farm.statistics_rows import Statistics
 from rookery.farm.store import FleetStore
 from rookery.files.books import Book, PostgresBooks
 from rookery.files.nets import Net, PostgresNets
 from rookery.files.programs import Binary, PostgresBinaries
 from rookery.model.events import Action, Event, about_user
-from rookery.people.rows import PostgresAudit, PostgresTeams, PostgresTokens, PostgresUsers
-from rookery.people.teams import Team
-from rookery.people.users import APPROVERS, Scope, mint
+from rookery.people.teams import Team, TeamRows
+from rookery.people.users import APPROVERS, Audit, Scope, Tokens, Users, mint
 from rookery.protocol.actions import All
 from rookery.protocol.engines import EngineRecord
 from rookery.rules.answers import Changes
@@ -45,7 +43,7 @@ class Site:
     async def join(self, name: str, days: float = DAYS + 1, **fields: object) -> str:
         created = NOW - timedelta(days=days)
         user = replace(OLGA, name=name, groups=frozenset(), created=created)
-        await PostgresUsers(self.pool, self.queries).add(
+        await Users(self.pool, self.queries).add(
             replace(user, **fields)  # type: ignore[arg-type]  # tests name the fields they need
         )
         return name
@@ -53,12 +51,12 @@ class Site:
     async def count(self, days: int = DAYS, at_a_time: int = 50) -> None:
         clock = HandClock()
         clock.move(seconds=(NOW - clock.now()).total_seconds())
-        rows = PostgresStatistics(self.pool, self.queries)
+        rows = Statistics(self.pool, self.queries)
         count = Accounting(rows, self.store.reads, clock, idle_days=days, at_a_time=at_a_time)
         await count()
 
     async def names(self) -> set[str]:
-        everyone = await PostgresUsers(self.pool, self.queries).everyone()
+        everyone = await Users(self.pool, self.queries).everyone()
         return {user.name for user in everyone}
 
     async def log(self) -> list[tuple[str, str]]:
@@ -67,7 +65,7 @@ class Site:
         return [(each.action, str(each.user)) for each in found]
 
     async def tell(self, event: Event) -> None:
-        await PostgresAudit(self.pool, self.queries).write(event)
+        await Audit(self.pool, self.queries).write(event)
 
 
 @pytest.fixture
@@ -134,12 +132,12 @@ async def _has_a_blocked_machine(site: Site, name: str) -> None:
 async def _has_a_token(site: Site, name: str, **fields: datetime) -> None:
     minted = mint(name, frozenset({Scope.READ}), now=NOW, chance=counting())
     token = replace(minted.token, **fields)  # type: ignore[arg-type]  # as above
-    await PostgresTokens(site.pool, site.queries).add(token)
+    await Tokens(site.pool, site.queries).add(token)
 
 
 async def _is_in_a_team(site: Site, name: str) -> None:
     one = frozenset({name})
-    await PostgresTeams(site.pool, site.queries).add(Team("owls", one, one, NOW))
+    await TeamRows(site.pool, site.queries).add(Team("owls", one, one, NOW))
 
 
 async def _gave_a_net(site: Site, name: str) -> None:
@@ -158,7 +156,7 @@ async def _gave_a_program(site: Site, name: str) -> None:
 
 async def _wrote_an_engine(site: Site, name: str) -> None:
     engine = KeptEngine(EngineRecord(name="Strix"), NOW, name)
-    await PostgresEngines(site.pool, site.queries).save(engine)
+    await EngineRows(site.pool, site.queries).save(engine)
 
 
 async def _did_something(site: Site, name: str) -> None:

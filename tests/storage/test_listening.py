@@ -12,7 +12,7 @@ from rookery.farm.events import Bus, Notice
 from rookery.farm.reads import PostgresReads
 from rookery.farm.store import pass_on
 from rookery.model.run import Run
-from rookery.people.rows import PostgresUsers
+from rookery.people.users import Users
 from tests.database import pool_on, statement
 from tests.eventually import eventually
 from tests.storage.fleet.scenes import changed, finished, opened
@@ -52,7 +52,7 @@ async def ears(database: Target) -> AsyncIterator[Ears]:
 
 async def test_a_changed_user_is_heard_of(ears: Ears, database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
-        await PostgresUsers(pool, queries).add(OLGA)
+        await Users(pool, queries).add(OLGA)
     await eventually(lambda: ears.heard == ["olga"])
 
 

@@ -12,7 +12,7 @@ from rookery.files.books import Book, PostgresBooks
 from rookery.files.nets import Net, PostgresNets
 from rookery.files.programs import Binary, PostgresBinaries
 from rookery.files.quotas import MB, QuotaExceeded, used_by_user
-from rookery.people.rows import PostgresUsers
+from rookery.people.users import Users
 from tests.database import pool_on
 from tests.unit.core.makers import NOW
 from tests.unit.service.people import OLGA, SVEN
@@ -46,7 +46,7 @@ class Shelves:
 @pytest.fixture
 async def shelves(database: Target, queries: Queries) -> AsyncIterator[Shelves]:
     async with pool_on(database) as pool:
-        users = PostgresUsers(pool, queries)
+        users = Users(pool, queries)
         for user in (OLGA, SVEN):
             await users.add(user)
         yield Shelves(pool, queries)
@@ -77,7 +77,7 @@ async def test_uploads_that_race_do_not_exceed_it(shelves: Shelves) -> None:
 
 
 async def test_one_user_may_be_allowed_more_than_others_or_nothing(shelves: Shelves) -> None:
-    users = PostgresUsers(shelves.pool, shelves.queries)
+    users = Users(shelves.pool, shelves.queries)
     await users.save(replace(OLGA, upload_mb=1))
     await shelves.net(1, MB)
     await users.save(replace(OLGA, upload_mb=0))

@@ -8,14 +8,21 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.sources.grants import GrantedRepository, GrantRows, PostgresRepositories
+from rookery.protocol.people import GrantedRepository
+from rookery.sources.grants import GrantRows
 from tests.commands import add_user, said
 from tests.database import pool_on
 from tests.twins.records import MemoryRepositories
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-OWLS = GrantedRepository("https://example.org/strix", "owls", "boris", NOW)
-ALL = GrantedRepository("https://example.org/felis", "", "boris", NOW)
+
+
+def granted(repository: str, team: str) -> GrantedRepository:
+    return GrantedRepository(repository=repository, team=team, granted_by="boris", granted=NOW)
+
+
+OWLS = granted("https://example.org/strix", "owls")
+ALL = granted("https://example.org/felis", "")
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -26,7 +33,7 @@ async def rows(
         yield MemoryRepositories()
         return
     async with pool_on(database) as pool:
-        yield PostgresRepositories(pool, queries)
+        yield GrantRows(pool, queries)
 
 
 @pytest.mark.anyio

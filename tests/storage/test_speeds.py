@@ -6,8 +6,7 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.statistics import SpeedRows, ToldSpeeds
-from rookery.farm.statistics_rows import PostgresSpeeds
+from rookery.farm.statistics_rows import SpeedRows, ToldSpeeds
 from tests.database import pool_on
 from tests.twins.records import MemorySpeeds
 from tests.unit.core.makers import NOW, later
@@ -26,7 +25,7 @@ async def speeds(
         yield MemorySpeeds()
         return
     async with pool_on(database) as pool:
-        yield PostgresSpeeds(pool, queries)
+        yield SpeedRows(pool, queries)
 
 
 async def test_what_was_told_comes_back_with_the_latest_at_the_end(speeds: SpeedRows) -> None:

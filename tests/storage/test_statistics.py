@@ -8,8 +8,8 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.statistics import Accounting, Contributor, Period
-from rookery.farm.statistics_rows import PostgresStatistics
+from rookery.farm.statistics import Accounting
+from rookery.farm.statistics_rows import Contributor, Period, Statistics
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run, core_hours
 from rookery.model.task import Task
@@ -28,7 +28,7 @@ ME = make_task(OVER).machine.user
 @dataclass(frozen=True, slots=True)
 class Books:
     store: FleetStore
-    rows: PostgresStatistics
+    rows: Statistics
     count: Accounting
     clock: HandClock
 
@@ -45,7 +45,7 @@ async def books(database: Target, queries: Queries) -> AsyncIterator[Books]:
     clock = HandClock()
     clock.move(seconds=(NOW - clock.now()).total_seconds())
     async with opened(database, queries) as store, pool_on(database) as pool:
-        rows = PostgresStatistics(pool, queries)
+        rows = Statistics(pool, queries)
         yield Books(store, rows, Accounting(rows, store.reads, clock), clock)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.people.rows import PostgresTeams, PostgresUsers
 from rookery.people.teams import Team, TeamExists, TeamRows
+from rookery.people.users import Users
 from tests.database import pool_on
 from tests.twins.people import MemoryTeams
 from tests.unit.service.people import OLGA, SVEN
@@ -27,10 +27,10 @@ async def rows(
         yield MemoryTeams()
         return
     async with pool_on(database) as pool:
-        users = PostgresUsers(pool, queries)
+        users = Users(pool, queries)
         for user in (OLGA, SVEN):
             await users.add(user)
-        yield PostgresTeams(pool, queries)
+        yield TeamRows(pool, queries)
 
 
 async def test_a_team_comes_back_as_it_was(rows: TeamRows) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.people.rows import PostgresTokens, PostgresUsers
 from rookery.people.users import Scope, Token, Tokens, UnknownToken, UnknownUser, Users
 from tests.database import pool_on
 from tests.twins.people import MemoryTokens, MemoryUsers
@@ -45,10 +44,10 @@ async def store(
         yield Store(MemoryTokens(users), users)
         return
     async with pool_on(database) as pool:
-        stored = PostgresUsers(pool, queries)
+        stored = Users(pool, queries)
         await stored.add(OLGA)
         await stored.add(BORIS)
-        yield Store(PostgresTokens(pool, queries), stored)
+        yield Store(Tokens(pool, queries), stored)
 
 
 async def test_an_added_token_comes_back_as_it_was(store: Store) -> None:
@@ -99,8 +98,8 @@ async def test_every_process_hears_of_a_revocation(database: Target, queries: Qu
     listener = await asyncpg.connect(**database.connect_args)
     await listener.add_listener("tokens", lambda *said: heard.put_nowait(said[-1]))
     async with pool_on(database) as pool:
-        await PostgresUsers(pool, queries).add(OLGA)
-        tokens = PostgresTokens(pool, queries)
+        await Users(pool, queries).add(OLGA)
+        tokens = Tokens(pool, queries)
         await tokens.add(TOKEN)
         await tokens.revoke(TOKEN.id, NOW)
         assert await asyncio.wait_for(heard.get(), 60) == TOKEN.id

@@ -10,7 +10,6 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.people.rows import PostgresEndedSessions, PostgresUsers
 from rookery.people.users import EndedSessions, UnknownUser, User, UserExists, Users
 from tests.database import pool_on
 from tests.twins.people import MemoryEndedSessions, MemoryUsers
@@ -38,7 +37,7 @@ async def users(
         yield MemoryUsers()
         return
     async with pool_on(database) as pool:
-        yield PostgresUsers(pool, queries)
+        yield Users(pool, queries)
 
 
 async def test_a_stranger_is_nobody(users: Users) -> None:
@@ -86,7 +85,7 @@ async def test_every_process_hears_of_a_change(database: Target, queries: Querie
     listener = await asyncpg.connect(**database.connect_args)
     await listener.add_listener("users", lambda *said: heard.put_nowait(said[-1]))
     async with pool_on(database) as pool:
-        await PostgresUsers(pool, queries).add(ANNA)
+        await Users(pool, queries).add(ANNA)
         assert await asyncio.wait_for(heard.get(), 60) == "anna"
     await listener.close()
 
@@ -106,7 +105,7 @@ async def sessions(
         yield MemoryEndedSessions()
         return
     async with pool_on(database) as pool:
-        yield PostgresEndedSessions(pool, queries)
+        yield EndedSessions(pool, queries)
 
 
 async def test_ended_sessions_are_kept_until_their_cookies_expire(sessions: EndedSessions) -> None:

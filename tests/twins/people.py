@@ -5,12 +5,22 @@ from dataclasses import replace
 from datetime import datetime
 
 from rookery.model.events import Event
-from rookery.people.teams import Team, TeamExists
-from rookery.people.users import Token, UnknownToken, UnknownUser, User, UserExists, Users
+from rookery.people.teams import Team, TeamExists, TeamRows
+from rookery.people.users import (
+    Audit,
+    EndedSessions,
+    Token,
+    Tokens,
+    UnknownToken,
+    UnknownUser,
+    User,
+    UserExists,
+    Users,
+)
 from tests.twins.farm import MemoryRows
 
 
-class MemoryUsers:
+class MemoryUsers(Users):
     def __init__(self, *users: User) -> None:
         self._users = {user.name: user for user in users}
 
@@ -37,7 +47,7 @@ class MemoryUsers:
         return tuple(self._users[name] for name in sorted(self._users))
 
 
-class MemoryEndedSessions:
+class MemoryEndedSessions(EndedSessions):
     def __init__(self) -> None:
         self._ended: dict[bytes, datetime] = {}
 
@@ -49,7 +59,7 @@ class MemoryEndedSessions:
         return frozenset(self._ended)
 
 
-class MemoryTokens:
+class MemoryTokens(Tokens):
     def __init__(self, users: Users) -> None:
         self._users = users
         self._tokens: dict[str, Token] = {}
@@ -80,7 +90,7 @@ class MemoryTokens:
             self._tokens[token_id] = replace(token, used=latest)
 
 
-class MemoryAudit:
+class MemoryAudit(Audit):
     """Writes beside the fleet's events, where the log is read."""
 
     def __init__(self, rows: MemoryRows) -> None:
@@ -90,7 +100,7 @@ class MemoryAudit:
         self._rows.events.append(event)
 
 
-class MemoryTeams:
+class MemoryTeams(TeamRows):
     def __init__(self, *teams: Team) -> None:
         self._teams = {team.name: team for team in teams}
 
@@ -104,3 +114,13 @@ class MemoryTeams:
 
     async def save(self, team: Team) -> None:
         self._teams[team.name] = team
+
+
+class NoAudit(Audit):
+    """Where nobody looks afterwards."""
+
+    def __init__(self) -> None:
+        """Opens nothing."""
+
+    async def write(self, event: Event) -> None:
+        """Forgets it."""

@@ -5,12 +5,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.farm.engines import KeptEngine
-from rookery.farm.statistics import Contributor, Credit, Due, IdleSince, Period, Played, ToldSpeeds
-from rookery.sources.grants import GrantedRepository
+from rookery.farm.engine_rows import EngineRows, KeptEngine
+from rookery.farm.statistics_rows import (
+    Contributor,
+    Credit,
+    Due,
+    IdleSince,
+    Period,
+    Played,
+    SpeedRows,
+    Statistics,
+    ToldSpeeds,
+)
+from rookery.protocol.people import GrantedRepository
+from rookery.sources.grants import GrantRows
 
 
-class MemoryEngines:
+class MemoryEngines(EngineRows):
     def __init__(self, *engines: KeptEngine) -> None:
         self._engines = {engine.record.name: engine for engine in engines}
         self._versions: defaultdict[str, list[KeptEngine]] = defaultdict(list)
@@ -27,7 +38,7 @@ class MemoryEngines:
         return tuple(self._versions[name])
 
 
-class MemoryStatistics:
+class MemoryStatistics(Statistics):
     """Counts nothing by itself: what a test puts in is what there is."""
 
     def __init__(self) -> None:
@@ -64,7 +75,7 @@ class MemoryStatistics:
         return sum(each.core_hours for each in found)
 
 
-class MemorySpeeds:
+class MemorySpeeds(SpeedRows):
     def __init__(self) -> None:
         self._told: dict[str, ToldSpeeds] = {}
 
@@ -77,7 +88,7 @@ class MemorySpeeds:
         self._told[told.engine] = told
 
 
-class MemoryRepositories:
+class MemoryRepositories(GrantRows):
     def __init__(self) -> None:
         self._granted: dict[tuple[str, str], GrantedRepository] = {}
 

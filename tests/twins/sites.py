@@ -8,7 +8,6 @@ from rookery.bootstrap.ground import Ground, ground_steps
 from rookery.bootstrap.house import make_house
 from rookery.files.worker_logs import LogStore
 from rookery.logs import SilentLog
-from rookery.people.users import NoAudit
 from rookery.settings import Settings
 from rookery.sources.lookup import Shelf
 from rookery.web.house import Basis, House
@@ -22,7 +21,7 @@ from tests.twins.files import (
     MemoryPgns,
     MemoryWorkerLogs,
 )
-from tests.twins.people import MemoryEndedSessions, MemoryTeams, MemoryTokens, MemoryUsers
+from tests.twins.people import MemoryEndedSessions, MemoryTeams, MemoryTokens, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines, MemoryRepositories, MemorySpeeds, MemoryStatistics
 
 

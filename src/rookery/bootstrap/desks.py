@@ -11,12 +11,14 @@ from rookery.clock import Clock
 from rookery.db.fence import is_outage
 from rookery.db.listening import Channel, Tidings
 from rookery.db.pool import Pool, Queries
-from rookery.farm.engines import EngineRows, Engines
+from rookery.farm.engine_rows import EngineRows
+from rookery.farm.engines import Engines
 from rookery.farm.events import Bus
 from rookery.farm.fleet import Fleet
 from rookery.farm.primary import Store
 from rookery.farm.privacy import Privacy
-from rookery.farm.statistics import LateGames, SpeedKeeping, SpeedRows, Speeds, Statistics
+from rookery.farm.statistics import LateGames, SpeedKeeping, Speeds
+from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.submission import Surroundings
 from rookery.farm.waiting import WaitingLine
 from rookery.files.books import BookStore, PostgresBooks

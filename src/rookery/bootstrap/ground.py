@@ -20,11 +20,11 @@ from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
 from rookery.db.pool import Pool, Queries, leveled, open_pool
 from rookery.db.target import Problem, Target
-from rookery.farm.engine_rows import PostgresEngines
+from rookery.farm.engine_rows import EngineRows
 from rookery.farm.events import Bus
 from rookery.farm.fleet import Fleet
 from rookery.farm.reads import PostgresReads
-from rookery.farm.statistics_rows import PostgresSpeeds, PostgresStatistics
+from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.store import open_fleet_store, pass_on
 from rookery.files.games import PostgresPgns
 from rookery.files.nets import PostgresNets
@@ -33,9 +33,10 @@ from rookery.files.store import remove_unfinished
 from rookery.files.worker_logs import LogStore, PostgresWorkerLogs
 from rookery.logs import Log
 from rookery.model.events import about_system
-from rookery.people.rows import PostgresAudit, PostgresTeams, PostgresTokens, PostgresUsers
+from rookery.people.teams import TeamRows
+from rookery.people.users import Audit, Tokens, Users
 from rookery.settings import Settings
-from rookery.sources.grants import PostgresRepositories
+from rookery.sources.grants import GrantRows
 from rookery.web.house import Basis
 from rookery.web.steps import Opened, Step, opening
 
@@ -167,21 +168,21 @@ def _kept(settings: Settings, ground: Ground, basis: Basis) -> Keeping:
     """What is kept beside the fleet's rows, in the database and in folders."""
     pool, queries = ground.pool(), ground.queries()
     return Keeping(
-        PostgresUsers(pool, queries),
-        PostgresTokens(pool, queries),
+        Users(pool, queries),
+        Tokens(pool, queries),
         PostgresPgns(pool, queries),
         PostgresNets(pool, queries),
-        PostgresEngines(pool, queries),
-        PostgresStatistics(pool, queries),
-        PostgresTeams(pool, queries),
+        EngineRows(pool, queries),
+        Statistics(pool, queries),
+        TeamRows(pool, queries),
         PostgresHoldings(pool, queries),
-        PostgresRepositories(pool, queries),
-        PostgresAudit(pool, queries),
+        GrantRows(pool, queries),
+        Audit(pool, queries),
         games=blobs_in(settings, "games", basis.clock),
         net_files=blobs_in(settings, "nets", basis.clock),
         logs=_logs(settings, ground, basis),
         shelf=kept_shelf(settings, pool, queries, basis.clock),
-        speeds=PostgresSpeeds(pool, queries),
+        speeds=SpeedRows(pool, queries),
     )
 
 

@@ -24,7 +24,6 @@ from rookery.farm.statistics import Accounting
 from rookery.files.disk import MB, Disk
 from rookery.files.store import free_bytes, swept
 from rookery.logs import Log
-from rookery.people.rows import PostgresEndedSessions, PostgresUsers
 from rookery.people.users import EndedSessions, Users
 from rookery.settings import Settings
 from rookery.web.house import Basis, House, Limits, PoolStats, hosts, proxies
@@ -166,8 +165,8 @@ def build(settings: Settings, basis: Basis, ground: Ground, climbed: tuple[Step,
         settings,
         basis,
         ground.desks(),
-        users=PostgresUsers(pool, queries),
-        ended_sessions=PostgresEndedSessions(pool, queries),
+        users=Users(pool, queries),
+        ended_sessions=EndedSessions(pool, queries),
         key=ground.key(),
         wheel_key=ground.wheel_key(),
         ground_steps=climbed,

@@ -15,7 +15,7 @@ from rookery.db import access, migrations
 from rookery.db.pool import Pool, Queries, open_pool
 from rookery.people.accounts import Accounts
 from rookery.people.passwords import Passwords
-from rookery.people.rows import PostgresAudit, PostgresTokens, PostgresUsers
+from rookery.people.users import Audit, Tokens, Users
 from rookery.settings import Settings
 
 
@@ -63,8 +63,8 @@ async def reach(settings: Settings) -> AsyncIterator[Reached]:
         async with open_pool(target, instance="command", size=2) as pool:
             # Nothing is ever compared with what this key digests.
             passwords = Passwords(Threads(), clock, secrets.token_bytes(32))
-            users, tokens = PostgresUsers(pool, queries), PostgresTokens(pool, queries)
-            audit = PostgresAudit(pool, queries)
+            users, tokens = Users(pool, queries), Tokens(pool, queries)
+            audit = Audit(pool, queries)
             accounts = Accounts(users, tokens, passwords, clock, secrets.token_bytes, audit)
             yield Reached(settings, pool, queries, accounts)
 

@@ -10,11 +10,11 @@ from rookery.cli.reaching import Reached, add_command
 from rookery.errors import Complaint
 from rookery.model.events import SYSTEM
 from rookery.model.run import RunFault
-from rookery.people.rows import PostgresAudit, PostgresTeams, PostgresUsers
-from rookery.people.teams import Teams
+from rookery.people.teams import TeamRows, Teams
+from rookery.people.users import Audit, Users
 from rookery.protocol.codec import WireFault
 from rookery.rules.lifecycle import Actor
-from rookery.sources.grants import PostgresRepositories, Repositories
+from rookery.sources.grants import GrantRows, Repositories
 
 EXAMPLES = """\
 examples:
@@ -50,7 +50,7 @@ async def _list(reached: Reached, parsed: argparse.Namespace) -> None:
     del parsed
     found = (await _repositories(reached)).seen_by(OPERATOR)
     rows = [
-        (each.repository, each.team or "everybody", each.granted_by, f"{each.at:%Y-%m-%d}")
+        (each.repository, each.team or "everybody", each.granted_by, f"{each.granted:%Y-%m-%d}")
         for each in found
     ]
     print(table(("repository", "for", "granted by", "since"), rows))
@@ -77,10 +77,10 @@ async def _revoke(reached: Reached, parsed: argparse.Namespace) -> None:
 
 async def _repositories(reached: Reached) -> Repositories:
     pool, queries, clock = reached.pool, reached.queries, reached.accounts.clock
-    audit = PostgresAudit(pool, queries)
-    teams = Teams(PostgresTeams(pool, queries), PostgresUsers(pool, queries), clock, audit)
+    audit = Audit(pool, queries)
+    teams = Teams(TeamRows(pool, queries), Users(pool, queries), clock, audit)
     await teams.load()
-    found = Repositories(PostgresRepositories(pool, queries), teams, clock, audit)
+    found = Repositories(GrantRows(pool, queries), teams, clock, audit)
     await found.load()
     return found
 

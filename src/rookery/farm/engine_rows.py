@@ -1,41 +1,47 @@
-"""Engine records in PostgreSQL, and their twin in memory. Any process may write them; each change
-is told to all.
-"""
+"""Engine records with every version that was ever written, as rows."""
 
-from dataclasses import replace
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
-import asyncpg
 import msgspec
 
-from rookery.db.fence import Fence
-from rookery.db.pool import Pool, Queries
-from rookery.farm.engines import KeptEngine
+from rookery.db.table import Table
 from rookery.protocol.codec import encode
 from rookery.protocol.engines import EngineRecord
 
 
-class PostgresEngines:
-    def __init__(self, pool: Pool, queries: Queries) -> None:
-        self._pool = pool
-        self._queries = queries
-        self._fence = Fence(pool, queries)
+@dataclass(frozen=True, slots=True)
+class KeptEngine:
+    """A record with who wrote it when; a removed one is known to its old runs only."""
+
+    record: EngineRecord
+    changed: datetime
+    changed_by: str
+    removed: bool = False
+    version: int = 0
+    """Given by the rows, from 1 on."""
+
+
+class EngineRows(Table):
+    """Each change is told to all processes."""
 
     async def everything(self) -> tuple[KeptEngine, ...]:
-        return tuple(map(_engine, await self._pool.fetch(self._queries["engines_all"])))
+        return await self._many(_engine, "engines_all")
 
     async def save(self, engine: KeptEngine) -> None:
-        text = encode(engine.record).decode()
-        columns = (engine.record.name, text, engine.changed, engine.changed_by, engine.removed)
-        async with self._fence.write() as connection:
-            await connection.execute(self._queries["engines_save"], *columns)
-            await connection.execute(self._queries["engine_versions_add"], *columns)
-            await connection.execute(self._queries["engines_changed"], engine.record.name)
+        """Keeps the engine as it is from now on, under the next version."""
+        name, text = engine.record.name, encode(engine.record).decode()
+        row = (name, text, engine.changed, engine.changed_by, engine.removed)
+        async with self._writing() as write:
+            await write("engines_save", *row)
+            await write("engine_versions_add", *row)
+            await write("engines_changed", name)
 
     async def versions(self, name: str) -> tuple[KeptEngine, ...]:
-        rows = await self._pool.fetch(self._queries["engine_versions_of"], name)
-        return tuple(replace(_engine(row), version=row["version"]) for row in rows)
+        """All that was ever written of an engine, the oldest first."""
+        return await self._many(_engine, "engine_versions_of", name)
 
 
-def _engine(row: asyncpg.Record) -> KeptEngine:
-    record = msgspec.json.decode(row["record"], type=EngineRecord)
-    return KeptEngine(record, row["changed"], row["changed_by"], row["removed"])
+def _engine(record: str, **row: Any) -> KeptEngine:
+    return KeptEngine(msgspec.json.decode(record, type=EngineRecord), **row)

@@ -12,23 +12,22 @@ machines, whatever becomes of the engines later. New private engines are named a
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from rookery.clock import Clock
+from rookery.farm.engine_rows import EngineRows, KeptEngine
 from rookery.model.engine import Catalogue
 from rookery.model.events import Action, Event, about_engine
 from rookery.model.patterns import BadPattern, check, check_for_workers
 from rookery.model.plan import Side, demands_of
 from rookery.model.run import Run, RunFault
 from rookery.people.teams import Teams
-from rookery.people.users import Audit, NoAudit
+from rookery.people.users import Audit
 from rookery.protocol import engines as known_engines
 from rookery.protocol.codec import BadField, encode
 from rookery.protocol.engines import EngineRecord
@@ -75,32 +74,6 @@ class OtherRecords(RunFault):
     """the records that were looked at are not those of this run, which have `records` {digest}"""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptEngine:
-    """A record with who wrote it when; a removed one is known to its old runs only."""
-
-    record: EngineRecord
-    changed: datetime
-    changed_by: str
-    removed: bool = False
-    version: int = 0
-    """Given by the rows, from 1 on."""
-
-
-class EngineRows(Protocol):
-    """The port. Any process may write; each change is told to all."""
-
-    async def everything(self) -> tuple[KeptEngine, ...]: ...
-
-    async def save(self, engine: KeptEngine) -> None:
-        """As it is from now on, under the next version."""
-        ...
-
-    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
-        """All that was ever written of an engine, the oldest first."""
-        ...
-
-
 ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
 
 
@@ -113,16 +86,16 @@ class Engines:
         teams: Teams,
         clock: Clock,
         active: ActiveRuns,
-        shares: dict[str, float] | None = None,
-        audit: Audit | None = None,
+        shares: dict[str, float],
+        audit: Audit,
     ) -> None:
         """`shares` is kept up to date for the scheduler, which looks into it."""
         self._rows = rows
         self._teams = teams
-        self._shares = {} if shares is None else shares
+        self._shares = shares
         self._clock = clock
         self._active = active
-        self._audit = audit or NoAudit()
+        self._audit = audit
         self._one_at_a_time = asyncio.Lock()
         self._kept: dict[str, KeptEngine] = {}
         self._known: dict[str, EngineRecord] = {}

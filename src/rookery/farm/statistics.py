@@ -1,17 +1,26 @@
 """What users' machines gave to the fleet: counted by a job once a run is over, never live."""
 
-import enum
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from statistics import median
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from rookery.boundary.domains import Domain, runs
 from rookery.caches import Remembered
 from rookery.clock import Clock
 from rookery.farm.ports import FleetReads
+from rookery.farm.statistics_rows import (
+    MOST_ENGINES,
+    Credit,
+    Due,
+    IdleSince,
+    Played,
+    SpeedRows,
+    Statistics,
+    ToldSpeeds,
+)
 from rookery.farm.views import FleetViews
 from rookery.model.engine import UPLOADED
 from rookery.model.kinds import Report
@@ -29,98 +38,6 @@ LATEST = timedelta(hours=1)
 """After the end of a run: a pair of long games may take as long."""
 MOST_ENDED = 1000
 ENDED_SECONDS = 60.0
-
-
-class Period(enum.StrEnum):
-    """Over which time sums are kept."""
-
-    ALL = "all"
-    MONTH = "month"
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A run that is over and not counted yet, with the number of its row."""
-
-    run: str
-    sequence: int
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """What one user's machines played in a run, and when they reported last."""
-
-    user_name: str
-    games: int
-    last: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Credit:
-    """The same with the time that it took."""
-
-    user_name: str
-    games: int
-    core_hours: float
-    last: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Contributor:
-    """A user as lists of contributors show them; `tests` are runs they submitted."""
-
-    user_name: str
-    games: int
-    core_hours: float
-    tests: int
-    last: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class IdleSince:
-    """Accounts to part with: those made in between that nobody has used for anything."""
-
-    after: datetime
-    before: datetime
-    now: datetime
-    message: str
-
-
-class Statistics(Protocol):
-    """The rows. Any process may write them."""
-
-    async def due(self, limit: int) -> tuple[Due, ...]:
-        """Runs that are over and were not counted as they are now."""
-        ...
-
-    async def played(self, run_id: str) -> tuple[Played, ...]: ...
-
-    async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
-        """Puts these in the place of what the run was counted for before."""
-        ...
-
-    async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
-        """So many games of a task came after the end of its run; it is to be counted again."""
-        ...
-
-    async def sum_up(self, since: datetime) -> None:
-        """Adds up anew, over all time and since then."""
-        ...
-
-    async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
-        """Removes so many such accounts at the most, with a line in the log for each; their names.
-
-        An account stays that has a run, games, a machine, a token, a team, rights, an upload or
-        any deed in the log, that is blocked, or that an administrator has made."""
-        ...
-
-    async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
-        """Those who gave most come first."""
-        ...
-
-    async def core_hours(self, user: str) -> float:
-        """What the user's machines gave in all, as far as it was counted."""
-        ...
 
 
 @runs(Domain.LOOP, "awaits the rows of a few runs at a time")
@@ -215,28 +132,7 @@ def _credit(run: Run, played: Played) -> Credit:
 
 V = TypeVar("V")
 
-MOST_ENGINES = 500
 MOST_MACHINES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ToldSpeeds:
-    """What machines told of an engine, by their names, the latest at the end."""
-
-    engine: str
-    machines: tuple[tuple[str, float], ...]
-
-
-class SpeedRows(Protocol):
-    """The rows. The primary writes them, others read what it wrote."""
-
-    async def everything(self) -> tuple[ToldSpeeds, ...]:
-        """The engine that was told of last comes last."""
-        ...
-
-    async def save(self, told: ToldSpeeds, now: datetime) -> None:
-        """In the place of what was known of that engine."""
-        ...
 
 
 class Speeds:

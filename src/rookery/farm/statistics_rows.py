@@ -1,93 +1,147 @@
-"""What users' machines gave, in PostgreSQL, and a twin in memory for houses without one."""
+"""What users' machines gave and how fast they play engines, as rows."""
 
+import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from rookery.db.fence import Fence
-from rookery.db.pool import Pool, Queries, clean
-from rookery.farm.statistics import (
-    MOST_ENGINES,
-    Contributor,
-    Credit,
-    Due,
-    IdleSince,
-    Period,
-    Played,
-    ToldSpeeds,
-)
+from rookery.db.pool import clean
+from rookery.db.table import Table, columns
 from rookery.model.events import SYSTEM, Action
 
+MOST_ENGINES = 500
+"""Speeds of more engines than these are forgotten, those of the longest ago first."""
 
-class PostgresStatistics:
-    def __init__(self, pool: Pool, queries: Queries) -> None:
-        self._pool = pool
-        self._queries = queries
-        self._fence = Fence(pool, queries)
+
+class Period(enum.StrEnum):
+    """Over which time sums are kept."""
+
+    ALL = "all"
+    MONTH = "month"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A run that is over and not counted yet, with the number of its row."""
+
+    run: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What one user's machines played in a run, and when they reported last."""
+
+    user_name: str
+    games: int
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """The same with the time that it took."""
+
+    user_name: str
+    games: int
+    core_hours: float
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Contributor:
+    """A user as lists of contributors show them; `tests` are runs they submitted."""
+
+    user_name: str
+    games: int
+    core_hours: float
+    tests: int
+    last: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleSince:
+    """Accounts to part with: those made in between that nobody has used for anything."""
+
+    after: datetime
+    before: datetime
+    now: datetime
+    message: str
+
+
+class Statistics(Table):
+    """Contributions by run, and sums of them by user."""
 
     async def due(self, limit: int) -> tuple[Due, ...]:
-        rows = await self._pool.fetch(self._queries["credits_due"], limit)
-        return tuple(Due(**row) for row in rows)
+        """Runs that are over and were not counted as they are now."""
+        return await self._many(Due, "credits_due", limit)
 
     async def played(self, run_id: str) -> tuple[Played, ...]:
-        rows = await self._pool.fetch(self._queries["credits_played"], run_id)
-        return tuple(Played(**row) for row in rows)
+        return await self._many(Played, "credits_played", run_id)
 
     async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
-        values = [(due.run, c.user_name, c.games, c.core_hours, c.last) for c in credits_]
-        async with self._fence.write() as connection:
-            await connection.execute(self._queries["credits_drop"], due.run)
-            await connection.executemany(self._queries["credits_add"], values)
-            await connection.execute(self._queries["credits_done"], due.run, due.sequence)
+        """Puts these in the place of what the run was counted for before."""
+        async with self._writing() as write:
+            await write("credits_drop", due.run)
+            await write.each("credits_add", [(due.run, *columns(each)) for each in credits_])
+            await write("credits_done", due.run, due.sequence)
 
     async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
-        async with self._fence.write() as connection:
-            await connection.execute(self._queries["credits_late"], run, task, games, at)
-            await connection.execute(self._queries["credits_again"], run)
+        """So many games of a task came after the end of its run; it is to be counted again."""
+        async with self._writing() as write:
+            await write("credits_late", run, task, games, at)
+            await write("credits_again", run)
 
     async def sum_up(self, since: datetime) -> None:
-        async with self._fence.write() as connection:
-            await connection.execute(self._queries["statistics_clear"])
-            await connection.execute(self._queries["statistics_sum_up"], since)
+        """Adds up anew, over all time and since then."""
+        async with self._writing() as write:
+            await write("statistics_clear")
+            await write("statistics_sum_up", since)
 
     async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
-        columns = (idle.after, idle.before, idle.now, idle.message, most)
+        """Removes so many such accounts at the most, with a line in the log for each; their names.
+
+        An account stays that has a run, games, a machine, a token, a team, rights, an upload or
+        any deed in the log, that is blocked, or that an administrator has made."""
         line = (Action.REMOVE_USER.value, SYSTEM, Action.NEW_USER.value)
-        async with self._fence.write() as connection:
-            rows = await connection.fetch(self._queries["accounts_drop_idle"], *columns, *line)
-            gone = tuple(row["name"] for row in rows)
+        async with self._writing() as write:
+            gone = await write.column("accounts_drop_idle", *columns(idle), most, *line)
             for name in gone:
-                await connection.execute(self._queries["users_changed"], name)
-        return gone
+                await write("users_changed", name)
+        return tuple(gone)
 
     async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
-        rows = await self._pool.fetch(self._queries["statistics_page"], period.value, count, first)
-        return tuple(Contributor(**row) for row in rows)
+        """Those who gave most come first."""
+        return await self._many(Contributor, "statistics_page", period.value, count, first)
 
     async def core_hours(self, user: str) -> float:
-        hours = await self._pool.fetchval(self._queries["statistics_hours"], user)
-        return float(hours or 0)
+        """What the user's machines gave in all, as far as it was counted."""
+        return float(await self._value("statistics_hours", user) or 0)
 
 
-# How fast machines play engines, in PostgreSQL and in memory.
+@dataclass(frozen=True, slots=True)
+class ToldSpeeds:
+    """What machines told of an engine, by their names, the latest at the end."""
+
+    engine: str
+    machines: tuple[tuple[str, float], ...]
 
 
-class PostgresSpeeds:
-    def __init__(self, pool: Pool, queries: Queries) -> None:
-        self._pool = pool
-        self._queries = queries
-        self._fence = Fence(pool, queries)
+class SpeedRows(Table):
+    """The primary writes them, others read what it wrote."""
 
     async def everything(self) -> tuple[ToldSpeeds, ...]:
-        rows = await self._pool.fetch(self._queries["speeds_all"])
-        return tuple(
-            ToldSpeeds(row["engine"], tuple(zip(row["machines"], row["nps"], strict=True)))
-            for row in rows
-        )
+        """The engine that was told of last comes last."""
+        return await self._many(_told_speeds, "speeds_all")
 
     async def save(self, told: ToldSpeeds, now: datetime) -> None:
+        """Puts these in the place of what was known of that engine."""
         machines = [clean(machine) for machine, _ in told.machines]
-        speeds = [nps for _, nps in told.machines]
-        async with self._fence.write() as connection:
-            query = self._queries["speeds_save"]
-            await connection.execute(query, told.engine, machines, speeds, now)
-            await connection.execute(self._queries["speeds_drop"], MOST_ENGINES)
+        async with self._writing() as write:
+            await write(
+                "speeds_save", told.engine, machines, [nps for _, nps in told.machines], now
+            )
+            await write("speeds_drop", MOST_ENGINES)
+
+
+def _told_speeds(engine: str, machines: list[str], nps: list[float]) -> ToldSpeeds:
+    return ToldSpeeds(engine, tuple(zip(machines, nps, strict=True)))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -15,7 +15,6 @@ from rookery.people.users import (
     Audit,
     Chance,
     Minted,
-    NoAudit,
     Scope,
     Token,
     Tokens,
@@ -84,7 +83,7 @@ class Accounts:
     passwords: Passwords
     clock: Clock
     chance: Chance
-    audit: Audit = field(default_factory=NoAudit)
+    audit: Audit
 
     async def add(self, new: NewUser, *, by: str = SYSTEM) -> User:
         """Raises UserExists, BadUserName, WeakPassword or BadLength."""

@@ -9,12 +9,12 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 from rookery.clock import Clock
+from rookery.db.table import Table, Transaction
 from rookery.model.events import Action, about_team
 from rookery.model.run import RunFault
-from rookery.people.users import Audit, NoAudit, UnknownUser, Users
+from rookery.people.users import Audit, UnknownUser, Users
 from rookery.rules.lifecycle import Actor
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,49}", re.ASCII)
@@ -47,28 +47,43 @@ class Team:
     created: datetime
 
 
-class TeamRows(Protocol):
-    """The port. Any process may write; each change is told to all."""
+class TeamRows(Table):
+    """Teams with who is in them; each change is told to all processes."""
 
-    async def everything(self) -> tuple[Team, ...]: ...
+    async def everything(self) -> tuple[Team, ...]:
+        return await self._many(_team, "teams_all")
 
     async def add(self, team: Team) -> None:
         """Raises TeamExists."""
-        ...
+        async with self._writing() as write:
+            if await write("teams_add", team.name, team.created) is None:
+                raise TeamExists(name=team.name)
+            await _put_members(write, team)
 
     async def save(self, team: Team) -> None:
         """Replaces who is in it."""
-        ...
+        async with self._writing() as write:
+            await write("team_members_clear", team.name)
+            await _put_members(write, team)
+
+
+async def _put_members(write: Transaction, team: Team) -> None:
+    members = sorted(team.members)
+    leads = [member in team.leads for member in members]
+    await write("team_members_put", team.name, members, leads)
+    await write("engines_changed", team.name)
+
+
+def _team(name: str, members: list[str], leads: list[str], created: datetime) -> Team:
+    return Team(name, frozenset(members), frozenset(leads), created)
 
 
 class Teams:
     """One per process; the event loop alone writes here."""
 
-    def __init__(
-        self, rows: TeamRows, users: Users, clock: Clock, audit: Audit | None = None
-    ) -> None:
+    def __init__(self, rows: TeamRows, users: Users, clock: Clock, audit: Audit) -> None:
         self._rows = rows
-        self._audit = audit or NoAudit()
+        self._audit = audit
         self._users = users
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()

@@ -1,4 +1,4 @@
-"""People with an account: the value, and the port through which use cases reach them."""
+"""Users, their access tokens and ended sessions: values and rows, and the log of what was done."""
 
 import base64
 import enum
@@ -6,8 +6,12 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any
 
+import msgspec
+
+from rookery.db.pool import clean
+from rookery.db.table import Table, columns
 from rookery.errors import Complaint
 from rookery.model.events import Event
 
@@ -42,34 +46,64 @@ class User:
     """By engine where their own branches are, for runs that do not say it."""
 
 
-class EndedSessions(Protocol):
+class Users(Table):
+    """The rows of users; each change is told to all processes."""
+
+    async def by_name(self, name: str) -> User | None:
+        return await self._one(_user, "users_by_name", name)
+
+    async def add(self, user: User) -> None:
+        """Raises UserExists when the name is taken."""
+        if not await self._store("users_add", user):
+            raise UserExists(user.name)
+
+    async def save(self, user: User) -> None:
+        """Replaces the user of that name; raises UnknownUser when there is none."""
+        if not await self._store("users_save", user):
+            raise UnknownUser(user.name)
+
+    async def remove(self, name: str) -> None:
+        """Removes a user with their tokens and their places in teams."""
+        async with self._writing() as write:
+            await write("users_remove", name)
+            # Teams are remembered with their members.
+            await write("engines_changed", "")
+            await write("users_changed", name)
+
+    async def count(self) -> int:
+        return int(await self._value("users_count"))
+
+    async def everyone(self) -> tuple[User, ...]:
+        """All users, by name."""
+        return await self._many(_user, "users_all")
+
+    async def _store(self, query: str, user: User) -> bool:
+        *plain, repositories = columns(user)
+        async with self._writing() as write:
+            found = await write(query, *plain, msgspec.json.encode(dict(repositories)).decode())
+            if found is not None:
+                await write("users_changed", user.name)
+        return found is not None
+
+
+def _user(groups: list[str], repositories: str, **row: Any) -> User:
+    decoded = msgspec.json.decode(repositories, type=dict[str, str])
+    return User(groups=frozenset(groups), repositories=decoded, **row)
+
+
+class EndedSessions(Table):
     """Sessions that somebody logged out of, by the digest of their token. Any process may end one,
     and all are told."""
 
     async def end(self, digest: bytes, now: datetime, until: datetime) -> None:
         """From now on it counts no longer; after `until` its cookie does not either."""
-        ...
+        async with self._writing() as write:
+            await write("sessions_forget", now)
+            await write("sessions_end", digest, until)
+            await write("sessions_changed", digest.hex())
 
-    async def all(self) -> frozenset[bytes]: ...
-
-
-class Users(Protocol):
-    async def by_name(self, name: str) -> User | None: ...
-
-    async def add(self, user: User) -> None:
-        """Raises UserExists when the name is taken."""
-
-    async def save(self, user: User) -> None:
-        """Replaces the user of that name; raises UnknownUser when there is none."""
-
-    async def remove(self, name: str) -> None:
-        """With their tokens and their places in teams."""
-
-    async def count(self) -> int: ...
-
-    async def everyone(self) -> tuple[User, ...]:
-        """All users, by name."""
-        ...
+    async def all(self) -> frozenset[bytes]:
+        return frozenset(await self._column("sessions_ended"))
 
 
 # Groups of users; the only one with an effect is that of the approvers.
@@ -149,26 +183,38 @@ class Token:
         return self.revoked is None and (self.expires is None or now < self.expires)
 
 
-class Tokens(Protocol):
-    """The port. Any process may write tokens."""
+class Tokens(Table):
+    """The rows of tokens; a revocation is told to all processes."""
 
-    async def by_digest(self, digest: bytes) -> Token | None: ...
+    async def by_digest(self, digest: bytes) -> Token | None:
+        return await self._one(_token, "tokens_by_digest", digest)
 
     async def add(self, token: Token) -> None:
         """Raises UnknownUser when nobody has that name."""
-        ...
+        if await self._write("tokens_add", *columns(token)) is None:
+            raise UnknownUser(token.user)
 
     async def of(self, user: str) -> tuple[Token, ...]:
         """All tokens of a user, oldest first; those of everybody for an empty name."""
-        ...
+        return await self._many(_token, "tokens_of", user)
 
     async def revoke(self, token_id: str, now: datetime) -> str:
-        """For good; whose it was. Raises UnknownToken. Revoking twice keeps the first time."""
-        ...
+        """Ends a token for good and gives its owner's name; raises UnknownToken. Revoking twice
+        keeps the first time."""
+        async with self._writing() as write:
+            owner: str | None = await write("tokens_revoke", token_id, now)
+            await write("tokens_changed", token_id)
+        if owner is None:
+            raise UnknownToken(token_id)
+        return owner
 
     async def note_uses(self, uses: Mapping[str, datetime]) -> None:
-        """When tokens were last used, by id, in bulk."""
-        ...
+        """Writes down when tokens were last used, by id."""
+        await self._write("tokens_note_uses", list(uses), list(uses.values()))
+
+
+def _token(scopes: list[str], **row: Any) -> Token:
+    return Token(scopes=frozenset(map(Scope, scopes)), **row)
 
 
 Chance = Callable[[int], bytes]
@@ -203,17 +249,17 @@ def digest_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-# What was done to accounts, teams and engines, written into the log of actions.
-
-
-class Audit(Protocol):
-    """The port. Any process may write; runs and tasks have their own way into the log."""
-
-    async def write(self, event: Event) -> None: ...
-
-
-class NoAudit:
-    """Where nobody looks afterwards."""
+class Audit(Table):
+    """What was done to accounts, teams and engines, written into the log of actions. Runs and tasks
+    are logged with their own changes."""
 
     async def write(self, event: Event) -> None:
-        """Forgets it."""
+        about = (event.nn, event.subject, event.engine, event.team)
+        await self._write(
+            "actions_note",
+            event.at,
+            event.action.value,
+            clean(event.actor),
+            clean(event.message),
+            *(clean(each) or None for each in about),
+        )

@@ -8,19 +8,16 @@ stranger would.
 
 import asyncio
 from collections import defaultdict
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
 
 from rookery.clock import Clock
-from rookery.db.fence import Fence
-from rookery.db.pool import Pool, Queries
+from rookery.db.table import Table, columns
 from rookery.model.engine import STOCKFISH, source_address
 from rookery.model.events import Action, about_team
 from rookery.model.run import NotApprover, RunFault
 from rookery.people.teams import Teams, UnknownTeam
-from rookery.people.users import Audit, NoAudit
+from rookery.people.users import Audit
 from rookery.protocol.codec import BadField
+from rookery.protocol.people import GrantedRepository
 from rookery.rules.lifecycle import Actor
 
 EVERYBODY = ""
@@ -34,42 +31,35 @@ class NotGranted(RunFault):
     """{repository} is not granted to {whom}"""
 
 
-@dataclass(frozen=True, slots=True)
-class GrantedRepository:
-    """An address in the form of `source_address`; the team may be EVERYBODY."""
-
-    repository: str
-    team: str
-    granted_by: str
-    at: datetime
-
-
-class GrantRows(Protocol):
-    """The port. Any process may write; each change is told to all."""
+class GrantRows(Table):
+    """The rows of granted repositories; each change is told to all processes."""
 
     async def everything(self) -> tuple[GrantedRepository, ...]:
         """By address and team."""
-        ...
+        return await self._many(GrantedRepository, "repositories_all")
 
-    async def add(self, granted: GrantedRepository) -> None:
+    async def add(self, new: GrantedRepository) -> None:
         """Granting twice keeps the first."""
-        ...
+        async with self._writing() as write:
+            await write("repositories_add", *columns(new))
+            await write("engines_changed", new.repository)
 
     async def remove(self, repository: str, team: str) -> bool:
         """Whether there was anything to remove."""
-        ...
+        async with self._writing() as write:
+            gone = await write("repositories_remove", repository, team)
+            await write("engines_changed", repository)
+        return gone is not None
 
 
 class Repositories:
     """One per process; the event loop alone writes here."""
 
-    def __init__(
-        self, rows: GrantRows, teams: Teams, clock: Clock, audit: Audit | None = None
-    ) -> None:
+    def __init__(self, rows: GrantRows, teams: Teams, clock: Clock, audit: Audit) -> None:
         self._rows = rows
         self._teams = teams
         self._clock = clock
-        self._audit = audit or NoAudit()
+        self._audit = audit
         self._one_at_a_time = asyncio.Lock()
         self._granted: tuple[GrantedRepository, ...] = ()
         self._of_team: dict[str, frozenset[str]] = {}
@@ -97,7 +87,7 @@ class Repositories:
         _check_approver(actor)
         if team and not self._teams.exists(team):
             raise UnknownTeam(name=team)
-        granted = GrantedRepository(_address(repository), team, actor.name, self._clock.now())
+        granted = self._new(repository, team, actor)
         async with self._one_at_a_time:
             await self._rows.add(granted)
             await self.load()
@@ -107,12 +97,20 @@ class Repositories:
     async def revoke(self, repository: str, team: str, actor: Actor) -> None:
         """Raises NotApprover or NotGranted. What runs were given before stays with them."""
         _check_approver(actor)
-        granted = GrantedRepository(_address(repository), team, actor.name, self._clock.now())
+        granted = self._new(repository, team, actor)
         async with self._one_at_a_time:
             if not await self._rows.remove(granted.repository, team):
                 raise NotGranted(repository=granted.repository, whom=team or "everybody")
             await self.load()
             await self._tell(Action.REVOKE_REPOSITORY, granted, actor)
+
+    def _new(self, repository: str, team: str, actor: Actor) -> GrantedRepository:
+        return GrantedRepository(
+            repository=_address(repository),
+            team=team,
+            granted_by=actor.name,
+            granted=self._clock.now(),
+        )
 
     async def _tell(self, action: Action, granted: GrantedRepository, actor: Actor) -> None:
         """A line with a team is read by that team; one for everybody does not name the address,
@@ -133,34 +131,3 @@ def _address(text: str) -> str:
     if not plain or " " in address:
         raise BadField(field="repository", text="expected an address such as https://host/path")
     return address
-
-
-# Granted repositories in PostgreSQL, and their twin in memory. Any process may write them; each
-# change is told to all.
-
-
-class PostgresRepositories:
-    def __init__(self, pool: Pool, queries: Queries) -> None:
-        self._pool = pool
-        self._queries = queries
-        self._fence = Fence(pool, queries)
-
-    async def everything(self) -> tuple[GrantedRepository, ...]:
-        rows = await self._pool.fetch(self._queries["repositories_all"])
-        return tuple(
-            GrantedRepository(row["repository"], row["team"], row["granted_by"], row["granted"])
-            for row in rows
-        )
-
-    async def add(self, granted: GrantedRepository) -> None:
-        columns = (granted.repository, granted.team, granted.granted_by, granted.at)
-        async with self._fence.write() as connection:
-            await connection.execute(self._queries["repositories_add"], *columns)
-            await connection.execute(self._queries["engines_changed"], granted.repository)
-
-    async def remove(self, repository: str, team: str) -> bool:
-        async with self._fence.write() as connection:
-            query = self._queries["repositories_remove"]
-            gone = await connection.fetchval(query, repository, team)
-            await connection.execute(self._queries["engines_changed"], repository)
-        return gone is not None

@@ -11,7 +11,8 @@ from rookery.farm.events import Bus
 from rookery.farm.fleet import Fleet
 from rookery.farm.ports import FleetReads, UnknownMachine, UnknownRun, UnknownTask
 from rookery.farm.privacy import Privacy
-from rookery.farm.statistics import Speeds, Statistics
+from rookery.farm.statistics import Speeds
+from rookery.farm.statistics_rows import Statistics
 from rookery.farm.submission import Chance, Surroundings
 from rookery.farm.views import tasks_at_play
 from rookery.files.books import UnknownBook

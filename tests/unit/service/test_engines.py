@@ -23,7 +23,7 @@ from rookery.people.teams import Team, Teams
 from rookery.protocol.codec import BadField
 from rookery.protocol.engines import BenchRecord, EngineRecord, NetRecord, PresetRecord, SpeedRecord
 from rookery.rules.lifecycle import Actor
-from tests.twins.people import MemoryTeams, MemoryUsers
+from tests.twins.people import MemoryTeams, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines
 from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, make_plan, make_run
 from tests.unit.web.fakes import HandClock
@@ -46,9 +46,9 @@ THEIRS = EngineRecord(name="owls~Strix", team="owls", private=True)
 
 async def make_engines(*runs: Run, rows: MemoryEngines | None = None) -> Engines:
     """With a team that olga is in."""
-    teams = Teams(MemoryTeams(OWLS), MemoryUsers(), HandClock())
+    teams = Teams(MemoryTeams(OWLS), MemoryUsers(), HandClock(), NoAudit())
     await teams.load()
-    return Engines(rows or MemoryEngines(), teams, HandClock(), playing(*runs))
+    return Engines(rows or MemoryEngines(), teams, HandClock(), playing(*runs), {}, NoAudit())
 
 
 async def test_some_engines_are_built_in() -> None:

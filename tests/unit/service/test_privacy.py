@@ -7,7 +7,7 @@ from rookery.farm.privacy import Privacy
 from rookery.people.teams import Team, Teams
 from rookery.protocol.engines import EngineRecord
 from rookery.rules.lifecycle import Actor
-from tests.twins.people import MemoryTeams, MemoryUsers
+from tests.twins.people import MemoryTeams, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines
 from tests.unit.core.makers import BOSS, NOW, make_plan, make_run, make_side
 from tests.unit.service.test_engines import playing
@@ -21,9 +21,9 @@ CATS = Team("cats", frozenset({"carl", "both"}), frozenset({"carl"}), NOW)
 
 @pytest.fixture
 async def privacy() -> Privacy:
-    teams = Teams(MemoryTeams(OWLS, CATS), MemoryUsers(), HandClock())
+    teams = Teams(MemoryTeams(OWLS, CATS), MemoryUsers(), HandClock(), NoAudit())
     await teams.load()
-    engines = Engines(MemoryEngines(), teams, HandClock(), playing())
+    engines = Engines(MemoryEngines(), teams, HandClock(), playing(), {}, NoAudit())
     await engines.put(EngineRecord(name="owls~Strix", team="owls", private=True), Actor("olga"))
     await engines.put(EngineRecord(name="cats~Felis", team="cats", private=True), Actor("carl"))
     await engines.put(EngineRecord(name="Open", team="cats"), BOSS)

@@ -5,7 +5,8 @@ from datetime import datetime
 
 import pytest
 
-from rookery.farm.statistics import SpeedKeeping, Speeds, ToldSpeeds
+from rookery.farm.statistics import SpeedKeeping, Speeds
+from rookery.farm.statistics_rows import ToldSpeeds
 from rookery.model.machine import Machine
 from tests.twins.records import MemorySpeeds
 from tests.unit.core.makers import ROOKERY, make_machine, make_plan, make_side

@@ -6,7 +6,7 @@ from rookery.people.teams import LastLead, NotLeading, TeamExists, Teams, Unknow
 from rookery.people.users import UnknownUser
 from rookery.rules.lifecycle import Actor
 from tests.twins.farm import MemoryRows
-from tests.twins.people import MemoryAudit, MemoryTeams, MemoryUsers
+from tests.twins.people import MemoryAudit, MemoryTeams, MemoryUsers, NoAudit
 from tests.unit.core.makers import BOSS, OWNER, STRANGER
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.web.fakes import HandClock
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 def make_teams(rows: MemoryTeams | None = None) -> Teams:
-    return Teams(rows or MemoryTeams(), MemoryUsers(OLGA, BORIS, SVEN), HandClock())
+    return Teams(rows or MemoryTeams(), MemoryUsers(OLGA, BORIS, SVEN), HandClock(), NoAudit())
 
 
 async def led(teams: Teams, actor: Actor = OWNER) -> Teams:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rookery.farm.jobs import Chores
-from rookery.farm.statistics import Contributor, Period
+from rookery.farm.statistics_rows import Contributor, Period
 from rookery.people.users import Scope
 from rookery.protocol import people, v1
 from rookery.rules.lifecycle import Actor

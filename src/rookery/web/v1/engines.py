@@ -4,7 +4,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.engines import KeptEngine, UnknownEngine
+from rookery.farm.engine_rows import KeptEngine
+from rookery.farm.engines import UnknownEngine
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.protocol.codec import BadField, Reader

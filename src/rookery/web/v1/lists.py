@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.statistics import Period
+from rookery.farm.statistics_rows import Period
 from rookery.files.store import UnknownBlob
 from rookery.files.worker_logs import WorkerLog
 from rookery.model.bounds import Count, RunId

@@ -13,7 +13,6 @@ from rookery.people.users import Scope, UnknownUser, User, group_named, is_appro
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
 from rookery.rules.lifecycle import Actor
-from rookery.sources.grants import GrantedRepository
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
@@ -216,7 +215,7 @@ class RepositoryEndpoints:
     async def listing(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.READ)
         found = self._desk.repositories.seen_by(actor)
-        return json_answer(people.GrantedList(repositories=tuple(map(granted_of, found))))
+        return json_answer(people.GrantedList(repositories=found))
 
     @described(
         Operation(
@@ -233,7 +232,7 @@ class RepositoryEndpoints:
         with refusals():
             wish = GRANT.read(body)
             granted = await self._desk.repositories.grant(wish.repository, wish.team, actor)
-        return json_answer(granted_of(granted), 201)
+        return json_answer(granted, 201)
 
     @described(
         Operation(
@@ -254,15 +253,6 @@ class RepositoryEndpoints:
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
         return (await bearer_of(request, self._desk.bearers, *scopes)).actor
-
-
-def granted_of(granted: GrantedRepository) -> people.GrantedRepository:
-    return people.GrantedRepository(
-        repository=granted.repository,
-        team=granted.team,
-        granted_by=granted.granted_by,
-        granted=granted.at,
-    )
 
 
 def entry_of(team: Team) -> people.TeamEntry:

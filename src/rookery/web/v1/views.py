@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from rookery.farm.engines import record_of, records_digest
-from rookery.farm.statistics import Contributor
+from rookery.farm.statistics_rows import Contributor
 from rookery.farm.views import RunSpeed
 from rookery.model.events import run_name
 from rookery.model.kinds import SprtTest, SpsaTuning
