@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from rookery.client.client import Client
-from rookery.client.transport import ApiRefused, HttpTransport
+from rookery.client.transport import HttpApiTransport
+from rookery.http_client import CallRefused
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
 from rookery.protocol.engines import EngineRecord, PresetRecord
@@ -82,7 +83,7 @@ def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) 
         token = token_of("olga", data)
         made = Client.at(server.address, token).submit(body())
         assert made.state is DisplayState.PENDING
-        with pytest.raises(ApiRefused, match="403"):
+        with pytest.raises(CallRefused, match="403"):
             Client.at(server.address, token).approve(made.id)
         assert server.blockages() == []
 
@@ -91,12 +92,12 @@ def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
     token = token_of("olga", data, "--worker")
     with served(data) as server:
         call = {"password": token, "worker_info": {"username": "olga"}}
-        answer = HttpTransport(server.address).call(
+        answer = HttpApiTransport(server.address).call(
             "POST", "/api/request_version", msgspec.json.encode(call)
         )
         assert b'"version":325' in answer
         assert b"error" not in answer
-        with pytest.raises(ApiRefused, match="403"):
+        with pytest.raises(CallRefused, match="403"):
             Client.at(server.address, token).users()
 
 
@@ -113,7 +114,7 @@ def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) ->
         server.kill()
     with served(data) as server:
         path = f"/api/binary/{given.sha256}"
-        assert HttpTransport(server.address).call("GET", path) == program.read_bytes()
+        assert HttpApiTransport(server.address).call("GET", path) == program.read_bytes()
         client = Client.at(server.address, token)
         wanted = body(resolved_new=None, new_signature=None, new_binary=given.sha256)
         assert client.run(client.submit(wanted).id).args.new_binary == given.sha256
@@ -140,7 +141,7 @@ def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_pa
         assert (args.resolved_new, args.resolved_base) == (new, base)
         assert (args.new_signature, args.base_signature) == ("7654321", "1234567")
         place = f"/src/{mirror_name(repository.address)}/zipball/{new}"
-        packed = io.BytesIO(HttpTransport(server.address).call("GET", place))
+        packed = io.BytesIO(HttpApiTransport(server.address).call("GET", place))
         with zipfile.ZipFile(packed) as pack:
             assert pack.read(f"{mirror_name(repository.address)}/Makefile") == b"all: x"
         assert server.blockages() == []
@@ -184,6 +185,6 @@ def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) ->
         answer = httpx.get(f"{server.address}/api/nn/{file.name}")
         assert answer.headers["content-encoding"] == "gzip"
         assert answer.content == weights
-        plain = HttpTransport(server.address).call("GET", f"/api/nn/{file.name}")
+        plain = HttpApiTransport(server.address).call("GET", f"/api/nn/{file.name}")
         assert plain == weights
         assert server.blockages() == []

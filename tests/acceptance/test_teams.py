@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.client.client import Client
-from rookery.client.transport import ApiRefused
+from rookery.http_client import CallRefused
 from rookery.protocol import v1
 from rookery.protocol.engines import EngineRecord
 from tests.commands import add_user, said
@@ -58,7 +58,7 @@ def test_what_is_private_stays_so_over_a_kill(data: Path, tmp_path: Path) -> Non
         client, other = Client.at(server.address, olga), Client.at(server.address, boris)
         assert [run.id for run in client.runs().runs] == [made.id]
         assert other.runs().runs == ()
-        with pytest.raises(ApiRefused, match="404"):
+        with pytest.raises(CallRefused, match="404"):
             other.approve(made.id)
         assert server.get(f"/api/nn/{NAME}")[0] == 404
         assert server.get("/api/active_runs") == (200, "{}")

@@ -11,18 +11,13 @@ from pathlib import Path
 import pytest
 
 from rookery import __version__
+from rookery.http_client import HeldCall, NoAnswer
 from rookery.protocol.worker_requests import REQUEST_TASK, UPDATE_TASK
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.kit import Outcome
 from rookery.worker.sandbox.sandbox import NO_SANDBOX
 from rookery.worker.stopping import Status, Stop
-from rookery.worker.transport import (
-    CredentialsRefused,
-    ForeignServer,
-    HeldCall,
-    HttpTransport,
-    Unreachable,
-)
+from rookery.worker.transport import CredentialsRefused, ForeignServer, HttpTransport
 from tests.workers.lives import live
 from tests.workers.processes import until, working
 from tests.workers.stand_in import Body, StandIn, fledgling, games_in, record, stand_in, task
@@ -278,5 +273,5 @@ def test_a_call_that_is_held_can_be_left_and_the_server_sees_it() -> None:
             held.leave()
             while connection.recv(65536):
                 pass
-        with pytest.raises(Unreachable):
+        with pytest.raises(NoAnswer):
             answer.result()

@@ -13,7 +13,8 @@ import msgspec
 
 from rookery.client.client import Client
 from rookery.client.following import Sent, events_in
-from rookery.client.transport import ApiRefused, HttpTransport
+from rookery.client.transport import HttpApiTransport
+from rookery.http_client import CallRefused
 from rookery.protocol import v1
 from tests.commands import add_user, said
 from tests.faults.processes import kill
@@ -55,7 +56,7 @@ class Reading:
     """A stream of events read by hand."""
 
     def __init__(self, server: str, query: str = "", after: str = "") -> None:
-        lines = HttpTransport(server).lines(f"/api/v1/events{query}", after, 60)
+        lines = HttpApiTransport(server).lines(f"/api/v1/events{query}", after, 60)
         assert next(lines).startswith(b"retry:")
         self._events = self._noted(events_in(lines))
         self.last = after
@@ -90,7 +91,7 @@ def done(act: Callable[[], object]) -> None:
     while True:
         try:
             act()
-        except ApiRefused as refused:
+        except CallRefused as refused:
             if refused.status != 503:
                 raise
             time.sleep(0.05)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.worker.transport import HttpTransport, NotTaken
+from rookery.http_client import UnsafeAnswer
+from rookery.worker.transport import HttpTransport
 from tests.answering import answering
 
 PIECE = b"x" * 1000
@@ -54,7 +55,7 @@ def fetch(server: str, into: Path, *, private: bool = False) -> None:
 
 
 def test_a_file_without_end_is_ended_and_nothing_stays(tmp_path: Path) -> None:
-    with answering(Pouring) as server, pytest.raises(NotTaken, match="larger than"):
+    with answering(Pouring) as server, pytest.raises(UnsafeAnswer, match="larger than"):
         fetch(server, tmp_path / "file")
     assert list(tmp_path.iterdir()) == []
 
@@ -65,7 +66,7 @@ def test_a_server_may_lead_nobody_to_another_service_of_the_workers_network(
     with (
         answering(Short) as inner,
         leading(inner) as server,
-        pytest.raises(NotTaken, match=r"127\.0\.0\.1 lies in this machine's own network"),
+        pytest.raises(UnsafeAnswer, match=r"127\.0\.0\.1 lies in this machine's own network"),
     ):
         fetch(server, tmp_path / "file")
     assert list(tmp_path.iterdir()) == []

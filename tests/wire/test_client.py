@@ -17,7 +17,7 @@ from rookery.books import demo_path
 from rookery.cli import main as frame
 from rookery.cli.calling import client_of
 from rookery.client.client import Client
-from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
 from tests.unit.service.submission.samples import SPRT, body
@@ -57,15 +57,15 @@ def test_everybody_can_be_listed(client: Client) -> None:
 
 
 def test_a_refusal_is_told_in_the_servers_words(client: Client) -> None:
-    with pytest.raises(ApiRefused, match=r"\(400\): num_games") as refused:
+    with pytest.raises(CallRefused, match=r"\(400\): num_games") as refused:
         client.submit(body(num_games=3))
     assert refused.value.status == 400
-    with pytest.raises(ApiRefused, match=r"\(404\)"):
+    with pytest.raises(CallRefused, match=r"\(404\)"):
         client.run("../../secret")
 
 
 def test_without_a_token_nothing_is_submitted(server: Server) -> None:
-    with pytest.raises(ApiRefused, match=r"401.*--token-file"):
+    with pytest.raises(CallRefused, match=r"401.*--token-file"):
         Client.at(server.address).submit(body())
 
 
@@ -73,7 +73,7 @@ def test_without_a_token_nothing_is_submitted(server: Server) -> None:
     "place", ["http://127.0.0.1:1", "ftp://127.0.0.1", "nonsense", "http://[::1", "http://x y"]
 )
 def test_where_nobody_answers_is_told(place: str) -> None:
-    with pytest.raises(ApiUnreachable, match="No server answers at"):
+    with pytest.raises(NoAnswer, match="No server answers at"):
         Client.at(place).runs()
 
 
@@ -88,7 +88,7 @@ def test_what_is_no_rookery_server_is_told(server: Server) -> None:
         def upload(self, method: str, path: str, file: Path) -> bytes:
             return self.call(method, path + str(file))
 
-    with pytest.raises(BadAnswer, match="elsewhere"):
+    with pytest.raises(CallFailed, match=r"elsewhere.example is not a Rookery server"):
         Client(Elsewhere()).runs()
 
 
@@ -140,7 +140,7 @@ def test_a_login_is_kept_for_later_commands_until_the_logout(
     kept = json.loads(file.read_bytes())["tokens"][server]["secret"]
     assert frame.main(["logout"]) == 0
     assert capsys.readouterr().out.endswith(f"Logged out from {server}.\n")
-    with pytest.raises(ApiRefused, match="401"):
+    with pytest.raises(CallRefused, match="401"):
         Client.at(server, kept).users()
     assert frame.main(["logout", "--server", server]) == 2
 
@@ -150,7 +150,7 @@ def test_a_token_is_shown_to_its_own_server_alone(
 ) -> None:
     assert log_in(PASSWORD, monkeypatch) == 0
     same = os.environ["ROOKERY_SERVER"].replace("127.0.0.1", "localhost")
-    with pytest.raises(ApiRefused, match="401"):
+    with pytest.raises(CallRefused, match="401"):
         client_of(argparse.Namespace(server=same, token_file=None)).users()
 
 

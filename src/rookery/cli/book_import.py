@@ -1,10 +1,8 @@
 """OpenBench's descriptions of books: a hash and an address each, fetched, checked and passed on."""
 
 import hashlib
-import http.client
 import io
 import tempfile
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from rookery.client.transport import ApiRefused
 from rookery.errors import Complaint
-from rookery.over_http import is_web_address, reason_of
+from rookery.http_client import CallFailed, CallRefused, HttpClient, is_web_address
 from rookery.protocol import v1
 
 Give = Callable[[str, Path], v1.BookEntry]
@@ -61,7 +58,7 @@ def import_books(files: Sequence[Path], give: Give) -> Outcome:
         outcome.not_mapped.extend(f"{book.name}: the field {field}." for field in extra)
         try:
             outcome.taken.append(_taken(book, give))
-        except (NotTaken, ApiRefused) as problem:
+        except (NotTaken, CallRefused) as problem:
             outcome.not_mapped.append(f"{book.name}: {problem}")
     return outcome
 
@@ -121,10 +118,10 @@ def _fetched(book: Described) -> bytes:
     if not is_web_address(source):
         raise NotTaken("it has no address to be fetched from.")
     try:
-        with urllib.request.urlopen(source, timeout=SECONDS) as answer:  # noqa: S310 - looked at above
-            return _bounded(answer.read(LARGEST + 1))
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise NotTaken(f"{source} can't be fetched: {reason_of(error)}.") from None
+        with HttpClient(SECONDS).follow(source, most_bytes=LARGEST) as stream:
+            return stream.read()
+    except CallFailed as failed:
+        raise NotTaken(str(failed)) from None
 
 
 def _bounded(data: bytes) -> bytes:

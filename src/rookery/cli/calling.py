@@ -10,8 +10,9 @@ import msgspec
 from rookery.cli.arguments import Subcommands
 from rookery.cli.login import SERVER, THIS_MACHINE, read_logins, server_of
 from rookery.client.client import Client
-from rookery.client.transport import SECONDS, HttpTransport
+from rookery.client.transport import HttpApiTransport
 from rookery.errors import Complaint
+from rookery.http_client import SECONDS
 
 TOKEN = "ROOKERY_TOKEN"  # noqa: S105 - the name of a variable
 Work = Callable[[Client, argparse.Namespace], int | None]
@@ -65,9 +66,9 @@ def client_of(parsed: argparse.Namespace) -> Client:
     return Client(transport_of(parsed))
 
 
-def transport_of(parsed: argparse.Namespace, *, seconds: float = SECONDS) -> HttpTransport:
+def transport_of(parsed: argparse.Namespace, *, seconds: float = SECONDS) -> HttpApiTransport:
     server = server_of(parsed)
-    return HttpTransport(server, _token(parsed.token_file, server), seconds)
+    return HttpApiTransport(server, _token(parsed.token_file, server), seconds)
 
 
 def _token(file: Path | None, server: str) -> str:

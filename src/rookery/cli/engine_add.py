@@ -2,12 +2,10 @@
 
 import argparse
 import gzip
-import http.client
 import os
 import shutil
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,7 @@ from rookery.cli.calling import add_server, client_of
 from rookery.cli.login import SERVER
 from rookery.cli.match_resume import INTERRUPTS
 from rookery.errors import Complaint
-from rookery.over_http import is_web_address
+from rookery.http_client import LARGEST_FILE, CallFailed, HttpClient, copy_at_most, is_web_address
 from rookery.protocol.codec import encode
 from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.git import Version, Versions, name_of, prepared, reach
@@ -29,7 +27,6 @@ from rookery.worker.engines.order import BuildFailed, NoDownloads, NotOffered
 from rookery.worker.engines.recipes import discover
 from rookery.worker.engines.trial import NotPlayable, Source, Trial, Trials
 from rookery.worker.engines.workshop import Workshop, surroundings
-from rookery.worker.transport import LARGEST_FILE, NotTaken, copy_at_most
 
 # Where `rookery engine add` takes nets from: a folder, a server, or the official one.
 
@@ -59,15 +56,26 @@ class NetSources(NoDownloads):
 
 
 def _fetched(server: str, name: str, into: Path) -> bool:
-    request = urllib.request.Request(f"{server}/api/nn/{name}")  # noqa: S310 - looked at before
+    http, url = HttpClient(SECONDS), f"{server}/api/nn/{name}"
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - the same
-            packed = answer.headers.get("Content-Encoding") == "gzip"
-            with into.open("wb") as file, gzip.GzipFile(fileobj=answer) as unpacked:
-                copy_at_most(unpacked if packed else answer, file, LARGEST_FILE)
-    except (OSError, EOFError, http.client.HTTPException, NotTaken):
+        with http.follow(url) as stream:
+            stream.save(into)
+            packed = stream.headers.get("Content-Encoding") == "gzip"
+        if packed:
+            _unpack(into)
+    except (OSError, EOFError, CallFailed):
         return False
     return True
+
+
+def _unpack(file: Path) -> None:
+    part = file.with_name(f"{file.name}.gz")
+    file.replace(part)
+    try:
+        with gzip.open(part) as packed, file.open("wb") as target:
+            copy_at_most(packed, target, LARGEST_FILE)
+    finally:
+        part.unlink()
 
 
 LAST_LINES = 30

@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from rookery.client.transport import ApiRefused, HttpTransport
+from rookery.client.transport import HttpApiTransport
 from rookery.errors import Complaint
+from rookery.http_client import CallRefused
 from rookery.protocol import people
 
 SERVER = "ROOKERY_SERVER"
@@ -120,7 +121,7 @@ def log_in(parsed: argparse.Namespace) -> int:
     body = people.NewToken(note=f"rookery login on {os.uname().nodename}"[:200])
     if parsed.days is not None:
         body = msgspec.structs.replace(body, days=parsed.days)
-    transport = HttpTransport(server, login=(user, password))
+    transport = HttpApiTransport(server, login=(user, password))
     made = msgspec.json.decode(
         transport.call("POST", TOKENS, msgspec.json.encode(body)), type=people.MadeToken
     )
@@ -137,8 +138,8 @@ def log_out(parsed: argparse.Namespace) -> int:
     if kept is None:
         raise NotLoggedIn(f"You are not logged in to {server}.")
     try:
-        HttpTransport(server, kept.secret).call("DELETE", f"{TOKENS}/{kept.id}")
-    except ApiRefused as refused:
+        HttpApiTransport(server, kept.secret).call("DELETE", f"{TOKENS}/{kept.id}")
+    except CallRefused as refused:
         if refused.status not in (UNAUTHORIZED, NOT_FOUND):
             raise
     rest = {each: token for each, token in before.tokens.items() if each != server}

@@ -23,7 +23,7 @@ from rookery.cli.submit_fields import (
     with_hashes,
 )
 from rookery.client.client import Client
-from rookery.client.transport import ApiRefused
+from rookery.http_client import CallRefused
 from rookery.protocol import v1
 
 SECONDS = 200.0
@@ -132,7 +132,7 @@ def _flags_named() -> Iterator[None]:
     """What the server finds wrong with a field is told as the flag that gives the field."""
     try:
         yield
-    except ApiRefused as refused:
+    except CallRefused as refused:
         field, colon, text = refused.text.partition(": ")
         if refused.status != BAD_REQUEST or not colon or not FIELD.fullmatch(field):
             raise

@@ -14,7 +14,7 @@ from rookery.cli.calling import client_of, tell
 from rookery.cli.login import password_of
 from rookery.cli.reaching import Reached, Work, add_command
 from rookery.client.client import Client
-from rookery.client.transport import HttpTransport
+from rookery.client.transport import HttpApiTransport
 from rookery.people.users import ORDINARY, Scope, Token
 from rookery.protocol import people
 
@@ -97,7 +97,7 @@ def _add_either(
 
 def _create_there(parsed: argparse.Namespace) -> None:
     """Takes the password, because no token makes another."""
-    client = Client(HttpTransport(parsed.server, login=(parsed.user, password_of(parsed))))
+    client = Client(HttpApiTransport(parsed.server, login=(parsed.user, password_of(parsed))))
     wish = people.NewToken(note=parsed.note, days=UNSET if parsed.days is None else parsed.days)
     scopes = (*(parsed.scope or ()), *(("worker",) if parsed.worker else ()))
     made = client.make_token(replace(wish, scopes=scopes) if scopes else wish)

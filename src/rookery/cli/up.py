@@ -21,9 +21,9 @@ from rookery.cli.process import run_site
 from rookery.cli.serve import SETTINGS
 from rookery.cli.tether import MOST_LOG_BYTES
 from rookery.client.client import Client
-from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
 from rookery.db.embedded.folder import make_folder
 from rookery.errors import Complaint
+from rookery.http_client import CallFailed
 from rookery.model.events import SYSTEM, Action, about_user
 from rookery.model.run import DisplayState
 from rookery.people.passwords import Passwords
@@ -240,7 +240,7 @@ def follow_demo(
     while not leaving.wait(LOOK_SECONDS):
         try:
             run = client.run(run_id)
-        except (ApiRefused, ApiUnreachable, BadAnswer):
+        except CallFailed:
             continue
         if said := end_of_demo(run):
             say(said)

@@ -15,7 +15,7 @@ from rookery.cli.worker_start import (
     identity_of,
 )
 from rookery.client.client import Client
-from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.match.fastchess import find
 from rookery.protocol.engines import FLEDGLING, STOCKFISH, EngineRecord, is_bundled
 from rookery.worker.conversation import Account, Conversation
@@ -23,7 +23,7 @@ from rookery.worker.engines import installed
 from rookery.worker.identity import Identity, fitness
 from rookery.worker.sandbox.sandbox import Sandbox, detect
 from rookery.worker.system import System
-from rookery.worker.transport import HttpTransport, Refused, Unreachable
+from rookery.worker.transport import HttpTransport
 
 Row = tuple[str, str]
 MIB = 2**20
@@ -124,9 +124,9 @@ def _server(settings: WorkerSettings) -> tuple[str, bool]:
         answer = Conversation(HttpTransport(settings.server), account).version()
     except BadWorkerSetting as bad:
         return f"{settings.server}: {bad}", False
-    except Refused as refused:
+    except CallRefused as refused:
         return f"{settings.server} refuses {account.username}: {refused}", False
-    except Unreachable as error:
+    except NoAnswer as error:
         return str(error), False
     kind = f"Rookery {answer.rookery.version}" if answer.rookery else "another project's server"
     return f"{settings.server} knows {account.username}; it is {kind}", True
@@ -137,6 +137,6 @@ def _records(settings: WorkerSettings) -> tuple[EngineRecord, ...]:
     if settings.server:
         try:
             return Client.at(settings.server).engines().engines
-        except (ApiRefused, ApiUnreachable, BadAnswer):
+        except CallFailed:
             return WITHOUT_SERVER
     return WITHOUT_SERVER

@@ -8,8 +8,6 @@ import getpass
 import json
 import os
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,14 +19,14 @@ from rich.text import Text
 
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_start import BadWorkerSetting, WorkerSettings, from_file
-from rookery.over_http import is_web_address, reason_of
+from rookery.http_client import CallRefused, HttpClient, NoAnswer, is_web_address
 from rookery.worker.conversation import Account, Conversation
 from rookery.worker.here import ThisSystem
 from rookery.worker.renewal.renewal import installed_here
 from rookery.worker.sandbox.sandbox import detect
 from rookery.worker.stopping import Status, Watcher
 from rookery.worker.system import BadAllotment, System, cores, memory_mib
-from rookery.worker.transport import HttpTransport, Refused, Unreachable
+from rookery.worker.transport import HttpTransport
 
 TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
 SECRET_MODE = 0o600
@@ -126,13 +124,12 @@ def _server(person: Person, known: str) -> str:
 def _unreachable(server: str) -> str:
     """Why nothing answers there; empty where something does, whatever it says."""
     try:
-        with urllib.request.urlopen(server, timeout=SECONDS):  # noqa: S310 - looked at above
-            return ""
-    except urllib.error.HTTPError as answer:
-        answer.close()
-        return ""
-    except (OSError, ValueError) as error:
-        return reason_of(error)
+        HttpClient(SECONDS).call("GET", server)
+    except NoAnswer as failed:
+        return failed.reason
+    except CallRefused:
+        pass
+    return ""
 
 
 def _account(person: Person, server: str, known: str) -> _Tried:
@@ -145,10 +142,10 @@ def _account(person: Person, server: str, known: str) -> _Tried:
         account = Account(name, secret)
         try:
             answer = Conversation(HttpTransport(server, SECONDS), account).version()
-        except Refused as refused:
+        except CallRefused as refused:
             person.tell(f"The server refuses: {refused}")
             known = name
-        except Unreachable as error:
+        except NoAnswer as error:
             person.tell(f"It could not be tried: {error}")
             break
         else:

@@ -1,8 +1,8 @@
-"""The client of the JSON API, for the command line and for scripts; it needs the standard library
-and the wire formats alone."""
+"""The client of the JSON API, for the command line and for scripts; it needs nothing of
+the server."""
 
 from rookery.client.client import Client
 from rookery.client.following import Following
-from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.http_client import CallFailed, CallRefused, NoAnswer
 
-__all__ = ["ApiRefused", "ApiUnreachable", "BadAnswer", "Client", "Following"]
+__all__ = ["CallFailed", "CallRefused", "Client", "Following", "NoAnswer"]

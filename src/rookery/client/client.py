@@ -8,8 +8,9 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from rookery.client.transport import ApiRefused, BadAnswer, HttpTransport, Transport
+from rookery.client.transport import ApiTransport, HttpApiTransport, not_rookery
 from rookery.errors import Complaint
+from rookery.http_client import CallRefused
 from rookery.protocol import people, v1
 from rookery.protocol.engines import EngineRecord
 
@@ -22,7 +23,7 @@ ROOT = "/api/v1"
 class Caller:
     """Calls one server; each method is one call, and blocks until it is answered."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
 
     def _get(self, path: str, kind: type[T]) -> T:
@@ -41,7 +42,7 @@ class Caller:
         try:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise BadAnswer(self._transport.server) from None
+            raise not_rookery(self._transport.server) from None
 
 
 def place(*words: str) -> str:
@@ -61,7 +62,7 @@ class FileCalls(Caller):
         """Whether the server keeps it already, so that it need not be sent again."""
         try:
             self._transport.call("HEAD", f"/api/binary/{sha256}")
-        except ApiRefused as refused:
+        except CallRefused as refused:
             if refused.status == NOT_FOUND:
                 return False
             raise
@@ -313,4 +314,4 @@ class Client(RunCalls, FileCalls, PeopleCalls):
 
     @classmethod
     def at(cls, server: str, token: str = "") -> "Client":
-        return cls(HttpTransport(server, token))
+        return cls(HttpApiTransport(server, token))

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import msgspec
 
-from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
+from rookery.client.transport import not_rookery
+from rookery.http_client import CallRefused, NoAnswer
 from rookery.protocol import v1
 
 EVENTS = "/api/v1/events"
@@ -92,8 +93,8 @@ class Following:
                     reached, pause = True, FIRST_PAUSE_SECONDS
                     if sent.event == "run":
                         yield self._seen(sent)
-            except (ApiRefused, ApiUnreachable) as problem:
-                lasting = isinstance(problem, ApiRefused) and problem.status < ITS_FAULT
+            except (CallRefused, NoAnswer) as problem:
+                lasting = isinstance(problem, CallRefused) and problem.status < ITS_FAULT
                 if lasting or not reached:
                     raise
                 self._away(str(problem))
@@ -113,4 +114,4 @@ class Following:
         try:
             return Seen(msgspec.json.decode(sent.data, type=v1.RunDetails), sent.data.decode())
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise BadAnswer(self._transport.server) from None
+            raise not_rookery(self._transport.server) from None

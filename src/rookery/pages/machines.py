@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.over_http import is_loopback
+from rookery.http_client import is_loopback
 from rookery.pages.page import go_to, page, viewer_of
 from rookery.people.users import Scope
 from rookery.web.answers import address_of, kit_of

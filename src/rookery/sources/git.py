@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from rookery.over_http import is_public
+from rookery.http_client import is_public
 from rookery.sources.commits import CannotAsk, UnknownRevision
 
 # Which addresses may be asked: by scheme, and never by accident inside this network.

@@ -1,19 +1,15 @@
 """GitHub's API: commits by any name, within the quota, and never twice for the same answer."""
 
-import http.client
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from email.message import Message
 from threading import Lock
 
 import msgspec
 
-from rookery import __version__
 from rookery.clock import Clock
-from rookery.over_http import NoRedirects
+from rookery.http_client import FIRST_REFUSAL, REDIRECTS, CallFailed, HttpAnswer, HttpClient
 from rookery.protocol.user_documents import QuotaDocument
 from rookery.sources.commits import CannotAsk, Commit, UnknownRevision
 
@@ -63,7 +59,7 @@ class GitHub:
         self._lock = Lock()
         self._quota = UNKNOWN
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._opener = urllib.request.build_opener(NoRedirects)
+        self._http = HttpClient(SECONDS, LARGEST)
 
     def quota(self) -> QuotaDocument:
         """As GitHub told it last; whole again once its time is over."""
@@ -93,43 +89,33 @@ class GitHub:
         for _ in range(MOST_MOVES):
             if self.quota().remaining < 1:
                 raise QuotaSpent("GitHub's quota of calls is used up for now")
+            kept = self._kept.get(url)
             try:
-                return self._once(url)
-            except _Moved as moved:
-                url = moved.to
+                answer = self._http.call("GET", url, headers=self._headers(kept))
+            except CallFailed as failed:
+                raise CannotAsk(f"GitHub does not answer ({failed})") from None
+            self._note(answer.headers)
+            if answer.status == 304 and kept is not None:
+                return kept.body
+            to = answer.headers.get("location", "")
+            if answer.status not in REDIRECTS or not to.startswith(f"{self._api}/"):
+                return self._accepted(url, answer)
+            # The repository has another name by now.
+            url = to
         raise CannotAsk("GitHub sends us round in circles")
 
-    def _once(self, url: str) -> bytes:
-        kept = self._kept.get(url)
-        request = urllib.request.Request(url, headers=self._headers(kept))  # noqa: S310 - ours
-        try:
-            with self._opener.open(request, timeout=SECONDS) as answer:
-                body: bytes = answer.read(LARGEST)
-                self._note(answer.headers)
-                self._keep(url, answer.headers.get("etag", ""), body)
-                return body
-        except urllib.error.HTTPError as error:
-            with error:
-                self._note(error.headers)
-                return self._refused(error, kept)
-        except (OSError, http.client.HTTPException) as error:
-            raise CannotAsk(f"GitHub does not answer ({error})") from None
-
-    def _refused(self, error: urllib.error.HTTPError, kept: _Kept | None) -> bytes:
-        if error.code == 304 and kept is not None:
-            return kept.body
-        to = error.headers.get("location", "")
-        if error.code in (301, 302, 307, 308) and to.startswith(f"{self._api}/"):
-            raise _Moved(to)
-        if error.code in (404, 422):
+    def _accepted(self, url: str, answer: HttpAnswer) -> bytes:
+        if answer.status < FIRST_REFUSAL:
+            self._keep(url, answer.headers.get("etag", ""), answer.body)
+            return answer.body
+        if answer.status in (404, 422):
             raise _NotFound
-        if error.code in (403, 429) and error.headers.get("x-ratelimit-remaining") == "0":
+        if answer.status in (403, 429) and answer.headers.get("x-ratelimit-remaining") == "0":
             raise QuotaSpent("GitHub's quota of calls is used up for now")
-        raise CannotAsk(f"GitHub answers {error.code}")
+        raise CannotAsk(f"GitHub answers {answer.status}")
 
     def _headers(self, kept: _Kept | None) -> dict[str, str]:
         headers = {
-            "User-Agent": f"rookery/{__version__}",
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": "2022-11-28",
         }
@@ -139,7 +125,7 @@ class GitHub:
             headers["If-None-Match"] = kept.etag
         return headers
 
-    def _note(self, headers: Message) -> None:
+    def _note(self, headers: Mapping[str, str]) -> None:
         names = ("limit", "remaining", "reset", "used")
         texts = [headers.get(f"x-ratelimit-{name}", "") for name in names]
         if all(text.isdecimal() for text in texts) and texts[0]:
@@ -160,11 +146,3 @@ class GitHub:
 
 class _NotFound(Exception):
     """GitHub knows no such commit."""
-
-
-class _Moved(Exception):
-    """A repository has another name by now."""
-
-    def __init__(self, to: str) -> None:
-        self.to = to
-        super().__init__(to)

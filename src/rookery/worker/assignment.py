@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET, UnsetType
 
+from rookery.http_client import NoAnswer
 from rookery.match.job import Setup
 from rookery.match.scores import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
 from rookery.model.plan import Draw, Resign
@@ -14,7 +15,7 @@ from rookery.protocol.runs import TaskArgs
 from rookery.protocol.worker_answers import TaskAnswer
 from rookery.worker.conversation import TaskName
 from rookery.worker.engines.order import Order
-from rookery.worker.transport import TaskFailed, Unreachable
+from rookery.worker.transport import TaskFailed
 
 REFERENCE_NPS = 628_000.0
 """The speed that times are meant for, where a task names none."""
@@ -87,11 +88,11 @@ class Assignment:
 
 
 def assignment_of(answer: TaskAnswer) -> Assignment | None:
-    """What the server gave to play, None for nothing; raises Unreachable or TaskFailed."""
+    """What the server gave to play, None for nothing; raises NoAnswer or TaskFailed."""
     if answer.task_waiting is not UNSET:
         return None
     if answer.run is UNSET or answer.task_id is UNSET:
-        raise Unreachable("the server names neither a run nor a task")
+        raise NoAnswer("the server names neither a run nor a task")
     args, mine = answer.run.args, answer.run.my_task
     return Assignment(
         TaskName(answer.run.id, answer.task_id),

@@ -5,12 +5,13 @@ from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from rookery.http_client import CallRefused, HeldCall, NoAnswer
 from rookery.protocol import worker_answers, worker_requests
 from rookery.protocol.codec import Reader, WireFault, encode
 from rookery.protocol.runs import Stats
 from rookery.protocol.worker_answers import Answer
 from rookery.protocol.worker_requests import WorkerInfo
-from rookery.worker.transport import HeldCall, Refused, Transport, Unreachable
+from rookery.worker.transport import Transport
 
 A = TypeVar("A", bound=Answer)
 
@@ -174,12 +175,12 @@ class Conversation:
         )
 
     def _said(self, path: str, body: object, reader: Reader[A], held: HeldCall | None = None) -> A:
-        """The answer; raises Refused, or Unreachable where it is none that can be read."""
+        """The answer; raises CallRefused, or NoAnswer where it is none that can be read."""
         received = self.transport.post(path, encode(body), held)
         try:
             plain = worker_answers.PLAIN.read(received)
             if plain.error is not UNSET:
-                raise Refused(plain.error)
+                raise CallRefused(plain.error)
             return reader.read(received)
         except WireFault as fault:
-            raise Unreachable(f"{self.transport.server} gives no usable answer: {fault}") from None
+            raise NoAnswer(f"{self.transport.server} gives no usable answer: {fault}") from None

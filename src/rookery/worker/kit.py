@@ -12,6 +12,7 @@ from typing import Protocol
 from msgspec import UNSET, UnsetType
 
 from rookery.boundary.offload import Threads
+from rookery.http_client import LARGEST_FILE, CallRefused, NoAnswer, UnsafeAnswer, copy_at_most
 from rookery.match.openings import Book, BookFault
 from rookery.protocol.worker_answers import PARTS
 from rookery.worker.conversation import Conversation
@@ -20,14 +21,7 @@ from rookery.worker.identity import Identity
 from rookery.worker.reporting import HOUSE, PERIOD_SECONDS, Patience, insist
 from rookery.worker.sandbox.sandbox import Built, Sandbox
 from rookery.worker.stopping import Stop, Watcher
-from rookery.worker.transport import (
-    LARGEST_FILE,
-    NotTaken,
-    Refused,
-    TaskFailed,
-    Unreachable,
-    copy_at_most,
-)
+from rookery.worker.transport import TaskFailed
 
 # Files that a worker fetches: from its server, and what the server does not have from GitHub.
 
@@ -68,9 +62,9 @@ class ServerDownloads:
         if not self.foreign:
             try:
                 await self._fetch(f"/api/book/{name}", into)
-            except NotTaken:
+            except UnsafeAnswer:
                 raise
-            except Refused:
+            except CallRefused:
                 # The server has it not; official books are in one place for everybody.
                 pass
             else:
@@ -82,11 +76,11 @@ class ServerDownloads:
     async def _offered(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
         try:
             await self._fetch(address, into, most_bytes)
-        except NotTaken as why:
+        except UnsafeAnswer as why:
             raise OSError(f"{address.rpartition('/')[2]}: {why}") from None
-        except Refused:
+        except CallRefused:
             raise NotOffered from None
-        except Unreachable as error:
+        except NoAnswer as error:
             raise OSError(str(error)) from None
 
     async def _fetch(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
@@ -105,7 +99,7 @@ def _unpack(pack: Path, name: str, into: Path) -> None:
                 copy_at_most(packed, file, LARGEST_FILE)
             part.replace(into)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise Unreachable(f"{pack.name} does not hold the book: {error}") from None
+        raise NoAnswer(f"{pack.name} does not hold the book: {error}") from None
     finally:
         pack.unlink(missing_ok=True)
         part.unlink(missing_ok=True)
@@ -150,7 +144,7 @@ class Books:
     async def _fetch(self, name: str, file: Path) -> None:
         try:
             await self._downloads.book(name, file)
-        except (Refused, Unreachable, OSError) as error:
+        except (CallRefused, NoAnswer, OSError) as error:
             raise TaskFailed(f"The book {name} can't be had: {error}.") from None
         self._fetched.add(name)
 

@@ -10,6 +10,7 @@ from time import monotonic
 from msgspec import UNSET, UnsetType
 
 from rookery.boundary.offload import Threads
+from rookery.http_client import CallRefused, NoAnswer
 from rookery.match.job import EngineSpec
 from rookery.model.bounds import LONGEST_MESSAGE
 from rookery.model.engine import time_factor
@@ -24,7 +25,7 @@ from rookery.worker.kit import Maker
 from rookery.worker.reporting import Patience, insist
 from rookery.worker.sandbox.sandbox import Built, Sandbox
 from rookery.worker.stopping import Watcher
-from rookery.worker.transport import Refused, TaskFailed, Unreachable, WrongBench
+from rookery.worker.transport import TaskFailed, WrongBench
 
 FRESH_SECONDS = 1800.0
 """How long a measured speed is good for: machines get warm, and their owners busy."""
@@ -160,9 +161,9 @@ class Complaints:
             await insist(
                 lambda: call(info, self._name, message, more), patience, self._threads, self._watch
             )
-        except Refused as refused:
+        except CallRefused as refused:
             self._watch.say(f"The server says: {refused}")
-        except Unreachable as error:
+        except NoAnswer as error:
             self._watch.say(f"The server could not be told: {error}")
 
     def message(self, failed: TaskFailed) -> tuple[str, Failure | UnsetType]:

@@ -14,13 +14,14 @@ from time import monotonic
 from typing import Self, TypeVar
 
 from rookery.boundary.offload import Threads
+from rookery.http_client import CallRefused, NoAnswer
 from rookery.match.job import GameEnded, Termination
 from rookery.match.pgn import pgn
 from rookery.model.bounds import LONGEST_MESSAGE
 from rookery.worker.assignment import Assignment
 from rookery.worker.conversation import Progress
 from rookery.worker.stopping import Watcher
-from rookery.worker.transport import Refused, TaskFailed, Unreachable
+from rookery.worker.transport import TaskFailed
 
 T = TypeVar("T")
 
@@ -39,11 +40,11 @@ ONCE = Patience(attempts=1)
 
 
 async def insist(call: Callable[[], T], patience: Patience, threads: Threads, watch: Watcher) -> T:
-    """The answer to a call that may be made more than once; raises Refused or Unreachable."""
+    """The answer to a call that may be made more than once; raises CallRefused or NoAnswer."""
     for attempt in range(1, patience.attempts):
         try:
             return await threads.io(call)
-        except Unreachable as error:
+        except NoAnswer as error:
             watch.say(f"{error}; attempt {attempt} of {patience.attempts}")
             await asyncio.sleep(patience.seconds)
     return await threads.io(call)
@@ -100,9 +101,9 @@ class Courier:
 
         try:
             return await insist(send, patience or self._patience, self._threads, self._watch)
-        except Refused as refused:
+        except CallRefused as refused:
             raise TaskFailed(f"The server refused a result: {refused}") from None
-        except Unreachable as error:
+        except NoAnswer as error:
             raise TaskFailed(f"Too many failed updates: {error}") from None
 
 
@@ -162,9 +163,9 @@ class Heart:
     def _alive(self) -> bool:
         try:
             return self._beat()
-        except Refused:
+        except CallRefused:
             return False
-        except Unreachable:
+        except NoAnswer:
             # Nobody knows. The next one comes soon: the server may be deaf for a moment only.
             self._last -= max(0.0, self._period - AGAIN_SECONDS)
             return True

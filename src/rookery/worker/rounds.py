@@ -14,6 +14,7 @@ from statistics import fmean
 from msgspec import UNSET
 
 from rookery.boundary.offload import Threads
+from rookery.http_client import CallRefused, NoAnswer
 from rookery.match.fastchess import FastchessMatch, Files, invocation
 from rookery.match.fastchess_command import Unspeakable
 from rookery.match.job import EngineSpec, Match, Openings, PairJob, Setup, jobs, openings_of
@@ -29,7 +30,7 @@ from rookery.worker.playing import GamesLedger, Parts, Sitting, Supply, Table, T
 from rookery.worker.preparing import Prepared
 from rookery.worker.reporting import Courier, GameFile, insist
 from rookery.worker.stopping import ended, first_of
-from rookery.worker.transport import Refused, TaskFailed, Unreachable
+from rookery.worker.transport import TaskFailed
 
 # Which program referees the games: ours, or fastchess where the server is another project's.
 
@@ -298,7 +299,7 @@ class Rounds:
         ask = partial(kit.talk.spsa, kit.identity.info, self.task.name, told, slots)
         try:
             return await insist(ask, kit.patience, kit.threads, kit.watch)
-        except (Refused, Unreachable) as error:
+        except (CallRefused, NoAnswer) as error:
             raise TaskFailed(f"The server gave no values: {error}") from None
 
     async def _heard(self) -> None:

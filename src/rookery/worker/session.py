@@ -7,6 +7,7 @@ from time import monotonic
 
 from msgspec import UNSET
 
+from rookery.http_client import CallRefused, HeldCall, NoAnswer
 from rookery.protocol.worker_answers import WAITING, House, TaskAnswer, VersionAnswer
 from rookery.worker.assignment import Assignment, assignment_of
 from rookery.worker.conversation import TaskName
@@ -22,14 +23,7 @@ from rookery.worker.stopping import (
     first_of,
 )
 from rookery.worker.task import Work
-from rookery.worker.transport import (
-    CredentialsRefused,
-    ForeignServer,
-    HeldCall,
-    Refused,
-    TaskFailed,
-    Unreachable,
-)
+from rookery.worker.transport import CredentialsRefused, ForeignServer, TaskFailed
 
 WAIT_SECONDS = 45.0
 """How long a server of ours may take to answer the request for a task."""
@@ -110,7 +104,7 @@ class Life:
             if self.renewed or self._manner.trial:
                 return Outcome.DONE
             task = await self._asked()
-        except (Unreachable, Refused) as error:
+        except (NoAnswer, CallRefused) as error:
             self._kit.watch.say(str(error))
             return Outcome.SERVER_FAULT
         except TaskFailed as failed:
@@ -130,13 +124,13 @@ class Life:
             kit.watch.show(Status("asking for work"))
         try:
             answer: VersionAnswer = await kit.threads.io(kit.talk.version)
-        except Refused as refused:
+        except CallRefused as refused:
             raise CredentialsRefused(kit.talk.transport.server, str(refused)) from None
         house = answer.rookery
         if house is UNSET:
             # A server of ours that is in trouble has only a word of excuse for us.
             if answer.info is not UNSET:
-                raise Unreachable(answer.info)
+                raise NoAnswer(answer.info)
             if not self._manner.foreign:
                 raise ForeignServer(kit.talk.transport.server)
         kit.identity.house = house is not UNSET
@@ -173,7 +167,7 @@ class Life:
                 await kit.threads.io(held.leave)
         try:
             answer = await asking
-        except Unreachable:
+        except NoAnswer:
             if held is not None and held.left:
                 return None
             raise

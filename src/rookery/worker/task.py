@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rookery import __version__
 from rookery.boundary.bridge import call_soon
+from rookery.http_client import CallRefused, NoAnswer
 from rookery.match.job import MatchFault
 from rookery.protocol.worker_requests import Provenance
 from rookery.worker.assignment import Assignment
@@ -18,7 +19,7 @@ from rookery.worker.preparing import Complaints, Preparation, Prepared
 from rookery.worker.reporting import ONCE, Courier, GameFile, Heart, Patience, insist
 from rookery.worker.rounds import Rounds
 from rookery.worker.stopping import Status, ended, first_of
-from rookery.worker.transport import Refused, TaskFailed, Unreachable
+from rookery.worker.transport import TaskFailed
 
 STOPPED = "The worker was stopped by its owner; the rest of the games is given back."
 
@@ -133,7 +134,7 @@ class Work:
             await insist(
                 upload, ONCE if kit.stop.asked.is_set() else kit.patience, kit.threads, kit.watch
             )
-        except (Refused, Unreachable) as error:
+        except (CallRefused, NoAnswer) as error:
             kit.watch.say(f"The games could not be sent: {error}")
 
     def _provenance(self, prepared: Prepared) -> Provenance | None:
@@ -174,7 +175,7 @@ class Work:
         kit = self._kit
         try:
             await kit.threads.io(kit.talk.log, kit.identity.info, self._task.name, text)
-        except (Refused, Unreachable) as error:
+        except (CallRefused, NoAnswer) as error:
             kit.watch.say(f"The server could not be told: {error}")
 
 

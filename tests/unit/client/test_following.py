@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from rookery.client.following import Following, Sent, events_in
-from rookery.client.transport import ApiRefused, ApiUnreachable, BadAnswer
 from rookery.farm.views import NO_SPEED
+from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.web.v1.views import details_of
 from tests.unit.core.makers import make_run
 
 RUN = make_run("a")
 DATA = msgspec.json.encode(details_of(RUN, NO_SPEED))
-AWAY = ApiUnreachable("http://here", "gone")
+AWAY = NoAnswer("http://here is gone.")
 
 
 def event(number: int) -> list[bytes]:
@@ -49,7 +49,7 @@ def test_blocks_are_read_and_comments_are_not() -> None:
 
 
 def test_it_goes_on_where_it_was_when_the_server_comes_back() -> None:
-    script = Script(event(7), AWAY, AWAY, ApiRefused(503, "stopping"), event(9))
+    script = Script(event(7), AWAY, AWAY, CallRefused("stopping", 503), event(9))
     following = script.following()
     assert next(following) == next(following)
     assert [after for _, after in script.asked] == ["", "7", "7", "7", "7"]
@@ -58,18 +58,18 @@ def test_it_goes_on_where_it_was_when_the_server_comes_back() -> None:
 
 
 def test_a_server_that_was_never_there_is_a_problem() -> None:
-    with pytest.raises(ApiUnreachable):
+    with pytest.raises(NoAnswer):
         next(Script(AWAY).following())
 
 
 def test_what_is_refused_for_good_is_a_problem() -> None:
-    script = Script(event(7), ApiRefused(404, "no such run"))
+    script = Script(event(7), CallRefused("The server refuses (404)", 404))
     following = script.following()
     next(following)
-    with pytest.raises(ApiRefused, match="404"):
+    with pytest.raises(CallRefused, match="404"):
         next(following)
 
 
 def test_what_is_no_run_is_a_problem() -> None:
-    with pytest.raises(BadAnswer):
+    with pytest.raises(CallFailed, match="not a Rookery server"):
         next(Script([b"event: run\n", b"data: {}\n", b"\n"]).following())

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
+from rookery.http_client import HeldCall, NoAnswer
 from rookery.protocol.ed25519 import public_key, sign
 from rookery.protocol.worker_answers import House, wheel_message
 from rookery.worker.renewal.installation import Place, is_open_to_all
 from rookery.worker.renewal.renewal import Installed, Renewal
-from rookery.worker.transport import HeldCall, Unreachable
 
 SEED, ANOTHER = bytes(range(32)), bytes(32)
 WHEEL, DIGEST = "rookery-2.0-py3-none-any.whl", "ab" * 32
@@ -37,7 +37,7 @@ class Server:
     ) -> None:
         del into, credentials, most_bytes
         self.asked.append(address)
-        raise Unreachable("nothing here")
+        raise NoAnswer("nothing here")
 
 
 def house(seed: bytes = SEED, name: str = WHEEL, digest: str = DIGEST) -> House:

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from rookery.boundary.offload import Threads
-from rookery.over_http import is_public
+from rookery.http_client import ALLOWING, is_public
 from rookery.worker.sandbox.doorway import PORT
 
 MOST_HEAD = 65_536
@@ -27,7 +27,6 @@ CONNECT_SECONDS = 30.0
 CHUNK_BYTES = 65_536
 PORTS = {"http": 80, "https": 443}
 FOR_THIS_HOP = (b"proxy-", b"connection:", b"keep-alive:")
-ALLOWING = "--allow-private-sources lets it be asked"
 
 
 class NoWay(Exception):

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
+from rookery.http_client import ALLOWING
 from rookery.match.sharded import usable_processors
 from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.cache import (
@@ -24,7 +25,7 @@ from rookery.worker.engines.cache import (
     put,
     text_of,
 )
-from rookery.worker.engines.gateway import ALLOWING, Gateway, opened
+from rookery.worker.engines.gateway import Gateway, opened
 from rookery.worker.engines.git import (
     COMMIT,
     CONFIG,

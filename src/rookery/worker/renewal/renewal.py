@@ -8,6 +8,7 @@ from pathlib import Path
 
 import rookery
 from rookery.boundary.offload import Threads
+from rookery.http_client import CallRefused, NoAnswer
 from rookery.protocol.ed25519 import fingerprint, is_signed
 from rookery.protocol.worker_answers import House, wheel_message
 from rookery.worker.renewal.installation import (
@@ -29,7 +30,7 @@ from rookery.worker.renewal.probation import (
     told,
     went_back,
 )
-from rookery.worker.transport import Refused, Transport, Unreachable
+from rookery.worker.transport import Transport
 
 TRIAL_SECONDS = 120.0
 NO_KEY = (
@@ -89,7 +90,7 @@ class Renewal:
             return False
         try:
             return await self.threads.io(self._renew, house)
-        except (InstallationFailed, Unreachable, Refused, OSError) as error:
+        except (InstallationFailed, NoAnswer, CallRefused, OSError) as error:
             return self._stay(house, str(error))
 
     def _spoken(self) -> None:
@@ -101,7 +102,7 @@ class Renewal:
         self.say(sentence)
         try:
             self.tell(sentence)
-        except (Unreachable, Refused):
+        except (NoAnswer, CallRefused):
             return  # told at the next opportunity
         told(root)
 

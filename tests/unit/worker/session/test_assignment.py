@@ -3,13 +3,14 @@
 import msgspec
 import pytest
 
+from rookery.http_client import NoAnswer
 from rookery.match.scores import OFFICIAL
 from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import Clock
 from rookery.protocol.engines import STOCKFISH
 from rookery.protocol.worker_answers import TASK
 from rookery.worker.assignment import Assignment, assignment_of, batch_pairs, setup_of
-from rookery.worker.transport import TaskFailed, Unreachable
+from rookery.worker.transport import TaskFailed
 from tests.workers.stand_in import task
 
 
@@ -28,7 +29,7 @@ def test_without_a_task_there_is_nothing_to_play() -> None:
 
 
 def test_an_answer_without_a_run_is_no_answer() -> None:
-    with pytest.raises(Unreachable):
+    with pytest.raises(NoAnswer):
         read({})
 
 

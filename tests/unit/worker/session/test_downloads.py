@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
+from rookery.http_client import CallRefused, HeldCall, NoAnswer
 from rookery.worker.conversation import Account, Conversation
 from rookery.worker.engines.order import NotOffered
 from rookery.worker.kit import ServerDownloads
 from rookery.worker.reporting import Patience
 from rookery.worker.stopping import Nobody
-from rookery.worker.transport import HeldCall, Refused, Unreachable
 
 AT_ONCE = Patience(seconds=0.0)
 
@@ -64,7 +64,7 @@ def test_another_projects_server_gets_no_password() -> None:
 def test_a_server_that_comes_back_is_asked_again() -> None:
     def away_twice(times: int) -> None:
         if times < 3:
-            raise Unreachable("gone")
+            raise NoAnswer("gone")
 
     server = Server(away_twice)
     asyncio.run(downloads(server).binary("ab", Path("x")))
@@ -73,7 +73,7 @@ def test_a_server_that_comes_back_is_asked_again() -> None:
 
 def test_what_a_server_has_not_is_not_offered() -> None:
     def refuse(_: int) -> None:
-        raise Refused("404")
+        raise CallRefused("404")
 
     with pytest.raises(NotOffered):
         asyncio.run(downloads(Server(refuse)).net("nn-1.nnue", Path("x")))
@@ -81,7 +81,7 @@ def test_what_a_server_has_not_is_not_offered() -> None:
 
 def test_a_server_that_stays_away_is_trouble() -> None:
     def away(_: int) -> None:
-        raise Unreachable("gone")
+        raise NoAnswer("gone")
 
     with pytest.raises(OSError, match="gone"):
         asyncio.run(downloads(Server(away)).net("nn-1.nnue", Path("x")))

@@ -2,8 +2,8 @@
 
 import threading
 
+from rookery.http_client import CallRefused, NoAnswer
 from rookery.worker.reporting import Heart
-from rookery.worker.transport import Refused, Unreachable
 
 LIMIT_SECONDS = 60
 
@@ -28,7 +28,7 @@ def test_a_task_that_is_not_alive_is_lost() -> None:
 
 def test_a_refused_beat_ends_the_task() -> None:
     def refuse() -> bool:
-        raise Refused
+        raise CallRefused
 
     lost = threading.Event()
     with Heart(refuse, lost.set, period=0.0, tick=0.001):
@@ -40,7 +40,7 @@ def test_an_unheard_beat_is_followed_by_another() -> None:
 
     def fail() -> bool:
         tries.release()
-        raise Unreachable
+        raise NoAnswer
 
     lost = threading.Event()
     with Heart(fail, lost.set, period=0.0, tick=0.001):

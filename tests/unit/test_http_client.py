@@ -1,10 +1,12 @@
 """Calls over HTTP: where they may go, and why they failed, in words."""
 
-import urllib.error
-
 import pytest
+from urllib3 import HTTPConnectionPool
+from urllib3.exceptions import ProtocolError, ReadTimeoutError, SSLError
 
-from rookery.over_http import cause_of, is_loopback, is_public, is_web_address, reason_of
+from rookery.http_client import cause_of, is_loopback, is_public, is_web_address, reason_of
+
+POOL = HTTPConnectionPool("farm.example.org")
 
 
 @pytest.mark.parametrize("address", ["http://farm.example.org", "https://farm.example.org/x"])
@@ -44,9 +46,8 @@ def test_a_machine_knows_itself_by_these_names(host: str) -> None:
     ("error", "words"),
     [
         (TimeoutError("timed out"), "it takes too long"),
-        (urllib.error.URLError(TimeoutError()), "it takes too long"),
-        (urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")),
-         "Connection refused"),
+        (ReadTimeoutError(POOL, "/", "slow"), "it takes too long"),
+        (SSLError(ConnectionRefusedError(111, "Connection refused")), "Connection refused"),
         (ValueError("no such address"), "no such address"),
         (ValueError(), "ValueError"),
     ],
@@ -57,5 +58,5 @@ def test_a_failure_has_a_reason_in_words(error: Exception, words: str) -> None:
 
 def test_the_cause_is_what_the_librarys_error_is_about() -> None:
     inner = BrokenPipeError(32, "Broken pipe")
-    assert cause_of(urllib.error.URLError(inner)) is inner
+    assert cause_of(ProtocolError("Connection aborted.", inner)) is inner
     assert cause_of(inner) is inner

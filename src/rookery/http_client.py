@@ -1,0 +1,429 @@
+"""The one HTTP client, on urllib3: of a worker and its downloads, of commands, and towards GitHub.
+
+Every call blocks and belongs into a thread; threads may share a client. Each has a connection of
+its own, time limits and a largest answer. Proxies come from the environment, certificates are
+checked by the system's authorities, and bodies are taken as they come, so that nothing packed
+unfolds here. Redirects are followed by downloads alone, and never with credentials. urllib3 was
+preferred to httpx because it brings no further package to workers and needs no loop.
+"""
+
+import base64
+import contextlib
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Protocol
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3.connection import HTTPConnection
+
+from rookery import __version__
+from rookery.errors import Complaint
+
+SECONDS = 30.0
+WHOLE_CALL_SECONDS = 300.0
+WHOLE_DOWNLOAD_SECONDS = 6 * 3600.0
+LARGEST_ANSWER = 64 * 2**20
+LARGEST_FILE = 2**30
+CHUNK_BYTES = 2**18
+MOST_REDIRECTS = 5
+REDIRECTS = (301, 302, 303, 307, 308)
+FIRST_REFUSAL = 300
+ALLOWING = "--allow-private-sources lets it be asked"
+
+
+class CallFailed(Complaint):
+    """A call over HTTP that did not bring what it was made for."""
+
+
+class NoAnswer(CallFailed):
+    """There is no answer, or none that can be read: another attempt may bring one."""
+
+    def __init__(self, sentence: str = "", reason: str = "") -> None:
+        super().__init__(sentence)
+        self.reason = reason
+        """Why, in a few words."""
+
+
+class CallRefused(CallFailed):
+    """The server answered, and the answer is no."""
+
+    def __init__(self, sentence: str = "", status: int = 0, text: str = "") -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.text = text
+        """The server's own words."""
+
+
+class UnsafeAnswer(CallRefused):
+    """An answer that is not taken: too large, or from this machine's own network."""
+
+
+class HeldCall:
+    """A call whose answer the server may hold back. Another thread may leave it: the connection is
+    closed, by which the server knows that nobody waits any more."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.left = False
+        self._lock = threading.Lock()
+        self._connection: HTTPConnection | None = None
+
+    def leave(self) -> None:
+        with self._lock:
+            self.left = True
+            taken = self._connection.sock if self._connection else None
+        if taken is not None:
+            with contextlib.suppress(OSError):
+                taken.shutdown(socket.SHUT_RDWR)
+
+    def watch(self, pool: urllib3.HTTPConnectionPool) -> None:
+        """Know the connection that a pool makes for the call."""
+        make = pool.ConnectionCls
+
+        def made(*args: object, **options: object) -> HTTPConnection:
+            connection: HTTPConnection = make(*args, **options)  # type: ignore[arg-type, assignment]
+            with self._lock:
+                if self.left:
+                    raise OSError("nobody waits any more")
+                self._connection = connection
+            return connection
+
+        pool.ConnectionCls = made  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """An answer of whatever status, whole."""
+
+    status: int
+    phrase: str
+    headers: Mapping[str, str]
+    """By name, in whatever case."""
+    body: bytes
+
+
+class HttpStream:
+    """The body of an answer as it comes, within the time and the size that were set for it."""
+
+    def __init__(self, answer: urllib3.BaseHTTPResponse, most_bytes: int, seconds: float) -> None:
+        self._answer = answer
+        self._most_bytes = most_bytes
+        self._until = time.monotonic() + seconds
+        self.status = answer.status
+        self.phrase = answer.reason or ""
+        self.headers: Mapping[str, str] = answer.headers
+
+    def pieces(self) -> Iterator[bytes]:
+        """Raises UnsafeAnswer when there is more than was to be."""
+        left = self._most_bytes
+        while data := self._piece(min(CHUNK_BYTES, left + 1)):
+            left -= len(data)
+            if left < 0:
+                raise too_large(self._most_bytes)
+            yield data
+
+    def lines(self) -> Iterator[bytes]:
+        """An answer without an end; what is set is the size of a line."""
+        rest = b""
+        while data := self._piece(CHUNK_BYTES):
+            *whole, rest = (rest + data).split(b"\n")
+            for line in whole:
+                yield line + b"\n"
+            if len(rest) > self._most_bytes:
+                raise too_large(self._most_bytes)
+
+    def read(self) -> bytes:
+        return b"".join(self.pieces())
+
+    def save(self, into: Path) -> None:
+        """Under another name until it is whole; nothing stays of one that is not."""
+        into.parent.mkdir(parents=True, exist_ok=True)
+        part = into.with_name(f"{into.name}.part")
+        try:
+            with part.open("wb") as file:
+                for data in self.pieces():
+                    file.write(data)
+            part.replace(into)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _piece(self, size: int) -> bytes:
+        if time.monotonic() > self._until:
+            raise TimeoutError
+        return self._answer.read1(size)
+
+
+@dataclass(frozen=True)
+class HttpClient:
+    """Calls servers, with time limits and a largest answer."""
+
+    seconds: float = SECONDS
+    """To connect, and for each piece of an answer."""
+    largest: int = LARGEST_ANSWER
+    agent: str = f"rookery/{__version__}"
+    home: str = ""
+    """Where given, a server of this address is asked wherever it is, and else public ones alone."""
+
+    def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | IO[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+        held: HeldCall | None = None,
+    ) -> HttpAnswer:
+        """The answer, of whatever status; raises NoAnswer or UnsafeAnswer."""
+        with self.open(method, url, body=body, headers=headers, held=held) as stream:
+            return HttpAnswer(stream.status, stream.phrase, stream.headers, stream.read())
+
+    def download(
+        self, url: str, into: Path, *, authorization: str = "", most_bytes: int = LARGEST_FILE
+    ) -> None:
+        """A file, wherever redirects lead; raises NoAnswer, CallRefused or UnsafeAnswer."""
+        headers = {"Authorization": authorization} if authorization else {}
+        with self.follow(url, headers, most_bytes) as stream:
+            stream.save(into)
+
+    @contextlib.contextmanager
+    def follow(
+        self, url: str, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST_FILE
+    ) -> Iterator[HttpStream]:
+        """What is at an address or where it leads; nobody but the first is shown the headers."""
+        at = url
+        for _ in range(MOST_REDIRECTS + 1):
+            with (
+                _failing(f"{url} can't be fetched"),
+                self._sent("GET", at, None, headers or {}, self.seconds, None) as answer,
+            ):
+                if answer.status not in REDIRECTS:
+                    if answer.status >= FIRST_REFUSAL:
+                        raise CallRefused(f"{url} answers {answer.status}", answer.status)
+                    yield HttpStream(answer, most_bytes, WHOLE_DOWNLOAD_SECONDS)
+                    return
+                at, headers = urljoin(at, answer.headers.get("Location", "")), {}
+        raise CallRefused(f"{url} leads round in circles")
+
+    @contextlib.contextmanager
+    def open(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | IO[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+        held: HeldCall | None = None,
+        whole_seconds: float = WHOLE_CALL_SECONDS,
+    ) -> Iterator[HttpStream]:
+        """An answer of whatever status, to be read."""
+        seconds = self.seconds + (held.seconds if held else 0.0)
+        with (
+            _failing(f"No server answers at {_origin(url)}"),
+            self._sent(method, url, body, headers or {}, seconds, held) as answer,
+        ):
+            yield HttpStream(answer, self.largest, whole_seconds + seconds)
+
+    @contextlib.contextmanager
+    def _sent(
+        self,
+        method: str,
+        url: str,
+        body: bytes | IO[bytes] | None,
+        headers: Mapping[str, str],
+        seconds: float,
+        held: HeldCall | None,
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        place = _web_address(url)
+        proxy = _proxy_for(place)
+        with _proxied(place, proxy, self._trust) if proxy else self._direct(place) as pool:
+            if held:
+                held.watch(pool)
+            target = _target(place, whole=proxy is not None)
+            answer = pool.urlopen(
+                method, target, body=body, headers=self._headers(place, body, headers),
+                redirect=False, retries=False, assert_same_host=False, preload_content=False,
+                decode_content=False, timeout=urllib3.Timeout(connect=seconds, read=seconds),
+            )  # fmt: skip
+            try:
+                yield answer
+            finally:
+                # Not given back: each call has a connection of its own.
+                answer.close()
+
+    def _direct(self, place: SplitResult) -> urllib3.HTTPConnectionPool:
+        """Connects to a place; beyond home to the very address that was looked at."""
+        host = at = place.hostname or ""
+        if self.home and place.netloc != urlsplit(self.home).netloc:
+            at = public_address(host, place.port or 0)
+        if place.scheme == "http":
+            return urllib3.HTTPConnectionPool(at, place.port)
+        return urllib3.HTTPSConnectionPool(
+            at, place.port, ssl_context=self._trust, server_hostname=host
+        )
+
+    def _headers(
+        self, place: SplitResult, body: bytes | IO[bytes] | None, more: Mapping[str, str]
+    ) -> dict[str, str]:
+        sized = {"Content-Length": str(len(body))} if isinstance(body, bytes) else {}
+        return {
+            "Accept-Encoding": "identity",
+            **sized,
+            "Host": place.netloc.rpartition("@")[2],
+            "User-Agent": self.agent,
+            "Accept": "*/*",
+            "Connection": "close",
+        } | dict(more)
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+
+def basic(user: str, password: str) -> str:
+    """What shows a name and a password to a server."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+class Readable(Protocol):
+    """What bytes come from."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def copy_at_most(source: Readable, target: IO[bytes], most_bytes: int) -> None:
+    """Raises UnsafeAnswer when there is more."""
+    left = most_bytes
+    while data := source.read(min(CHUNK_BYTES, left + 1)):
+        left -= len(data)
+        if left < 0:
+            raise too_large(most_bytes)
+        target.write(data)
+
+
+def too_large(most_bytes: int) -> UnsafeAnswer:
+    return UnsafeAnswer(f"A file is larger than {most_bytes / 2**20:.0f} MiB")
+
+
+# Where calls go.
+
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""IPv6 addresses that lead to the IPv4 address in their last four bytes."""
+
+
+def is_web_address(address: str) -> bool:
+    try:
+        place = urlsplit(address)
+    except ValueError:
+        return False
+    return place.scheme in ("http", "https")
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one for everybody: not of this machine or of a network around it."""
+    # Without the interface that IPv6 may name.
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in NAT64:
+            inner = ipaddress.IPv4Address(found.packed[-4:])
+        return is_public(str(inner)) if inner else found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name can only be this machine's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def public_address(host: str, port: int) -> str:
+    """Where a host is: looked up once, so that what is connected to is what was looked at."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    if not all(map(is_public, addresses)):
+        raise UnsafeAnswer(f"{host} lies in this machine's own network ({ALLOWING})")
+    return addresses[0]
+
+
+def _web_address(url: str) -> SplitResult:
+    place = urlsplit(url)
+    if place.scheme not in ("http", "https") or not place.hostname:
+        raise ValueError("its address does not begin with http:// or https://")
+    return place
+
+
+def _target(place: SplitResult, *, whole: bool) -> str:
+    """A proxy is told the whole address, except of what it can't look into."""
+    bare = place._replace(path=place.path or "/", fragment="")
+    if not (whole and place.scheme == "http"):
+        bare = bare._replace(scheme="", netloc="")
+    return bare.geturl()
+
+
+def _origin(url: str) -> str:
+    return "/".join(url.split("/")[: 3 if "://" in url else 1])
+
+
+def _proxy_for(place: SplitResult) -> SplitResult | None:
+    """The proxy that the environment names for a place."""
+    found = getproxies().get(place.scheme)
+    if not found or proxy_bypass(place.netloc.rpartition("@")[2]):
+        return None
+    return urlsplit(found if "://" in found else f"http://{found}")
+
+
+def _proxied(
+    place: SplitResult, proxy: SplitResult, trust: ssl.SSLContext
+) -> urllib3.HTTPConnectionPool:
+    headers = {}
+    if proxy.username is not None:
+        shown = basic(unquote(proxy.username), unquote(proxy.password or ""))
+        headers["Proxy-Authorization"] = shown
+    bare = f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}"
+    manager = urllib3.ProxyManager(bare, proxy_headers=headers, ssl_context=trust)
+    return manager.connection_from_host(place.hostname, place.port, place.scheme)
+
+
+# Why calls fail.
+
+
+@contextlib.contextmanager
+def _failing(what: str) -> Iterator[None]:
+    """Whatever goes wrong is NoAnswer, with the cause behind the library's own errors."""
+    try:
+        yield
+    except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
+        reason = reason_of(error)
+        raise NoAnswer(f"{what}: {reason}", reason) from cause_of(error)
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """What is inside of the library's own error, which says little."""
+    while isinstance(error, urllib3.exceptions.HTTPError):
+        inside = (error.__cause__, *reversed(error.args))
+        inner = next((each for each in inside if isinstance(each, Exception)), None)
+        if inner is None:
+            break
+        error = inner
+    return error
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a call failed, in a few words."""
+    cause = cause_of(error)
+    if isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
+        return "it takes too long"
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    return str(cause) or type(cause).__name__
