@@ -2,7 +2,7 @@
 
 Each text is one thing said again and again: openers that nothing closes, digits, spaces, words of
 the parser's own language. A parser holds when eight times as much costs about eight times as much.
-`tests/unit/test_slow_texts.py` tries short ones, `scripts/prove fuzz` long ones and many more.
+`tests/faults/test_slow_texts.py` tries short ones, `scripts/prove fuzz` long ones and many more.
 """
 
 import contextlib

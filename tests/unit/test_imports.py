@@ -14,6 +14,8 @@ WAYS_ACROSS = {"call_soon_threadsafe", "run_in_executor", "run_coroutine_threads
 
 def uses(text: str) -> Iterator[tuple[int, str]]:
     """Where a program reaches for a way between threads and a loop: (line, name)."""
+    if not any(way in text for way in WAYS_ACROSS):
+        return
     for node in ast.walk(ast.parse(text)):
         name = getattr(node, "attr", None) or getattr(node, "value", None)
         if isinstance(node, ast.Attribute | ast.Constant) and name in WAYS_ACROSS:

@@ -6,6 +6,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,11 @@ from rookery.web.wheel import (
 )
 
 SERVER_ROOMS = frozenset({"bootstrap", "db", "farm", "files", "pages", "people", "sources", "web"})
+
+
+@cache
+def own_files() -> dict[str, bytes]:
+    return worker_files(PACKAGE)
 
 
 def names(wheel: Wheel) -> list[str]:
@@ -83,7 +89,7 @@ def test_our_own_holds_what_workers_start_and_its_locked_requirements() -> None:
 
 
 def test_our_own_holds_nothing_of_the_server() -> None:
-    packed = [name.split("/") for name in worker_files(PACKAGE)]
+    packed = [name.split("/") for name in own_files()]
     assert not [words for words in packed if words[1] in SERVER_ROOMS]
     others = {"/".join(words) for words in packed if not words[-1].endswith(".py")}
     assert others == {REQUIREMENTS, *DATA}
@@ -91,7 +97,7 @@ def test_our_own_holds_nothing_of_the_server() -> None:
 
 def test_whatever_a_worker_starts_by_name_is_in_its_wheel() -> None:
     """Programs that are started with `-m` or `-c` are named in texts, where no import is found."""
-    packed, modules = worker_files(PACKAGE), modules_of(PACKAGE)
+    packed, modules = own_files(), modules_of(PACKAGE)
     named = {
         module
         for name, content in packed.items()
@@ -111,7 +117,7 @@ def test_commands_are_in_the_wheel_or_need_the_server() -> None:
 
 
 def test_imports_are_found_as_python_finds_them() -> None:
-    packed, known = worker_files(PACKAGE), modules_of(PACKAGE).keys()
+    packed, known = own_files(), modules_of(PACKAGE).keys()
     sources = {name: text.decode() for name, text in packed.items() if name.endswith(".py")}
     found = {name: known & set(imported(text)) for name, text in sources.items()}
     assert found == {name: known & set(parsed_imports(text)) for name, text in sources.items()}
