@@ -34,7 +34,7 @@ from tests.engines.matches import MOVER, mover
 
 from rookery.books import demo_path
 from rookery.match.clock import Latency
-from rookery.match.fastchess import find
+from rookery.match.fastchess import find_fastchess
 from rookery.match.job import (
     EngineSpec,
     GameEnded,
@@ -239,7 +239,7 @@ def compared(program: str, concurrency: int, lines: int, longest: int) -> list[t
 
 
 async def against_fastchess(quick: bool) -> None:
-    program = find(FASTCHESS[0])
+    program = find_fastchess(FASTCHESS[0])
     if program is None:
         print("there is no fastchess here: --fastchess FILE")
         return

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from rookery.match.job import EngineSpec, Match, PairJob, Setup
 from rookery.match.openings import STANDARD
 from rookery.match.scores import Adjudication
-from rookery.match.sharded import Batch, LastingMatch, ShardedMatch
+from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
 from rookery.model.timecontrol import parse
 
 COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
@@ -33,7 +33,7 @@ async def play(setup: Setup, args: argparse.Namespace, *, lasting: bool) -> None
     async with LastingMatch(setup) if lasting else nullcontext() as kept:
         for number in range(args.batches):
             batch = jobs(number, args.pairs, args.nodes)
-            match: Match = Batch(kept, batch) if kept else ShardedMatch(batch, setup)
+            match: Match = MatchBatch(kept, batch) if kept else ShardedMatch(batch, setup)
             async with match:
                 async for _ in match:
                     pass

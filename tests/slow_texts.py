@@ -23,7 +23,7 @@ from rookery.farm import submission_fields
 from rookery.files.books import BookReading
 from rookery.match import openings
 from rookery.match.fastchess_output import read as read_fastchess
-from rookery.match.launch import LastScore, Lines
+from rookery.match.launch import LastScore, LineSplitter
 from rookery.match.scores import read_info
 from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
@@ -146,7 +146,7 @@ def _epd_book(text: str) -> None:
 
 
 def _uci_output(text: str) -> None:
-    score, lines = LastScore(), Lines()
+    score, lines = LastScore(), LineSplitter()
     score.hear(lines.feed(text.encode("utf-8", "replace") + b"\n"))
     read_info(score.line or text.encode("utf-8", "replace"))
 
@@ -188,7 +188,7 @@ def _packed_book(text: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "book.pgn.gz"
         path.write_bytes(gzip.compress(text.encode("utf-8", "replace"), 1))
-        openings.read(path)
+        openings.read_book(path)
 
 
 def _pattern(text: str) -> None:

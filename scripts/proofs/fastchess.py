@@ -25,7 +25,7 @@ from tests.engines.matches import MOVER
 from tests.running import processes_of, remaining
 
 from rookery.errors import describe_exit
-from rookery.match.fastchess import find
+from rookery.match.fastchess import find_fastchess
 
 DELAYS = (0.001, 0.005, 0.01, 0.03)
 LIMIT_SECONDS = 120.0
@@ -205,7 +205,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--games", type=int, default=100)
     asked = parser.parse_args()
-    program = find(str(shutil.which(asked.program)))
+    program = find_fastchess(str(shutil.which(asked.program)))
     if program is None:
         print("there is no fastchess here: put it on the PATH or give --program FILE")
         return 1

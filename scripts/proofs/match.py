@@ -24,12 +24,12 @@ from tests.engines.matches import mover, movers_left
 from rookery.match.game import LocalMatch
 from rookery.match.job import (
     EngineSpec,
+    EngineTimeouts,
     GameEnded,
     GameResult,
     PairEnded,
     PairJob,
     PairResult,
-    Patience,
     Setup,
     Termination,
 )
@@ -40,7 +40,7 @@ from rookery.match.sharded import ShardedMatch
 from rookery.match.tuning import Tuner
 from rookery.model.timecontrol import parse
 from rookery.stats.numbers import cdf, upper_tail
-from rookery.stats.spsa import set_up
+from rookery.stats.spsa import new_tune
 from rookery.stats.spsa_outcome import late_mean
 
 LIKELY = 0.001
@@ -95,7 +95,9 @@ async def hostile(games: int, seeds: int) -> bool:
     worse = mover("worse", "--seed", "2", "--misdeed", *words, tc="1+0.01", options=sleep)
     quiet = [word for word in words if not word.startswith("close")]
     stubborn = mover("bad", "--misdeed", *quiet, "stubborn=1", tc="1+0.01", options=sleep)
-    setup = Setup(Adjudication(most_moves=10), margin_ms=100, patience=Patience(60.0, 2.0, 0.2))
+    setup = Setup(
+        Adjudication(most_moves=10), margin_ms=100, patience=EngineTimeouts(60.0, 2.0, 0.2)
+    )
     before, began = descriptors(), time.monotonic()
     jobs = (
         PairJob(number, STANDARD, stubborn if number % 4 == 3 else bad, worse)
@@ -243,7 +245,7 @@ async def spsa(games: int, seeds: int) -> bool:
     for seed in range(seeds):
         engine = EngineSpec("engine", planted_command(seed), (), parse("N=1"))
         tuner = Tuner(
-            set_up(lines, 2 * pairs),
+            new_tune(lines, 2 * pairs),
             engine,
             always,
             random.Random(seed),

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from rookery.stats import sprt
 from rookery.stats.likelihood import shares_at
 from rookery.stats.numbers import NELO_PER_SIGMA, Z95
-from rookery.stats.outlook import Belief, outlook, usual_prior
+from rookery.stats.outlook import Belief, sprt_outlook, usual_prior
 from rookery.stats.sprt import Sprt, SprtState, Verdict
-from rookery.stats.walk import TYPICAL_PAIRS, Pace, length_at, pace_of
+from rookery.stats.walk import TYPICAL_PAIRS, LlrPace, length_at, pace_of
 
 MOST_ERRORS = 0.055
 CHUNK = 100
@@ -133,7 +133,7 @@ def endings(
     yield (*corrected, *plain)
 
 
-def looks(seed: str, *, world: Belief, pace: Pace) -> Iterator[Look]:
+def looks(seed: str, *, world: Belief, pace: LlrPace) -> Iterator[Look]:
     """One test of a version from that world, with a look at it now and then."""
     chance = Random(seed)
     elo = chance.gauss(world.mean, world.sigma)
@@ -150,12 +150,12 @@ def looks(seed: str, *, world: Belief, pace: Pace) -> Iterator[Look]:
         yield Look(when, *told(pace, at, llr, passed, games - at))
 
 
-def told(pace: Pace, at: int, llr: float, passed: float, left: float) -> tuple[float, ...]:
+def told(pace: LlrPace, at: int, llr: float, passed: float, left: float) -> tuple[float, ...]:
     # What a careless outlook would claim: the true Elo is the present estimate.
     spec = pace.spec
     middle, width = (spec.elo0 + spec.elo1) / 2.0, spec.elo1 - spec.elo0
     careless = pace.walk(middle + width * llr / (at * pace.variance), llr).chance_high()
-    forecast = outlook(pace, llr, at).forecast
+    forecast = sprt_outlook(pace, llr, at).forecast
     if forecast is None:
         return False, passed, left, 0.0, 0.0, 0.0, careless
     games = forecast.games_left

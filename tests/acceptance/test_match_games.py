@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rookery.match.game import LocalMatch
-from rookery.match.job import EngineSpec, MatchFault, PairJob, Patience, Setup, Termination
+from rookery.match.job import EngineSpec, EngineTimeouts, MatchFault, PairJob, Setup, Termination
 from rookery.match.openings import STANDARD, Opening
 from rookery.match.scores import OFFICIAL
 from rookery.model.timecontrol import Nodes
@@ -27,7 +27,9 @@ def anyio_backend() -> str:
 
 
 async def test_identical_engines_give_exactly_mirrored_pairs() -> None:
-    played = await play(mover("a"), mover("b"), pairs=2, setup=Setup(patience=Patience(30, 5, 0.2)))
+    played = await play(
+        mover("a"), mover("b"), pairs=2, setup=Setup(patience=EngineTimeouts(30, 5, 0.2))
+    )
     for pair in played.pairs:
         first, second = pair.games
         assert [one.move for one in first.moves] == [one.move for one in second.moves]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.match.job import EngineSpec, Patience
+from rookery.match.job import EngineSpec, EngineTimeouts
 from rookery.match.process import EngineProcess
-from rookery.match.uci import Answer, UciEngine
+from rookery.match.uci import EngineMove, UciEngine
 from rookery.model.timecontrol import parse
 
 # Each answer is one writing, so that what lies in the pipe is all of it.
@@ -29,8 +29,8 @@ SPEC = EngineSpec("quick", (sys.executable, "-S", "-c", ENGINE), (), parse("10+0
 LATE_SECONDS = 0.1
 
 
-async def answered(process_is_late: bool) -> Answer:
-    engine = UciEngine(SPEC, replace(Patience(), quit=0.3), Threads())
+async def answered(process_is_late: bool) -> EngineMove:
+    engine = UciEngine(SPEC, replace(EngineTimeouts(), quit=0.3), Threads())
     try:
         await engine.prepare(SPEC, chess960=False)
         await engine.new_game()

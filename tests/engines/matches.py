@@ -10,13 +10,13 @@ from rookery.match.clock import Latency
 from rookery.match.game import LocalMatch
 from rookery.match.job import (
     EngineSpec,
+    EngineTimeouts,
     GameEnded,
     GameResult,
     LatencyMeasured,
     PairEnded,
     PairJob,
     PairResult,
-    Patience,
     Setup,
 )
 from rookery.match.openings import STANDARD, Opening
@@ -26,7 +26,8 @@ from tests.running import remaining
 
 MOVER = Path(__file__).with_name("mover.py")
 SHORT = Setup(
-    adjudication=Adjudication(most_moves=8), patience=Patience(start=30.0, ready=4.0, quit=0.3)
+    adjudication=Adjudication(most_moves=8),
+    patience=EngineTimeouts(start=30.0, ready=4.0, quit=0.3),
 )
 
 

@@ -26,15 +26,15 @@ from rookery.cli.match_arguments import (
     warn,
     warn_of_openings,
 )
-from rookery.cli.match_fastchess import fastchess_match, find_fastchess, name_for_fastchess
+from rookery.cli.match_fastchess import fastchess_match, name_for_fastchess, require_fastchess
 from rookery.cli.match_resume import INTERRUPTS, Games, Sitting, add_session, resumable
 from rookery.cli.match_session import Outcome, Session
 from rookery.cli.watch import ACCEPTED, REJECTED, UNDECIDED
-from rookery.match.fastchess import Fastchess
-from rookery.match.job import EngineSpec, Match, gauntlet, jobs, round_robin
+from rookery.match.fastchess import FastchessProgram
+from rookery.match.job import EngineSpec, Match, gauntlet, pair_jobs, round_robin
 from rookery.match.pgn import Journal
 from rookery.match.sharded import ShardedMatch
-from rookery.match.uci import Inspected, inspect, unknown_options
+from rookery.match.uci import InspectedEngine, inspect_engines, unknown_options
 from rookery.stats.numbers import StatisticsFault
 from rookery.stats.sprt import EloModel, Sprt, Verdict
 
@@ -115,7 +115,7 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     setup = setup_of(args, chess960=book is not None and book.is_chess960)
     concurrency = concurrency_of(args, field.threads)
     fastchess = fastchess_of(args, kept)
-    found = INTERRUPTS.run(inspect(field.engines, waiting(quiet=args.json)))
+    found = INTERRUPTS.run(inspect_engines(field.engines, waiting(quiet=args.json)))
     warn_of_unknown_options(field.engines, found)
     field = named(
         args, field, [one.name for one in found], for_fastchess=args.runner == "fastchess"
@@ -124,7 +124,9 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     warn_of_openings(book, rounds)
     match: Match
     if fastchess is None:
-        todo = jobs(field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers)
+        todo = pair_jobs(
+            field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers
+        )
         match = ShardedMatch(todo, setup, concurrency=concurrency)
     else:
         match = fastchess_match(fastchess, args, field.engines, setup, rounds, concurrency)
@@ -144,14 +146,14 @@ def _play(args: argparse.Namespace, sitting: Sitting) -> int:
     return _tell(outcome, files, runner, as_json=args.json)
 
 
-def fastchess_of(args: argparse.Namespace, kept: Journal) -> Fastchess | None:
+def fastchess_of(args: argparse.Namespace, kept: Journal) -> FastchessProgram | None:
     """fastchess if it is to play, which it does only from the beginning; raises BadArgument."""
     if args.runner != "fastchess":
         return None
     if kept.entries:
         warn("fastchess can't go on in the middle: the built-in runner plays the rest")
         return None
-    return find_fastchess()
+    return require_fastchess()
 
 
 def look_over_names(field: Field, kept: Journal) -> None:
@@ -164,7 +166,9 @@ def look_over_names(field: Field, kept: Journal) -> None:
         warn(said)
 
 
-def warn_of_unknown_options(engines: Sequence[EngineSpec], found: Sequence[Inspected]) -> None:
+def warn_of_unknown_options(
+    engines: Sequence[EngineSpec], found: Sequence[InspectedEngine]
+) -> None:
     """A misspelt option changes nothing, and nobody would notice."""
     for engine, said in zip(engines, found, strict=True):
         for name in unknown_options(engine, said.options):

@@ -9,8 +9,8 @@ from pathlib import Path
 from rookery.books import DEMO, demo_path
 from rookery.cli.arguments import BadArgument
 from rookery.match.job import EngineSpec, Openings, Setup, openings_of
-from rookery.match.opening_order import CROWDED, Order
-from rookery.match.openings import Book, BookFault
+from rookery.match.opening_order import CROWDED, OpeningOrder
+from rookery.match.openings import BookFault, OpeningBook
 from rookery.match.scores import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
 from rookery.match.sharded import default_concurrency, read_concurrency
 from rookery.model.plan import Draw, Resign
@@ -128,7 +128,7 @@ def book_path(args: argparse.Namespace) -> Path | None:
     return None if str(args.book) == NO_BOOK else Path(args.book)
 
 
-def book_of(args: argparse.Namespace) -> Book | None:
+def book_of(args: argparse.Namespace) -> OpeningBook | None:
     """The book, read; raises BadArgument."""
     path = book_path(args)
     if path is None:
@@ -137,13 +137,13 @@ def book_of(args: argparse.Namespace) -> Book | None:
         raise BadArgument("--book-depth is not negative.")
     plies = None if args.book_depth is None else 2 * args.book_depth
     try:
-        return Book.load(path, plies=plies)
+        return OpeningBook.load(path, plies=plies)
     except BookFault as fault:
         text = str(fault)
         raise BadArgument(f"{text[:1].upper()}{text[1:]}.") from None
 
 
-def warn_of_openings(book: Book | None, pairs: int | None) -> None:
+def warn_of_openings(book: OpeningBook | None, pairs: int | None) -> None:
     """Games that repeat one another tell less than they seem to."""
     if book is None:
         warn("without a book every pair is played from the starting position")
@@ -168,14 +168,14 @@ def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
     return tell
 
 
-def openings_from(args: argparse.Namespace, book: Book | None) -> Openings:
+def openings_from(args: argparse.Namespace, book: OpeningBook | None) -> Openings:
     """The opening of each round."""
     if book is None:
         return openings_of(None, None)
     if args.start < 1:
         raise BadArgument("--start counts from 1.")
     seed = args.seed if args.order == "random" else None
-    return openings_of(book, Order(len(book), seed=seed, start=args.start))
+    return openings_of(book, OpeningOrder(len(book), seed=seed, start=args.start))
 
 
 def concurrency_of(args: argparse.Namespace, threads: int) -> int:

@@ -5,16 +5,22 @@ from collections.abc import Sequence
 
 from rookery.cli.arguments import BadArgument
 from rookery.cli.match_arguments import book_path
-from rookery.match.fastchess import Fastchess, FastchessMatch, Files, find, invocation
-from rookery.match.fastchess_command import Unspeakable
+from rookery.match.fastchess import (
+    FastchessFiles,
+    FastchessMatch,
+    FastchessProgram,
+    find_fastchess,
+    invocation,
+)
+from rookery.match.fastchess_command import UnsupportedByFastchess
 from rookery.match.job import EngineSpec, Setup
 
 _BRACKETS = str.maketrans("(){}", "[][]")
 
 
-def find_fastchess() -> Fastchess:
+def require_fastchess() -> FastchessProgram:
     """The program on the PATH; raises BadArgument."""
-    found = find()
+    found = find_fastchess()
     if found is None:
         raise BadArgument("--runner fastchess: there is no fastchess on the PATH.")
     if not found.is_recent:
@@ -28,7 +34,7 @@ def name_for_fastchess(name: str) -> str:
 
 
 def fastchess_match(
-    program: Fastchess,
+    program: FastchessProgram,
     args: argparse.Namespace,
     engines: Sequence[EngineSpec],
     setup: Setup,
@@ -38,7 +44,7 @@ def fastchess_match(
     """The match by fastchess; raises BadArgument where it can't be told what is wanted."""
     try:
         if setup.strict_pvs:
-            raise Unspeakable("games lost by a variation")
+            raise UnsupportedByFastchess("games lost by a variation")
         wanted = invocation(
             engines,
             setup,
@@ -47,12 +53,12 @@ def fastchess_match(
             concurrency=concurrency,
             round_robin=not args.gauntlet,
         )
-    except Unspeakable as fault:
+    except UnsupportedByFastchess as fault:
         raise BadArgument(f"fastchess cannot play {fault}.") from None
     return FastchessMatch(program.path, wanted)
 
 
-def _files(args: argparse.Namespace) -> Files:
+def _files(args: argparse.Namespace) -> FastchessFiles:
     seed = args.seed if args.order == "random" else None
     plies = None if args.book_depth is None else 2 * args.book_depth
-    return Files(book_path(args), plies, seed, args.start, args.pgn)
+    return FastchessFiles(book_path(args), plies, seed, args.start, args.pgn)

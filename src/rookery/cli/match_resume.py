@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from rookery.boundary.bridge import call_soon
 from rookery.match.job import EngineSpec, FileUnusable, GameEnded, MatchFault
-from rookery.match.pgn import Head, Journal, JournalWriter, Tag, pgn, read_journal
+from rookery.match.pgn import Journal, JournalHeader, JournalWriter, Tag, pgn_text, read_journal
 
 T = TypeVar("T")
 INTERRUPTED = 130
@@ -157,7 +157,9 @@ def resumable(
     """Play from the beginning or from a resume file; an interruption says how to go on."""
     if args.resume is None:
         path = args.resume_file or _default(kind)
-        sitting = Sitting(path, Journal(Head(kind, words_of(args)), ()), bool(args.resume_file))
+        sitting = Sitting(
+            path, Journal(JournalHeader(kind, words_of(args)), ()), bool(args.resume_file)
+        )
     else:
         sitting = Sitting(args.resume, read_journal(args.resume, kind), keep=True)
         args = _asked_before(args, sitting.kept, add_arguments)
@@ -233,7 +235,7 @@ class Games:
         if self._games is None and not game.failed:
             return
         # Another runner's games come without their moves.
-        text = pgn(game, self._tags(ended)) if game.fen else ""
+        text = pgn_text(game, self._tags(ended)) if game.fen else ""
         if self._games is not None:
             _append(self._games, text)
         if game.failed:

@@ -9,8 +9,15 @@ from rookery.cli.match_resume import Games
 from rookery.cli.match_show import Data, Display, Progress, Row, data, display, latency_data, rows
 from rookery.match.clock import Latency
 from rookery.match.job import Event, GameEnded, LatencyMeasured, Match, PairEnded
-from rookery.match.pgn import Entry, Journal, JournalWriter
-from rookery.match.results import Pairing, PairScore, Rating, Standing, pair_score_of, rate
+from rookery.match.pgn import Journal, JournalEntry, JournalWriter
+from rookery.match.results import (
+    MatchScore,
+    Pairing,
+    PairScore,
+    Rating,
+    pair_score_of,
+    rate_engines,
+)
 from rookery.model.task import NOTHING, Results
 from rookery.stats.sprt import Sprt, Verdict
 
@@ -43,7 +50,7 @@ class Session:
         self._writer = writer
         self._wanted = games_wanted
         self._quiet = quiet
-        self._standing = Standing(sprt)
+        self._standing = MatchScore(sprt)
         self._meetings: dict[Pairing, Results] = {}
         self._latency: Latency | None = None
         self._threads = Threads()
@@ -78,7 +85,7 @@ class Session:
         elif isinstance(event, PairEnded):
             score = pair_score_of(event.pair)
             self._count(score)
-            await self._threads.io(self._writer.add, Entry(score))
+            await self._threads.io(self._writer.add, JournalEntry(score))
         elif isinstance(event, LatencyMeasured):
             self._latency = event.latency
 
@@ -106,7 +113,7 @@ class Session:
         return Progress(self._standing, spent, self._wanted, self._latency)
 
     def _ratings(self) -> list[Rating]:
-        return rate(self._names, self._meetings)
+        return rate_engines(self._names, self._meetings)
 
     def _last_rows(self) -> list[Row]:
         shown = [row for row in self.rows() if row[0] != "Left"]

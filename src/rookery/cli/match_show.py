@@ -16,10 +16,10 @@ from rich.text import Text
 
 from rookery.boundary.watch import Histogram
 from rookery.match.clock import Latency
-from rookery.match.results import Standing
+from rookery.match.results import MatchScore
 from rookery.model.task import Results
 from rookery.stats.elo import estimate_elo, live_elo
-from rookery.stats.outlook import outlook
+from rookery.stats.outlook import sprt_outlook
 from rookery.stats.sprt import Sprt, Verdict
 from rookery.stats.walk import pace_of
 
@@ -122,7 +122,7 @@ BAR = 24
 class Progress:
     """A standing, how long it took to get there, and how many games there may be."""
 
-    standing: Standing
+    standing: MatchScore
     seconds: float
     games_wanted: int | None = None
     latency: Latency | None = None
@@ -132,7 +132,7 @@ class Progress:
         return self.standing.results.games / self.seconds if self.seconds > 0 else 0.0
 
 
-def elo_of(standing: Standing) -> tuple[float, float, float]:
+def elo_of(standing: MatchScore) -> tuple[float, float, float]:
     """Elo with its 95 % interval; for a sequential test the one that stopping does not bias."""
     results = standing.results
     if standing.sprt:
@@ -205,7 +205,7 @@ def _quantiles(times: Histogram) -> Data:
     return {name: 1e3 * value if isfinite(value) else None for name, value in found.items()}
 
 
-def _sprt_data(standing: Standing) -> Data:
+def _sprt_data(standing: MatchScore) -> Data:
     if not standing.sprt:
         return {}
     lower, upper = standing.state.bounds(standing.sprt)
@@ -250,7 +250,7 @@ def ratio_text(sprt: Sprt, llr: float, bounds: tuple[float, float]) -> str:
     return f"{llr:+.3f} {place} {bar} [{sprt.elo0:g}, {sprt.elo1:g}]"
 
 
-def _ends(standing: Standing) -> str:
+def _ends(standing: MatchScore) -> str:
     counts = sorted(standing.terminations.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {count}" for name, count in counts) or "none yet"
 
@@ -274,7 +274,7 @@ def left_text(
     allowed = None if wanted is None else float(wanted - games)
     if sprt is None:
         return "unknown" if allowed is None else duration(allowed / speed)
-    seen = outlook(pace_of(sprt), llr, games, games_allowed=allowed)
+    seen = sprt_outlook(pace_of(sprt), llr, games, games_allowed=allowed)
     if seen.forecast is None:
         return "too early to say"
     left = seen.forecast.games_left.scaled(1 / speed)

@@ -15,7 +15,7 @@ from rookery.cli.arguments import BadArgument
 from rookery.cli.match_arguments import command_of, options_of, time_control
 from rookery.cli.match_resume import INTERRUPTS
 from rookery.match.job import EngineSpec
-from rookery.match.replay import Difference, Recorded, read_recorded, replay
+from rookery.match.replay import RecordedGame, ReplayDifference, read_recorded, replay_game
 from rookery.model.timecontrol import Depth, Nodes
 
 SAME, DIFFERENT = 0, 1
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     white, black = _side(args, game, "white"), _side(args, game, "black")
     INTERRUPTS.take_over()
     try:
-        difference = INTERRUPTS.run(replay(game, white, black))
+        difference = INTERRUPTS.run(replay_game(game, white, black))
     except KeyboardInterrupt:
         INTERRUPTS.ignore()
         raise
@@ -56,14 +56,14 @@ def run(args: argparse.Namespace) -> int:
     return SAME if difference is None else DIFFERENT
 
 
-def _recorded(path: Path, number: int) -> Recorded:
+def _recorded(path: Path, number: int) -> RecordedGame:
     try:
         return read_recorded(path, number)
     except OSError as error:
         raise BadArgument(f"{path} can't be read: {error.strerror}.") from None
 
 
-def _side(args: argparse.Namespace, game: Recorded, side: str) -> EngineSpec:
+def _side(args: argparse.Namespace, game: RecordedGame, side: str) -> EngineSpec:
     given, title = vars(args), side.capitalize()
     command = given[side] or game.tags.get(f"{title}Command", "")
     if not command:
@@ -82,7 +82,7 @@ def _side(args: argparse.Namespace, game: Recorded, side: str) -> EngineSpec:
     )
 
 
-def _sentence(game: Recorded, difference: Difference | None) -> str:
+def _sentence(game: RecordedGame, difference: ReplayDifference | None) -> str:
     if difference is None:
         return f"All {len(game.moves) - game.book} moves are the same."
     return (

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from rookery.stats.elo import FixedTest, estimate_elo, live_elo
 from rookery.stats.likelihood import normalised_elo, pairing_gain
 from rookery.stats.numbers import games_in, moments
-from rookery.stats.outlook import Belief, Forecast, outlook
+from rookery.stats.outlook import Belief, Forecast, sprt_outlook
 from rookery.stats.sprt import EloModel, Sprt, Verdict, WouldHave, would_have
-from rookery.stats.walk import TYPICAL_SIGMA, Length, Pace, Range, length_at
+from rookery.stats.walk import TYPICAL_SIGMA, GamesRange, LlrPace, TestLength, length_at
 
 Row = tuple[str, str]
 Data = dict[str, object]
@@ -140,7 +140,7 @@ def answer_power(
     return Answer(rows, data)
 
 
-def answer_lengths(pace: Pace, elos: Sequence[float], max_games: float | None) -> Answer:
+def answer_lengths(pace: LlrPace, elos: Sequence[float], max_games: float | None) -> Answer:
     """The test before it starts: one line for each true Elo."""
     spec = pace.spec
     width = spec.elo1 - spec.elo0
@@ -153,7 +153,7 @@ def answer_lengths(pace: Pace, elos: Sequence[float], max_games: float | None) -
 
 def answer_chances(
     sample: Sample,
-    pace: Pace,
+    pace: LlrPace,
     prior: Belief,
     *,
     max_games: float | None,
@@ -163,7 +163,7 @@ def answer_chances(
     spec, games = pace.spec, games_in(sample.bins)
     llr = spec.llr(sample.bins, sample.trinomial)
     left = None if max_games is None else max_games - games
-    seen = outlook(pace, llr, games, prior=prior, games_allowed=left)
+    seen = sprt_outlook(pace, llr, games, prior=prior, games_allowed=left)
     rows = [
         _spec_row(spec),
         sample.row,
@@ -211,13 +211,13 @@ def _llr_row(spec: Sprt, llr: float) -> Row:
     return "LLR", f"{llr:.4f} in ({spec.lower:.4f}, {spec.upper:.4f})"
 
 
-def _length_text(length: Length) -> str:
+def _length_text(length: TestLength) -> str:
     games = f"{length.games.early:,.0f} to {length.games.late:,.0f}"
     chances = f"{length.pass_chance:6.1%}  {length.fail_chance:6.1%}"
     return f"{chances}  {length.mean_games:11,.0f}   {games}"
 
 
-def _range_text(games: Range) -> str:
+def _range_text(games: GamesRange) -> str:
     return f"{games.middle:,.0f} (8 of 10: {games.early:,.0f} to {games.late:,.0f})"
 
 
@@ -241,11 +241,11 @@ def _belief_data(belief: Belief) -> Data:
     return {"mean": belief.mean, "sigma": belief.sigma}
 
 
-def _range_data(games: Range) -> Data:
+def _range_data(games: GamesRange) -> Data:
     return {"early": games.early, "middle": games.middle, "late": games.late}
 
 
-def _length_data(length: Length) -> Data:
+def _length_data(length: TestLength) -> Data:
     return {
         "true_elo": length.elo,
         "pass_chance": length.pass_chance,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rookery.cli.arguments import BadArgument, add_schedule, text_of
-from rookery.stats.spsa import Tune, set_up
+from rookery.stats.spsa import Tune, new_tune
 from rookery.stats.spsa_outcome import as_lines, as_options, as_pairs, as_setoption, remarks
 
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    tune = set_up(
+    tune = new_tune(
         _text(args.file), args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma
     )
     last = tune.schedule.last

@@ -37,8 +37,8 @@ from rookery.match.pgn import JournalWriter
 from rookery.match.results import pair_score_of
 from rookery.match.sharded import ShardedMatch
 from rookery.match.tuning import Tuner
-from rookery.match.uci import inspect
-from rookery.stats.spsa import Tune, set_up
+from rookery.match.uci import inspect_engines
+from rookery.stats.spsa import Tune, new_tune
 from rookery.stats.spsa_outcome import (
     Concern,
     as_lines,
@@ -92,7 +92,7 @@ def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
 
 def _look_over(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
     """Say what is odd about the parameters; one that the engine does not have is no use to tune."""
-    (found,) = INTERRUPTS.run(inspect([engine], waiting(quiet=quiet)))
+    (found,) = INTERRUPTS.run(inspect_engines([engine], waiting(quiet=quiet)))
     for remark in remarks(tune, found.options):
         if remark.concern is Concern.UNKNOWN_OPTION:
             raise BadArgument(f"{remark.text}.")
@@ -101,7 +101,7 @@ def _look_over(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
 
 def tune_of(args: argparse.Namespace) -> Tune:
     text = text_of(args.parameters)
-    return set_up(text, args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma)
+    return new_tune(text, args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma)
 
 
 @dataclass(slots=True)

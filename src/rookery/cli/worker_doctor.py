@@ -16,7 +16,7 @@ from rookery.cli.worker_start import (
 )
 from rookery.client.client import Client
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
-from rookery.match.fastchess import find
+from rookery.match.fastchess import find_fastchess
 from rookery.protocol.engines import FLEDGLING, STOCKFISH, EngineRecord, is_bundled
 from rookery.worker.conversation import Account, Conversation
 from rookery.worker.engines import installed
@@ -87,7 +87,7 @@ def _machine(identity: Identity, sandbox: Sandbox, settings: WorkerSettings) -> 
 
 
 def _fastchess(program: str) -> str:
-    if found := find(program):
+    if found := find_fastchess(program):
         return f"{found.line}, {found.path}"
     if program != WorkerSettings().fastchess:
         return f"{program} is not there, or does not say that it is fastchess"

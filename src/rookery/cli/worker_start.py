@@ -15,7 +15,7 @@ import platformdirs
 from rookery import __version__
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
-from rookery.match.fastchess import find
+from rookery.match.fastchess import find_fastchess
 from rookery.worker.conversation import Account, Conversation
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.workshop import Workshop
@@ -339,7 +339,7 @@ def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
 def _fastchess(settings: WorkerSettings) -> str:
     if not settings.foreign_server:
         return ""
-    found = find(settings.fastchess)
+    found = find_fastchess(settings.fastchess)
     if found is None or not found.is_recent:
         raise BadWorkerSetting("--foreign-server needs fastchess 1.4 or later on the PATH.")
     return found.path

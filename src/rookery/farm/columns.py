@@ -18,7 +18,7 @@ from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.plan import Book, Plan, Rules, Side, Wishes
 from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
 from rookery.stats.sprt import Sprt, SprtState
-from rookery.stats.spsa import Issued, Sample, Tune
+from rookery.stats.spsa import Issued, ParameterSample, Tune
 from rookery.stats.spsa_parameters import Parameter, Schedule
 
 T = TypeVar("T")
@@ -210,7 +210,7 @@ def _split_spsa(kind: SpsaTuning) -> Parts:
 def _join_spsa(
     rules: tuple[Schedule, tuple[Parameter, ...]],
     standing: tuple[tuple[float, ...], int],
-    trail: tuple[tuple[Sample, ...], ...],
+    trail: tuple[tuple[ParameterSample, ...], ...],
 ) -> SpsaTuning:
     return SpsaTuning(Tune(*rules, *standing, trail))
 
@@ -237,7 +237,7 @@ SHAPES: Mapping[str, Shape] = {
         _join_spsa,
         Json(tuple[Schedule, tuple[Parameter, ...]]),
         Json(tuple[tuple[float, ...], int]),
-        Json(tuple[Sample, ...]),
+        Json(tuple[ParameterSample, ...]),
         Json(tuple[Issued, ...]),
         _is_issued,
     ),

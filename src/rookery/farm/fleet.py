@@ -29,7 +29,7 @@ from rookery.rules.answers import (
     Word,
 )
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
-from rookery.stats.spsa import Draw, Perturbation, Tune, packed_size
+from rookery.stats.spsa import Perturbation, PerturbationDraw, Tune, packed_size
 
 # What workers ask and report, one method for each of their calls about tasks.
 
@@ -153,7 +153,7 @@ class WorkerCalls(FleetViews):
             return Drawn(kind.tune, (kind.perturbed(self._chance.flips(size)),), final=False)
         most = max(1, run.demands.slots(machine.cores))
         draws = [
-            Draw(self._chance.flips(size), self._chance.numbers(count))
+            PerturbationDraw(self._chance.flips(size), self._chance.numbers(count))
             for _ in range(min(slots, most))
         ]
         return Drawn(kind.tune, kind.perturbed_finally(draws), final=True)

@@ -20,7 +20,7 @@ from rookery.protocol.runs import DrawRule, ResignRule, SubmittedArgs, Submitted
 from rookery.rules.assignment import BatchFacts, batch_for, length_ratio
 from rookery.stats.numbers import StatisticsFault
 from rookery.stats.sprt import Sprt
-from rookery.stats.spsa import Tune, set_up
+from rookery.stats.spsa import Tune, new_tune
 from rookery.stats.spsa_parameters import SpsaFault
 from rookery.stats.walk import pace_of
 
@@ -148,7 +148,9 @@ def _tune(asked: SubmittedSpsa, games: int) -> Tune:
     # Half a pair more, so that a whole number comes through the division unharmed.
     ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
     try:
-        return set_up(asked.raw_params, games, a_ratio=ratio, alpha=asked.alpha, gamma=asked.gamma)
+        return new_tune(
+            asked.raw_params, games, a_ratio=ratio, alpha=asked.alpha, gamma=asked.gamma
+        )
     except SpsaFault as fault:
         refuse("spsa", str(fault))
 

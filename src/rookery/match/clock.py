@@ -106,7 +106,7 @@ LATE_SLACK_SECONDS = 0.008
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpentTime:
     """Seconds from asking to the answer: at least, as charged, and until it was read."""
 
     least: float
@@ -119,13 +119,13 @@ class Spent:
         return self.read - self.charged
 
 
-def spent(asked_at: float, read_at: float, written_at: float | None) -> Spent:
+def spent_time(asked_at: float, read_at: float, written_at: float | None) -> SpentTime:
     """All on one clock; a stamp from before the asking or from after the reading says nothing."""
     read = read_at - asked_at
     if written_at is None or not asked_at - LATE_SLACK_SECONDS <= written_at <= read_at:
-        return Spent(read, read, read)
+        return SpentTime(read, read, read)
     least = max(0.0, written_at - asked_at)
-    return Spent(least, min(read, written_at + LATE_SLACK_SECONDS - asked_at), read)
+    return SpentTime(least, min(read, written_at + LATE_SLACK_SECONDS - asked_at), read)
 
 
 # How late the runner itself is, because engines are not to pay for it.
@@ -139,11 +139,11 @@ BOUNDS = tuple(2e-5 * 10 ** (step / 7) for step in range(36))
 PROBE_SECONDS = 0.02
 
 
-def empty() -> Histogram:
+def empty_histogram() -> Histogram:
     return Histogram(BOUNDS, (0,) * (len(BOUNDS) + 1))
 
 
-def merged(one: Histogram, other: Histogram) -> Histogram:
+def merge_histograms(one: Histogram, other: Histogram) -> Histogram:
     counts = tuple(a + b for a, b in zip(one.counts, other.counts, strict=True))
     return replace(one, counts=counts, total_seconds=one.total_seconds + other.total_seconds)
 
@@ -163,7 +163,7 @@ class Latency:
 
     @classmethod
     def fresh(cls) -> "Latency":
-        return cls(empty(), empty())
+        return cls(empty_histogram(), empty_histogram())
 
     def turned_around(self, seconds: float) -> None:
         self.turnaround = self.turnaround.with_one(seconds)
@@ -179,8 +179,8 @@ class Latency:
 
     def __add__(self, other: "Latency") -> "Latency":
         return Latency(
-            merged(self.turnaround, other.turnaround),
-            merged(self.lag, other.lag),
+            merge_histograms(self.turnaround, other.turnaround),
+            merge_histograms(self.lag, other.lag),
             self.cpu_seconds + other.cpu_seconds,
             self.plies + other.plies,
             self.late_answers + other.late_answers,
@@ -190,7 +190,7 @@ class Latency:
 
 
 @contextlib.asynccontextmanager
-async def probed(latency: Latency) -> AsyncIterator[None]:
+async def measure_lag(latency: Latency) -> AsyncIterator[None]:
     """Measures the lag of the running loop while the block lasts."""
     probe = asyncio.create_task(_probe(latency))
     try:

@@ -55,7 +55,7 @@ class FastchessFailed(MatchFault):
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class FastchessFiles:
     """What fastchess reads openings from and writes games to."""
 
     book: Path | None = None
@@ -68,7 +68,7 @@ class Files:
 def invocation(
     engines: Sequence[EngineSpec],
     setup: Setup,
-    files: Files,
+    files: FastchessFiles,
     *,
     pairs: int | None,
     concurrency: int,
@@ -228,7 +228,7 @@ _VERSION = re.compile(r"fast-?chess\s+(?:[a-z]+\s+)?v?(\d+(?:\.\d+)+)", re.IGNOR
 
 
 @dataclass(frozen=True, slots=True)
-class Fastchess:
+class FastchessProgram:
     """A program that calls itself fastchess."""
 
     path: str
@@ -241,12 +241,12 @@ class Fastchess:
         return self.version >= OLDEST
 
 
-def find(program: str = "fastchess") -> Fastchess | None:
+def find_fastchess(program: str = "fastchess") -> FastchessProgram | None:
     """Look for fastchess by name or path; None when it is not there or does not say who it is."""
     path = shutil.which(program)
     if path is None:
         return None
-    answers = (recognised(path, _said(path, question)) for question in QUESTIONS)
+    answers = (parse_version(path, _said(path, question)) for question in QUESTIONS)
     return next((found for found in answers if found is not None), None)
 
 
@@ -266,9 +266,9 @@ def _said(path: str, question: str) -> str:
     return asked.stdout + asked.stderr
 
 
-def recognised(path: str, said: str) -> Fastchess | None:
+def parse_version(path: str, said: str) -> FastchessProgram | None:
     """Read what it said to -version."""
     for line in said.splitlines():
         if found := _VERSION.search(line):
-            return Fastchess(path, tuple(map(int, found[1].split("."))), line.strip())
+            return FastchessProgram(path, tuple(map(int, found[1].split("."))), line.strip())
     return None

@@ -18,7 +18,7 @@ SLOWEST_NPS = 10_000.0
 SILENCE_SECONDS = 3600.0
 
 
-class Unspeakable(ValueError):
+class UnsupportedByFastchess(ValueError):
     """fastchess can't be told this"""
 
 
@@ -37,15 +37,21 @@ class Side:
 
     def __post_init__(self) -> None:
         if not self.name or any(sign in self.name for sign in "(){}\n") or " vs " in self.name:
-            raise Unspeakable(f"an engine's name that its output would garble: {self.name!r}")
+            raise UnsupportedByFastchess(
+                f"an engine's name that its output would garble: {self.name!r}"
+            )
         if not self.program.is_absolute():
-            raise Unspeakable(f"a program without its whole path: {self.program}")
+            raise UnsupportedByFastchess(f"a program without its whole path: {self.program}")
         if any(set(word) & set(" \t\n\"'") or not word for word in self.arguments):
-            raise Unspeakable(f"engine arguments with blanks or quotes: {self.arguments!r}")
+            raise UnsupportedByFastchess(
+                f"engine arguments with blanks or quotes: {self.arguments!r}"
+            )
         if wrong := [name for name, value in self.options if not value or "=" in name or not name]:
-            raise Unspeakable(f"options without a value or with an odd name: {', '.join(wrong)}")
+            raise UnsupportedByFastchess(
+                f"options without a value or with an odd name: {', '.join(wrong)}"
+            )
         if _seconds(self.tc) < SHORTEST_SECONDS:
-            raise Unspeakable(f"less than a millisecond: {self.tc}")
+            raise UnsupportedByFastchess(f"less than a millisecond: {self.tc}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,9 @@ class Openings:
 
     def __post_init__(self) -> None:
         if self.file.suffix not in (".epd", ".pgn"):
-            raise Unspeakable(f"a book that is neither .epd nor .pgn: {self.file.name}")
+            raise UnsupportedByFastchess(f"a book that is neither .epd nor .pgn: {self.file.name}")
         if self.start < 1 or not (self.seed is None or 0 <= self.seed < 2**64):
-            raise Unspeakable(f"openings from {self.start} on, shuffled by {self.seed}")
+            raise UnsupportedByFastchess(f"openings from {self.start} on, shuffled by {self.seed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ class Tablebases:
 
     def __post_init__(self) -> None:
         if any(":" in str(folder) for folder in self.folders):
-            raise Unspeakable("tablebases in a folder with a colon in its name")
+            raise UnsupportedByFastchess("tablebases in a folder with a colon in its name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,9 @@ class Pgn:
     def __post_init__(self) -> None:
         # What begins with a dash would be the next option.
         if self.event.startswith("-") or self.site.startswith("-"):
-            raise Unspeakable(f"an event or site with a dash in front: {self.event}, {self.site}")
+            raise UnsupportedByFastchess(
+                f"an event or site with a dash in front: {self.event}, {self.site}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +137,11 @@ class Invocation:
     def __post_init__(self) -> None:
         names = [side.name for side in self.sides]
         if len(names) < 2 or len(set(names)) < len(names):
-            raise Unspeakable(f"at least two engines with names of their own: {names}")
+            raise UnsupportedByFastchess(f"at least two engines with names of their own: {names}")
         if self.pairs < 1 or self.concurrency < 1:
-            raise Unspeakable(f"{self.pairs} pairs, {self.concurrency} at a time")
+            raise UnsupportedByFastchess(f"{self.pairs} pairs, {self.concurrency} at a time")
         if self.chess960 and self.openings is None:
-            raise Unspeakable("Fischer random without a book")
+            raise UnsupportedByFastchess("Fischer random without a book")
 
     @property
     def silence_seconds(self) -> float:

@@ -9,7 +9,7 @@ from time import monotonic, perf_counter, thread_time
 from typing import Self
 
 from rookery.boundary.offload import Threads
-from rookery.match.clock import Latency, SideClock, go_line, probed
+from rookery.match.clock import Latency, SideClock, go_line, measure_lag
 from rookery.match.job import (
     EngineFault,
     EngineGone,
@@ -23,49 +23,51 @@ from rookery.match.job import (
     PairEnded,
     PairJob,
     PairResult,
-    Played,
+    PlayedMove,
     Setup,
     Termination,
 )
 from rookery.match.openings import Opening
 from rookery.match.position import (
+    GameEnd,
     IllegalMove,
-    Probe,
     Referee,
-    Verdict,
-    colour,
+    TablebaseProbe,
+    colour_name,
     open_tables,
-    opened,
+    position_after,
     probe_of,
     won_by,
 )
-from rookery.match.uci import Answer, UciEngine
+from rookery.match.uci import EngineMove, UciEngine
 
 LONGEST_PV = 60
 """Moves of a variation that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RunnerContext:
     """What games are played with: the match's rules, tablebases, and the runner's own stopwatch."""
 
     setup: Setup
     latency: Latency
-    probe: Probe | None = None
+    probe: TablebaseProbe | None = None
 
 
-class Game:
+class RunningGame:
     """One game in progress; mutable, used once."""
 
-    def __init__(self, white: UciEngine, black: UciEngine, opening: Opening, table: Table) -> None:
+    def __init__(
+        self, white: UciEngine, black: UciEngine, opening: Opening, table: RunnerContext
+    ) -> None:
         self._table = table
         self._engines = (black, white)
         self._opening = opening
         margin = table.setup.margin_ms
         self._clocks = (SideClock(black.spec.tc, margin), SideClock(white.spec.tc, margin))
-        self._position = opened(opening, chess960=table.setup.chess960)
+        self._position = position_after(opening, chess960=table.setup.chess960)
         self._referee = Referee(table.setup.adjudication, table.probe)
-        self._played: list[Played] = []
+        self._played: list[PlayedMove] = []
         self._read_at = 0.0
         self._pv: tuple[str, ...] = ()
         self._bad_pvs = 0
@@ -80,7 +82,7 @@ class Game:
             verdict = await self._turn()
         return self._result(verdict, perf_counter() - began)
 
-    async def _prepare(self) -> Verdict | None:
+    async def _prepare(self) -> GameEnd | None:
         for white in (True, False):
             try:
                 await self._engines[white].new_game()
@@ -88,7 +90,7 @@ class Game:
                 return await self._lost_by_fault(fault, white=white)
         return None
 
-    async def _turn(self) -> Verdict | None:
+    async def _turn(self) -> GameEnd | None:
         white = self._position.white_to_move
         engine, clock = self._engines[white], self._clocks[white]
         try:
@@ -110,7 +112,7 @@ class Game:
             return await self._lost_by_move(" ".join(answer.info.pv), "variation", white=white)
         return self._referee.after_move(self._position, answer.info.score)
 
-    async def _ask(self, engine: UciEngine, clock: SideClock) -> Answer:
+    async def _ask(self, engine: UciEngine, clock: SideClock) -> EngineMove:
         go = go_line(clock, self._clocks[True], self._clocks[False])
         engine.think(self._position.line(), go)
         if self._read_at:
@@ -120,7 +122,7 @@ class Game:
             self._counts_bad_pv(self._pv)
         return await engine.answer(clock.patience_seconds)
 
-    def _charge(self, clock: SideClock, answer: Answer) -> int:
+    def _charge(self, clock: SideClock, answer: EngineMove) -> int:
         """Take the move's time off its clock; how many milliseconds after the flag it came."""
         time = answer.spent
         overrun = clock.overrun_ms(time.least)
@@ -134,35 +136,35 @@ class Game:
         self._bad_pvs += bad
         return bad
 
-    def _note(self, answer: Answer) -> None:
+    def _note(self, answer: EngineMove) -> None:
         info = answer.info
         self._pv = info.pv
         score = "" if info.score is None else str(info.score)
         self._played.append(
-            Played(answer.move, score, info.depth, info.nodes, answer.spent.charged)
+            PlayedMove(answer.move, score, info.depth, info.nodes, answer.spent.charged)
         )
 
-    async def _lost_by_fault(self, fault: EngineFault, *, white: bool) -> Verdict:
+    async def _lost_by_fault(self, fault: EngineFault, *, white: bool) -> GameEnd:
         termination = Termination.CRASH if isinstance(fault, EngineGone) else Termination.STALL
         return await self._lost(termination, f"loses: {type(fault).__doc__}", white=white)
 
-    async def _lost_on_time(self, how: str, *, white: bool) -> Verdict:
+    async def _lost_on_time(self, how: str, *, white: bool) -> GameEnd:
         return await self._lost(Termination.TIME, f"loses on time, {how}", white=white)
 
-    async def _lost_by_move(self, text: str, what: str, *, white: bool) -> Verdict:
+    async def _lost_by_move(self, text: str, what: str, *, white: bool) -> GameEnd:
         shown = text[:100] or "(none)"
         return await self._lost(
             Termination.ILLEGAL, f"loses by an illegal {what}: {shown}", white=white
         )
 
-    async def _lost(self, termination: Termination, reason: str, *, white: bool) -> Verdict:
+    async def _lost(self, termination: Termination, reason: str, *, white: bool) -> GameEnd:
         """An engine that failed is not trusted with another game: the next one starts it anew."""
         engine = self._engines[white]
         self._failed, self._lines = engine.spec.name, engine.tail
         await engine.kill()
-        return Verdict(won_by(not white), termination, f"{colour(white)} {reason}")
+        return GameEnd(won_by(not white), termination, f"{colour_name(white)} {reason}")
 
-    def _result(self, verdict: Verdict, seconds: float) -> GameResult:
+    def _result(self, verdict: GameEnd, seconds: float) -> GameResult:
         return GameResult(
             white=self._engines[True].spec.name,
             black=self._engines[False].spec.name,
@@ -185,10 +187,10 @@ class Game:
 Tell = Callable[[Event], None]
 
 
-class Slot:
+class GameSlot:
     """Two seats. An engine keeps its seat, and its process, as long as it is asked to play."""
 
-    def __init__(self, number: int, table: Table, threads: Threads, tell: Tell) -> None:
+    def __init__(self, number: int, table: RunnerContext, threads: Threads, tell: Tell) -> None:
         self._number = number
         self._table = table
         self._threads = threads
@@ -218,7 +220,7 @@ class Slot:
             await self._seats[spec.name].prepare(spec, chess960=self._table.setup.chess960)
         self._tell(GameStarted(job.number, number, white.name, black.name))
         seats = self._seats[white.name], self._seats[black.name]
-        result = await Game(*seats, job.opening, self._table).play()
+        result = await RunningGame(*seats, job.opening, self._table).play()
         self._table.latency.plies += result.plies
         self._tell(GameEnded(job.number, number, result))
         return result
@@ -235,7 +237,7 @@ class Slot:
 # Carries events from the task that plays a match to the one that watches it.
 
 
-class FedMatch(abc.ABC):
+class QueuedMatch(abc.ABC):
     """A match played by a task of its own, which feeds a queue of events with an end or a fault."""
 
     def __init__(self) -> None:
@@ -278,7 +280,7 @@ TOLD_SECONDS = 5.0
 """Between two reports of the latency, beside the first pair's and the last."""
 
 
-class LocalMatch(FedMatch):
+class LocalMatch(QueuedMatch):
     """Takes jobs as slots become free, until there are none left or it is ended."""
 
     def __init__(
@@ -300,15 +302,15 @@ class LocalMatch(FedMatch):
         tables = await threads.io(open_tables, self._setup.syzygy)
         probe = probe_of(tables) if self._setup.syzygy else None
         try:
-            async with probed(self._latency):
-                await self._play_slots(Table(self._setup, self._latency, probe), threads)
+            async with measure_lag(self._latency):
+                await self._play_slots(RunnerContext(self._setup, self._latency, probe), threads)
         finally:
             tables.close()
         self._tell_latency(last=True)
 
-    async def _play_slots(self, table: Table, threads: Threads) -> None:
+    async def _play_slots(self, table: RunnerContext, threads: Threads) -> None:
         slots = [
-            Slot(number, table, threads, self._tell_both) for number in range(self._concurrency)
+            GameSlot(number, table, threads, self._tell_both) for number in range(self._concurrency)
         ]
         working = [asyncio.create_task(self._work(slot)) for slot in slots]
         try:
@@ -316,7 +318,7 @@ class LocalMatch(FedMatch):
         finally:
             await _close(working, slots)
 
-    async def _work(self, slot: Slot) -> None:
+    async def _work(self, slot: GameSlot) -> None:
         while (job := await anext(self._jobs, None)) is not None:
             await slot.play(job)
         await slot.close()
@@ -339,7 +341,7 @@ async def listed(jobs: Iterable[PairJob]) -> AsyncIterator[PairJob]:
         yield job
 
 
-async def _close(working: list[asyncio.Task[None]], slots: list[Slot]) -> None:
+async def _close(working: list[asyncio.Task[None]], slots: list[GameSlot]) -> None:
     for task in working:
         task.cancel()
     await asyncio.gather(*working, return_exceptions=True)

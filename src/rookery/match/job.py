@@ -9,8 +9,8 @@ from typing import Protocol, Self
 
 from rookery.errors import Complaint
 from rookery.match.clock import Latency
-from rookery.match.opening_order import Order
-from rookery.match.openings import STANDARD, Book, BookFault, Opening
+from rookery.match.opening_order import OpeningOrder
+from rookery.match.openings import STANDARD, BookFault, Opening, OpeningBook
 from rookery.match.scores import Adjudication
 from rookery.model.task import Pentanomial, Results
 from rookery.model.timecontrol import TimeControl
@@ -32,7 +32,7 @@ class Termination(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedMove:
     """A move an engine made: its score, the search behind it and the seconds it took."""
 
     move: str
@@ -50,7 +50,7 @@ class GameResult:
     black: str
     fen: str
     book_moves: tuple[str, ...]
-    moves: tuple[Played, ...]
+    moves: tuple[PlayedMove, ...]
     result: str
     termination: Termination
     reason: str
@@ -98,7 +98,7 @@ class EngineSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class EngineTimeouts:
     """How long engines may take for what no clock counts, in seconds."""
 
     start: float = 60.0
@@ -117,7 +117,7 @@ class Setup:
     adjudication: Adjudication = field(default_factory=Adjudication)
     chess960: bool = False
     margin_ms: int = 20
-    patience: Patience = field(default_factory=Patience)
+    patience: EngineTimeouts = field(default_factory=EngineTimeouts)
     syzygy: tuple[str, ...] = ()
     """Folders with tablebases; looked at only if the adjudication has a number of men."""
     strict_pvs: bool = False
@@ -271,7 +271,7 @@ Openings = Callable[[int], Opening]
 """The opening of a round, counted from 0."""
 
 
-def openings_of(book: Book | None, order: Order | None) -> Openings:
+def openings_of(book: OpeningBook | None, order: OpeningOrder | None) -> Openings:
     """The n-th opening of a book in this order; the starting position without a book."""
     if book is None or order is None:
         return lambda _: STANDARD
@@ -294,7 +294,7 @@ def gauntlet(engines: Sequence[EngineSpec]) -> list[tuple[EngineSpec, EngineSpec
     return [(engines[0], other) for other in engines[1:]]
 
 
-def jobs(
+def pair_jobs(
     pairings: Sequence[tuple[EngineSpec, EngineSpec]],
     openings: Openings,
     *,

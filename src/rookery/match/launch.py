@@ -81,7 +81,7 @@ MOST_LINE_BYTES = 65_536
 """A longer line is dropped: no move and no score needs so much."""
 
 
-class Lines:
+class LineSplitter:
     """One stream of bytes in, its complete lines out; mutable, fed by one reader."""
 
     __slots__ = ("_partial", "_skipping")

@@ -40,7 +40,7 @@ TEMPER_37 = _every(0xFFF7EEE000000000 & (WORD_MASK << 37) & WORD_MASK, WORDS)
 TEMPER_43 = _every(WORD_MASK >> 43, WORDS)
 
 
-def draws(seed: int) -> Iterator[int]:
+def mersenne_numbers(seed: int) -> Iterator[int]:
     """The numbers that std::mt19937_64 gives for a seed, without end."""
     state = _seeded(seed & WORD_MASK)
     while True:
@@ -105,7 +105,7 @@ def seed_of_run(run_id: str) -> int:
     return int.from_bytes(hashlib.sha1(run_id.encode()).digest(), "big") % 2**64  # noqa: S324 - no secret
 
 
-class Order:
+class OpeningOrder:
     """Which line of the book is the n-th opening of a run; shuffles on as far as asked."""
 
     def __init__(self, size: int, *, seed: int | None, start: int = 1) -> None:
@@ -116,7 +116,7 @@ class Order:
         self._lines: Sequence[int] = range(size)
         self._settled = size
         if seed is not None:
-            self._shuffle = _shuffle(shuffled := array("L", range(size)), draws(seed))
+            self._shuffle = _shuffle(shuffled := array("L", range(size)), mersenne_numbers(seed))
             self._lines, self._settled = shuffled, 0
 
     def __getitem__(self, pair: int) -> int:
@@ -134,14 +134,14 @@ class Order:
         return [self[pair] for pair in range(pairs)]
 
 
-def order_of_run(size: int, run_id: str, *, start: int = 1) -> Order:
+def order_of_run(size: int, run_id: str, *, start: int = 1) -> OpeningOrder:
     """The order that every worker of a run shares; a task starts at 1 + games before it // 2."""
-    return Order(size, seed=seed_of_run(run_id), start=start)
+    return OpeningOrder(size, seed=seed_of_run(run_id), start=start)
 
 
-def sequential(size: int, *, start: int = 1) -> Order:
+def sequential_order(size: int, *, start: int = 1) -> OpeningOrder:
     """The book's own order."""
-    return Order(size, seed=None, start=start)
+    return OpeningOrder(size, seed=None, start=start)
 
 
 def _shuffle(lines: "array[int]", chance: Iterator[int]) -> Iterator[None]:

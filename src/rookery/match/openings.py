@@ -99,12 +99,12 @@ LARGEST_BOOK = 1 << 30
 """A packed book may not grow beyond this many bytes."""
 
 
-class Format(Enum):
+class BookFormat(Enum):
     EPD = ".epd"
     PGN = ".pgn"
 
 
-def read(path: Path) -> tuple[Format, bytes]:
+def read_book(path: Path) -> tuple[BookFormat, bytes]:
     """The format and the text of a book file; raises a BookFault."""
     try:
         return _unpacked(path)
@@ -113,12 +113,12 @@ def read(path: Path) -> tuple[Format, bytes]:
         raise UnreadableBook(name=path.name, why=why) from error
 
 
-def sri(text: bytes) -> str:
+def book_sri(text: bytes) -> str:
     """What a task names a book by: SHA-384 over the text with line feeds, in base64."""
     return base64.b64encode(hashlib.sha384(_with_line_feeds(text)).digest()).decode()
 
 
-def _unpacked(path: Path) -> tuple[Format, bytes]:
+def _unpacked(path: Path) -> tuple[BookFormat, bytes]:
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as pack:
             member = _member(path, pack)
@@ -141,9 +141,9 @@ def _member(path: Path, pack: zipfile.ZipFile) -> str:
     return books[0]
 
 
-def _format(name: str) -> Format:
+def _format(name: str) -> BookFormat:
     try:
-        return Format(PurePath(name).suffix)
+        return BookFormat(PurePath(name).suffix)
     except ValueError:
         raise UnknownFormat(name=name) from None
 
@@ -241,28 +241,30 @@ FISCHER_RANDOM_NAMES = ("frc", "960")
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class OpeningBook:
     """Openings in the order of the file. Bad ones keep their place, or the order would shift."""
 
     name: str
-    format: Format
+    format: BookFormat
     text: bytes = field(repr=False)
     starts: "memoryview[int]" = field(repr=False)
     plies: int | None = None
 
     @staticmethod
-    def load(path: Path, *, plies: int | None = None) -> "Book":
+    def load(path: Path, *, plies: int | None = None) -> "OpeningBook":
         """Read a book file; `plies` limits the moves of a PGN opening. Raises a BookFault."""
-        kind, text = read(path)
-        return Book.parse(path.name, kind, text, plies=plies)
+        kind, text = read_book(path)
+        return OpeningBook.parse(path.name, kind, text, plies=plies)
 
     @staticmethod
-    def parse(name: str, kind: Format, text: bytes, *, plies: int | None = None) -> "Book":
+    def parse(
+        name: str, kind: BookFormat, text: bytes, *, plies: int | None = None
+    ) -> "OpeningBook":
         """A book from its text, whose lines end in line feeds."""
-        starts = epd_starts(text) if kind is Format.EPD else pgn_starts(text)
+        starts = epd_starts(text) if kind is BookFormat.EPD else pgn_starts(text)
         if not starts:
             raise EmptyBook(name=name)
-        return Book(name, kind, text, memoryview(starts), plies)
+        return OpeningBook(name, kind, text, memoryview(starts), plies)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -270,7 +272,7 @@ class Book:
     @property
     def sri(self) -> str:
         """What a task names the book by."""
-        return sri(self.text)
+        return book_sri(self.text)
 
     @property
     def is_chess960(self) -> bool:
@@ -281,7 +283,7 @@ class Book:
         """An opening by its place in the file (from 0); raises BadOpening."""
         raw = self._raw(index).decode("utf-8", "replace")
         try:
-            if self.format is Format.EPD:
+            if self.format is BookFormat.EPD:
                 return epd_opening(raw, chess960=self.is_chess960)
             return pgn_opening(raw, plies=self.plies, chess960=self.is_chess960)
         except ValueError as error:
@@ -291,7 +293,7 @@ class Book:
         if not 0 <= index < len(self.starts):
             raise IndexError(index)
         begin = self.starts[index]
-        if self.format is Format.EPD:
+        if self.format is BookFormat.EPD:
             end = self.text.find(b"\n", begin)
             return self.text[begin:] if end < 0 else self.text[begin:end]
         is_last = index + 1 == len(self.starts)

@@ -8,7 +8,7 @@ from typing import BinaryIO, Self
 import chess
 import msgspec
 
-from rookery.match.job import FileUnusable, GameResult, MatchFault, Played, Termination
+from rookery.match.job import FileUnusable, GameResult, MatchFault, PlayedMove, Termination
 from rookery.match.results import PairScore
 
 WIDTH = 80
@@ -25,7 +25,7 @@ ROSTER = {
 """The tags that every game begins with, in this order, and what they say of the unknown."""
 
 
-def pgn(game: GameResult, tags: Sequence[Tag] = ()) -> str:
+def pgn_text(game: GameResult, tags: Sequence[Tag] = ()) -> str:
     """The whole game; `tags` say what the game itself does not know (Event, Round, Date)."""
     found = ROSTER | dict(_tags(game)) | dict(tags)
     head = "\n".join(f'[{name} "{_quoted(value)}"]' for name, value in found.items())
@@ -48,7 +48,7 @@ def _tags(game: GameResult) -> Iterator[Tag]:
 
 def _words(game: GameResult) -> Iterator[str]:
     board = chess.Board(game.fen, chess960=game.chess960)
-    book = [Played(move) for move in game.book_moves]
+    book = [PlayedMove(move) for move in game.book_moves]
     for place, played in enumerate((*book, *game.moves)):
         # The runner has let nothing pass that is not legal, and that once is enough.
         move = chess.Move.from_uci(played.move)
@@ -61,7 +61,7 @@ def _words(game: GameResult) -> Iterator[str]:
     yield from (*end.split(), game.result)
 
 
-def _comment(played: Played) -> str:
+def _comment(played: PlayedMove) -> str:
     score = f"{played.score}/{played.depth} " if played.score else ""
     nodes = f", n={played.nodes}" if played.nodes else ""
     return f"{{{score}{played.seconds:.3f}s{nodes}}}"
@@ -96,7 +96,7 @@ class UnusableJournal(MatchFault):
         super().__init__(f"{path} cannot be resumed: {why}.")
 
 
-class Head(msgspec.Struct, frozen=True):
+class JournalHeader(msgspec.Struct, frozen=True):
     """What the match or the tune was asked for."""
 
     kind: str
@@ -104,7 +104,7 @@ class Head(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-class Entry(msgspec.Struct, frozen=True):
+class JournalEntry(msgspec.Struct, frozen=True):
     """A pair that ended; a tune adds the iteration and the flips that were played."""
 
     pair: PairScore
@@ -116,8 +116,8 @@ class Entry(msgspec.Struct, frozen=True):
 class Journal:
     """All that a resume file says."""
 
-    head: Head
-    entries: tuple[Entry, ...]
+    head: JournalHeader
+    entries: tuple[JournalEntry, ...]
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -132,7 +132,7 @@ def read_journal(path: Path, kind: str) -> Journal:
     except OSError as error:
         raise UnusableJournal(path, str(error.strerror)) from None
     try:
-        head = msgspec.json.decode(lines[0], type=Head)
+        head = msgspec.json.decode(lines[0], type=JournalHeader)
     except msgspec.DecodeError:
         raise UnusableJournal(path, "it is no resume file") from None
     if head.kind != kind:
@@ -141,8 +141,8 @@ def read_journal(path: Path, kind: str) -> Journal:
     return Journal(head, _entries(path, lines[1:-1]))
 
 
-def _entries(path: Path, lines: Sequence[bytes]) -> tuple[Entry, ...]:
-    decoder = msgspec.json.Decoder(Entry)
+def _entries(path: Path, lines: Sequence[bytes]) -> tuple[JournalEntry, ...]:
+    decoder = msgspec.json.Decoder(JournalEntry)
     try:
         return tuple(decoder.decode(line) for line in lines if line)
     except msgspec.DecodeError as error:
@@ -152,7 +152,7 @@ def _entries(path: Path, lines: Sequence[bytes]) -> tuple[Entry, ...]:
 class JournalWriter:
     """Adds to a resume file; begins it where there is none."""
 
-    def __init__(self, path: Path, head: Head) -> None:
+    def __init__(self, path: Path, head: JournalHeader) -> None:
         self.path = path
         self._head = head
         self._file: BinaryIO | None = None
@@ -172,10 +172,10 @@ class JournalWriter:
         assert self._file is not None
         self._file.close()
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalEntry) -> None:
         self._write(entry)
 
-    def _write(self, said: Head | Entry) -> None:
+    def _write(self, said: JournalHeader | JournalEntry) -> None:
         assert self._file is not None
         try:
             self._file.write(msgspec.json.encode(said) + b"\n")

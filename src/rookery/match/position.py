@@ -22,7 +22,7 @@ KNOWN = {text: chess.Move(start, end, kind or None) for text, (start, end, kind)
 """Every text that can be a move, so that none is parsed twice."""
 
 
-class Ending(enum.Enum):
+class RuleEnding(enum.Enum):
     """How the rules of chess end a game."""
 
     CHECKMATE = "checkmate"
@@ -86,16 +86,16 @@ class Position:
             raise IllegalMove(text)
         return move
 
-    def ending(self) -> Ending | None:
+    def ending(self) -> RuleEnding | None:
         """How the game is over now, if it is."""
         board = self.board
         if next(board.generate_legal_moves(), None) is None:
-            return Ending.CHECKMATE if board.is_check() else Ending.STALEMATE
+            return RuleEnding.CHECKMATE if board.is_check() else RuleEnding.STALEMATE
         if board.is_insufficient_material():
-            return Ending.INSUFFICIENT
+            return RuleEnding.INSUFFICIENT
         if board.halfmove_clock >= 100:
-            return Ending.FIFTY_MOVES
-        return Ending.REPETITION if self._occurrences >= 3 else None
+            return RuleEnding.FIFTY_MOVES
+        return RuleEnding.REPETITION if self._occurrences >= 3 else None
 
     def line(self) -> bytes:
         """The `position` command that leads here."""
@@ -133,7 +133,7 @@ class Position:
         )
 
 
-def opened(opening: Opening, *, chess960: bool) -> Position:
+def position_after(opening: Opening, *, chess960: bool) -> Position:
     """The position that an opening leads to; raises UnusableOpening."""
     try:
         position = Position(opening.fen, chess960=chess960)
@@ -149,12 +149,12 @@ def opened(opening: Opening, *, chess960: bool) -> Position:
 # How a game stands after each move: over by the rules, by adjudication, or going on.
 
 DRAW = "1/2-1/2"
-Probe = Callable[[chess.Board], int | None]
+TablebaseProbe = Callable[[chess.Board], int | None]
 """What a tablebase says about a position for the side to move: 1, 0, -1, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GameEnd:
     """The result of a game, the kind of its end and a sentence about it."""
 
     result: str
@@ -166,35 +166,35 @@ def won_by(white: bool) -> str:
     return "1-0" if white else "0-1"
 
 
-def colour(white: bool) -> str:
+def colour_name(white: bool) -> str:
     return "White" if white else "Black"
 
 
 class Referee:
     """Judges one game; asked before the first move and after every one that an engine makes."""
 
-    def __init__(self, rules: Adjudication, probe: Probe | None = None) -> None:
+    def __init__(self, rules: Adjudication, probe: TablebaseProbe | None = None) -> None:
         self._rules = rules
         self._probe = probe
         self._resign = ResignCount(rules.resign) if rules.resign else None
         self._draw = DrawCount(rules.draw) if rules.draw else None
         self._plies = 0
 
-    def at_start(self, position: Position) -> Verdict | None:
+    def at_start(self, position: Position) -> GameEnd | None:
         """The verdict on an opening that leaves nothing to play."""
         return self.by_rules(position) or self._by_tablebase(position)
 
-    def by_rules(self, position: Position) -> Verdict | None:
+    def by_rules(self, position: Position) -> GameEnd | None:
         """The end that the rules of chess bring about."""
         ending = position.ending()
         if ending is None:
             return None
-        if ending is Ending.CHECKMATE:
+        if ending is RuleEnding.CHECKMATE:
             winner = not position.white_to_move
-            return Verdict(won_by(winner), Termination.NORMAL, f"{colour(winner)} mates")
-        return Verdict(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
+            return GameEnd(won_by(winner), Termination.NORMAL, f"{colour_name(winner)} mates")
+        return GameEnd(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
 
-    def after_move(self, position: Position, score: Score | None) -> Verdict | None:
+    def after_move(self, position: Position, score: Score | None) -> GameEnd | None:
         """The verdict once a move with this score was made.
 
         The rules go before tables, tables before scores, scores before the length.
@@ -211,10 +211,10 @@ class Referee:
         if over := self.by_rules(position) or self._by_tablebase(position):
             return over
         if resigns:
-            reason = f"{colour(not mover)} wins by adjudication"
-            return Verdict(won_by(not mover), Termination.ADJUDICATION, reason)
+            reason = f"{colour_name(not mover)} wins by adjudication"
+            return GameEnd(won_by(not mover), Termination.ADJUDICATION, reason)
         if drawn or self._is_too_long():
-            return Verdict(DRAW, Termination.ADJUDICATION, "Draw by adjudication")
+            return GameEnd(DRAW, Termination.ADJUDICATION, "Draw by adjudication")
         return None
 
     def _is_too_long(self) -> bool:
@@ -222,7 +222,7 @@ class Referee:
         most = self._rules.most_moves
         return bool(most) and self._plies >= 2 * most
 
-    def _by_tablebase(self, position: Position) -> Verdict | None:
+    def _by_tablebase(self, position: Position) -> GameEnd | None:
         men = self._rules.syzygy_men
         if not men or self._probe is None or position.board.occupied.bit_count() > men:
             return None
@@ -231,7 +231,7 @@ class Referee:
             return None
         mover = position.white_to_move
         result = DRAW if value == 0 else won_by(mover if value > 0 else not mover)
-        return Verdict(result, Termination.ADJUDICATION, "Decided by tablebase")
+        return GameEnd(result, Termination.ADJUDICATION, "Decided by tablebase")
 
 
 # Asks Syzygy tablebases for the value of a position.
@@ -258,7 +258,7 @@ def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
     return tables
 
 
-def probe_of(tables: chess.syzygy.Tablebase) -> Probe:
+def probe_of(tables: chess.syzygy.Tablebase) -> TablebaseProbe:
     """A way to ask them; positions they can't tell about give None."""
 
     def probe(board: chess.Board) -> int | None:

@@ -17,7 +17,7 @@ from time import CLOCK_REALTIME, clock_gettime, perf_counter
 
 from rookery.boundary.offload import Threads
 from rookery.match.job import EngineFault, EngineFloods, EngineGone, EngineSilent
-from rookery.match.launch import LastScore, Lines, launch
+from rookery.match.launch import LastScore, LineSplitter, launch
 
 CHUNK_BYTES = 65_536
 """Read at once; a flooding engine gets no more of the loop than this before others have a turn."""
@@ -30,14 +30,14 @@ KEPT_ERROR_BYTES = 4_000
 DEATH_SECONDS = 10.0
 
 
-class Sent(bytes):
+class SentLine(bytes):
     """A line to the engine, among those from it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TimedLine:
     """An answer, when its bytes were read, and when its pipe says they were written."""
 
     text: bytes
@@ -59,12 +59,12 @@ class EngineProcess:
         assert process.stderr is not None
         self._process = process
         self._loop = asyncio.get_running_loop()
-        self._lines = Lines()
+        self._lines = LineSplitter()
         self._tail: deque[bytes] = deque(maxlen=KEPT_LINES)
         self._errors = b""
         self._wanted = b""
         self._listening: Callable[[bytes], None] | None = None
-        self._answer: asyncio.Future[Line] | None = None
+        self._answer: asyncio.Future[TimedLine] | None = None
         self._unanswered_bytes = 0
         self._fault: EngineFault | None = None
         self._alarm: asyncio.TimerHandle | None = None
@@ -89,7 +89,7 @@ class EngineProcess:
     def tail(self) -> tuple[str, ...]:
         """The last lines exchanged (`>` to the engine, `<` from it), then its last complaints."""
         said = [
-            ("> " if isinstance(line, Sent) else "< ")
+            ("> " if isinstance(line, SentLine) else "< ")
             + line[:KEPT_LINE_BYTES].decode("utf-8", "replace")
             for line in self._tail
         ]
@@ -104,7 +104,7 @@ class EngineProcess:
         A pipe that takes no more belongs to an engine that does not read.
         """
         assert self._process.stdin is not None
-        self._tail.extend(map(Sent, lines))
+        self._tail.extend(map(SentLine, lines))
         text = b"\n".join((*lines, b""))
         try:
             sent = os.write(self._process.stdin.fileno(), text)
@@ -119,11 +119,11 @@ class EngineProcess:
 
     async def expect(
         self, wanted: bytes, seconds: float, listening: Callable[[bytes], None] | None = None
-    ) -> Line:
+    ) -> TimedLine:
         """The next line that begins with the wanted word; raises an EngineFault without one."""
         if self._fault:
             raise type(self._fault)
-        answer: asyncio.Future[Line] = self._loop.create_future()
+        answer: asyncio.Future[TimedLine] = self._loop.create_future()
         self._answer = answer
         self._wanted, self._listening, self._unanswered_bytes = wanted, listening, 0
         self._wait_until(self._loop.time() + seconds)
@@ -214,7 +214,7 @@ class EngineProcess:
     def _take(self, line: bytes, now: float) -> None:
         if self._answer and line.startswith(self._wanted):
             if not self._answer.done():
-                self._answer.set_result(Line(line.rstrip(), now, self._written_at()))
+                self._answer.set_result(TimedLine(line.rstrip(), now, self._written_at()))
         elif self._listening:
             self._listening(line)
 

@@ -7,7 +7,7 @@ import chess.pgn
 
 from rookery.boundary.offload import Threads
 from rookery.match.clock import SideClock, go_line
-from rookery.match.job import EngineSpec, MatchFault, Patience
+from rookery.match.job import EngineSpec, EngineTimeouts, MatchFault
 from rookery.match.position import Position
 from rookery.match.uci import UciEngine
 
@@ -29,7 +29,7 @@ class NoMoves(MatchFault):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedGame:
     """A game as a file has it; the first `book` moves were nobody's decision."""
 
     fen: str
@@ -40,7 +40,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReplayDifference:
     """The first move that an engine would not play again."""
 
     ply: int
@@ -50,7 +50,7 @@ class Difference:
     fen: str
 
 
-def read_recorded(path: Path, number: int) -> Recorded:
+def read_recorded(path: Path, number: int) -> RecordedGame:
     """The game of this number, counted from 1; raises NoSuchGame or NoMoves."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for _ in range(number - 1):
@@ -66,7 +66,7 @@ def read_recorded(path: Path, number: int) -> Recorded:
     moves = tuple(node.parent.board().uci(node.move) for node in nodes)
     book = sum(node.comment.strip() == BOOK for node in nodes)
     tags = {name: _plain(value) for name, value in game.headers.items()}
-    return Recorded(board.fen(), moves, book, board.chess960, tags)
+    return RecordedGame(board.fen(), moves, book, board.chess960, tags)
 
 
 def _plain(value: str) -> str:
@@ -74,10 +74,12 @@ def _plain(value: str) -> str:
     return value.replace('\\"', '"').replace("\\\\", "\\")
 
 
-async def replay(game: Recorded, white: EngineSpec, black: EngineSpec) -> Difference | None:
+async def replay_game(
+    game: RecordedGame, white: EngineSpec, black: EngineSpec
+) -> ReplayDifference | None:
     """Ask each engine for each of its moves again; None when all are the same."""
     threads = Threads()
-    engines = tuple(UciEngine(spec, Patience(), threads) for spec in (black, white))
+    engines = tuple(UciEngine(spec, EngineTimeouts(), threads) for spec in (black, white))
     try:
         for engine in engines:
             await engine.prepare(engine.spec, chess960=game.chess960)
@@ -88,7 +90,9 @@ async def replay(game: Recorded, white: EngineSpec, black: EngineSpec) -> Differ
             await engine.quit()
 
 
-async def _first_difference(game: Recorded, engines: tuple[UciEngine, ...]) -> Difference | None:
+async def _first_difference(
+    game: RecordedGame, engines: tuple[UciEngine, ...]
+) -> ReplayDifference | None:
     position = Position(game.fen, chess960=game.chess960)
     for ply, recorded in enumerate(game.moves):
         if ply >= game.book:
@@ -98,6 +102,6 @@ async def _first_difference(game: Recorded, engines: tuple[UciEngine, ...]) -> D
             answer = await engine.answer(clock.patience_seconds)
             if answer.move != recorded:
                 fen = position.board.fen()
-                return Difference(ply + 1, engine.spec.name, recorded, answer.move, fen)
+                return ReplayDifference(ply + 1, engine.spec.name, recorded, answer.move, fen)
         position.play(recorded)
     return None

@@ -50,7 +50,7 @@ def pair_score_of(pair: PairResult) -> PairScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MatchScore:
     """The match so far, from the first engine's view."""
 
     sprt: Sprt | None = None
@@ -60,7 +60,7 @@ class Standing:
     game_seconds: float = 0.0
     terminations: Mapping[str, int] = field(default_factory=dict)
 
-    def after(self, pair: PairScore) -> "Standing":
+    def after(self, pair: PairScore) -> "MatchScore":
         results = self.results + pair.results
         state = self.state
         if self.sprt and state.verdict is Verdict.RUNNING:
@@ -130,7 +130,7 @@ class _Meeting:
     variance: float
 
 
-def rate(names: Sequence[str], meetings: Mapping[Pairing, Results]) -> list[Rating]:
+def rate_engines(names: Sequence[str], meetings: Mapping[Pairing, Results]) -> list[Rating]:
     """The table, best first; results are from the view of the first name of each pairing."""
     met = [_meeting(names, pairing, results) for pairing, results in meetings.items()]
     met = [one for one in met if one.games]
@@ -240,11 +240,11 @@ def _row(name: str, elo: float, error: float, meetings: Mapping[Pairing, Results
     total = NOTHING
     for (one, other), results in meetings.items():
         if name in (one, other):
-            total += results if name == one else mirrored(results)
+            total += results if name == one else mirror_results(results)
     return Rating(name, elo, error, total.games, total.wins + total.draws / 2, total)
 
 
-def mirrored(results: Results) -> Results:
+def mirror_results(results: Results) -> Results:
     """The same games from the other engine's view."""
     p = results.pentanomial
     return Results(

@@ -23,7 +23,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Info:
+class SearchInfo:
     """What an engine said about its search."""
 
     score: Score | None = None
@@ -34,10 +34,10 @@ class Info:
     pv: tuple[str, ...] = ()
 
 
-NOTHING_SAID = Info()
+NOTHING_SAID = SearchInfo()
 
 
-def read_info(line: bytes) -> Info:
+def read_info(line: bytes) -> SearchInfo:
     """The line as a value; words that make no sense are passed over."""
     head, _, variation = line.partition(b" pv ")
     words = head.split()
@@ -45,7 +45,7 @@ def read_info(line: bytes) -> Info:
         del words[words.index(b"string") :]
         variation = b""
     said = dict(pairwise(words))
-    return Info(
+    return SearchInfo(
         _score(said),
         _number(said, b"depth") or 0,
         _number(said, b"seldepth") or 0,

@@ -36,7 +36,7 @@ from rookery.model.timecontrol import parse
 LONGEST_LINE = 2**24
 
 
-class Order(msgspec.Struct, frozen=True, tag=True):
+class ShardOrder(msgspec.Struct, frozen=True, tag=True):
     """How to play, at how many slots, on which processors."""
 
     setup: Setup
@@ -99,7 +99,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     why: str
 
 
-Question = Order | Job | Enough
+Question = ShardOrder | Job | Enough
 Report = Started | Ended | Paired | Measured | Failed
 
 _encoder = msgspec.json.Encoder()
@@ -206,7 +206,7 @@ async def serve() -> None:
     if not (text := await questions.readline()):
         return
     order = read_question(text)
-    assert isinstance(order, Order)
+    assert isinstance(order, ShardOrder)
     stay_on(order.processors)
     jobs = Jobs()
     async with LocalMatch(jobs, order.setup, concurrency=order.slots) as match:

@@ -14,14 +14,14 @@ from typing import Self
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint, describe_exit
 from rookery.match.clock import Latency
-from rookery.match.game import FedMatch
+from rookery.match.game import QueuedMatch
 from rookery.match.job import Event, LatencyMeasured, MatchFault, PairEnded, PairJob, Setup
 from rookery.match.shard import (
     LONGEST_LINE,
     Enough,
     Failed,
     Hearing,
-    Order,
+    ShardOrder,
     job_message,
     line,
     read_report,
@@ -68,7 +68,7 @@ def _shares(total: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def nodes_here(folder: Path = NODES) -> tuple[frozenset[int], ...]:
+def local_nodes(folder: Path = NODES) -> tuple[frozenset[int], ...]:
     """The processors of each node that this process may use; one node where nothing is known."""
     allowed = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     lists = [path.read_text() for path in sorted(folder.glob("node[0-9]*/cpulist"))]
@@ -122,7 +122,7 @@ class _Runner:
             lambda: asyncio.StreamReaderProtocol(self._reports), self._process.stdout
         )
         self._output, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._process.stdin)
-        order = Order(setup, self.shard.games, tuple(sorted(self.shard.processors)))
+        order = ShardOrder(setup, self.shard.games, tuple(sorted(self.shard.processors)))
         self._output.write(line(order))
 
     def give(self, job: PairJob | None) -> None:
@@ -168,7 +168,7 @@ class _Runner:
             await threads.io(process.wait)
 
 
-class ShardedMatch(FedMatch):
+class ShardedMatch(QueuedMatch):
     """The same match as `LocalMatch`, refereed by processes of their own."""
 
     def __init__(
@@ -182,7 +182,7 @@ class ShardedMatch(FedMatch):
         super().__init__()
         self._jobs = iter(jobs)
         self._setup = setup
-        self.shards = plan_shards(concurrency, nodes_here() if nodes is None else nodes)
+        self.shards = plan_shards(concurrency, local_nodes() if nodes is None else nodes)
         self._threads = Threads()
         self._latencies: dict[int, Latency] = {}
         self._runners: list[_Runner] = []
@@ -275,7 +275,7 @@ class LastingMatch(ShardedMatch):
         give(job)
 
 
-class Batch:
+class MatchBatch:
     """One batch. Whoever leaves it before its end must leave the whole match."""
 
     def __init__(self, match: LastingMatch, jobs: Iterable[PairJob]) -> None:

@@ -9,9 +9,17 @@ from dataclasses import replace
 from random import Random
 
 from rookery.match.job import EngineSpec, Openings, PairJob
-from rookery.match.pgn import Entry
+from rookery.match.pgn import JournalEntry
 from rookery.match.results import PairScore
-from rookery.stats.spsa import Batch, Draw, Issued, Tune, fold, packed_size, perturb_final
+from rookery.stats.spsa import (
+    Issued,
+    PerturbationDraw,
+    Tune,
+    TuneBatch,
+    fold,
+    packed_size,
+    perturb_final,
+)
 from rookery.stats.spsa_outcome import as_mapping
 
 PLUS, MINUS = "plus", "minus"
@@ -33,13 +41,13 @@ class Tuner:
         while self.tune.iteration + len(self._issued) < self.tune.schedule.iterations:
             yield self._job(self._number)
 
-    def after(self, pair: PairScore) -> Entry:
+    def after(self, pair: PairScore) -> JournalEntry:
         """Move the values by a result; gives what a resumed tune needs to do the same."""
         issued = self._issued.pop(pair.number)
         self.tune = _moved(self.tune, issued, pair)
-        return Entry(pair, issued.iteration, issued.packed_flips.hex())
+        return JournalEntry(pair, issued.iteration, issued.packed_flips.hex())
 
-    def recall(self, entry: Entry) -> None:
+    def recall(self, entry: JournalEntry) -> None:
         """A result of an earlier session."""
         issued = Issued(entry.iteration, bytes.fromhex(entry.flips), final=True)
         self.tune = _moved(self.tune, issued, entry.pair)
@@ -48,7 +56,7 @@ class Tuner:
     def _job(self, number: int) -> PairJob:
         self._number += 1
         count = len(self.tune.parameters)
-        draw = Draw(
+        draw = PerturbationDraw(
             self._chance.randbytes(packed_size(count)),
             tuple(self._chance.random() for _ in range(count)),
         )
@@ -69,4 +77,4 @@ class Tuner:
 
 def _moved(tune: Tune, issued: Issued, pair: PairScore) -> Tune:
     results = pair.results
-    return fold(tune, issued, Batch(2, results.wins, results.losses, issued.signature))
+    return fold(tune, issued, TuneBatch(2, results.wins, results.losses, issued.signature))

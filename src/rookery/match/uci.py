@@ -6,30 +6,30 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from rookery.boundary.offload import Threads
-from rookery.match.clock import LATE_SLACK_SECONDS, Spent, spent
-from rookery.match.job import EngineFault, EngineGone, EngineSpec, EngineUnusable, Patience
+from rookery.match.clock import LATE_SLACK_SECONDS, SpentTime, spent_time
+from rookery.match.job import EngineFault, EngineGone, EngineSpec, EngineTimeouts, EngineUnusable
 from rookery.match.launch import LastScore
-from rookery.match.process import EngineProcess, Line, start_process, wall_offset
-from rookery.match.scores import NOTHING_SAID, Info, read_info
+from rookery.match.process import EngineProcess, TimedLine, start_process, wall_offset
+from rookery.match.scores import NOTHING_SAID, SearchInfo, read_info
 
 STARTS = 3
 """An engine that fails so often in a row before its first word is not going to play."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EngineMove:
     """A move, how long it took, and what the engine thought of it."""
 
     move: str
-    spent: Spent
+    spent: SpentTime
     read_at: float
-    info: Info
+    info: SearchInfo
 
 
 class UciEngine:
     """An engine that plays for one slot; a process comes and goes beneath it."""
 
-    def __init__(self, spec: EngineSpec, patience: Patience, threads: Threads) -> None:
+    def __init__(self, spec: EngineSpec, patience: EngineTimeouts, threads: Threads) -> None:
         self.spec = spec
         self._patience = patience
         self._threads = threads
@@ -75,7 +75,7 @@ class UciEngine:
         self._asked_at = perf_counter()
         self._offset = wall_offset()
 
-    async def answer(self, seconds: float) -> Answer:
+    async def answer(self, seconds: float) -> EngineMove:
         """The move it comes to; raises EngineFault."""
         process = self._running()
         line = await process.expect(b"bestmove", seconds)
@@ -83,12 +83,12 @@ class UciEngine:
         move = words[1].decode("ascii", "replace") if len(words) > 1 else ""
         said = process.score.line
         info = read_info(said) if said else NOTHING_SAID
-        return Answer(move, self._spent(line), line.read_at, info)
+        return EngineMove(move, self._spent(line), line.read_at, info)
 
-    def _spent(self, line: Line) -> Spent:
+    def _spent(self, line: TimedLine) -> SpentTime:
         """Stamps are by the wall clock; one that was set meanwhile is not believed."""
         was_set = abs(wall_offset() - self._offset) > LATE_SLACK_SECONDS
-        return spent(self._asked_at, line.read_at, None if was_set else line.written_at)
+        return spent_time(self._asked_at, line.read_at, None if was_set else line.written_at)
 
     async def kill(self) -> None:
         """End the process at once."""
@@ -163,29 +163,29 @@ LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class InspectedEngine:
     """What an engine said of itself; the name is empty where it gave none."""
 
     name: str
     options: frozenset[str]
 
 
-async def inspect(
+async def inspect_engines(
     specs: Sequence[EngineSpec], waiting_for: Callable[[EngineSpec], object]
-) -> tuple[Inspected, ...]:
+) -> tuple[InspectedEngine, ...]:
     """In the order of the engines, each told before it is started; raises EngineUnusable."""
-    threads, found = Threads(), list[Inspected]()
+    threads, found = Threads(), list[InspectedEngine]()
     for spec in specs:
         waiting_for(spec)
         found.append(await _inspected(spec, threads))
     return tuple(found)
 
 
-async def _inspected(spec: EngineSpec, threads: Threads) -> Inspected:
-    engine = UciEngine(spec, Patience(), threads)
+async def _inspected(spec: EngineSpec, threads: Threads) -> InspectedEngine:
+    engine = UciEngine(spec, EngineTimeouts(), threads)
     try:
         await engine.prepare(spec, chess960=False)
-        return Inspected(_presentable(engine.own_name), engine.offered)
+        return InspectedEngine(_presentable(engine.own_name), engine.offered)
     finally:
         await engine.quit()
 

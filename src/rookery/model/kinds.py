@@ -16,11 +16,11 @@ from rookery.stats.outlook import fixed_games_left, sprt_games_left
 from rookery.stats.residuals import WorkerTest, judge_workers
 from rookery.stats.sprt import Flag, Sprt, SprtState, Verdict, fixed_verdict, flag
 from rookery.stats.spsa import (
-    Batch,
-    Draw,
     Issued,
     Perturbation,
+    PerturbationDraw,
     Tune,
+    TuneBatch,
     fold_all,
     perturb,
     perturb_final,
@@ -233,7 +233,7 @@ CORES_FOR_ONE_PARAMETER = 200_000
 """Too many machines at once move the values by stale results."""
 
 Ticket = tuple[Issued, ...]
-Batches = tuple[Batch, ...]
+Batches = tuple[TuneBatch, ...]
 """What a report of this kind carries: one entry per perturbation, in the order of the ticket."""
 
 
@@ -297,7 +297,7 @@ class SpsaTuning(PairedGames):
         """Values for an official worker, which rounds them itself."""
         return perturb(self.tune, draw)
 
-    def perturbed_finally(self, draws: Iterable[Draw]) -> tuple[Perturbation, ...]:
+    def perturbed_finally(self, draws: Iterable[PerturbationDraw]) -> tuple[Perturbation, ...]:
         """Final values for a worker of ours, one perturbation per slot."""
         return perturb_final(self.tune, draws)
 
@@ -311,7 +311,7 @@ def _batches(report: Report) -> Batches:
     given = report.batch
     if not isinstance(given, tuple):
         return ()
-    return tuple(batch for batch in given if isinstance(batch, Batch))
+    return tuple(batch for batch in given if isinstance(batch, TuneBatch))
 
 
 def _issued(ticket: object | None) -> Ticket:

@@ -17,7 +17,7 @@ from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Pentanomial, Task
 from rookery.stats.elo import estimate_elo, live_elo
-from rookery.stats.outlook import outlook
+from rookery.stats.outlook import sprt_outlook
 from rookery.stats.sprt import Sprt
 from rookery.stats.walk import pace_of
 
@@ -90,7 +90,7 @@ def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> Ahead | None:
     inside = spec.lower < llr < spec.upper
     if not inside or games >= allowed:
         return None
-    found = outlook(pace_of(spec), llr, games, games_allowed=allowed - games).forecast
+    found = sprt_outlook(pace_of(spec), llr, games, games_allowed=allowed - games).forecast
     return None if found is None else Ahead(found.games_left.middle, found.pass_chance)
 
 

@@ -10,8 +10,8 @@ from msgspec.structs import asdict, replace
 from rookery.protocol.runs import HouseArgs, SprtTask, SpsaMark, Stats
 from rookery.protocol.user_queries import LiveElo
 from rookery.protocol.worker_requests import WorkerInfo
-from rookery.stats.spsa import Issued, Sample, Tune
-from rookery.stats.spsa_parameters import Kind, Parameter
+from rookery.stats.spsa import Issued, ParameterSample, Tune
+from rookery.stats.spsa_parameters import Parameter, ParameterKind
 
 # A sequential test as documents show it.
 
@@ -127,11 +127,11 @@ def _parameter(parameter: Parameter, theta: float) -> ParameterDocument:
         a_end=parameter.a_end,
         a=parameter.a,
         theta=theta,
-        type=UNSET if line.kind is Kind.INT else line.kind.value,
+        type=UNSET if line.kind is ParameterKind.INT else line.kind.value,
     )
 
 
-def _sample(sample: Sample) -> SampleDocument:
+def _sample(sample: ParameterSample) -> SampleDocument:
     return SampleDocument(sample.theta, sample.r, sample.c)
 
 

@@ -19,7 +19,7 @@ from rookery.protocol.runs import SubmittedArgs
 from rookery.sources.commits import CannotAsk, Commit
 from rookery.sources.lookup import Sources
 from rookery.stats.spsa_outcome import remarks
-from rookery.stats.walk import Length, length_at, pace_of
+from rookery.stats.walk import TestLength, length_at, pace_of
 
 # How many games a new run will take: all of them, or as many as a sequential test usually does.
 
@@ -27,7 +27,7 @@ EDGES = (0.0, 0.5, 1.0)
 """At the lower bound, in the middle, at the upper bound."""
 
 
-def expected_lengths(run: Run) -> tuple[Length, ...]:
+def expected_lengths(run: Run) -> tuple[TestLength, ...]:
     """Of a sequential test; costs milliseconds."""
     if not isinstance(run.kind, SprtTest):
         return ()

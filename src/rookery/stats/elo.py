@@ -59,7 +59,7 @@ SMALLEST_GAP = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class LiveElo:
+class SequentialElo:
     """Logistic Elo with its 95 % interval, and the likelihood of superiority."""
 
     elo: float
@@ -71,10 +71,12 @@ class LiveElo:
     upper_bound: float
 
 
-def live_elo(spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> LiveElo:
+def live_elo(
+    spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
+) -> SequentialElo:
     counted = moments(bins)
     worse = _chance_of_worse(spec, counted, score_bounds(spec, counted, bins, trinomial))
-    return LiveElo(
+    return SequentialElo(
         elo=_elo_where(worse, 0.5, spec),
         low=_elo_where(worse, 0.975, spec),
         high=_elo_where(worse, 0.025, spec),

@@ -11,7 +11,7 @@ from math import sqrt
 
 from rookery.stats.numbers import UnusablePrior, quantile
 from rookery.stats.sprt import Sprt, SprtState
-from rookery.stats.walk import Pace, Range, Walk, range_of
+from rookery.stats.walk import GamesRange, LlrPace, Walk, range_of
 
 # A mean over this many equally likely values stands for the mean over the posterior.
 POINTS = 24
@@ -42,7 +42,7 @@ class Belief:
 class Forecast:
     pass_chance: float
     fail_chance: float
-    games_left: Range
+    games_left: GamesRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def usual_prior(spec: Sprt) -> Belief:
     return Belief(min(max(0.0, spec.elo0), spec.elo1), spec.elo1 - spec.elo0)
 
 
-def posterior(pace: Pace, prior: Belief, llr: float, games: float) -> Belief:
+def posterior(pace: LlrPace, prior: Belief, llr: float, games: float) -> Belief:
     """What the walk to `llr` in so many games says about the Elo, together with the prior."""
     spec = pace.spec
     width = spec.elo1 - spec.elo0
@@ -73,8 +73,8 @@ def posterior(pace: Pace, prior: Belief, llr: float, games: float) -> Belief:
     return Belief((prior.mean / prior.sigma**2 + pointing) / weight, sqrt(1.0 / weight))
 
 
-def outlook(
-    pace: Pace,
+def sprt_outlook(
+    pace: LlrPace,
     llr: float,
     games: float,
     *,
@@ -92,13 +92,13 @@ def outlook(
 
 
 def forecast(
-    pace: Pace, belief: Belief, llr: float, games_allowed: float | None = None
+    pace: LlrPace, belief: Belief, llr: float, games_allowed: float | None = None
 ) -> Forecast:
     """Chances and games left as means over the belief."""
     walks = [pace.walk(elo, llr) for elo in belief.points()]
     if walks[0].is_over:
         passed = 1.0 if walks[0].high <= 0.0 else 0.0
-        return Forecast(passed, 1.0 - passed, Range(0.0, 0.0, 0.0))
+        return Forecast(passed, 1.0 - passed, GamesRange(0.0, 0.0, 0.0))
     guess = _mean([walk.mean_time() for walk in walks])
     left = range_of(lambda games: _mean([walk.chance_over_by(games) for walk in walks]), guess)
     if games_allowed is None:
@@ -107,7 +107,7 @@ def forecast(
     return _limited(walks, left, max(0.0, games_allowed))
 
 
-def _limited(walks: Sequence[Walk], left: Range, games_allowed: float) -> Forecast:
+def _limited(walks: Sequence[Walk], left: GamesRange, games_allowed: float) -> Forecast:
     return Forecast(
         _mean([walk.chance_high_by(games_allowed) for walk in walks]),
         _mean([walk.chance_low_by(games_allowed) for walk in walks]),
@@ -115,7 +115,7 @@ def _limited(walks: Sequence[Walk], left: Range, games_allowed: float) -> Foreca
     )
 
 
-def _carried_by_data(pace: Pace, prior: Belief, llr: float, games: float) -> bool:
+def _carried_by_data(pace: LlrPace, prior: Belief, llr: float, games: float) -> bool:
     """Whether the data weigh as much as the prior, or leave it no say in the answer."""
     believed = posterior(pace, prior, llr, games)
     if believed.sigma <= prior.sigma / sqrt(2.0) or pace.walk(prior.mean, llr).is_over:
@@ -126,7 +126,7 @@ def _carried_by_data(pace: Pace, prior: Belief, llr: float, games: float) -> boo
     return abs(chances[1] - chances[0]) < 2.0 * LITTLE
 
 
-def _pass_chance(pace: Pace, belief: Belief, llr: float) -> float:
+def _pass_chance(pace: LlrPace, belief: Belief, llr: float) -> float:
     return _mean([pace.walk(elo, llr).chance_high() for elo in belief.points()])
 
 

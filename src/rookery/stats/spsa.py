@@ -14,8 +14,8 @@ from rookery.stats.spsa_parameters import (
     DEFAULT_A_RATIO,
     DEFAULT_ALPHA,
     DEFAULT_GAMMA,
-    Kind,
     Parameter,
+    ParameterKind,
     Schedule,
     Steps,
     WrongDrawSize,
@@ -63,7 +63,7 @@ def joint_signature(parts: Iterable[bytes]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ParameterSample:
     """One parameter at one moment of the history."""
 
     theta: float
@@ -79,12 +79,12 @@ class Tune:
     parameters: tuple[Parameter, ...]
     thetas: tuple[float, ...]
     iteration: int = 0
-    history: tuple[tuple[Sample, ...], ...] = ()
+    history: tuple[tuple[ParameterSample, ...], ...] = ()
 
     @property
     def needs_floats(self) -> bool:
         """Whether official workers, which round every value, can't play it."""
-        return any(parameter.line.kind is Kind.FLOAT for parameter in self.parameters)
+        return any(parameter.line.kind is ParameterKind.FLOAT for parameter in self.parameters)
 
     def steps(self, iteration: int, *, final: bool = False) -> tuple[Steps, ...]:
         """The steps of all parameters at an iteration."""
@@ -92,7 +92,7 @@ class Tune:
         return tuple(parameter.steps(decay, final=final) for parameter in self.parameters)
 
 
-def set_up(
+def new_tune(
     text: str,
     games: int,
     *,
@@ -138,7 +138,7 @@ class Perturbation:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class PerturbationDraw:
     """Chance for one perturbation: random bytes for the flips, a number in [0, 1) per parameter."""
 
     flips: bytes
@@ -154,13 +154,13 @@ def perturb(tune: Tune, draw: bytes) -> Perturbation:
     return Perturbation(issued, _clipped(tune, new), _clipped(tune, base), steps, flips)
 
 
-def perturb_final(tune: Tune, draws: Iterable[Draw]) -> tuple[Perturbation, ...]:
+def perturb_final(tune: Tune, draws: Iterable[PerturbationDraw]) -> tuple[Perturbation, ...]:
     """Final values, one perturbation per draw, for a worker of ours."""
     steps = tune.steps(tune.iteration, final=True)
     return tuple(_final(tune, steps, draw) for draw in draws)
 
 
-def _final(tune: Tune, steps: tuple[Steps, ...], draw: Draw) -> Perturbation:
+def _final(tune: Tune, steps: tuple[Steps, ...], draw: PerturbationDraw) -> Perturbation:
     if len(draw.rounding) != len(tune.parameters):
         raise WrongDrawSize(found=len(draw.rounding), wanted=len(tune.parameters))
     flips = unpack(draw.flips, len(tune.parameters))
@@ -206,7 +206,7 @@ MANY_PARAMETERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class TuneBatch:
     """The games of one perturbation, as counted by the new engine, with the echoed signature."""
 
     games: int
@@ -215,7 +215,7 @@ class Batch:
     signature: int
 
 
-def fold(tune: Tune, issued: Issued | None, batch: Batch) -> Tune:
+def fold(tune: Tune, issued: Issued | None, batch: TuneBatch) -> Tune:
     """The tune after a batch; unchanged where nothing was issued or the signature is another."""
     if issued is None or issued.signature != batch.signature:
         return tune
@@ -229,7 +229,7 @@ def fold(tune: Tune, issued: Issued | None, batch: Batch) -> Tune:
     return _remembered(moved, steps)
 
 
-def fold_all(tune: Tune, pairs: Iterable[tuple[Issued, Batch]]) -> Tune:
+def fold_all(tune: Tune, pairs: Iterable[tuple[Issued, TuneBatch]]) -> Tune:
     """The tune after several perturbations that were handed out together, in their order."""
     for issued, batch in pairs:
         tune = fold(tune, issued, batch)
@@ -251,7 +251,8 @@ def _remembered(tune: Tune, steps: tuple[Steps, ...]) -> Tune:
     if len(tune.history) + 1 > tune.iteration / sampling_period(tune):
         return tune
     sample = tuple(
-        Sample(theta, step.r, step.c) for theta, step in zip(tune.thetas, steps, strict=True)
+        ParameterSample(theta, step.r, step.c)
+        for theta, step in zip(tune.thetas, steps, strict=True)
     )
     return replace(tune, history=(*tune.history, sample))
 

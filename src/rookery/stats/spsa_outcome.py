@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from rookery.stats.spsa import Tune, settled
-from rookery.stats.spsa_parameters import LEAST_WHOLE_STEP, Kind, Line, Parameter, SpacedName
+from rookery.stats.spsa_parameters import (
+    LEAST_WHOLE_STEP,
+    Parameter,
+    ParameterKind,
+    ParameterLine,
+    SpacedName,
+)
 
 USUAL_R_END = 0.002
 FAR_FACTOR = 10.0
@@ -49,13 +55,13 @@ def _concerns(parameter: Parameter, known: set[str] | None) -> Iterator[tuple[Co
     if known is not None and line.name.casefold() not in known:
         yield Concern.UNKNOWN_OPTION, "the engine has no such option"
     yield from _about_range(line, parameter.c)
-    if line.kind is Kind.INT:
+    if line.kind is ParameterKind.INT:
         yield from _about_whole_numbers(line)
     if not USUAL_R_END / FAR_FACTOR <= line.r_end <= USUAL_R_END * FAR_FACTOR:
         yield Concern.UNUSUAL_RATE, f"r_end {line.r_end:g} is far from the usual {USUAL_R_END:g}"
 
 
-def _about_range(line: Line, c: float) -> Iterator[tuple[Concern, str]]:
+def _about_range(line: ParameterLine, c: float) -> Iterator[tuple[Concern, str]]:
     span = f"{line.minimum:g} to {line.maximum:g}"
     if line.minimum == line.maximum:
         yield Concern.FIXED, f"the range {span} holds one value only"
@@ -68,7 +74,7 @@ def _about_range(line: Line, c: float) -> Iterator[tuple[Concern, str]]:
         )
 
 
-def _about_whole_numbers(line: Line) -> Iterator[tuple[Concern, str]]:
+def _about_whole_numbers(line: ParameterLine) -> Iterator[tuple[Concern, str]]:
     if line.c_end < LEAST_WHOLE_STEP:
         often = "both sides will often play the same whole number"
         yield Concern.SMALL_STEP, f"c_end {line.c_end:g} is below {LEAST_WHOLE_STEP:g}: {often}"
@@ -147,7 +153,7 @@ def _named(tune: Tune, values: Sequence[float]) -> list[tuple[str, str]]:
     ]
 
 
-def _written(line: Line, value: float, style: LineStyle) -> str:
+def _written(line: ParameterLine, value: float, style: LineStyle) -> str:
     numbers = (value, line.minimum, line.maximum, line.c_end, line.r_end)
     kind = [line.kind.value] if style is LineStyle.SEVEN_FIELDS else []
     return ",".join([line.name, *kind, *map(_number, numbers)])

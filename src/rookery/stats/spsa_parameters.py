@@ -127,7 +127,7 @@ LEAST_WHOLE_STEP = 0.5
 """Below it both sides of a whole-number parameter would mostly play the same value."""
 
 
-class Kind(enum.Enum):
+class ParameterKind(enum.Enum):
     """What values an option takes."""
 
     INT = "int"
@@ -135,11 +135,11 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ParameterLine:
     """A parameter as its author wrote it."""
 
     name: str
-    kind: Kind
+    kind: ParameterKind
     start: float
     minimum: float
     maximum: float
@@ -151,7 +151,7 @@ class Line:
 
     def settle(self, value: float, draw: float) -> float:
         """The value an engine is given: a float as it is, an int rounded up or down by the draw."""
-        if self.kind is Kind.FLOAT:
+        if self.kind is ParameterKind.FLOAT:
             return self.clip(value)
         low, high = math.ceil(self.minimum), math.floor(self.maximum)
         return min(max(math.floor(self.clip(value) + draw), low), high)
@@ -169,7 +169,7 @@ class Steps:
 class Parameter:
     """A line with the first step sizes that the schedule gives it."""
 
-    line: Line
+    line: ParameterLine
     c: float
     a_end: float
     a: float
@@ -177,12 +177,12 @@ class Parameter:
     def steps(self, decay: Decay, *, final: bool = False) -> Steps:
         """The steps under that decay; `final` keeps whole numbers at least half apart."""
         c = self.c / decay.c
-        if final and self.line.kind is Kind.INT:
+        if final and self.line.kind is ParameterKind.INT:
             c = max(c, LEAST_WHOLE_STEP)
         return Steps(c, self.a / decay.a / c**2)
 
 
-def parameter_for(line: Line, schedule: Schedule) -> Parameter:
+def parameter_for(line: ParameterLine, schedule: Schedule) -> Parameter:
     """Work back from the last iteration's steps to those of the first."""
     a_end = line.r_end * line.c_end**2
     return Parameter(
@@ -210,9 +210,9 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _NAME = re.compile(r"[^\x00-\x1f\x7f,=]{1,100}")
 
 
-def read_lines(text: str) -> tuple[Line, ...]:
+def read_lines(text: str) -> tuple[ParameterLine, ...]:
     """All parameters of the text, or the fault of the first line that has one."""
-    lines: dict[str, Line] = {}
+    lines: dict[str, ParameterLine] = {}
     for number, fields in _rows(text):
         line = _read(number, fields)
         if line.name in lines:
@@ -231,25 +231,25 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             yield number, [field.strip() for field in row.split(",")]
 
 
-def _read(number: int, fields: list[str]) -> Line:
+def _read(number: int, fields: list[str]) -> ParameterLine:
     if len(fields) not in (6, 7):
         raise WrongFieldCount(line=number, found=len(fields))
     name = fields[0]
     if not _NAME.fullmatch(name):
         raise BadName(line=number, name=name[:100])
-    kind = _kind(number, name, fields[1]) if len(fields) == 7 else Kind.INT
+    kind = _kind(number, name, fields[1]) if len(fields) == 7 else ParameterKind.INT
     start, low, high, c_end, r_end = (
         _number(number, name, field, found)
         for field, found in zip(("start", "min", "max", "c_end", "r_end"), fields[-5:], strict=True)
     )
-    line = Line(name, kind, start, low, high, c_end, r_end)
+    line = ParameterLine(name, kind, start, low, high, c_end, r_end)
     _check(number, line)
     return line
 
 
-def _kind(number: int, name: str, found: str) -> Kind:
+def _kind(number: int, name: str, found: str) -> ParameterKind:
     try:
-        return Kind(found.lower())
+        return ParameterKind(found.lower())
     except ValueError:
         raise BadKind(line=number, name=name, found=found[:100]) from None
 
@@ -263,11 +263,11 @@ def _number(number: int, name: str, field: str, found: str) -> float:
     return value
 
 
-def _check(number: int, line: Line) -> None:
+def _check(number: int, line: ParameterLine) -> None:
     _lines_within(number, line.name, "c_end", line.c_end, SMALLEST_C_END, LARGEST_NUMBER)
     _lines_within(number, line.name, "r_end", line.r_end, 0, LARGEST_R_END)
     low, high = line.minimum, line.maximum
-    if low > high or (line.kind is Kind.INT and math.ceil(low) > math.floor(high)):
+    if low > high or (line.kind is ParameterKind.INT and math.ceil(low) > math.floor(high)):
         raise EmptyRange(line=number, name=line.name, low=low, high=high)
 
 

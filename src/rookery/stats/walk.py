@@ -152,7 +152,7 @@ STRONGEST_PULL = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class LlrPace:
     spec: Sprt
     variance: float
     corrected: bool = True
@@ -177,7 +177,9 @@ class Pace:
         return sqrt(2.0 * self.spec.batch_size * self.variance)
 
 
-def pace_of(spec: Sprt, sigma_per_game: float = TYPICAL_SIGMA, *, corrected: bool = True) -> Pace:
+def pace_of(
+    spec: Sprt, sigma_per_game: float = TYPICAL_SIGMA, *, corrected: bool = True
+) -> LlrPace:
     """Normalised bounds fix the pace; for the others it depends on how much the games spread.
 
     A test is `corrected` as long as it keeps its overshoot record.
@@ -186,7 +188,7 @@ def pace_of(spec: Sprt, sigma_per_game: float = TYPICAL_SIGMA, *, corrected: boo
         step = (spec.elo1 - spec.elo0) / NELO_PER_SIGMA
     else:
         step = (score_of(spec.elo1) - score_of(spec.elo0)) / sigma_per_game
-    return Pace(spec, step * step, corrected)
+    return LlrPace(spec, step * step, corrected)
 
 
 # How long an SPRT takes and how it ends, if the true Elo were known: what to ask before a test.
@@ -196,41 +198,41 @@ PIECES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class GamesRange:
     """Games at which one in ten, one in two and nine in ten tests are over."""
 
     early: float
     middle: float
     late: float
 
-    def scaled(self, factor: float) -> "Range":
-        return Range(self.early * factor, self.middle * factor, self.late * factor)
+    def scaled(self, factor: float) -> "GamesRange":
+        return GamesRange(self.early * factor, self.middle * factor, self.late * factor)
 
-    def capped(self, limit: float) -> "Range":
-        return Range(min(self.early, limit), min(self.middle, limit), min(self.late, limit))
+    def capped(self, limit: float) -> "GamesRange":
+        return GamesRange(min(self.early, limit), min(self.middle, limit), min(self.late, limit))
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class TestLength:
     """Chances and games; with a limit on games some tests end without a verdict."""
 
     elo: float
     pass_chance: float
     fail_chance: float
     mean_games: float
-    games: Range
+    games: GamesRange
 
     @property
     def undecided_chance(self) -> float:
         return max(0.0, 1.0 - self.pass_chance - self.fail_chance)
 
 
-def length_at(pace: Pace, elo: float, *, max_games: float | None = None) -> Length:
+def length_at(pace: LlrPace, elo: float, *, max_games: float | None = None) -> TestLength:
     walk = pace.walk(elo)
     if max_games is None:
         passed, mean = walk.chance_high(), walk.mean_time()
-        return Length(elo, passed, 1.0 - passed, mean, range_of(walk.chance_over_by, mean))
-    return Length(
+        return TestLength(elo, passed, 1.0 - passed, mean, range_of(walk.chance_over_by, mean))
+    return TestLength(
         elo,
         walk.chance_high_by(max_games),
         walk.chance_low_by(max_games),
@@ -239,9 +241,9 @@ def length_at(pace: Pace, elo: float, *, max_games: float | None = None) -> Leng
     )
 
 
-def range_of(over_by: Callable[[float], float], guess: float) -> Range:
+def range_of(over_by: Callable[[float], float], guess: float) -> GamesRange:
     """Where a distribution of lengths reaches 10, 50 and 90 %, to a thousandth of itself."""
-    return Range(*(_reaches(over_by, chance, guess) for chance in (0.1, 0.5, 0.9)))
+    return GamesRange(*(_reaches(over_by, chance, guess) for chance in (0.1, 0.5, 0.9)))
 
 
 def _reaches(over_by: Callable[[float], float], chance: float, guess: float) -> float:

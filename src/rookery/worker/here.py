@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from rookery.boundary.bridge import call_soon
-from rookery.match.sharded import nodes_here, physical_cores, usable_processors
+from rookery.match.sharded import local_nodes, physical_cores, usable_processors
 from rookery.worker.system import Cpu
 
 NAMES = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}
@@ -44,7 +44,7 @@ class ThisSystem:
         return physical_cores()
 
     def numa_nodes(self) -> tuple[frozenset[int], ...]:
-        return nodes_here()
+        return local_nodes()
 
     def memory_mib(self) -> int:
         sizes = [_linux_memory(), _number(_text(CGROUP_MEMORY)), self._other_memory()]

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from rookery.boundary.offload import Threads
 from rookery.http_client import LARGEST_FILE, CallRefused, NoAnswer, UnsafeAnswer, copy_at_most
-from rookery.match.openings import Book, BookFault
+from rookery.match.openings import BookFault, OpeningBook
 from rookery.protocol.worker_answers import PARTS
 from rookery.worker.conversation import Conversation
 from rookery.worker.engines.order import NotOffered, Order
@@ -120,7 +120,7 @@ class Books:
     def file(self, name: str) -> Path:
         return self._folder / name
 
-    async def load(self, name: str, sri: str | UnsetType, depth: int) -> Book | None:
+    async def load(self, name: str, sri: str | UnsetType, depth: int) -> OpeningBook | None:
         """The book; None where games begin from the starting position. Raises TaskFailed."""
         if PurePath(name).name != name:
             raise TaskFailed(f"{name!r} is no name of a book.", blame="run")
@@ -135,7 +135,7 @@ class Books:
             raise TaskFailed(f"The book {name} is not the one that the run means.")
         return book
 
-    async def _is_right(self, book: Book, sri: str | UnsetType) -> bool:
+    async def _is_right(self, book: OpeningBook, sri: str | UnsetType) -> bool:
         """Without a hash only a book that was fetched by this very worker is trusted."""
         if sri is UNSET or not sri:
             return book.name in self._fetched
@@ -149,9 +149,9 @@ class Books:
         self._fetched.add(name)
 
 
-def _read(file: Path, plies: int) -> Book | None:
+def _read(file: Path, plies: int) -> OpeningBook | None:
     try:
-        return Book.load(file, plies=plies)
+        return OpeningBook.load(file, plies=plies)
     except BookFault:
         return None
 

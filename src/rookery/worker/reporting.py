@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from rookery.boundary.offload import Threads
 from rookery.http_client import CallRefused, NoAnswer
 from rookery.match.job import GameEnded, Termination
-from rookery.match.pgn import pgn
+from rookery.match.pgn import pgn_text
 from rookery.model.bounds import LONGEST_MESSAGE
 from rookery.worker.assignment import Assignment
 from rookery.worker.conversation import Progress
@@ -194,7 +194,9 @@ class GameFile:
         """A game of fastchess has no moves here: it writes its own file."""
         if self._detail == "none" or not ended.result.fen or self._size > LARGEST:
             return
-        text = pgn(ended.result, [*self._tags, ("Round", f"{ended.pair + 1}.{ended.game + 1}")])
+        text = pgn_text(
+            ended.result, [*self._tags, ("Round", f"{ended.pair + 1}.{ended.game + 1}")]
+        )
         if self._detail == "moves":
             text = _COMMENT.sub("", text)
         self._size += len(text)

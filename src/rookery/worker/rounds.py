@@ -15,11 +15,11 @@ from msgspec import UNSET
 
 from rookery.boundary.offload import Threads
 from rookery.http_client import CallRefused, NoAnswer
-from rookery.match.fastchess import FastchessMatch, Files, invocation
-from rookery.match.fastchess_command import Unspeakable
-from rookery.match.job import EngineSpec, Match, Openings, PairJob, Setup, jobs, openings_of
+from rookery.match.fastchess import FastchessFiles, FastchessMatch, invocation
+from rookery.match.fastchess_command import UnsupportedByFastchess
+from rookery.match.job import EngineSpec, Match, Openings, PairJob, Setup, openings_of, pair_jobs
 from rookery.match.opening_order import order_of_run, seed_of_run
-from rookery.match.sharded import Batch, LastingMatch, ShardedMatch
+from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
 from rookery.model.task import Results
 from rookery.protocol.runs import stats_of
 from rookery.protocol.worker_answers import Settings, SpsaAnswer
@@ -60,7 +60,7 @@ class Runners:
         self,
         jobs: Iterator[PairJob],
         sides: tuple[EngineSpec, EngineSpec],
-        files: Files,
+        files: FastchessFiles,
         pairs: int,
         threads: Threads,
     ) -> Match:
@@ -71,7 +71,7 @@ class Runners:
         try:
             # It follows links, and so looks at the disk.
             return FastchessMatch(self.fastchess, await threads.io(asked))
-        except Unspeakable as fault:
+        except UnsupportedByFastchess as fault:
             raise TaskFailed(f"fastchess cannot play {fault}.") from None
 
 
@@ -223,7 +223,7 @@ class Rounds:
         task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
         whole = task.args.sprt is not UNSET and not self.kit.in_parts
         ledger = GamesLedger(task.before, self._batch)
-        supply = Supply(jobs([sides], openings, rounds=task.pairs))
+        supply = Supply(pair_jobs([sides], openings, rounds=task.pairs))
         match = await self._runners().match(
             supply, sides, self._files(plies), task.pairs, self.kit.threads
         )
@@ -242,12 +242,12 @@ class Rounds:
         write, folder = self.kit.threads.io, self.kit.scratch
         return await write(scripted, new, folder), await write(scripted, base, folder)
 
-    def _files(self, plies: int) -> Files:
+    def _files(self, plies: int) -> FastchessFiles:
         """For fastchess, which reads the book and writes the games itself."""
         task = self.task
         book = self.kit.books.file(task.args.book) if plies > 0 else None
         seed = seed_of_run(task.name.run)
-        return Files(book, plies, seed, task.first_opening, self.games.file)
+        return FastchessFiles(book, plies, seed, task.first_opening, self.games.file)
 
     async def _tune(self, openings: Openings) -> bool:
         async with self._runners().lasting() or nullcontext() as lasting:
@@ -281,7 +281,9 @@ class Rounds:
         supply = Supply(tune_jobs(draw, openings, total, self.task.before, pairs))
         played = (total.games - self.task.before.games) // 2
         match = (
-            Batch(lasting, supply) if lasting else await self._other(draw, supply, played, pairs)
+            MatchBatch(lasting, supply)
+            if lasting
+            else await self._other(draw, supply, played, pairs)
         )
         await Sitting(self._table(pairs, pairs, whole=True), ledger, supply).follow(match)
         return ledger

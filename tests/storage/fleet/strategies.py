@@ -24,7 +24,7 @@ from rookery.protocol.actions import (
     Value,
 )
 from rookery.stats.sprt import EloModel, Flag, Overshoot, Sprt, SprtState, Verdict
-from rookery.stats.spsa import Issued, Sample
+from rookery.stats.spsa import Issued, ParameterSample
 from tests.unit.core.makers import NOW, make_run, run_id, spsa
 
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -89,7 +89,7 @@ sprts = st.builds(
         st.none() | counts,
     ),
 )
-samples = st.tuples(st.builds(Sample, floats, floats, floats))
+samples = st.tuples(st.builds(ParameterSample, floats, floats, floats))
 
 
 @st.composite

@@ -8,7 +8,7 @@ from rookery.farm.ports import FinishedRunsQuery
 from rookery.model.run import Run
 from rookery.model.timecontrol import parse
 from rookery.stats.sprt import Flag
-from rookery.stats.spsa import Sample
+from rookery.stats.spsa import ParameterSample
 from tests.storage.fleet.scenes import Store, changed, finished, kept
 from tests.unit.core.makers import later, make_plan, make_run, spsa
 
@@ -84,5 +84,5 @@ async def test_the_history_of_a_tune_is_in_the_run_and_not_in_lists(store: Store
     assert await store.reads.finished(FinishedRunsQuery()) == (replace(run, kind=tuning),)
 
 
-def _sample(theta: float) -> tuple[Sample, ...]:
-    return (Sample(theta, 0.1, 0.2),)
+def _sample(theta: float) -> tuple[ParameterSample, ...]:
+    return (ParameterSample(theta, 0.1, 0.2),)

@@ -20,9 +20,9 @@ from rookery.cli.match_arguments import book_of, book_path, setup_of, warn_of_op
 from rookery.cli.match_resume import words_of
 from rookery.cli.match_show import Plain, Progress, data, display, duration, rows
 from rookery.match.clock import Latency
-from rookery.match.openings import Book, Format
-from rookery.match.pgn import Entry, Head, Journal
-from rookery.match.results import Standing, pair_score_of
+from rookery.match.openings import BookFormat, OpeningBook
+from rookery.match.pgn import Journal, JournalEntry, JournalHeader
+from rookery.match.results import MatchScore, pair_score_of
 from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import Clock, Nodes
 from rookery.stats.sprt import Sprt
@@ -37,8 +37,8 @@ def parsed(*words: str) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def standing(pairs: int, sprt: Sprt | None = None) -> Standing:
-    now = Standing(sprt)
+def standing(pairs: int, sprt: Sprt | None = None) -> MatchScore:
+    now = MatchScore(sprt)
     for _ in range(pairs):
         now = now.after(pair_score_of(pair("1-0", "1/2-1/2")))
     return now
@@ -91,7 +91,7 @@ def test_openings_that_come_again_are_told_before(
     lines: int | None, pairs: int | None, warning: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = b"8/8/8/8/8/4k3/8/4K3 w - - 0 1\n"
-    book = None if lines is None else Book.parse("a.epd", Format.EPD, text * lines)
+    book = None if lines is None else OpeningBook.parse("a.epd", BookFormat.EPD, text * lines)
     warn_of_openings(book, pairs)
     said = capsys.readouterr().err
     assert warning in said
@@ -149,7 +149,7 @@ def test_names_for_fastchess_have_no_sign_that_its_output_uses() -> None:
 
 def test_a_table_of_other_engines_is_not_gone_on_with(capsys: pytest.CaptureFixture[str]) -> None:
     score = replace(pair_score_of(pair("1-0", "1-0")), first="Old", second="Bob")
-    kept = Journal(Head("match", ()), (Entry(score),))
+    kept = Journal(JournalHeader("match", ()), (JournalEntry(score),))
     two = parsed(*SIDES)
     look_over_names(named(two, field_of(two), ["Ada", "Bob"]), kept)
     assert "played by Old" in capsys.readouterr().err
@@ -217,8 +217,8 @@ def test_answers_read_late_are_shown_when_there_are_some() -> None:
 
 
 def test_a_match_that_has_not_begun_has_figures_too() -> None:
-    assert dict(rows(Progress(Standing(Sprt(0, 5)), 0.0)))["Left"] == "unknown"
-    assert data(Progress(Standing(), 0.0))["games"] == 0
+    assert dict(rows(Progress(MatchScore(Sprt(0, 5)), 0.0)))["Left"] == "unknown"
+    assert data(Progress(MatchScore(), 0.0))["games"] == 0
 
 
 def test_time_left_is_what_the_speed_says() -> None:

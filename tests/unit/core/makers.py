@@ -19,7 +19,7 @@ from rookery.rules.assignment import Scheduler
 from rookery.rules.lifecycle import Actor
 from rookery.rules.working_set import WorkingSet
 from rookery.stats.sprt import Sprt
-from rookery.stats.spsa import set_up
+from rookery.stats.spsa import new_tune
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUICK = settings(max_examples=40, derandomize=True, deadline=None)
@@ -96,7 +96,7 @@ def sprt(batch: int = 1, elo0: float = 0.0, elo1: float = 10.0) -> SprtTest:
 
 
 def spsa(games: int = 1000, lines: str = "P1,100,0,200,10,0.002") -> SpsaTuning:
-    return SpsaTuning(set_up(lines, games))
+    return SpsaTuning(new_tune(lines, games))
 
 
 def make_machine(name: str = "m", cores: int = 4, **fields: Any) -> Machine:

@@ -24,7 +24,7 @@ from rookery.rules.commands import submit
 from rookery.rules.lifecycle import Modification, Moved, modify
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, settle
-from rookery.stats.spsa import Batch
+from rookery.stats.spsa import TuneBatch
 from tests.unit.core.makers import (
     BOSS,
     NOW,
@@ -225,12 +225,12 @@ class Rehearsal:
             played = played + pairs(*counts, crashes=int(self.chance.random() < 0.01))
         return played
 
-    def _batches(self, task: Task, results: Results) -> tuple[Batch, ...] | None:
+    def _batches(self, task: Task, results: Results) -> tuple[TuneBatch, ...] | None:
         issued = task.ticket
         if not isinstance(issued, tuple) or not issued:
             return None
         added = results - task.results
-        return (Batch(added.games, added.wins, added.losses, issued[0].signature),)
+        return (TuneBatch(added.games, added.wins, added.losses, issued[0].signature),)
 
     def _twice(self, call: HeldTask, report: Report) -> None:
         """A report whose answer got lost comes again, and must change nothing then."""

@@ -16,7 +16,7 @@ from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, end_task, settle
-from rookery.stats.spsa import Batch
+from rookery.stats.spsa import TuneBatch
 from tests.unit.core.makers import (
     BOSS,
     NOW,
@@ -380,7 +380,7 @@ def test_a_tune_folds_a_batch_once_though_it_is_reported_twice() -> None:
     assert isinstance(kind, SpsaTuning)
     drawn = kind.perturbed(b"\x80")
     assert scene.reception.issue(scene.call, ticket_of([drawn]), later(1)).answer.alive
-    report = Report(pairs(ww=4), (Batch(8, 8, 0, drawn.issued.signature),))
+    report = Report(pairs(ww=4), (TuneBatch(8, 8, 0, drawn.issued.signature),))
     assert scene.reception.update(scene.call, report, later(600)).answer.alive
     moved = scene.run.kind
     assert moved != kind

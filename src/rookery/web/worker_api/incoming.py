@@ -18,7 +18,7 @@ from rookery.protocol import worker_requests
 from rookery.protocol import worker_requests as wire
 from rookery.protocol.codec import encode
 from rookery.rules.answers import HeldTask
-from rookery.stats.spsa import Batch
+from rookery.stats.spsa import TuneBatch
 from rookery.web.scope import facts_of, header
 
 # Who calls: a verified user on a machine, at an address.
@@ -174,9 +174,9 @@ def _extended(machine: Machine, extra: wire.ClaimedAbilities, teams: frozenset[s
     )
 
 
-def _batches(spsa: worker_requests.SpsaResult | UnsetType) -> tuple[Batch, ...] | None:
+def _batches(spsa: worker_requests.SpsaResult | UnsetType) -> tuple[TuneBatch, ...] | None:
     """One perturbation of an official worker, or those of all slots of ours."""
     if spsa is UNSET:
         return None
     parts: tuple[worker_requests.SlotResult, ...] = spsa.slots or (spsa,)
-    return tuple(Batch(part.num_games, part.wins, part.losses, part.sig) for part in parts)
+    return tuple(TuneBatch(part.num_games, part.wins, part.losses, part.sig) for part in parts)

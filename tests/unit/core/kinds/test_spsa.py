@@ -5,16 +5,16 @@ import pytest
 from rookery.model.kinds import Report, SpsaTuning, ticket_of
 from rookery.model.task import NOTHING
 from rookery.stats.sprt import Flag
-from rookery.stats.spsa import Batch, Draw
+from rookery.stats.spsa import PerturbationDraw, TuneBatch
 from tests.unit.core.makers import pairs, spsa
 
 WON = pairs(ww=4)
 
 
-def batch(kind: SpsaTuning, **fields: int) -> Batch:
+def batch(kind: SpsaTuning, **fields: int) -> TuneBatch:
     drawn = kind.perturbed(b"\x80")
     given = {"games": 8, "wins": 8, "losses": 0, "signature": drawn.issued.signature, **fields}
-    return Batch(**given)
+    return TuneBatch(**given)
 
 
 def test_a_won_batch_moves_the_values_towards_the_winner() -> None:
@@ -43,9 +43,9 @@ def test_a_report_without_a_batch_leaves_the_ticket() -> None:
 
 def test_our_worker_reports_one_batch_per_slot() -> None:
     kind = spsa()
-    draws = [Draw(b"\x80", (0.5,)), Draw(b"\x00", (0.5,))]
+    draws = [PerturbationDraw(b"\x80", (0.5,)), PerturbationDraw(b"\x00", (0.5,))]
     drawn = kind.perturbed_finally(draws)
-    batches = tuple(Batch(4, 4, 0, each.issued.signature) for each in drawn)
+    batches = tuple(TuneBatch(4, 4, 0, each.issued.signature) for each in drawn)
     folded = kind.folded(WON, ticket_of(drawn), Report(WON, batches))
     assert folded.kind.tune.iteration == 4
 

@@ -7,16 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.stats import spsa_parameters
-from rookery.stats.spsa_parameters import Kind, Line, SpsaFault, read_lines
+from rookery.stats.spsa_parameters import ParameterKind, ParameterLine, SpsaFault, read_lines
 
 
 def test_six_fields_are_a_whole_number() -> None:
-    assert read_lines("P, 100, 0, 200, 20, 0.002") == (Line("P", Kind.INT, 100, 0, 200, 20, 0.002),)
+    assert read_lines("P, 100, 0, 200, 20, 0.002") == (
+        ParameterLine("P", ParameterKind.INT, 100, 0, 200, 20, 0.002),
+    )
 
 
 def test_seven_fields_name_their_type() -> None:
     text = "P, int, 1, 0, 2, 1, 0.002\nQ, float, 0.5, 0, 1, 0.05, 0.002"
-    assert [line.kind for line in read_lines(text)] == [Kind.INT, Kind.FLOAT]
+    assert [line.kind for line in read_lines(text)] == [ParameterKind.INT, ParameterKind.FLOAT]
 
 
 def test_both_forms_and_blank_lines_may_be_mixed() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.stats.spsa import Sample, set_up
+from rookery.stats.spsa import ParameterSample, new_tune
 from rookery.stats.spsa_outcome import (
     LineStyle,
     as_lines,
@@ -16,7 +16,7 @@ from rookery.stats.spsa_outcome import (
 )
 from rookery.stats.spsa_parameters import SpacedName, read_lines
 
-TUNE = set_up("P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002", 60_000)
+TUNE = new_tune("P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002", 60_000)
 VALUES = (103.7, 0.1 + 0.2)
 
 
@@ -33,7 +33,7 @@ def test_values_as_the_options_of_a_test() -> None:
 
 
 def test_a_name_with_a_space_is_kept_by_name_but_cannot_be_an_option_word() -> None:
-    tune = set_up("Skill Level,10,0,20,2,0.002", 1000)
+    tune = new_tune("Skill Level,10,0,20,2,0.002", 1000)
     assert as_mapping(tune, [11]) == {"Skill Level": "11"}
     with pytest.raises(SpacedName, match="Skill Level"):
         as_options(tune, [11])
@@ -46,19 +46,21 @@ def test_values_as_lines_for_the_next_tune() -> None:
 
 
 def test_whole_numbers_alone_are_written_in_six_fields() -> None:
-    tune = set_up("P,100,0,200,20,0.002", 1000)
+    tune = new_tune("P,100,0,200,20,0.002", 1000)
     assert as_lines(tune, [101]) == ("P,101,0,200,20,0.002",)
     assert as_lines(tune, [101], LineStyle.SEVEN_FIELDS) == ("P,int,101,0,200,20,0.002",)
 
 
 @pytest.mark.parametrize(("value", "text"), [(1e-7, "0.0000001"), (-0.0, "0"), (1, "1")])
 def test_numbers_are_written_without_exponents(value: float, text: str) -> None:
-    tune = set_up("Q,float,0,-1,1,0.05,0.002", 1000)
+    tune = new_tune("Q,float,0,-1,1,0.05,0.002", 1000)
     assert as_options(tune, [value]) == f"Q={text}"
 
 
 def test_the_mean_is_taken_over_the_last_fifth() -> None:
-    history = tuple((Sample(float(n), 0, 0), Sample(-float(n), 0, 0)) for n in range(1, 11))
+    history = tuple(
+        (ParameterSample(float(n), 0, 0), ParameterSample(-float(n), 0, 0)) for n in range(1, 11)
+    )
     assert late_mean(replace(TUNE, history=history)) == (9.5, -9.5)
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rookery.stats.spsa import set_up
+from rookery.stats.spsa import new_tune
 from rookery.stats.spsa_parameters import BadSetting, schedule_for
 
-TUNE = set_up("P,100,0,200,20,0.002", 60_000)
+TUNE = new_tune("P,100,0,200,20,0.002", 60_000)
 
 
 def test_the_first_steps_follow_from_the_last() -> None:
@@ -37,7 +37,7 @@ def test_the_last_iteration_has_the_steps_the_author_asked_for() -> None:
 
 
 def test_final_steps_keep_whole_numbers_half_apart() -> None:
-    tune = set_up("I,int,5,0,9,0.1,0.002\nF,float,5,0,9,0.1,0.002", 1000)
+    tune = new_tune("I,int,5,0,9,0.1,0.002\nF,float,5,0,9,0.1,0.002", 1000)
     whole, broken = tune.steps(tune.schedule.last, final=True)
     assert (whole.c, broken.c) == pytest.approx((0.5, 0.1))
 

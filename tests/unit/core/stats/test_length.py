@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.stats.sprt import EloModel, Sprt
-from rookery.stats.walk import Range, length_at, pace_of
+from rookery.stats.walk import GamesRange, length_at, pace_of
 from tests.unit.core.stats.strategies import PROPERTY, bounds_within
 
 PACE = pace_of(Sprt(0.0, 2.0))
@@ -73,7 +73,7 @@ def test_games_that_spread_less_are_faster_in_logistic_elo() -> None:
 
 
 def test_a_range_becomes_time() -> None:
-    assert Range(10.0, 20.0, 40.0).scaled(0.5) == Range(5.0, 10.0, 20.0)
+    assert GamesRange(10.0, 20.0, 40.0).scaled(0.5) == GamesRange(5.0, 10.0, 20.0)
 
 
 @PROPERTY

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.stats.elo import WIDEST_ELO, LiveElo, estimate_elo, live_elo
+from rookery.stats.elo import WIDEST_ELO, SequentialElo, estimate_elo, live_elo
 from rookery.stats.sprt import EloModel, Sprt
 from tests.unit.core.stats.strategies import PROPERTY, any_bins, bounds_within
 from tests.unit.core.stats.vectors import P_GAMES, P, Q
 
 
-def numbers(live: LiveElo) -> tuple[float, ...]:
+def numbers(live: SequentialElo) -> tuple[float, ...]:
     return live.elo, live.low, live.high, live.los, live.llr
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.stats.numbers import NELO_PER_SIGMA, UnusablePrior
-from rookery.stats.outlook import Belief, forecast, outlook, posterior, usual_prior
+from rookery.stats.outlook import Belief, forecast, posterior, sprt_outlook, usual_prior
 from rookery.stats.sprt import Sprt
-from rookery.stats.walk import Range, length_at, pace_of
+from rookery.stats.walk import GamesRange, length_at, pace_of
 from tests.unit.core.stats.strategies import PROPERTY, bounds_within
 
 SPEC = Sprt(0.0, 2.0)
@@ -40,18 +40,18 @@ def test_many_results_overrule_the_prior() -> None:
 
 
 def test_at_the_start_it_is_too_early() -> None:
-    assert outlook(PACE, 0.0, 0).forecast is None
-    assert outlook(PACE, 0.3, 2_000).forecast is None
+    assert sprt_outlook(PACE, 0.0, 0).forecast is None
+    assert sprt_outlook(PACE, 0.3, 2_000).forecast is None
 
 
 def test_when_the_data_weigh_as_much_as_the_prior_there_is_an_answer() -> None:
     enough = (NELO_PER_SIGMA / 2.0) ** 2
-    assert outlook(PACE, 0.3, 0.99 * enough).forecast is None
-    assert outlook(PACE, 0.3, 1.01 * enough).forecast is not None
+    assert sprt_outlook(PACE, 0.3, 0.99 * enough).forecast is None
+    assert sprt_outlook(PACE, 0.3, 1.01 * enough).forecast is not None
 
 
 def test_close_to_a_bound_there_is_an_answer_early() -> None:
-    near = outlook(PACE, 2.8, 10_000).forecast
+    near = sprt_outlook(PACE, 2.8, 10_000).forecast
     assert near is not None
     assert near.pass_chance > 0.99
 
@@ -70,26 +70,26 @@ def test_doubt_pulls_the_chance_towards_the_middle() -> None:
 
 def test_past_the_bound_nothing_is_left() -> None:
     passed, failed = (forecast(PACE, Belief(1.0, 1.0), llr) for llr in (3.0, -3.0))
-    assert (passed.pass_chance, passed.games_left) == (1.0, Range(0.0, 0.0, 0.0))
+    assert (passed.pass_chance, passed.games_left) == (1.0, GamesRange(0.0, 0.0, 0.0))
     assert (failed.pass_chance, failed.fail_chance) == (0.0, 1.0)
 
 
 def test_a_limit_on_games_lets_a_test_end_undecided() -> None:
-    limited = outlook(PACE, 0.5, 40_000, games_allowed=20_000).forecast
+    limited = sprt_outlook(PACE, 0.5, 40_000, games_allowed=20_000).forecast
     assert limited is not None
     assert limited.pass_chance + limited.fail_chance < 0.5
     assert limited.games_left.late == 20_000
 
 
 def test_a_limit_already_passed_leaves_no_games() -> None:
-    spent = outlook(PACE, 0.5, 40_000, games_allowed=-5.0).forecast
+    spent = sprt_outlook(PACE, 0.5, 40_000, games_allowed=-5.0).forecast
     assert spent is not None
     assert (spent.pass_chance, spent.games_left.late) == (0.0, 0.0)
 
 
 def test_another_prior_is_another_outlook() -> None:
     keen, doubtful = (
-        outlook(PACE, 0.5, 40_000, prior=Belief(mean, 2.0)).forecast for mean in (4.0, -4.0)
+        sprt_outlook(PACE, 0.5, 40_000, prior=Belief(mean, 2.0)).forecast for mean in (4.0, -4.0)
     )
     assert keen is not None
     assert doubtful is not None
@@ -101,7 +101,7 @@ def test_another_prior_is_another_outlook() -> None:
 )
 def test_a_prior_off_the_scale_is_refused(mean: float, sigma: float) -> None:
     with pytest.raises(UnusablePrior):
-        outlook(PACE, 0.5, 40_000, prior=Belief(mean, sigma))
+        sprt_outlook(PACE, 0.5, 40_000, prior=Belief(mean, sigma))
 
 
 @PROPERTY
@@ -109,7 +109,7 @@ def test_a_prior_off_the_scale_is_refused(mean: float, sigma: float) -> None:
 def test_any_state_has_a_finite_outlook(
     bounds: tuple[float, float], llr: float, games: int
 ) -> None:
-    seen = outlook(pace_of(Sprt(*bounds)), llr, games)
+    seen = sprt_outlook(pace_of(Sprt(*bounds)), llr, games)
     assert isfinite(seen.posterior.mean)
     if seen.forecast is not None:
         assert 0.0 <= seen.forecast.pass_chance <= 1.0

@@ -19,11 +19,13 @@ from rookery.protocol.user_documents import (
     spsa_document,
 )
 from rookery.protocol.user_queries import LiveElo
-from rookery.stats.spsa import Sample, set_up
+from rookery.stats.spsa import ParameterSample, new_tune
 from tests.unit.protocol.samples import RUN_ID, make_args, make_run
 
 LINES = "P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002"
-TUNE = replace(set_up(LINES, 60_000), history=((Sample(1, 2, 3), Sample(4, 5, 6)),))
+TUNE = replace(
+    new_tune(LINES, 60_000), history=((ParameterSample(1, 2, 3), ParameterSample(4, 5, 6)),)
+)
 TUNED = make_run(make_args(spsa=spsa_document(TUNE, LINES, history_of(TUNE))))
 SPRT = SprtDocument(
     alpha=0.05,

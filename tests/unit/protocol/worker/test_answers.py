@@ -25,7 +25,7 @@ from rookery.protocol.worker_answers import (
     update_refused,
     waiting,
 )
-from rookery.stats.spsa import Draw, perturb, perturb_final, set_up
+from rookery.stats.spsa import PerturbationDraw, new_tune, perturb, perturb_final
 from tests.unit.protocol.samples import NO_GAMES, RUN_ID, body
 
 ARGS = TaskArgs(
@@ -53,7 +53,7 @@ GRANT = TaskAnswer(
     ),
     task_id=41,
 )
-TUNE = set_up("P,100,0,200,20,0.002\nQ,50,0,99,5,0.002", 60_000)
+TUNE = new_tune("P,100,0,200,20,0.002\nQ,50,0,99,5,0.002", 60_000)
 
 
 def sent(answer: Answer) -> dict[str, object]:
@@ -129,7 +129,9 @@ def test_official_workers_get_values_with_their_steps() -> None:
 
 
 def test_our_workers_get_whole_values_for_each_slot() -> None:
-    drawn = perturb_final(TUNE, [Draw(b"\x80", (0.5, 0.5)), Draw(b"\xc0", (0.5, 0.5))])
+    drawn = perturb_final(
+        TUNE, [PerturbationDraw(b"\x80", (0.5, 0.5)), PerturbationDraw(b"\xc0", (0.5, 0.5))]
+    )
     answer = spsa_slots(TUNE, drawn)
     assert answer.slots is not UNSET
     assert [slot.w_params[0].value for slot in answer.slots] == [157, 157]

@@ -7,7 +7,7 @@ from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
 from rookery.model.kinds import Report
 from rookery.model.run import ForeignTask
 from rookery.rules.answers import HeldTask, TaskVerdict
-from rookery.stats.spsa import Batch
+from rookery.stats.spsa import TuneBatch
 from tests.unit.core.makers import BOSS, make_machine, make_plan, pairs, run_id, sprt, spsa
 from tests.unit.service.fleet.stage import Stage, call_of, on_stage, report
 
@@ -36,7 +36,7 @@ async def test_a_batch_with_the_drawn_signature_moves_the_tune(stage: Stage) -> 
     task = await stage.granted()
     drawn = await stage.fleet.request_spsa(call_of(task))
     assert isinstance(drawn, Drawn)
-    batch = Batch(2, 2, 0, drawn.perturbations[0].issued.signature)
+    batch = TuneBatch(2, 2, 0, drawn.perturbations[0].issued.signature)
     await stage.fleet.update_task(call_of(task), Report(pairs(ww=1), (batch,)))
     kind = stage.stored().kind
     assert isinstance(kind, type(spsa()))

@@ -13,7 +13,7 @@ from rookery.match.fastchess_command import (
     Resign,
     Side,
     Tablebases,
-    Unspeakable,
+    UnsupportedByFastchess,
     command_line,
     limit,
 )
@@ -170,32 +170,32 @@ def test_its_settings_are_written_nowhere() -> None:
 
 @pytest.mark.parametrize("name", ["", "a (b)", "a vs b", "a\nb", "{a}"])
 def test_a_name_that_the_output_would_garble_is_refused(name: str) -> None:
-    with pytest.raises(Unspeakable, match="name"):
+    with pytest.raises(UnsupportedByFastchess, match="name"):
         replace(NEW, name=name)
 
 
 @pytest.mark.parametrize("argument", ["two words", 'a"b', ""])
 def test_arguments_that_fastchess_would_split_are_refused(argument: str) -> None:
-    with pytest.raises(Unspeakable, match="arguments"):
+    with pytest.raises(UnsupportedByFastchess, match="arguments"):
         replace(NEW, arguments=(argument,))
 
 
 @pytest.mark.parametrize("option", [("Clear Hash", ""), ("A=B", "1"), ("", "1")])
 def test_options_that_it_would_misread_are_refused(option: tuple[str, str]) -> None:
-    with pytest.raises(Unspeakable, match="options"):
+    with pytest.raises(UnsupportedByFastchess, match="options"):
         replace(NEW, options=(option,))
 
 
 @pytest.mark.parametrize("tc", ["MT=0.9", "0.0005", "0+0.0009"])
 def test_less_than_its_smallest_time_is_refused(tc: str) -> None:
-    with pytest.raises(Unspeakable, match="millisecond"):
+    with pytest.raises(UnsupportedByFastchess, match="millisecond"):
         replace(NEW, tc=parse(tc))
 
 
 def test_what_would_be_taken_for_an_option_or_a_list_is_refused() -> None:
-    with pytest.raises(Unspeakable, match="dash"):
+    with pytest.raises(UnsupportedByFastchess, match="dash"):
         Pgn(Path("/out/a.pgn"), event="-x")
-    with pytest.raises(Unspeakable, match="colon"):
+    with pytest.raises(UnsupportedByFastchess, match="colon"):
         Tablebases((Path("/a:b"),), men=5)
 
 
@@ -206,25 +206,25 @@ def test_silence_is_borne_as_long_as_a_game_may_last() -> None:
 
 
 def test_a_program_needs_its_whole_path() -> None:
-    with pytest.raises(Unspeakable, match="whole path"):
+    with pytest.raises(UnsupportedByFastchess, match="whole path"):
         replace(NEW, program=Path("new"))
 
 
 def test_a_packed_book_is_refused() -> None:
-    with pytest.raises(Unspeakable, match="neither"):
+    with pytest.raises(UnsupportedByFastchess, match="neither"):
         Openings(Path("/books/a.epd.zip"), seed=1)
 
 
 @pytest.mark.parametrize(("start", "seed"), [(0, 1), (1, 2**64), (1, -1)])
 def test_a_wrong_place_or_seed_is_refused(start: int, seed: int) -> None:
-    with pytest.raises(Unspeakable, match="openings from"):
+    with pytest.raises(UnsupportedByFastchess, match="openings from"):
         Openings(Path("/books/a.epd"), seed=seed, start=start)
 
 
 def test_a_match_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(Unspeakable, match="two engines"):
+    with pytest.raises(UnsupportedByFastchess, match="two engines"):
         replace(MATCH, sides=(NEW, NEW))
-    with pytest.raises(Unspeakable, match="0 pairs"):
+    with pytest.raises(UnsupportedByFastchess, match="0 pairs"):
         replace(MATCH, pairs=0)
-    with pytest.raises(Unspeakable, match="without a book"):
+    with pytest.raises(UnsupportedByFastchess, match="without a book"):
         replace(MATCH, chess960=True)

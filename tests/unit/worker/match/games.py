@@ -2,7 +2,7 @@
 
 import chess
 
-from rookery.match.job import GameResult, PairResult, Played, Termination
+from rookery.match.job import GameResult, PairResult, PlayedMove, Termination
 
 
 def game(
@@ -11,7 +11,7 @@ def game(
     white: str = "new",
     black: str = "base",
     termination: Termination = Termination.NORMAL,
-    moves: tuple[Played, ...] = (),
+    moves: tuple[PlayedMove, ...] = (),
     book_moves: tuple[str, ...] = (),
     fen: str = chess.STARTING_FEN,
     reason: str = "White mates",

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.match.scores import Info, Score, read_info
+from rookery.match.scores import Score, SearchInfo, read_info
 
 
 def test_a_whole_line_is_read() -> None:
     line = b"info depth 12 seldepth 20 score cp -31 nodes 4711 nps 900 time 5 pv e2e4 e7e5"
-    assert read_info(line) == Info(Score(-31), 12, 20, 4711, 900, ("e2e4", "e7e5"))
+    assert read_info(line) == SearchInfo(Score(-31), 12, 20, 4711, 900, ("e2e4", "e7e5"))
 
 
 def test_a_mate_is_counted_in_plies_when_written() -> None:
@@ -22,7 +22,7 @@ def test_a_bound_is_still_a_score() -> None:
 
 
 def test_numbers_that_are_none_are_passed_over() -> None:
-    assert read_info(b"info depth x score cp nodes") == Info()
+    assert read_info(b"info depth x score cp nodes") == SearchInfo()
 
 
 @given(st.binary(max_size=200))

@@ -5,17 +5,23 @@ from pathlib import Path
 import pytest
 
 from rookery.match.job import FileUnusable
-from rookery.match.pgn import Entry, Head, JournalWriter, UnusableJournal, read_journal
+from rookery.match.pgn import (
+    JournalEntry,
+    JournalHeader,
+    JournalWriter,
+    UnusableJournal,
+    read_journal,
+)
 from rookery.match.results import pair_score_of
 from tests.unit.worker.match.games import pair
 
-HEAD = Head("match", ("--tc=N=1",))
+HEAD = JournalHeader("match", ("--tc=N=1",))
 
 
 def written(path: Path, *numbers: int) -> None:
     with JournalWriter(path, HEAD) as writer:
         for number in numbers:
-            writer.add(Entry(pair_score_of(pair("1-0", "0-1", number=number))))
+            writer.add(JournalEntry(pair_score_of(pair("1-0", "0-1", number=number))))
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

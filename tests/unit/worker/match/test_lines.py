@@ -1,21 +1,21 @@
 """Bytes from an engine become lines."""
 
-from rookery.match.launch import MOST_LINE_BYTES, LastScore, Lines, has_score
+from rookery.match.launch import MOST_LINE_BYTES, LastScore, LineSplitter, has_score
 
 
 def test_a_line_may_come_in_pieces() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     assert lines.feed(b"read") == []
     assert lines.feed(b"yok\nbest") == [b"readyok"]
     assert lines.feed(b"move e2e4\n") == [b"bestmove e2e4"]
 
 
 def test_many_lines_may_come_at_once() -> None:
-    assert Lines().feed(b"a\nb\n\nc\n") == [b"a", b"b", b"", b"c"]
+    assert LineSplitter().feed(b"a\nb\n\nc\n") == [b"a", b"b", b"", b"c"]
 
 
 def test_an_endless_line_is_dropped_and_the_next_one_is_read() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     for _ in range(3):
         assert lines.feed(b"x" * MOST_LINE_BYTES) == []
     assert lines.feed(b"xxx\nreadyok\n") == [b"readyok"]

@@ -4,8 +4,8 @@ import io
 
 import chess.pgn
 
-from rookery.match.job import GameResult, Played, Termination
-from rookery.match.pgn import pgn
+from rookery.match.job import GameResult, PlayedMove, Termination
+from rookery.match.pgn import pgn_text
 from tests.unit.worker.match.games import game
 
 
@@ -20,14 +20,14 @@ def opened() -> GameResult:
     return game(
         "0-1",
         book_moves=("e2e4", "e7e5"),
-        moves=(Played("g1f3", "+0.25", 8, 4711, 0.012), Played("b8c6")),
+        moves=(PlayedMove("g1f3", "+0.25", 8, 4711, 0.012), PlayedMove("b8c6")),
         termination=Termination.TIME,
         reason="White loses on time",
     )
 
 
 def test_another_program_reads_the_same_moves() -> None:
-    found = read(pgn(opened(), [("Event", 'a "quoted" name')]))
+    found = read(pgn_text(opened(), [("Event", 'a "quoted" name')]))
     assert [move.uci() for move in found.mainline_moves()] == ["e2e4", "e7e5", "g1f3", "b8c6"]
     assert found.headers["Event"] == r"a \"quoted\" name"
     assert found.headers["Result"] == "0-1"
@@ -35,32 +35,32 @@ def test_another_program_reads_the_same_moves() -> None:
 
 
 def test_the_seven_tags_come_first_and_in_their_order() -> None:
-    text = pgn(opened(), [("WhiteCommand", "./a"), ("Round", "1.1"), ("Event", "a vs b")])
+    text = pgn_text(opened(), [("WhiteCommand", "./a"), ("Round", "1.1"), ("Event", "a vs b")])
     found = [line[1:].partition(" ")[0] for line in text.splitlines() if line.startswith("[")]
     assert found[:7] == ["Event", "Site", "Date", "Round", "White", "Black", "Result"]
     assert "WhiteCommand" in found[7:]
 
 
 def test_comments_say_score_depth_time_and_nodes() -> None:
-    comments = [node.comment for node in read(pgn(opened())).mainline()]
+    comments = [node.comment for node in read(pgn_text(opened())).mainline()]
     assert comments[:3] == ["book", "book", "+0.25/8 0.012s, n=4711"]
 
 
 def test_how_the_game_ended_is_the_last_word() -> None:
-    assert "{White loses on time} 0-1" in " ".join(pgn(opened()).split())
+    assert "{White loses on time} 0-1" in " ".join(pgn_text(opened()).split())
 
 
 def test_no_line_is_longer_than_eighty_columns() -> None:
-    moves = tuple(Played(move, "+0.00", 1, 1) for move in ("g1f3", "g8f6", "f3g1", "f6g8") * 30)
-    assert max(map(len, pgn(game(moves=moves)).splitlines())) <= 80
+    moves = tuple(PlayedMove(move, "+0.00", 1, 1) for move in ("g1f3", "g8f6", "f3g1", "f6g8") * 30)
+    assert max(map(len, pgn_text(game(moves=moves)).splitlines())) <= 80
 
 
 def test_a_game_of_fischer_random_keeps_its_position() -> None:
     fen = "4k3/8/8/8/8/8/8/5KR1 w K - 0 1"
-    found = read(pgn(game(fen=fen, moves=(Played("f1g1"),), chess960=True)))
+    found = read(pgn_text(game(fen=fen, moves=(PlayedMove("f1g1"),), chess960=True)))
     assert [move.uci() for move in found.mainline_moves()] == ["f1g1"]
 
 
 def test_black_to_move_is_numbered_as_such() -> None:
     fen = "4k3/4p3/8/8/8/8/4P3/4K3 b - - 0 7"
-    assert "7... e6" in pgn(game(fen=fen, moves=(Played("e7e6"),)))
+    assert "7... e6" in pgn_text(game(fen=fen, moves=(PlayedMove("e7e6"),)))

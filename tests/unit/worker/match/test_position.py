@@ -4,7 +4,13 @@ import chess
 import pytest
 
 from rookery.match.openings import Opening
-from rookery.match.position import Ending, IllegalMove, Position, UnusableOpening, opened
+from rookery.match.position import (
+    IllegalMove,
+    Position,
+    RuleEnding,
+    UnusableOpening,
+    position_after,
+)
 
 SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
 
@@ -18,7 +24,7 @@ def played(fen: str, *moves: str, chess960: bool = False) -> Position:
 
 def test_the_third_time_on_the_board_is_a_draw() -> None:
     assert played(chess.STARTING_FEN, *SHUFFLE).ending() is None
-    assert played(chess.STARTING_FEN, *SHUFFLE, *SHUFFLE).ending() is Ending.REPETITION
+    assert played(chess.STARTING_FEN, *SHUFFLE, *SHUFFLE).ending() is RuleEnding.REPETITION
 
 
 def test_a_repetition_that_a_move_could_bring_is_not_claimed() -> None:
@@ -29,30 +35,30 @@ def test_a_lost_right_to_capture_in_passing_makes_another_position() -> None:
     start = "4k1n1/8/8/8/3p4/8/4P3/4K1N1 w - - 0 1"
     moves = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1", "g8f6", "g1f3", "f6g8", "f3g1")
     assert played(start, *moves).ending() is None
-    assert played(start, *moves, "g8f6").ending() is Ending.REPETITION
+    assert played(start, *moves, "g8f6").ending() is RuleEnding.REPETITION
 
 
 def test_a_square_behind_a_pawn_that_nobody_can_take_makes_no_difference() -> None:
     start = "4k1n1/8/8/8/8/8/4P3/4K1N1 w - - 0 1"
     moves = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1", "g8f6", "g1f3", "f6g8", "f3g1")
-    assert played(start, *moves).ending() is Ending.REPETITION
+    assert played(start, *moves).ending() is RuleEnding.REPETITION
 
 
 def test_fifty_moves_are_a_draw() -> None:
     assert played("4k3/8/8/8/8/8/8/R3K3 w - - 98 80", "a1a2").ending() is None
-    assert played("4k3/8/8/8/8/8/8/R3K3 w - - 99 80", "a1a2").ending() is Ending.FIFTY_MOVES
+    assert played("4k3/8/8/8/8/8/8/R3K3 w - - 99 80", "a1a2").ending() is RuleEnding.FIFTY_MOVES
 
 
 def test_a_mate_with_the_hundredth_half_move_counts() -> None:
-    assert played("7k/8/6K1/8/8/8/8/R7 w - - 99 80", "a1a8").ending() is Ending.CHECKMATE
+    assert played("7k/8/6K1/8/8/8/8/R7 w - - 99 80", "a1a8").ending() is RuleEnding.CHECKMATE
 
 
 def test_stalemate() -> None:
-    assert played("7k/8/5K2/6Q1/8/8/8/8 w - - 0 1", "g5g6").ending() is Ending.STALEMATE
+    assert played("7k/8/5K2/6Q1/8/8/8/8 w - - 0 1", "g5g6").ending() is RuleEnding.STALEMATE
 
 
 def test_a_lone_minor_piece_cannot_win() -> None:
-    assert played("4k3/8/8/8/8/8/4p3/4KB2 w - - 0 1", "f1e2").ending() is Ending.INSUFFICIENT
+    assert played("4k3/8/8/8/8/8/4p3/4KB2 w - - 0 1", "f1e2").ending() is RuleEnding.INSUFFICIENT
 
 
 @pytest.mark.parametrize(
@@ -98,4 +104,4 @@ def test_a_variation_begins_where_its_move_was_made() -> None:
 )
 def test_an_opening_that_cannot_be_played_is_named(opening: Opening) -> None:
     with pytest.raises(UnusableOpening, match="can't be played"):
-        opened(opening, chess960=False)
+        position_after(opening, chess960=False)

@@ -5,7 +5,7 @@ from math import sqrt
 import pytest
 
 from rookery.match.job import pair_results
-from rookery.match.results import mirrored, rate
+from rookery.match.results import mirror_results, rate_engines
 from rookery.model.task import Results
 from rookery.stats.elo import estimate_elo
 
@@ -18,7 +18,7 @@ def meeting(pentanomial: tuple[int, int, int, int, int]) -> Results:
 
 def test_two_engines_differ_by_what_the_plain_estimate_says() -> None:
     bins = (40, 200, 300, 350, 110)
-    first, second = rate("ab", {("a", "b"): meeting(bins)})
+    first, second = rate_engines("ab", {("a", "b"): meeting(bins)})
     plain = estimate_elo(bins)
     assert first.elo - second.elo == pytest.approx(plain.elo, rel=0.01)
     # Each is half the difference away from the mean, and so is its error.
@@ -27,35 +27,37 @@ def test_two_engines_differ_by_what_the_plain_estimate_says() -> None:
 
 def test_the_table_is_sorted_and_adds_up_to_zero() -> None:
     better = meeting((0, 5, 10, 15, 2))
-    table = rate("abc", {("c", "a"): better, ("c", "b"): better, ("b", "a"): better})
+    table = rate_engines("abc", {("c", "a"): better, ("c", "b"): better, ("b", "a"): better})
     assert [row.name for row in table] == ["c", "b", "a"]
     assert sum(row.elo for row in table) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_clean_sweep_has_a_finite_rating() -> None:
-    first, _ = rate("ab", {("a", "b"): meeting((0, 0, 0, 0, 10))})
+    first, _ = rate_engines("ab", {("a", "b"): meeting((0, 0, 0, 0, 10))})
     assert 200 < first.elo < 1000
 
 
 def test_games_of_the_others_say_something_too() -> None:
     """Who beats those who beat me is ahead of me, though we never met."""
     better = meeting((0, 10, 30, 50, 10))
-    table = {row.name: row.elo for row in rate("abc", {("a", "b"): better, ("b", "c"): better})}
+    table = {
+        row.name: row.elo for row in rate_engines("abc", {("a", "b"): better, ("b", "c"): better})
+    }
     assert table["a"] - table["c"] == pytest.approx(2 * (table["a"] - table["b"]), rel=0.02)
 
 
 def test_nothing_played_is_nothing_known() -> None:
-    assert [row.elo for row in rate("ab", {})] == [0.0, 0.0]
+    assert [row.elo for row in rate_engines("ab", {})] == [0.0, 0.0]
 
 
 def test_errors_shrink_with_the_root_of_the_games() -> None:
     def error(factor: int) -> float:
-        return rate("ab", {("a", "b"): meeting((10 * factor,) * 5)})[0].error
+        return rate_engines("ab", {("a", "b"): meeting((10 * factor,) * 5)})[0].error
 
     assert error(1) / error(4) == pytest.approx(sqrt(4), rel=0.02)
 
 
 def test_the_other_view_of_the_other_view_is_the_first() -> None:
     results = meeting((1, 2, 3, 4, 5))
-    assert mirrored(mirrored(results)) == results
-    assert mirrored(results).wins == results.losses
+    assert mirror_results(mirror_results(results)) == results
+    assert mirror_results(results).wins == results.losses

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rookery.match.sharded import MOST_GAMES, Shard, nodes_here, plan_shards
+from rookery.match.sharded import MOST_GAMES, Shard, local_nodes, plan_shards
 
 ONE = (frozenset(range(8)),)
 TWO = (frozenset(range(32)), frozenset(range(32, 64)))
@@ -37,8 +37,8 @@ def test_unknown_nodes_are_one() -> None:
 
 
 def test_nodes_are_read_and_keep_to_what_this_process_may_use(tmp_path: Path) -> None:
-    first = min(frozenset.union(*nodes_here()))
+    first = min(frozenset.union(*local_nodes()))
     for number, text in enumerate((f"{first}\n", "9000-9003,9007\n")):
         (tmp_path / f"node{number}").mkdir()
         (tmp_path / f"node{number}" / "cpulist").write_text(text)
-    assert nodes_here(tmp_path) == (frozenset({first}),)
+    assert local_nodes(tmp_path) == (frozenset({first}),)

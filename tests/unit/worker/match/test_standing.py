@@ -1,12 +1,12 @@
 """Where a match stands."""
 
-from rookery.match.results import Standing, pair_score_of
+from rookery.match.results import MatchScore, pair_score_of
 from rookery.stats.sprt import Sprt, Verdict
 from tests.unit.worker.match.games import pair
 
 
-def after(*pairs: tuple[str, str], sprt: Sprt | None = None) -> Standing:
-    standing = Standing(sprt)
+def after(*pairs: tuple[str, str], sprt: Sprt | None = None) -> MatchScore:
+    standing = MatchScore(sprt)
     for results in pairs:
         standing = standing.after(pair_score_of(pair(*results)))
     return standing

@@ -4,17 +4,17 @@ from random import Random
 
 from rookery.match.job import EngineSpec, PairJob
 from rookery.match.openings import Opening
-from rookery.match.pgn import Entry
+from rookery.match.pgn import JournalEntry
 from rookery.match.results import PairScore
 from rookery.match.tuning import Tuner
 from rookery.model.timecontrol import Nodes
-from rookery.stats.spsa import Tune, set_up
+from rookery.stats.spsa import Tune, new_tune
 
 ENGINE = EngineSpec("engine", ("./x",), (("Hash", "1"), ("P", "7")), Nodes(1))
 
 
 def tune(pairs: int = 20) -> Tune:
-    return set_up("P,50,0,100,4,0.02\nQ,float,0.5,0,1,0.1,0.02", 2 * pairs)
+    return new_tune("P,50,0,100,4,0.02\nQ,float,0.5,0,1,0.1,0.02", 2 * pairs)
 
 
 def tuner(start: Tune | None = None, seed: int = 1) -> Tuner:
@@ -27,7 +27,7 @@ def won_by_higher_p(job: PairJob) -> PairScore:
     return PairScore(job.number, job.first.name, job.second.name, points, ("normal", "normal"))
 
 
-def played(one: Tuner) -> list[Entry]:
+def played(one: Tuner) -> list[JournalEntry]:
     return [one.after(won_by_higher_p(job)) for job in one.jobs()]
 
 

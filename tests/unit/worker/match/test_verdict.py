@@ -3,14 +3,14 @@
 import chess
 
 from rookery.match.job import Termination
-from rookery.match.position import Position, Referee, Verdict
+from rookery.match.position import GameEnd, Position, Referee
 from rookery.match.scores import Adjudication, Score
 from rookery.model.plan import Draw, Resign
 
 EAGER = Adjudication(Resign(100, 1), Draw(0, 1, 20))
 
 
-def judged(rules: Adjudication, fen: str, move: str, score: Score | None) -> Verdict | None:
+def judged(rules: Adjudication, fen: str, move: str, score: Score | None) -> GameEnd | None:
     position = Position(fen)
     position.play(move)
     return Referee(rules, lambda _: 1).after_move(position, score)
@@ -18,12 +18,12 @@ def judged(rules: Adjudication, fen: str, move: str, score: Score | None) -> Ver
 
 def test_a_mate_goes_before_any_adjudication() -> None:
     verdict = judged(EAGER, "7k/8/6K1/8/8/8/8/R7 w - - 0 1", "a1a8", Score(-900))
-    assert verdict == Verdict("1-0", Termination.NORMAL, "White mates")
+    assert verdict == GameEnd("1-0", Termination.NORMAL, "White mates")
 
 
 def test_who_resigns_loses() -> None:
     verdict = judged(EAGER, chess.STARTING_FEN, "e2e4", Score(-900))
-    assert verdict == Verdict("0-1", Termination.ADJUDICATION, "Black wins by adjudication")
+    assert verdict == GameEnd("0-1", Termination.ADJUDICATION, "Black wins by adjudication")
 
 
 def test_without_rules_the_game_goes_on() -> None:
@@ -34,19 +34,19 @@ def test_tablebases_decide_from_their_number_of_men_on() -> None:
     fen = "4k3/8/8/8/8/8/8/R3K3 w - - 0 1"
     assert judged(Adjudication(syzygy_men=2), fen, "a1a2", None) is None
     verdict = judged(Adjudication(syzygy_men=3), fen, "a1a2", None)
-    assert verdict == Verdict("0-1", Termination.ADJUDICATION, "Decided by tablebase")
+    assert verdict == GameEnd("0-1", Termination.ADJUDICATION, "Decided by tablebase")
 
 
 def test_tablebases_go_before_scores() -> None:
     rules = Adjudication(Resign(100, 1), syzygy_men=3)
     verdict = judged(rules, "4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "a1a2", Score(-900))
-    assert verdict == Verdict("0-1", Termination.ADJUDICATION, "Decided by tablebase")
+    assert verdict == GameEnd("0-1", Termination.ADJUDICATION, "Decided by tablebase")
 
 
 def test_tablebases_decide_an_opening_too() -> None:
     referee = Referee(Adjudication(syzygy_men=3), lambda _: 1)
     verdict = referee.at_start(Position("4k3/8/8/8/8/8/8/R3K3 w - - 0 1"))
-    assert verdict == Verdict("1-0", Termination.ADJUDICATION, "Decided by tablebase")
+    assert verdict == GameEnd("1-0", Termination.ADJUDICATION, "Decided by tablebase")
 
 
 def test_the_moves_of_the_opening_do_not_count_towards_the_length() -> None:

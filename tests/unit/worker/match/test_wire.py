@@ -21,7 +21,7 @@ from rookery.match.shard import (
     Failed,
     Hearing,
     Job,
-    Order,
+    ShardOrder,
     job_message,
     job_of,
     line,
@@ -46,7 +46,9 @@ def test_a_job_arrives_as_it_was_sent(tc: str) -> None:
 
 
 def test_an_order_arrives_as_it_was_sent() -> None:
-    order = Order(Setup(Adjudication(Resign(1, 2)), chess960=True, syzygy=("/tb",)), 16, (0, 3))
+    order = ShardOrder(
+        Setup(Adjudication(Resign(1, 2)), chess960=True, syzygy=("/tb",)), 16, (0, 3)
+    )
     assert read_question(line(order)) == order
 
 

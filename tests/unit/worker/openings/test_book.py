@@ -9,21 +9,21 @@ import pytest
 
 from rookery.match.openings import (
     BadOpening,
-    Book,
+    BookFormat,
     EmptyBook,
-    Format,
     Opening,
+    OpeningBook,
     UnknownFormat,
     UnreadableBook,
-    sri,
+    book_sri,
 )
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"
 KINGS = "4k3/8/8/8/8/8/4P3/4K3 w - -"
 
 
-def epd(*lines: str, name: str = "book.epd") -> Book:
-    return Book.parse(name, Format.EPD, "\n".join(lines).encode())
+def epd(*lines: str, name: str = "book.epd") -> OpeningBook:
+    return OpeningBook.parse(name, BookFormat.EPD, "\n".join(lines).encode())
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_the_name_of_a_book_asks_for_fischer_random(name: str) -> None:
 def test_the_sri_is_that_of_the_text_with_line_feeds() -> None:
     # echo -en 'a\nb\n' | openssl dgst -sha384 -binary | base64
     known = "m1mlrnn4Au7t7MH3eO/F+PB9rUGFYYU9rqMaVMC0CQe0pWKn2+xeU9u7qL2JlKDL"
-    assert [sri(text) for text in (b"a\nb\n", b"a\r\nb\r\n", b"a\rb\r")] == [known] * 3
+    assert [book_sri(text) for text in (b"a\nb\n", b"a\r\nb\r\n", b"a\rb\r")] == [known] * 3
 
 
 def test_windows_line_ends_change_nothing(tmp_path: Path) -> None:
     (tmp_path / "unix.epd").write_bytes(f"{KINGS}\n{START}\n".encode())
     (tmp_path / "windows.epd").write_bytes(f"{KINGS}\r\n{START}\r\n".encode())
-    unix, windows = (Book.load(tmp_path / f"{name}.epd") for name in ("unix", "windows"))
+    unix, windows = (OpeningBook.load(tmp_path / f"{name}.epd") for name in ("unix", "windows"))
     assert (unix.sri, unix[1]) == (windows.sri, windows[1])
 
 
@@ -93,12 +93,12 @@ def test_packed_books_read_like_plain_ones(tmp_path: Path) -> None:
     (tmp_path / "book.epd.gz").write_bytes(gzip.compress(KINGS.encode()))
     (tmp_path / "book.epd.zip").write_bytes(packed(readme_txt="hello", book_epd=KINGS))
     for name in ("book.epd.gz", "book.epd.zip"):
-        assert Book.load(tmp_path / name)[0] == Opening(f"{KINGS} 0 1")
+        assert OpeningBook.load(tmp_path / name)[0] == Opening(f"{KINGS} 0 1")
 
 
 def test_of_several_packed_books_the_one_with_the_name_is_read(tmp_path: Path) -> None:
     (tmp_path / "book.zip").write_bytes(packed(another_epd=START, book_epd=KINGS))
-    assert Book.load(tmp_path / "book.zip")[0] == Opening(f"{KINGS} 0 1")
+    assert OpeningBook.load(tmp_path / "book.zip")[0] == Opening(f"{KINGS} 0 1")
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_a_file_that_is_no_book_is_refused(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(fault, match=r"the book"):
-        Book.load(tmp_path / name)
+        OpeningBook.load(tmp_path / name)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableBook, match=r"missing.epd can't be read"):
-        Book.load(tmp_path / "missing.epd")
+        OpeningBook.load(tmp_path / "missing.epd")
 
 
 @pytest.mark.parametrize("index", [-1, 1])

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from rookery.match.opening_order import draws
+from rookery.match.opening_order import mersenne_numbers
 
 PLACES = (0, 1, 311, 312, 999)
 
@@ -51,10 +51,10 @@ PLACES = (0, 1, 311, 312, 999)
 def test_it_draws_what_the_standard_library_of_cpp_draws(
     seed: int, values: tuple[int, ...]
 ) -> None:
-    drawn = list(islice(draws(seed), 1000))
+    drawn = list(islice(mersenne_numbers(seed), 1000))
     assert tuple(drawn[place] for place in PLACES) == values
 
 
 def test_the_standard_names_its_ten_thousandth_value() -> None:
     """The C++ standard itself fixes this one for the default seed 5489."""
-    assert next(islice(draws(5489), 9999, None)) == 9981545732273789042
+    assert next(islice(mersenne_numbers(5489), 9999, None)) == 9981545732273789042

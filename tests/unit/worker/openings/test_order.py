@@ -10,7 +10,7 @@ import hashlib
 
 import pytest
 
-from rookery.match.opening_order import Order, order_of_run, seed_of_run, sequential
+from rookery.match.opening_order import OpeningOrder, order_of_run, seed_of_run, sequential_order
 
 RUN = "64e74776a170cb1f26fa3930"
 
@@ -76,24 +76,24 @@ def test_asking_far_ahead_first_changes_nothing() -> None:
 
 
 def test_every_opening_comes_once() -> None:
-    assert sorted(Order(1000, seed=7).take(1000)) == list(range(1000))
+    assert sorted(OpeningOrder(1000, seed=7).take(1000)) == list(range(1000))
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_tiny_books_work(size: int) -> None:
-    assert sorted(Order(size, seed=7).take(size)) == list(range(size))
+    assert sorted(OpeningOrder(size, seed=7).take(size)) == list(range(size))
 
 
 def test_without_a_shuffle_the_order_is_the_book_s_own() -> None:
-    assert sequential(5, start=4).take(5) == [3, 4, 0, 1, 2]
+    assert sequential_order(5, start=4).take(5) == [3, 4, 0, 1, 2]
 
 
 def test_there_is_no_pair_before_the_first() -> None:
     with pytest.raises(IndexError):
-        sequential(5)[-1]
+        sequential_order(5)[-1]
 
 
 @pytest.mark.parametrize(("size", "start"), [(0, 1), (10, 0)])
 def test_an_order_of_nothing_is_refused(size: int, start: int) -> None:
     with pytest.raises(ValueError, match="needs openings"):
-        sequential(size, start=start)
+        sequential_order(size, start=start)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from rookery.match.openings import BadOpening, Book, Format, Opening
+from rookery.match.openings import BadOpening, BookFormat, Opening, OpeningBook
 
 STANDARD = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 
-def pgn(text: str, plies: int | None = None, name: str = "book.pgn") -> Book:
-    return Book.parse(name, Format.PGN, text.encode(), plies=plies)
+def pgn(text: str, plies: int | None = None, name: str = "book.pgn") -> OpeningBook:
+    return OpeningBook.parse(name, BookFormat.PGN, text.encode(), plies=plies)
 
 
 def moves(movetext: str, plies: int | None = None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import chess
 
-from rookery.match.job import GameEnded, GameResult, Played, Termination
+from rookery.match.job import GameEnded, GameResult, PlayedMove, Termination
 from rookery.worker.reporting import GameFile, Mishaps
 from tests.unit.worker.session.test_assignment import granted
 
@@ -16,7 +16,7 @@ def ended(pair: int = 0, failed: str = "") -> GameEnded:
         black="Base-b",
         fen=chess.STARTING_FEN,
         book_moves=(),
-        moves=(Played("e2e4", score="+0.10", depth=3),),
+        moves=(PlayedMove("e2e4", score="+0.10", depth=3),),
         result="0-1",
         termination=Termination.CRASH if failed else Termination.NORMAL,
         reason="it ended",
