@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.unit.core.rehearsal import OFTEN, Rehearsal, rehearse
 
-DIGEST = "96c9241ba06eabe6979c16dec828f08112ac2c43f2b257de0c28202b74717e5b"
+DIGEST = "569047d70cb17a10ec1e209e771d8483b174e4aa9015fab425e3313b29bbe016"
 
 
 def test_ten_thousand_operations_always_end_in_the_same_state() -> None:
