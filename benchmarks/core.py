@@ -19,10 +19,9 @@ from functools import partial
 from rookery.model.engine import STANDARD
 from rookery.model.kinds import Fixed, Kind, Report, SprtTest
 from rookery.model.machine import Machine
-from rookery.model.plan import Book, Plan, Side, Wishes
+from rookery.model.plan import Plan, Side
 from rookery.model.run import Run, Status, create
 from rookery.model.task import Results
-from rookery.model.timecontrol import Clock
 from rookery.rules.answers import Grant, HeldTask, NoTask
 from rookery.rules.assignment import Scheduler
 from rookery.rules.reception import Reception
@@ -45,11 +44,11 @@ def make_run(number: int, rng: random.Random, kind: Kind | None = None) -> Run:
     plan = Plan(
         sides=sides,
         games=10**9,
-        tc=Clock(10, 0.1),
+        tc="10+0.1",
         owner=f"user{number % 40}",
-        book=Book("UHO.epd"),
+        book="UHO.epd",
         threads=threads,
-        wishes=Wishes(arch_filter=arch),
+        arch_filter=arch,
         priority=rng.choice((0, 0, 0, 1)),
         throughput=rng.choice((25, 50, 100, 200)),
     )

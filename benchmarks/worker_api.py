@@ -102,9 +102,8 @@ async def furnish(house: "House") -> None:  # type: ignore[name-defined]  # noqa
     """A user and some approved runs."""
     from rookery.model.engine import STANDARD
     from rookery.model.kinds import SprtTest
-    from rookery.model.plan import Book, Plan, Side
+    from rookery.model.plan import Plan, Side
     from rookery.model.run import create
-    from rookery.model.timecontrol import Clock
     from rookery.people.passwords import Passwords
     from rookery.people.users import User
     from rookery.stats.sprt import Sprt
@@ -116,7 +115,7 @@ async def furnish(house: "House") -> None:  # type: ignore[name-defined]  # noqa
     )
     for number in range(RUNS):
         sides = tuple(Side(tag, "0" * 40, signature="123456") for tag in (f"new{number}", "base"))
-        plan = Plan(sides, 10**8, Clock(10, 0.1), USER, Book("UHO.epd", sri="x" * 64))
+        plan = Plan(sides, 10**8, "10+0.1", USER, "UHO.epd", book_sri="x" * 64)
         run = create(
             f"{number:024x}", plan, SprtTest(Sprt(0, 2, batch_size=BATCH // 2)), STANDARD, now
         )

@@ -81,7 +81,7 @@ class Rows:
 
 def _plan(name: str, owner: str) -> Plan:
     sides = (make_side(name, commit="a" * 40), make_side("master", commit="b" * 40))
-    return replace(make_plan(sides=sides, games=80_000, owner=owner), info=f"Try {name} once more")
+    return make_plan(sides=sides, games=80_000, owner=owner, info=f"Try {name} once more")
 
 
 def _judged(run: Run, tasks: list[Task]) -> Kind:

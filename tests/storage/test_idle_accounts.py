@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
@@ -101,7 +102,7 @@ async def test_many_are_parted_with_in_slices(site: Site) -> None:
 async def _submitted(site: Site, name: str) -> None:
     run = finished("a")
     deleted = replace(run.status, deleted=True)
-    plan = replace(run.plan, owner=name)
+    plan = with_fields(run.plan, owner=name)
     await kept(site.store, changed(replace(run, plan=plan, status=deleted)))
 
 

@@ -229,7 +229,7 @@ def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
         and (not query.engine or plays(run, {query.engine}))
         and (not query.green_only or status.flag is Flag.GREEN)
         and (not query.yellow_only or status.flag is Flag.YELLOW)
-        and (not query.ltc_only or base_seconds(run.plan.tc) >= LTC_SECONDS)
+        and (not query.ltc_only or base_seconds(run.plan.time_control) >= LTC_SECONDS)
         and (query.since is None or run.updated >= query.since)
         and not plays(run, query.hidden)
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import httpx
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.farm.fleet import Fleet
 from rookery.model.run import Run
@@ -158,7 +159,7 @@ async def test_the_official_servers_address_of_a_run_leads_to_ours() -> None:
 
 async def test_texts_of_people_are_shown_as_texts() -> None:
     async with open_site() as site:
-        plan = replace(make_plan(), info="<script>alert(1)</script>")
+        plan = with_fields(make_plan(), info="<script>alert(1)</script>")
         await site.house.fleet.submit(make_run("b", plan, spsa()), approver=BOSS.name)
         for path in ("/", f"/runs/{make_run('b').id}"):
             assert "<script>alert" not in (await site.browser.get(path)).text

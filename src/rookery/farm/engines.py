@@ -147,9 +147,9 @@ class Engines:
     def with_records(self, run: Run) -> Run:
         """The run with the records of its engines as they are now."""
         sides = tuple(
-            with_changes(side, record=_encoded(self.told(side.engine))) for side in run.plan.sides
+            replace(side, record=_encoded(self.told(side.engine))) for side in run.plan.sides
         )
-        return with_changes(run, plan=with_changes(run.plan, sides=sides))
+        return with_changes(run, plan=replace(run.plan, sides=sides))
 
     def check_looked_at(self, run: Run, digest: str) -> None:
         """Whether what an approver saw is what the run has: by the digest of the records that they

@@ -6,6 +6,8 @@ wants to see a team's runs has to be in the team.
 
 from dataclasses import replace
 
+from msgspec.structs import replace as with_fields
+
 from rookery.farm.engines import Engines
 from rookery.farm.ports import Sight
 from rookery.model.engine import Catalogue
@@ -24,10 +26,10 @@ def name_of(reader: Actor | None) -> str | None:
 def without_sources(run: Run) -> Run:
     """Without the commits of its sides and what their authors wrote, also where that stands in the
     place of the submitter's own words."""
-    sides = tuple(replace(side, commit=NO_COMMIT, message="") for side in run.plan.sides)
+    sides = tuple(with_fields(side, commit=NO_COMMIT, message="") for side in run.plan.sides)
     words = [side.message for side in run.plan.sides if side.message]
     info = "" if any(word in run.plan.info for word in words) else run.plan.info
-    return replace(run, plan=replace(run.plan, sides=sides, info=info))
+    return replace(run, plan=with_fields(run.plan, sides=sides, info=info))
 
 
 class Privacy:

@@ -11,8 +11,6 @@ from rookery.db.pool import clean
 from rookery.farm.columns import (
     Json,
     Parts,
-    plan_of,
-    plan_text,
     put_together,
     shape_of,
     taken_apart,
@@ -29,7 +27,7 @@ from rookery.farm.ports import (
 )
 from rookery.farm.samples import place
 from rookery.model.machine import Machine
-from rookery.model.plan import Demands
+from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run, Sole, Status
 from rookery.model.task import Results, Tally, Task
 from rookery.model.timecontrol import base_seconds
@@ -46,6 +44,7 @@ class Row(Protocol):
     def __getitem__(self, column: str, /) -> Any: ...
 
 
+_PLAN: Json[Plan] = Json(Plan)
 _DEMANDS: Json[Demands] = Json(Demands)
 _MACHINE: Json[Machine] = Json(Machine)
 
@@ -63,8 +62,8 @@ def fixed_run(run: Run, parts: Parts) -> Columns:
         run.created,
         clean(run.plan.owner),
         sorted({clean(side.engine) for side in run.plan.sides}),
-        base_seconds(run.plan.tc),
-        plan_text(run.plan),
+        base_seconds(run.plan.time_control),
+        _PLAN.text(run.plan),
         _DEMANDS.text(run.demands),
         parts.name,
         shape_of(parts.name).rules.text(parts.rules),
@@ -114,7 +113,7 @@ def run_of(row: Row, history: Iterable[str] = ()) -> Run:
     )
     return Run(
         id=row["id"],
-        plan=plan_of(row["plan"]),
+        plan=_PLAN.value(row["plan"]),
         kind=put_together(parts),
         demands=_DEMANDS.value(row["demands"]),
         created=row["created"],

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
+from msgspec.structs import replace as with_fields
 
 from rookery.farm import submission_fields
 from rookery.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
@@ -12,11 +13,11 @@ from rookery.model.engine import STANDARD, STOCKFISH, Catalogue, source_address
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.machine import BUNDLED
 from rookery.model.patterns import BadPattern, check, is_found
-from rookery.model.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes, demands_of
+from rookery.model.plan import Plan, Scaling, Side, demands_of
 from rookery.model.run import STOCKFISH_NPS, Run, create
 from rookery.people.profiles import repository
 from rookery.protocol.codec import refuse, require
-from rookery.protocol.runs import DrawRule, ResignRule, SubmittedArgs, SubmittedSprt, SubmittedSpsa
+from rookery.protocol.runs import SubmittedArgs, SubmittedSprt, SubmittedSpsa
 from rookery.rules.assignment import BatchFacts, batch_for, length_ratio
 from rookery.stats.numbers import StatisticsFault
 from rookery.stats.sprt import Sprt
@@ -125,9 +126,9 @@ def _batch(spec: Sprt, plan: Plan, around: Surroundings) -> int:
     nps = reference_nps(plan, around)
     demands = demands_of(plan, around.catalogue)
     facts = BatchFacts(
-        length_ratio(plan.tc, plan.threads, nps),
+        length_ratio(plan.time_control, plan.threads, nps),
         max(1, demands.slots(around.median_cores)),
-        plan.tc.game_seconds(nps),
+        plan.time_control.game_seconds(nps),
         min(float(plan.games), pace_of(spec).walk(spec.elo0).mean_time()),
     )
     return batch_for(demands, facts)
@@ -176,19 +177,35 @@ def planned(
         games=games_of(args),
         tc=tc,
         owner=owner,
-        book=_book(args, around.book),
+        book=submission_fields.book("book", args.book),
+        book_depth=submission_fields.book_depth("book_depth", args.book_depth),
+        book_sri=_book_sri(args, around.book),
+        book_official=around.book is None or around.book.official,
         threads=args.threads,
-        rules=_rules(args),
-        wishes=_wishes(args),
+        adjudication=args.adjudication,
+        resign=args.resign or None,
+        draw=args.draw or None,
+        syzygy_men=args.syzygy_men or 0,
+        variant=args.variant or None,
+        scaling=args.scaling or "nps",
+        time_margin_ms=None if args.time_margin_ms is UNSET else args.time_margin_ms,
+        strict_pv=args.strict_pv is True,
+        pgn_detail=args.pgn_detail or None,
+        arch_filter=_arch_filter(args),
+        compiler=args.compiler or "",
         priority=_priority(args),
         throughput=_throughput(args),
         auto_purge=args.auto_purge,
         master_repo=_master_repo(args),
     )
     _check_schemes(args, around)
-    wishes = replace(plan.wishes, mirrored=_is_mirrored(args, plan, around))
-    plan = replace(plan, wishes=wishes, rules=_scaled(args, plan, around))
-    return replace(plan, info=_info(args, plan, around)), kind_of(args, plan, around)
+    plan = with_fields(
+        plan,
+        mirrored=_is_mirrored(args, plan, around),
+        scaling=_scaling(args, plan, around),
+        info=_info(args, plan, around),
+    )
+    return plan, kind_of(args, plan, around)
 
 
 def _master_repo(args: SubmittedArgs) -> str:
@@ -199,18 +216,13 @@ def _master_repo(args: SubmittedArgs) -> str:
     return "" if found == STOCKFISH.source else found
 
 
-def _book(args: SubmittedArgs, known: KnownBook | None) -> Book:
+def _book_sri(args: SubmittedArgs, known: KnownBook | None) -> str:
     """The hash of a kept book is what it is; an official one may have changed since it was noted
     here."""
     given = submission_fields.book_sri("book_sri", args.book_sri)
     if known is not None and known.kept:
         require(given in ("", known.sri), "book_sri", "the book that is kept here has another hash")
-    return Book(
-        submission_fields.book("book", args.book),
-        submission_fields.book_depth("book_depth", args.book_depth),
-        official=known is None or known.official,
-        sri=given or (known.sri if known else ""),
-    )
+    return given or (known.sri if known else "")
 
 
 def _check_schemes(args: SubmittedArgs, around: Surroundings) -> None:
@@ -244,36 +256,14 @@ def _is_built(side: Side, around: Surroundings) -> bool:
     return bool(side.repository) and not (side.binary or installed)
 
 
-def _scaled(args: SubmittedArgs, plan: Plan, around: Surroundings) -> Rules:
+def _scaling(args: SubmittedArgs, plan: Plan, around: Surroundings) -> Scaling:
     """An engine of unknown speed is played by the clock as it is: scaled by another engine's, a
     slow one would think for an hour where a minute is meant."""
     known = args.reference_nps is not UNSET or known_nps(plan.engine, around) > 0
-    return plan.rules if known else replace(plan.rules, scaled=False)
+    return plan.scaling if known else "off"
 
 
-def _rules(args: SubmittedArgs) -> Rules:
-    return Rules(
-        adjudicated=args.adjudication,
-        resign=_resign(args.resign),
-        draw=_draw(args.draw),
-        syzygy_men=args.syzygy_men or 0,
-        variant=args.variant or "",
-        scaled=args.scaling != "off",
-        time_margin_ms=None if args.time_margin_ms is UNSET else args.time_margin_ms,
-        strict_pvs=args.strict_pv is True,
-        pgn_detail=args.pgn_detail or "",
-    )
-
-
-def _resign(rule: ResignRule | UnsetType) -> Resign | None:
-    return None if rule is UNSET else Resign(rule.score, rule.moves, rule.two_sided)
-
-
-def _draw(rule: DrawRule | UnsetType) -> Draw | None:
-    return None if rule is UNSET else Draw(rule.from_move, rule.moves, rule.score)
-
-
-def _wishes(args: SubmittedArgs) -> Wishes:
+def _arch_filter(args: SubmittedArgs) -> str:
     pattern = args.arch_filter
     if pattern:
         try:
@@ -282,7 +272,7 @@ def _wishes(args: SubmittedArgs) -> Wishes:
             refuse("arch_filter", str(fault))
         some = any(is_found(pattern, arch) for arch in KNOWN_ARCHITECTURES)
         require(some, "arch_filter", "no known architecture matches it")
-    return Wishes(pattern, "" if args.compiler is UNSET else args.compiler)
+    return pattern
 
 
 def _throughput(args: SubmittedArgs) -> int:
@@ -303,7 +293,7 @@ def _priority(args: SubmittedArgs) -> int:
 def _info(args: SubmittedArgs, plan: Plan, around: Surroundings) -> str:
     """The submitter's words, else those of the commit; long sequential tests say so."""
     text = args.info.strip() or submission_fields.without_bench(args.msg_new)
-    ratio = length_ratio(plan.tc, plan.threads, reference_nps(plan, around))
+    ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, around))
     long = args.sprt is not UNSET and ratio > LONG_RATIO
     return LONG_PREFIX + text if long and not text.startswith("LTC") else text
 

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from rookery.model.engine import STOCKFISH, UPLOADED, Catalogue
 from rookery.model.patterns import is_whole
 from rookery.model.plan import BOOK_NAME, Side
-from rookery.model.timecontrol import BadTimeControl, TimeControl, parse
+from rookery.model.timecontrol import BadTimeControl, parse
 from rookery.people.profiles import repository
 from rookery.protocol.codec import WireFault, refuse, require
 from rookery.protocol.runs import SubmittedArgs
@@ -34,9 +34,10 @@ _SRI = re.compile(r"[A-Za-z0-9+/]{64}", re.ASCII)
 _TOKEN = re.compile(r"[^\s=]+=[^\s=]*", re.ASCII)
 
 
-def time_control(field: str, text: str) -> TimeControl:
+def time_control(field: str, text: str) -> str:
+    """In its one printed form."""
     try:
-        return parse(text)
+        return str(parse(text))
     except BadTimeControl as error:
         refuse(field, str(error))
 
@@ -122,12 +123,12 @@ LONGEST_MESSAGE_LINE = 1000
 COMMIT_DIGITS = 40
 
 
-def sides_of(args: SubmittedArgs, tc: TimeControl, catalogue: Catalogue) -> tuple[Side, Side]:
+def sides_of(args: SubmittedArgs, tc: str, catalogue: Catalogue) -> tuple[Side, Side]:
     """New and base, in this order."""
     return _new(args, tc, catalogue), _base(args, catalogue)
 
 
-def _new(args: SubmittedArgs, tc: TimeControl, catalogue: Catalogue) -> Side:
+def _new(args: SubmittedArgs, tc: str, catalogue: Catalogue) -> Side:
     own = tc if args.new_tc is UNSET else time_control("new_tc", args.new_tc)
     binary = args.new_binary or ""
     engine = _engine("new_engine", args.new_engine, binary, catalogue)

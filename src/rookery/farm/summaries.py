@@ -6,7 +6,7 @@ from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Side
 from rookery.model.run import Run
 from rookery.model.task import Results
-from rookery.model.timecontrol import Clock, TimeControl
+from rookery.model.timecontrol import Clock, TimeControl, parse
 from rookery.protocol.v1 import HouseStyle
 from rookery.stats.elo import estimate_elo
 from rookery.stats.likelihood import normalised_elo
@@ -75,7 +75,7 @@ def conditions(run: Run) -> str:
 
 def _side(run: Run, side: Side) -> str:
     plan = run.plan
-    tc = _time(plan.side_tc(side))
+    tc = _time(parse(plan.side_tc(side)))
     return f"{tc} Threads={plan.side_threads(side)} Hash={side.hash_mib}MB"
 
 

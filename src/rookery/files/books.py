@@ -271,7 +271,7 @@ class BookStore:
         if not book.blob or not (actor.approver or actor.name == book.user):
             raise NotYours
         for run in await self._active():
-            if run.plan.book.name == name:
+            if run.plan.book == name:
                 raise BookInUse(name=name)
         await self._rows.remove(name)
         await self._threads.io(self.blobs.remove, book.blob)

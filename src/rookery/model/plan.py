@@ -1,32 +1,54 @@
-"""What a test asks for: who plays whom, how long, by which rules, on which machines."""
+"""What a test asks for: who plays whom, how long, by which rules, on which machines.
+
+`Plan` and `Side` are the one declaration of a run's arguments. The column of a run is their JSON;
+what workers are told, what scripts submit and what people read are views of them with fishtest's
+flat keys (`protocol/runs.py`).
+"""
 
 import enum
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from msgspec import Meta, Struct, field
+
+from rookery.model.bounds import Cores, Count, Paragraph, Phrase, Positive, Word
 from rookery.model.engine import STOCKFISH, Catalogue, Engine, Version
 from rookery.model.machine import BUNDLED, Abilities
-from rookery.model.timecontrol import TimeControl, is_classic
+from rookery.model.timecontrol import TimeControl, is_classic, parse
+
+Filled = Annotated[str, Meta(min_length=1, max_length=1000)]
+Nets = Annotated[tuple[Word, ...], Meta(max_length=20)]
+UciOptions = Annotated[tuple[tuple[Word, Phrase], ...], Meta(max_length=1000)]
+ProgramHash = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?\Z")]
+Variant = Literal["standard", "chess960"]
+Scaling = Literal["nps", "off"]
+PgnDetail = Literal["full", "moves", "none"]
+Compiler = Literal["", "g++", "clang++"]
+
+BOOK_NAME = re.compile(
+    r"(?:[A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII
+)
+"""Names that begin with a team's name and `~` are for that team alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True, gc=False):
     """One engine that plays; what is None is the plan's own."""
 
-    tag: str
-    commit: str
-    message: str = ""
-    signature: str = ""
-    options: str = "Hash=16"
-    uci: tuple[tuple[str, str], ...] = ()
+    tag: Filled
+    commit: Word
+    message: Paragraph = ""
+    signature: Word = ""
+    options: Paragraph = "Hash=16"
+    uci: UciOptions = ()
     """Options whose names or values hold spaces, which `options` can't express."""
-    nets: tuple[str, ...] = ()
-    repository: str = STOCKFISH.source
-    engine: str = STOCKFISH.name
-    binary: str = ""
-    tc: TimeControl | None = None
-    threads: int | None = None
+    nets: Nets = ()
+    repository: Phrase = STOCKFISH.source
+    engine: Word = STOCKFISH.name
+    binary: ProgramHash = ""
+    tc: Word | None = None
+    threads: Cores | None = None
     record: str = ""
     """The engine's record as it was when the run was submitted, which is what an approver lets
     onto machines; empty for runs from before that was kept."""
@@ -40,96 +62,79 @@ class Side:
         return int(size) if size.isdecimal() else 0
 
 
-BOOK_NAME = re.compile(
-    r"(?:[A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII
-)
-"""Names that begin with a team's name and `~` are for that team alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Book:
-    """An opening book; `official` ones are those that official workers can fetch, `sri` is the
-    hash by which a worker checks its copy."""
-
-    name: str
-    depth: int = 8
-    official: bool = True
-    sri: str = ""
-
-    @property
-    def variant(self) -> str:
-        """What the official worker plays from a book of this name."""
-        name = self.name.upper()
-        return "chess960" if "FRC" in name or "960" in name else "standard"
-
-
-@dataclass(frozen=True, slots=True)
-class Resign:
+class Resign(Struct, frozen=True, gc=False):
     """Lost after so many moves in a row at or below minus so many centipawns."""
 
-    score: int
-    moves: int
+    score: Count
+    moves: Positive
     two_sided: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(Struct, frozen=True, gc=False):
     """Drawn after so many moves in a row within so many centipawns of zero."""
 
-    from_move: int
-    moves: int
-    score: int
+    from_move: Count
+    moves: Positive
+    score: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How games are played and ended. `adjudicated` alone stands for the official worker's rules
-    about decided games; a rule of the test's own goes beyond them."""
+class Plan(Struct, frozen=True, gc=False):
+    """All a submitter chose. A kind of run says what the sides are; two are new and base.
 
-    adjudicated: bool = True
-    resign: Resign | None = None
-    draw: Draw | None = None
-    syzygy_men: int = 0
-    variant: str = ""
-    scaled: bool = True
-    time_margin_ms: int | None = None
-    strict_pvs: bool = False
-    pgn_detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """Which machines may play."""
-
-    arch_filter: str = ""
-    compiler: str = ""
-    mirrored: bool = False
-    """Sources come from this server, so that a machine out of GitHub calls can play too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """All a submitter chose. A kind of run says what the sides are; two are new and base."""
+    A time control is kept as its text. `adjudication` alone stands for the official worker's rules
+    about decided games; a rule of the test's own goes beyond them.
+    """
 
     sides: tuple[Side, ...]
-    games: int
-    tc: TimeControl
-    owner: str
-    book: Book
-    threads: int = 1
-    rules: Rules = Rules()
-    wishes: Wishes = Wishes()
+    games: Count = field(name="num_games")
+    tc: Word
+    owner: Word = field(name="username")
+    book: Filled
+    book_depth: Count = 8
+    book_sri: Word = ""
+    """The hash by which a worker checks its copy of the book."""
+    book_official: bool = True
+    """Whether official workers can fetch the book."""
+    threads: Cores = 1
+    adjudication: bool = True
+    resign: Resign | None = None
+    draw: Draw | None = None
+    syzygy_men: Annotated[int, Meta(ge=0, le=8)] = 0
+    variant: Variant | None = None
+    scaling: Scaling = "nps"
+    """Whether times are scaled to the speed of the machine."""
+    time_margin_ms: Count | None = None
+    strict_pv: bool = False
+    pgn_detail: PgnDetail | None = None
+    arch_filter: Phrase = ""
+    compiler: Compiler = ""
+    mirrored: bool = False
+    """Sources come from this server, so that a machine out of GitHub calls can play too."""
     priority: int = 0
     throughput: int = 100
     auto_purge: bool = False
-    info: str = ""
-    master_repo: str = ""
+    info: Paragraph = ""
+    master_repo: Phrase = ""
     """Where the branch is kept that a patch is meant for, if not with the official engine."""
 
     @property
     def engine(self) -> str:
         """The engine whose share of the fleet this run uses: the one under test."""
         return self.sides[0].engine
+
+    @property
+    def time_control(self) -> TimeControl:
+        return parse(self.tc)
+
+    @property
+    def is_scaled(self) -> bool:
+        return self.scaling != "off"
+
+    @property
+    def book_variant(self) -> str:
+        """What the official worker plays from a book of this name."""
+        name = self.book.upper()
+        return "chess960" if "FRC" in name or "960" in name else "standard"
 
     @property
     def slot_threads(self) -> int:
@@ -139,7 +144,7 @@ class Plan:
     def side_threads(self, side: Side) -> int:
         return self.threads if side.threads is None else side.threads
 
-    def side_tc(self, side: Side) -> TimeControl:
+    def side_tc(self, side: Side) -> str:
         return self.tc if side.tc is None else side.tc
 
 
@@ -304,18 +309,18 @@ def _of_engine(engine: Engine) -> Iterator[Need]:
 
 
 def _of_rules(plan: Plan) -> Iterator[Need]:
-    rules = plan.rules
-    if not all(is_classic(plan.side_tc(side)) for side in plan.sides):
+    if not all(is_classic(parse(plan.side_tc(side))) for side in plan.sides):
         yield Need(NeedWord.NODES_TC)
-    if not plan.book.official:
+    if not plan.book_official:
         yield Need(NeedWord.CUSTOM_BOOK)
-    if rules.resign or rules.draw:
+    if plan.resign or plan.draw:
         yield Need(NeedWord.ADJUDICATION)
-    if rules.syzygy_men:
-        yield Need(NeedWord.SYZYGY, str(rules.syzygy_men))
-    if rules.variant and rules.variant != plan.book.variant:
-        yield Need(NeedWord.VARIANT, rules.variant)
-    if not rules.scaled or rules.strict_pvs or rules.pgn_detail or rules.time_margin_ms is not None:
+    if plan.syzygy_men:
+        yield Need(NeedWord.SYZYGY, str(plan.syzygy_men))
+    if plan.variant and plan.variant != plan.book_variant:
+        yield Need(NeedWord.VARIANT, plan.variant)
+    margin = plan.time_margin_ms is not None
+    if not plan.is_scaled or plan.strict_pv or plan.pgn_detail or margin:
         yield Need(NeedWord.PLAY_RULES)
 
 
@@ -357,8 +362,8 @@ def demands_of(plan: Plan, catalogue: Catalogue, extra: tuple[Need, ...] = ()) -
             + records[side.engine].thread * plan.side_threads(side)
             for side in plan.sides
         ),
-        arch_filter=plan.wishes.arch_filter,
-        compiler=plan.wishes.compiler,
-        mirrored=plan.wishes.mirrored,
+        arch_filter=plan.arch_filter,
+        compiler=plan.compiler,
+        mirrored=plan.mirrored,
         needs=(*needs_of(plan, catalogue), *extra),
     )

@@ -84,7 +84,7 @@ class Run:
     @property
     def game_seconds(self) -> float:
         """How long a game should last on a machine of reference speed."""
-        return self.plan.tc.game_seconds(self.reference_nps)
+        return self.plan.time_control.game_seconds(self.reference_nps)
 
     @property
     def display(self) -> DisplayState:
@@ -160,7 +160,7 @@ def nodes_per_second(tasks: Iterable[Task]) -> float:
 
 def games_per_minute(run: Run, tasks: Iterable[Task]) -> float:
     """What the active tasks of a run should get done."""
-    scaled = run.plan.rules.scaled
+    scaled = run.plan.is_scaled
     slots = sum(
         (task.machine.nps / run.reference_nps if scaled else 1.0)
         * run.demands.slots(task.machine.cores)

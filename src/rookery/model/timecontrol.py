@@ -11,6 +11,7 @@ them as soon as there is one (see `pace`).
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 MOVES_PER_GAME = 68
 """Moves of one side in an ordinary game."""
@@ -129,8 +130,9 @@ class MoveTime:
 TimeControl = Clock | Nodes | Depth | MoveTime
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> TimeControl:
-    """Read any of the written forms; raises BadTimeControl."""
+    """Read any of the written forms; raises BadTimeControl. Runs keep their text, and many ask."""
     text = text.strip()
     if found := _CLOCK.fullmatch(text):
         return _clock(text, found)

@@ -8,7 +8,7 @@ from datetime import datetime
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Plan, Side
 from rookery.model.run import Run
-from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
+from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl, parse
 from rookery.stats.sprt import EloModel, Sprt
 
 NOTHING = "–"
@@ -194,7 +194,7 @@ def question(run: Run) -> str:
 def conditions(run: Run) -> str:
     """How its games are played, as short as a column."""
     plan = run.plan
-    return f"{time_control(plan.tc)}, {several(plan.threads, 'thread')}"
+    return f"{time_control(plan.time_control)}, {several(plan.threads, 'thread')}"
 
 
 def sentence(run: Run) -> str:
@@ -210,8 +210,8 @@ def sentence(run: Run) -> str:
         asked = f"{_asked(run)} {_name(new)} against {other}"
         tail = f"for at most {several(plan.games, 'game')}"
     return (
-        f"{asked} at {time_control(plan.tc)} with"
-        f" {several(plan.threads, 'thread')} from {plan.book.name}, {tail}."
+        f"{asked} at {time_control(plan.time_control)} with"
+        f" {several(plan.threads, 'thread')} from {plan.book}, {tail}."
     )
 
 
@@ -248,12 +248,12 @@ def _terms(run: Run) -> Iterator[Term]:
     plan = run.plan
     for title, side in zip(("New", "Base"), plan.sides[:2], strict=True):
         yield from _side(title, side)
-    yield Term("Time control", time_control(plan.tc))
+    yield Term("Time control", time_control(plan.time_control))
     for title, side in zip(("new", "base"), plan.sides[:2], strict=True):
         if side.tc is not None:
-            yield Term(f"Time control, {title}", time_control(side.tc))
+            yield Term(f"Time control, {title}", time_control(parse(side.tc)))
     yield Term("Threads", " and ".join(dict.fromkeys(_threads(plan))))
-    yield Term("Book", f"{plan.book.name}, {plan.book.depth} plies at most")
+    yield Term("Book", f"{plan.book}, {plan.book_depth} plies at most")
     if isinstance(run.kind, SprtTest):
         yield from _sprt(run.kind.spec)
     yield Term("Games at most", count(plan.games))
@@ -301,16 +301,15 @@ def _sprt(spec: Sprt) -> Iterator[Term]:
 
 
 def _rules(plan: Plan) -> Iterator[Term]:
-    rules = plan.rules
-    yield Term("Adjudication", "on" if rules.adjudicated else "off")
-    if rules.resign is not None:
-        resign = rules.resign
+    yield Term("Adjudication", "on" if plan.adjudication else "off")
+    if plan.resign is not None:
+        resign = plan.resign
         yield Term("Resign", f"at {resign.score} centipawns for {resign.moves} moves")
-    if rules.draw is not None:
-        draw = rules.draw
+    if plan.draw is not None:
+        draw = plan.draw
         limits = f"{draw.score} centipawns for {draw.moves} moves"
         yield Term("Draw", f"from move {draw.from_move} within {limits}")
-    if plan.wishes.arch_filter:
-        yield Term("Processors", plan.wishes.arch_filter)
+    if plan.arch_filter:
+        yield Term("Processors", plan.arch_filter)
     if plan.auto_purge:
         yield Term("Purge", "at the end, by itself")

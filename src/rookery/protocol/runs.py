@@ -15,31 +15,13 @@ from rookery.model.bounds import (
     Word,
     Words,
 )
+from rookery.model.plan import Compiler, Draw, Filled, Nets, PgnDetail, Resign, Scaling, Variant
 from rookery.model.task import Results
 from rookery.protocol.codec import Reader
 from rookery.protocol.engines import EngineRecord
 
-Variant = Literal["standard", "chess960"]
-Scaling = Literal["nps", "off"]
-PgnDetail = Literal["full", "moves", "none"]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 UciOptions = Annotated[dict[Word, Phrase], Meta(max_length=1000)]
-
-
-class ResignRule(Struct, frozen=True, gc=False):
-    """Resign after that many moves in a row at or below minus that many centipawns."""
-
-    score: Count
-    moves: Positive
-    two_sided: bool = False
-
-
-class DrawRule(Struct, frozen=True, gc=False):
-    """Draw after that many moves in a row within that many centipawns of zero."""
-
-    from_move: Count
-    moves: Positive
-    score: Count
 
 
 class HouseArgs(Struct, frozen=True, gc=False, kw_only=True):
@@ -55,8 +37,8 @@ class HouseArgs(Struct, frozen=True, gc=False, kw_only=True):
     base_threads: Cores | UnsetType = UNSET
     new_uci: UciOptions | UnsetType = UNSET
     base_uci: UciOptions | UnsetType = UNSET
-    resign: ResignRule | UnsetType = UNSET
-    draw: DrawRule | UnsetType = UNSET
+    resign: Resign | UnsetType = UNSET
+    draw: Draw | UnsetType = UNSET
     syzygy_men: Annotated[int, Meta(ge=0, le=8)] | UnsetType = UNSET
     scaling: Scaling | UnsetType = UNSET
     reference_nps: Amount | UnsetType = UNSET
@@ -128,12 +110,9 @@ class TaskArgs(HouseArgs, frozen=True, gc=False, kw_only=True):
 LARGEST_SUBMISSION = 2 * 2**20
 """A tune may have ten thousand parameters."""
 
-Filled = Annotated[str, Meta(min_length=1, max_length=1000)]
 Rate = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=-10_000, le=10_000)]
 RawParameters = Annotated[str, Meta(max_length=2**20)]
-Nets = Annotated[tuple[Word, ...], Meta(max_length=20)]
-Compiler = Literal["g++", "clang++"]
 
 
 class SubmittedSprt(Struct, frozen=True, gc=False, kw_only=True):

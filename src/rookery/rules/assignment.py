@@ -62,10 +62,10 @@ def task_games(run: Run, cores: int, game_seconds: float, *, shared: bool = Fals
 def patience_seconds(run: Run, task: Task, pace: GamePace) -> float:
     """How long to wait for the next results of a task whose machine gives signs of life."""
     machine = task.machine
-    factor = time_factor(run.reference_nps, machine.nps) if run.plan.rules.scaled else 1.0
+    factor = time_factor(run.reference_nps, machine.nps) if run.plan.is_scaled else 1.0
     each = expected_game_seconds(run, pace) * min(max(factor, 1.0), SLOWEST)
     rounds = max(ROUNDS, ceil(run.kind.step / max(1, run.demands.slots(machine.cores))))
-    unknown = isinstance(run.plan.tc, Nodes | Depth) and not pace.game_seconds(0.0)
+    unknown = isinstance(run.plan.time_control, Nodes | Depth) and not pace.game_seconds(0.0)
     least = UNMEASURED_SECONDS if unknown else LEAST_PATIENCE_SECONDS
     building = 0 if task.results.games else BUILD_SECONDS
     return building + max(least, PATIENCE * rounds * each)
@@ -75,7 +75,7 @@ def expected_game_seconds(run: Run, pace: GamePace) -> float:
     """Wall-clock time of a game: as measured, within reason where a clock bounds it."""
     guess = run.game_seconds
     seconds = pace.game_seconds(guess)
-    if not is_classic(run.plan.tc):
+    if not is_classic(run.plan.time_control):
         return seconds
     return min(max(seconds, guess / WITHIN_REASON), guess * WITHIN_REASON)
 
@@ -144,7 +144,7 @@ def length_ratio(tc: TimeControl, threads: int, nps: float) -> float:
 def share(run: Run, busy_runs: int) -> float:
     """The internal throughput of a run whose owner has that many runs with workers."""
     plan = run.plan
-    ratio = length_ratio(plan.tc, plan.threads, run.reference_nps)
+    ratio = length_ratio(plan.time_control, plan.threads, run.reference_nps)
     progress = min(run.tally.results.games / SETTLED_GAMES, 1)
     return float(
         min(max(plan.throughput, LEAST), MOST)

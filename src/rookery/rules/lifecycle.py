@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace as with_fields
+
 from rookery.model import run as faults
 from rookery.model.events import Action, Event, about_run
 from rookery.model.plan import Plan
@@ -306,7 +308,7 @@ def _check_games(run: Run, wanted: Modification) -> None:
 
 def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:
     """An approver may change everything but the words of another."""
-    return replace(
+    return with_fields(
         plan,
         games=plan.games if wanted.games is None else wanted.games,
         priority=plan.priority if wanted.priority is None else wanted.priority,

@@ -105,10 +105,11 @@ def least_game_seconds(run: Run, machine: Machine, pace: GamePace) -> float:
     """What a game takes on average, at the very least: a tenth of what the clock lets expect on a
     machine several times as fast as the reference. Fixed nodes and depth bound little; there it is
     a small part of what was measured, or the time that passing moves on takes."""
-    if isinstance(run.plan.tc, Clock | MoveTime):
-        factor = time_factor(run.reference_nps, machine.nps) if run.plan.rules.scaled else 1.0
+    if isinstance(run.plan.time_control, Clock | MoveTime):
+        factor = time_factor(run.reference_nps, machine.nps) if run.plan.is_scaled else 1.0
         return IMPOSSIBLE_SHARE * run.game_seconds * min(max(factor, 1 / FASTEST), 1.0)
-    formula = UNMEASURED_SHARE * run.game_seconds if isinstance(run.plan.tc, Nodes) else 0.0
+    by_nodes = isinstance(run.plan.time_control, Nodes)
+    formula = UNMEASURED_SHARE * run.game_seconds if by_nodes else 0.0
     return max(formula, MEASURED_SHARE * pace.game_seconds(0.0), LEAST_SECONDS)
 
 

@@ -101,7 +101,7 @@ def mirror_name(repository: str) -> str:
 
 def mirrored_side(plan: Plan, name: str, commit: str) -> Side | None:
     """The side of a mirrored plan that this archive is for."""
-    if not plan.wishes.mirrored:
+    if not plan.mirrored:
         return None
     for side in plan.sides:
         if side.commit == commit and not side.binary and mirror_name(side.repository) == name:

@@ -72,17 +72,17 @@ def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
     missing = first_missing(run.demands.needs, OFFICIAL)
     if missing is not None:
         yield f"official workers can't play this run: {missing.sentence}"
-    elif not run.plan.book.sri:
+    elif not run.plan.book_sri:
         yield "book_sri: without the book's hash official workers can't check the book"
     if run.plan.games < run.kind.step:
         yield f"num_games: reports come in steps of {run.kind.step} games, so that many are played"
-    if not run.plan.rules.scaled and Need(NeedWord.OWN_SPEED) in run.demands.needs:
+    if not run.plan.is_scaled and Need(NeedWord.OWN_SPEED) in run.demands.needs:
         yield (
             "times are not scaled to a machine's speed: the engine's record and the machines"
             " so far tell no reference for it, or scaling is off"
         )
-    if book is None and missing is not None and not run.plan.book.sri:
-        yield f"book: {run.plan.book.name} is neither kept here nor known as an official one"
+    if book is None and missing is not None and not run.plan.book_sri:
+        yield f"book: {run.plan.book} is neither kept here nor known as an official one"
     yield from _book_remarks(run, book)
     if isinstance(run.kind, SpsaTuning):
         yield from (remark.text for remark in remarks(run.kind.tune))
@@ -95,7 +95,7 @@ def _book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
     needed = expected_games(run) / 2
     if needed > LARGE_PART * book.openings:
         yield (
-            f"book: about {needed:,.0f} openings are needed, and {run.plan.book.name} has"
+            f"book: about {needed:,.0f} openings are needed, and {run.plan.book} has"
             f" {book.openings:,}: many will be played more than once"
         )
 
@@ -132,7 +132,7 @@ class Preparation:
         not when a machine waits for them. Gives what there is to say of them; raises WireFault."""
         told = dict[str, None]()
         for side in run.plan.sides:
-            if run.plan.wishes.mirrored and not side.binary and side.repository:
+            if run.plan.mirrored and not side.binary and side.repository:
                 try:
                     found = await self.sources.archives.get(
                         side.repository, side.commit, known=self.granted

@@ -7,7 +7,6 @@ from msgspec import UNSET, UnsetType
 from rookery.http_client import NoAnswer
 from rookery.match.job import Setup
 from rookery.match.scores import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
-from rookery.model.plan import Draw, Resign
 from rookery.model.task import NOTHING, Results
 from rookery.model.timecontrol import BadTimeControl, Clock, TimeControl, parse
 from rookery.protocol.engines import STOCKFISH, EngineRecord
@@ -123,9 +122,9 @@ def _adjudication(args: TaskArgs, men: int) -> Adjudication:
         return Adjudication(syzygy_men=men)
     resign, draw = OFFICIAL_RESIGN, OFFICIAL_DRAW
     if args.resign is not UNSET:
-        resign = Resign(args.resign.score, args.resign.moves, args.resign.two_sided)
+        resign = args.resign
     if args.draw is not UNSET:
-        draw = Draw(args.draw.from_move, args.draw.moves, args.draw.score)
+        draw = args.draw
     return Adjudication(resign, draw, men)
 
 

@@ -14,8 +14,7 @@ from msgspec import UNSET
 
 from rookery import __version__
 from rookery.model.machine import Abilities, rookery_abilities
-from rookery.model.plan import Book, Plan, Side, demands_of, first_missing
-from rookery.model.timecontrol import Clock
+from rookery.model.plan import Plan, Side, demands_of, first_missing
 from rookery.protocol.engines import BUNDLED_COMMAND, EngineRecord, catalogue_of, is_bundled
 from rookery.protocol.worker_answers import OFFICIAL_VERSION
 from rookery.protocol.worker_requests import ClaimedAbilities, WorkerInfo
@@ -186,7 +185,7 @@ def _lacking(record: EngineRecord, identity: Identity) -> str:
 def _unmet(record: EngineRecord, identity: Identity, abilities: Abilities) -> str:
     """What a plain test of this engine would ask for."""
     sides = (Side("new", "", engine=record.name), Side("base", "", engine=record.name))
-    plan = Plan(sides, games=2, tc=Clock(10, 0.1), owner="", book=Book("openings.epd"))
+    plan = Plan(sides, games=2, tc="10+0.1", owner="", book="openings.epd")
     demands = demands_of(plan, catalogue_of([record]))
     if missing := first_missing(demands.needs, abilities):
         return missing.sentence

@@ -9,10 +9,9 @@ from rookery.model.engine import Tool
 from rookery.model.events import Action, Event
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.machine import Abilities, Machine
-from rookery.model.plan import Book, Draw, Plan, Resign, Rules, Side, Wishes
+from rookery.model.plan import Draw, Plan, Resign, Side
 from rookery.model.run import Run, Sole, Status
 from rookery.model.task import Results, Tally, Task
-from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes
 from rookery.protocol.actions import (
     NUMBER_FIELDS,
     TEXT_FIELDS,
@@ -29,34 +28,25 @@ from tests.unit.core.makers import NOW, make_run, run_id, spsa
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+filled = texts.filter(bool)
 counts = st.integers(0, 2**31 - 1)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 moments = st.integers(0, 4 * 10**15).map(lambda us: EPOCH + timedelta(microseconds=us))
 words = st.frozensets(texts, max_size=3)
 ids = st.binary(min_size=12, max_size=12).map(bytes.hex)
 
-times = st.one_of(
-    st.builds(Clock, floats, floats, st.none() | counts),
-    st.builds(Nodes, counts),
-    st.builds(Depth, counts),
-    st.builds(MoveTime, floats),
-)
+positive = st.integers(1, 2**31 - 1)
+times = st.sampled_from(["10+0.1", "40/60+0.6", "N=25000", "D=12", "MT=100"])
 sides = st.builds(
     Side,
-    tag=texts,
+    tag=filled,
     commit=texts,
     message=texts,
     options=texts,
     uci=st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
     nets=st.lists(texts, max_size=2).map(tuple),
     tc=st.none() | times,
-    threads=st.none() | counts,
-)
-rules = st.builds(
-    Rules,
-    resign=st.none() | st.builds(Resign, counts, counts, st.booleans()),
-    draw=st.none() | st.builds(Draw, counts, counts, counts),
-    time_margin_ms=st.none() | counts,
+    threads=st.none() | st.integers(1, 65_536),
 )
 plans = st.builds(
     Plan,
@@ -64,9 +54,16 @@ plans = st.builds(
     games=counts,
     tc=times,
     owner=texts,
-    book=st.builds(Book, texts, counts, st.booleans()),
-    rules=rules,
-    wishes=st.builds(Wishes, texts, texts, st.booleans()),
+    book=filled,
+    book_depth=counts,
+    book_official=st.booleans(),
+    resign=st.none() | st.builds(Resign, counts, positive, st.booleans()),
+    draw=st.none() | st.builds(Draw, counts, positive, counts),
+    time_margin_ms=st.none() | counts,
+    scaling=st.sampled_from(["nps", "off"]),
+    arch_filter=texts,
+    compiler=st.sampled_from(["", "g++", "clang++"]),
+    mirrored=st.booleans(),
     priority=st.integers(-(2**31), 2**31),
     info=texts,
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_fields
 
 from rookery.farm.columns import UnknownKind, UnknownTicket, taken_apart, ticket_of, ticket_text
 from rookery.farm.ports import CommitQueue
@@ -91,7 +92,7 @@ def test_a_ticket_that_nobody_knows_is_named() -> None:
 async def test_texts_that_postgres_refuses_are_replaced(postgres_store: FleetStore) -> None:
     run = make_run("a")
     machine = replace(make_task(run).machine, compiler="a\0b", details="c\ud800", host="\\u0000")
-    named = replace(run, plan=replace(run.plan, info="x\0", owner="\0"))
+    named = replace(run, plan=with_fields(run.plan, info="x\0", owner="\0"))
     await kept(postgres_store, changed(named, replace(make_task(run), machine=machine)))
     found = await postgres_store.reads.task(run.id, 0)
     assert found is not None

@@ -6,7 +6,6 @@ import pytest
 
 from rookery.farm.ports import FinishedRunsQuery
 from rookery.model.run import Run
-from rookery.model.timecontrol import parse
 from rookery.stats.sprt import Flag
 from rookery.stats.spsa import ParameterSample
 from tests.storage.fleet.scenes import Store, changed, finished, kept
@@ -22,7 +21,7 @@ async def names(store: Store, query: FinishedRunsQuery) -> list[str]:
 
 @pytest.fixture
 def runs() -> tuple[Run, ...]:
-    long = make_run("c", make_plan(tc=parse("60+0.6")))
+    long = make_run("c", make_plan(tc="60+0.6"))
     other = make_run("d", make_plan(owner="otto", engine="Tiny"))
     return (
         finished("a", 1, flag=Flag.GREEN),

@@ -13,7 +13,6 @@ from rookery.farm.primary import Store
 from rookery.model.events import Action
 from rookery.model.run import Run
 from rookery.model.task import recounted
-from rookery.model.timecontrol import parse
 from rookery.rules.answers import Grant
 from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
@@ -25,7 +24,7 @@ from tests.unit.web.fakes import HandClock, RecordedLog
 pytestmark = pytest.mark.anyio
 
 WORKERS, GAMES = 9, 2
-LONG = parse("600+6")
+LONG = "600+6"
 RUN = make_run(plan=make_plan(games=GAMES * WORKERS, tc=LONG, auto_purge=True), approved=False)
 
 

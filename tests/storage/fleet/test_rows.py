@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.farm.ports import (
     Batch,
@@ -70,7 +71,7 @@ async def test_later_commits_change_what_earlier_ones_wrote(store: Store) -> Non
 async def test_a_modified_plan_is_kept(store: Store) -> None:
     commits = await store.take()
     commits.put(changed(RUN))
-    longer = replace(RUN, plan=replace(RUN.plan, games=90_000))
+    longer = replace(RUN, plan=with_fields(RUN.plan, games=90_000))
     await commits.committed(commits.put(changed(longer)))
     assert await store.reads.run(RUN.id) == longer
 

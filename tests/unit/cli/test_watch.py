@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.cli.watch import Glance, rows, title, verdict_code, verdict_text
 from rookery.farm.views import NO_SPEED, RunSpeed
@@ -17,7 +18,7 @@ RESULTS = pairs(ll=5, ld=100, even=300, wd=140, ww=10)
 
 
 def played(kind: Kind, *, finished: bool = False, failed: bool = False) -> Run:
-    plan = replace(make_plan(), info="one\ntwo\x1b[2J")
+    plan = with_fields(make_plan(), info="one\ntwo\x1b[2J")
     run = make_run("a", plan, kind)
     status = replace(run.status, finished=finished, failed=failed)
     return replace(run, tally=replace(run.tally, results=RESULTS), status=status)
@@ -70,7 +71,7 @@ def test_a_run_that_is_over_has_no_speed() -> None:
 def test_strangers_words_do_not_steer_the_terminal() -> None:
     run = played(make_run("a").kind)
     assert dict(rows(Glance(shown(run))))["About"] == "one"
-    odd = replace(run, plan=replace(run.plan, info="\x1b]0;x\x07"))
+    odd = replace(run, plan=with_fields(run.plan, info="\x1b]0;x\x07"))
     assert dict(rows(Glance(shown(odd))))["About"] == "·]0;x·"
     assert "\x1b" not in title(shown(odd))
 

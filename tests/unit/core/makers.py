@@ -10,10 +10,9 @@ from rookery.model.engine import STANDARD, Catalogue
 from rookery.model.events import Action, Event, about_run
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.machine import Machine, rookery_abilities
-from rookery.model.plan import Book, Plan, Rules, Side, Wishes
+from rookery.model.plan import Plan, Side
 from rookery.model.run import Run, Status, create
 from rookery.model.task import Results, Task
-from rookery.model.timecontrol import TimeControl, parse
 from rookery.rules.answers import Grant, HeldTask
 from rookery.rules.assignment import Scheduler
 from rookery.rules.lifecycle import Actor
@@ -29,7 +28,7 @@ BOSS = Actor("boris", approver=True)
 STRANGER = Actor("sven")
 
 ROOKERY = rookery_abilities(system="linux")
-STC = parse("10+0.1")
+STC = "10+0.1"
 
 
 def later(seconds: float) -> datetime:
@@ -41,38 +40,19 @@ def run_id(name: str) -> str:
 
 
 def make_side(tag: str = "idea", **fields: Any) -> Side:
-    side = Side(tag, "0" * 40)
-    return replace(side, **fields)
+    return Side(tag, **{"commit": "0" * 40} | fields)
 
 
-def make_plan(
-    *,
-    sides: tuple[Side, ...] | None = None,
-    games: int = 40_000,
-    tc: TimeControl = STC,
-    threads: int = 1,
-    rules: Rules | None = None,
-    wishes: Wishes | None = None,
-    book: Book | None = None,
-    priority: int = 0,
-    throughput: int = 100,
-    auto_purge: bool = False,
-    owner: str = OWNER.name,
-    engine: str = "Stockfish",
-) -> Plan:
-    return Plan(
-        sides=sides or (make_side("idea", engine=engine), make_side("master", engine=engine)),
-        games=games,
-        tc=tc,
-        owner=owner,
-        book=book or Book("UHO.epd"),
-        threads=threads,
-        rules=rules or Rules(),
-        wishes=wishes or Wishes(),
-        priority=priority,
-        throughput=throughput,
-        auto_purge=auto_purge,
-    )
+def make_plan(engine: str = "Stockfish", **fields: Any) -> Plan:
+    sides = (make_side("idea", engine=engine), make_side("master", engine=engine))
+    given: dict[str, Any] = {
+        "sides": sides,
+        "games": 40_000,
+        "tc": STC,
+        "owner": OWNER.name,
+        "book": "UHO.epd",
+    }
+    return Plan(**given | fields)
 
 
 def make_run(

@@ -16,7 +16,6 @@ from rookery.model.machine import Machine
 from rookery.model.plan import Plan, first_missing
 from rookery.model.run import Run
 from rookery.model.task import NOTHING, Results, Task, recounted
-from rookery.model.timecontrol import parse
 from rookery.rules import lifecycle
 from rookery.rules.answers import Changes, Grant, HeldTask, Word
 from rookery.rules.assignment import Scheduler
@@ -200,7 +199,7 @@ class Rehearsal:
     def _plan(self) -> Plan:
         return make_plan(
             games=self.chance.choice((200, 1000, 2000)),
-            tc=self.chance.choice((parse("10+0.1"), parse("60+0.6"), parse("N=20000"))),
+            tc=self.chance.choice(("10+0.1", "60+0.6", "N=20000")),
             threads=self.chance.choice((1, 1, 2)),
             priority=self.chance.choice((0, 0, 1)),
             auto_purge=self.chance.random() < 0.5,

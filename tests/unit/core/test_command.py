@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.model import run as faults
 from rookery.model.events import Action
@@ -129,7 +130,7 @@ def test_a_purge_that_finds_nothing_finishes_the_run() -> None:
 
 def test_a_run_stopped_by_hand_is_purged_but_not_revived() -> None:
     scene = Cheated()
-    short = replace(scene.run, plan=replace(scene.run.plan, games=10_000))
+    short = replace(scene.run, plan=with_fields(scene.run.plan, games=10_000))
     purged, changes = purge_after_end(scene.working, short, scene.tasks, NOW)
     assert purged.bad
     assert not purged.revived

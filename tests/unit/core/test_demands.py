@@ -1,9 +1,9 @@
 """Demands put a plan into figures that a machine is measured by."""
 
-from dataclasses import replace
+from msgspec.structs import replace as with_fields
 
 from rookery.model.engine import STANDARD
-from rookery.model.plan import Wishes, demands_of
+from rookery.model.plan import demands_of
 from tests.unit.core.makers import make_plan, make_side
 
 
@@ -22,6 +22,6 @@ def test_options_without_a_hash_ask_for_none() -> None:
 
 
 def test_runs_that_differ_in_weight_alone_have_equal_demands() -> None:
-    plan = make_plan(wishes=Wishes(arch_filter="avx2"))
-    heavy = replace(plan, priority=5, throughput=200, games=2000)
+    plan = make_plan(arch_filter="avx2")
+    heavy = with_fields(plan, priority=5, throughput=200, games=2000)
     assert demands_of(plan, STANDARD) == demands_of(heavy, STANDARD)

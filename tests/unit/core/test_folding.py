@@ -7,7 +7,6 @@ import pytest
 from rookery.model.kinds import Report
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
-from rookery.model.timecontrol import parse
 from rookery.rules.observations import UNMEASURED
 from rookery.rules.reception import Judgement, Weight, is_hasty, judge, least_game_seconds
 from tests.unit.core.makers import NOW, later, make_machine, make_plan, make_run, pairs, sprt
@@ -82,11 +81,11 @@ def test_a_machine_is_not_believed_to_be_any_number_of_times_as_fast() -> None:
 
 @pytest.mark.parametrize("tc", ["N=25000", "N=1", "D=1", "D=30"])
 def test_thousands_of_games_in_a_moment_are_too_fast_at_any_time_control(tc: str) -> None:
-    run = make_run(plan=make_plan(tc=parse(tc)))
+    run = make_run(plan=make_plan(tc=tc))
     assert too_fast(3712, 0.03, run)
     assert not too_fast(3712, 600, run)
 
 
 def test_games_at_fixed_depth_are_held_against_what_was_measured() -> None:
-    run, pace = make_run(plan=make_plan(tc=parse("D=12"))), UNMEASURED.after(100, 500, 4)
+    run, pace = make_run(plan=make_plan(tc="D=12")), UNMEASURED.after(100, 500, 4)
     assert least_game_seconds(run, TASK.machine, pace) == pytest.approx(0.02 * 20)

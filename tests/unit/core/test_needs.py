@@ -4,8 +4,7 @@ import pytest
 
 from rookery.model.engine import STANDARD, STOCKFISH, Catalogue, Engine, Speed, Tool
 from rookery.model.machine import BUNDLED, OFFICIAL, Abilities, rookery_abilities, version
-from rookery.model.plan import Book, Draw, Need, NeedWord, Plan, Rules, first_missing, needs_of
-from rookery.model.timecontrol import parse
+from rookery.model.plan import Draw, Need, NeedWord, Plan, first_missing, needs_of
 from tests.unit.core.makers import ROOKERY, make_plan, make_side, spsa
 
 TINY = Engine(
@@ -20,13 +19,13 @@ TINY = Engine(
 CATALOGUE = Catalogue({"Stockfish": STOCKFISH, "Tiny": TINY})
 
 UNUSUAL = {
-    "nodes_tc": make_plan(tc=parse("N=1000")),
-    "custom_book": make_plan(book=Book("mine.epd", official=False)),
-    "adjudication": make_plan(rules=Rules(draw=Draw(34, 8, 20))),
-    "syzygy:5": make_plan(rules=Rules(syzygy_men=5)),
-    "variant:chess960": make_plan(rules=Rules(variant="chess960")),
+    "nodes_tc": make_plan(tc="N=1000"),
+    "custom_book": make_plan(book="mine.epd", book_official=False),
+    "adjudication": make_plan(draw=Draw(34, 8, 20)),
+    "syzygy:5": make_plan(syzygy_men=5),
+    "variant:chess960": make_plan(variant="chess960"),
     "uci_options": make_plan(sides=(make_side(uci=(("Clear Hash", "1"),)), make_side())),
-    "play_rules": make_plan(rules=Rules(scaled=False)),
+    "play_rules": make_plan(scaling="off"),
     "two_repos": make_plan(sides=(make_side(), make_side(repository="https://x.example/y"))),
     "side_threads": make_plan(sides=(make_side(), make_side(threads=2))),
     "many_sides": make_plan(sides=(make_side("a"), make_side("b"), make_side("c"))),
@@ -91,7 +90,7 @@ def test_versions_are_read_from_what_tools_print() -> None:
 
 
 def test_a_book_for_chess960_makes_the_official_worker_play_it() -> None:
-    plan = make_plan(book=Book("UHO_FRC.epd"), rules=Rules(variant="chess960"))
+    plan = make_plan(book="UHO_FRC.epd", variant="chess960")
     assert first_missing(needs_of(plan, STANDARD), OFFICIAL) is None
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from rookery.model.plan import Rules
 from rookery.model.run import core_hours, games_per_minute, nodes_per_second
 from tests.unit.core.makers import ROOKERY, grant, make_machine, make_plan, make_run, working_with
 
@@ -22,7 +21,7 @@ def test_hours_are_those_of_one_core() -> None:
 
 
 def test_a_run_that_is_not_scaled_is_as_fast_on_any_machine() -> None:
-    run = make_run(plan=make_plan(rules=Rules(scaled=False)))
+    run = make_run(plan=make_plan(scaling="off"))
     machine = make_machine(cores=4, nps=1_000.0, abilities=ROOKERY)
     tasks = [grant(working_with(run), machine)]
     assert games_per_minute(run, tasks) == pytest.approx(4 * 60 / run.game_seconds)

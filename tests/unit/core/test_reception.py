@@ -9,7 +9,6 @@ from rookery.model.events import Action
 from rookery.model.kinds import Report, SprtTest, SpsaTuning, ticket_of
 from rookery.model.run import Run, Sole
 from rookery.model.task import Results, Task
-from rookery.model.timecontrol import parse
 from rookery.rules import lifecycle, reception
 from rookery.rules.answers import NO_CHANGES, Decision, StopAnswer, TaskVerdict, Word
 from rookery.rules.eligibility import Policy
@@ -192,7 +191,7 @@ def test_no_results_are_missed_while_the_server_could_not_hear() -> None:
 
 
 def test_a_task_with_very_long_games_is_left_in_peace() -> None:
-    scene = Scene(make_run(plan=make_plan(tc=parse("3600+60"))))
+    scene = Scene(make_run(plan=make_plan(tc="3600+60")))
     assert not stalled(scene, 24 * 3600)
 
 

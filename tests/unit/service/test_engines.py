@@ -1,10 +1,10 @@
 """Engines: built in, stored, removed; who may write them and when."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.farm.engines import (
     BuiltIn,
@@ -171,7 +171,7 @@ async def test_a_run_keeps_the_records_it_was_submitted_with() -> None:
     new, base = run.plan.sides
     assert engines.told_of(new) == ETHEREAL
     assert engines.told_of(new) is engines.told_of(new)
-    assert engines.told_of(replace(new, record="")) == other
+    assert engines.told_of(with_fields(new, record="")) == other
     assert engines.told_of(base) == ETHEREAL
 
 

@@ -7,7 +7,6 @@ import pytest
 from rookery.farm.summaries import conditions, summary
 from rookery.model.kinds import Kind
 from rookery.model.run import Run
-from rookery.model.timecontrol import parse
 from rookery.protocol.v1 import HouseStyle
 from tests.unit.core.makers import make_plan, make_run, make_side, pairs, sprt, spsa
 
@@ -56,6 +55,6 @@ def test_before_the_first_game_there_is_no_elo(style: HouseStyle) -> None:
 
 
 def test_sides_that_differ_are_both_told() -> None:
-    sides = (make_side("new", tc=parse("N=5000"), threads=2), make_side("base", options="Hash=64"))
+    sides = (make_side("new", tc="N=5000", threads=2), make_side("base", options="Hash=64"))
     run = make_run(plan=make_plan(sides=sides))
     assert conditions(run) == "N=5000 Threads=2 Hash=16MB vs 10.0+0.10s Threads=1 Hash=64MB"

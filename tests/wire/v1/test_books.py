@@ -83,7 +83,7 @@ async def test_a_run_from_a_book_of_ones_own_knows_its_hash(api: Api) -> None:
     given = (await put(api)).json()
     run_id = await api.submitted(BORIS, book="mine.epd", book_sri=None)
     run = await api.fleet.known_run(run_id)
-    assert (run.plan.book.sri, run.plan.book.official) == (given["sri"], False)
+    assert (run.plan.book_sri, run.plan.book_official) == (given["sri"], False)
     other = await api.post("/api/v1/runs", BORIS, body(book="mine.epd"))
     assert "book_sri: the book that is kept here" in other.text
 
@@ -91,8 +91,8 @@ async def test_a_run_from_a_book_of_ones_own_knows_its_hash(api: Api) -> None:
 async def test_an_official_books_hash_is_filled_in(api: Api) -> None:
     name = "UHO_Lichess_4852_v1.epd"
     run_id = await api.submitted(BORIS, book=name, book_sri=None)
-    book = (await api.fleet.known_run(run_id)).plan.book
-    assert (book.sri, book.official) == (books.official_books()[name].sri, True)
+    plan = (await api.fleet.known_run(run_id)).plan
+    assert (plan.book_sri, plan.book_official) == (books.official_books()[name].sri, True)
 
 
 async def test_a_run_that_needs_most_of_a_book_is_warned_about(api: Api) -> None:

@@ -179,14 +179,14 @@ async def test_an_engine_of_unknown_speed_is_not_scaled_until_a_worker_has_told_
     await put(api, {"name": "Tiny"})
     tiny: Json = {"new_engine": "Tiny", "base_engine": "Tiny"}
     first = await api.fleet.known_run(await api.submitted(BORIS, **tiny))
-    assert not first.plan.rules.scaled
+    assert not first.plan.is_scaled
     await with_password(api, OLGA)
     worker = worker_of(api, OLGA, "abcdef01", nps=10_000.0)
     await worker.request_task()
     played = {"runner": "match", "runner_version": "1", "factor": 1.0}
     await worker.update(pairs(even=15), rookery=played)
     second = await api.fleet.known_run(await api.submitted(BORIS, **tiny))
-    assert (second.plan.rules.scaled, second.reference_nps) == (True, 10_000)
+    assert (second.plan.is_scaled, second.reference_nps) == (True, 10_000)
 
 
 async def test_the_engine_with_the_larger_share_is_played_more(api: Api) -> None:

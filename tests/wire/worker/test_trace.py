@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.farm.submission import Surroundings, created
 from rookery.model.run import Run
@@ -59,7 +60,7 @@ def run_of(said: list[Exchange], office: Office) -> Run:
     args["num_games"] = 2 * tune.get("num_iter", games // 2)
     submitted = SUBMISSION.read(json.dumps(args).encode())
     run = created(submitted, "owner", Surroundings(), now=office.clock.now(), chance=bytes)
-    return replace(run, plan=replace(run.plan, games=games))
+    return replace(run, plan=with_fields(run.plan, games=games))
 
 
 async def let_in(office: Office, body: Exchange) -> None:

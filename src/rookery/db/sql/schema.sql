@@ -72,7 +72,7 @@ CREATE TABLE runs (
     owner text NOT NULL,
     engines text[] NOT NULL,
     tc_base float8 NOT NULL,
-    plan jsonb NOT NULL,
+    plan jsonb NOT NULL, -- model/plan.py in JSON
     demands jsonb NOT NULL,
     kind text NOT NULL,
     rules jsonb NOT NULL,

@@ -44,7 +44,7 @@ def summary_of(run: Run) -> v1.RunSummary:
         updated=run.updated,
         new_tag=plan.sides[0].tag,
         base_tag=plan.sides[1].tag,
-        tc=str(plan.tc),
+        tc=plan.tc,
         threads=plan.threads,
         priority=plan.priority,
         throughput=plan.throughput,

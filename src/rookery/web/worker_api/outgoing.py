@@ -13,18 +13,14 @@ from msgspec.structs import asdict, replace
 from rookery.farm.fleet import Drawn
 from rookery.model.engine import STOCKFISH
 from rookery.model.kinds import SprtTest, SpsaTuning
-from rookery.model.plan import Draw, Plan, Resign, Side
+from rookery.model.plan import Plan, Side
 from rookery.model.run import STOCKFISH_NPS, Run
 from rookery.protocol.codec import encode, finite
 from rookery.protocol.engines import EngineRecord
 from rookery.protocol.runs import (
-    DrawRule,
     HouseArgs,
-    PgnDetail,
-    ResignRule,
     SpsaMark,
     TaskArgs,
-    Variant,
     stats_of,
 )
 from rookery.protocol.user_documents import (
@@ -189,7 +185,7 @@ def task_answer(
         return waiting(_reasons(answer) or UNSET)
     run, task = answer.run, answer.task
     mine = MyTask(num_games=task.games, start=task.start, stats=stats_of(task.results))
-    mirror = server() if run.plan.wishes.mirrored else ""
+    mirror = server() if run.plan.mirrored else ""
     args = payloads.args(run, ours=task.machine.abilities.rookery, mirror=mirror)
     granted = GrantedRun(id=run.id, args=args, my_task=mine)
     return TaskAnswer(run=granted, task_id=task.id)
@@ -228,8 +224,8 @@ def _official(run: Run) -> TaskArgs:
     new, base = plan.sides[0], plan.sides[1]
     return TaskArgs(
         num_games=plan.games,
-        tc=str(plan.side_tc(base)),
-        new_tc=str(plan.side_tc(new)),
+        tc=plan.side_tc(base),
+        new_tc=plan.side_tc(new),
         threads=plan.threads,
         new_tag=new.tag,
         base_tag=base.tag,
@@ -244,10 +240,10 @@ def _official(run: Run) -> TaskArgs:
         base_options=base.options,
         new_nets=new.nets,
         base_nets=base.nets,
-        book=plan.book.name,
-        book_depth=str(plan.book.depth),
-        book_sri=plan.book.sri or UNSET,
-        adjudication=plan.rules.adjudicated,
+        book=plan.book,
+        book_depth=str(plan.book_depth),
+        book_sri=plan.book_sri or UNSET,
+        adjudication=plan.adjudication,
         sprt=sprt_of(run),
         spsa=spsa_of(run),
         username=plan.owner,
@@ -261,7 +257,7 @@ def _official(run: Run) -> TaskArgs:
 
 def _ours(run: Run) -> HouseArgs:
     """What only our worker knows; nothing where an official one could play the run."""
-    plan, rules = run.plan, run.plan.rules
+    plan = run.plan
     new, base = plan.sides[0], plan.sides[1]
     apart = new.repository != base.repository
     return HouseArgs(
@@ -275,24 +271,16 @@ def _ours(run: Run) -> HouseArgs:
         base_threads=UNSET if base.threads is None else base.threads,
         new_uci=dict(new.uci) or UNSET,
         base_uci=dict(base.uci) or UNSET,
-        resign=_resign(rules.resign),
-        draw=_draw(rules.draw),
-        syzygy_men=rules.syzygy_men or UNSET,
-        scaling=UNSET if rules.scaled else "off",
+        resign=plan.resign or UNSET,
+        draw=plan.draw or UNSET,
+        syzygy_men=plan.syzygy_men or UNSET,
+        scaling=UNSET if plan.is_scaled else "off",
         reference_nps=_if(run.reference_nps != STOCKFISH_NPS, finite(run.reference_nps)),
-        pgn_detail=_if(bool(rules.pgn_detail), cast("PgnDetail", rules.pgn_detail)),
-        time_margin_ms=UNSET if rules.time_margin_ms is None else rules.time_margin_ms,
-        variant=_if(bool(rules.variant), cast("Variant", rules.variant)),
-        strict_pv=rules.strict_pvs or UNSET,
+        pgn_detail=plan.pgn_detail or UNSET,
+        time_margin_ms=UNSET if plan.time_margin_ms is None else plan.time_margin_ms,
+        variant=plan.variant or UNSET,
+        strict_pv=plan.strict_pv or UNSET,
     )
-
-
-def _resign(rule: Resign | None) -> ResignRule | UnsetType:
-    return ResignRule(rule.score, rule.moves, rule.two_sided) if rule else UNSET
-
-
-def _draw(rule: Draw | None) -> DrawRule | UnsetType:
-    return DrawRule(rule.from_move, rule.moves, rule.score) if rule else UNSET
 
 
 def _if(wanted: bool, value: V) -> V | UnsetType:

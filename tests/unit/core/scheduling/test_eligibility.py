@@ -6,8 +6,7 @@ import pytest
 
 from rookery.model.engine import Catalogue, Engine
 from rookery.model.machine import Machine
-from rookery.model.plan import Plan, Wishes
-from rookery.model.timecontrol import parse
+from rookery.model.plan import Plan
 from rookery.rules.eligibility import Filter, Past, objection
 from tests.unit.core.makers import ROOKERY, make_machine, make_plan, make_run, spsa
 
@@ -35,9 +34,9 @@ def test_an_unapproved_or_finished_run_is_for_nobody() -> None:
         (make_plan(), make_machine(min_threads=2), Filter.MIN_THREADS),
         (make_plan(), make_machine(memory=1000), Filter.MEMORY),
         (make_plan(), make_machine(near_api_limit=True), Filter.API_LIMIT),
-        (make_plan(wishes=Wishes("avx512")), make_machine(arch="armv8"), Filter.ARCH),
-        (make_plan(wishes=Wishes(compiler="clang++")), make_machine(), Filter.COMPILER),
-        (make_plan(tc=parse("N=1000")), make_machine(), Filter.NEED),
+        (make_plan(arch_filter="avx512"), make_machine(arch="armv8"), Filter.ARCH),
+        (make_plan(compiler="clang++"), make_machine(), Filter.COMPILER),
+        (make_plan(tc="N=1000"), make_machine(), Filter.NEED),
         (make_plan(), make_machine(only=frozenset({"Tiny"})), Filter.NOT_WANTED),
     ],
 )
@@ -64,7 +63,7 @@ def test_a_tune_takes_no_more_cores_than_it_can_use() -> None:
 def test_a_worker_near_its_github_limit_may_go_on_with_what_it_has_or_is_mirrored() -> None:
     run, machine = make_run(), make_machine(near_api_limit=True)
     assert objection(run, machine, Past(seen={run.id})) is None
-    mirrored = make_run(plan=make_plan(wishes=Wishes(mirrored=True)))
+    mirrored = make_run(plan=make_plan(mirrored=True))
     assert objection(mirrored, machine) is None
 
 
@@ -76,7 +75,7 @@ def test_a_worker_is_not_given_again_what_it_failed_to_build() -> None:
 
 
 def test_the_first_filter_is_the_reason() -> None:
-    plan = make_plan(threads=8, tc=parse("N=1000"), wishes=Wishes(compiler="clang++"))
+    plan = make_plan(threads=8, tc="N=1000", compiler="clang++")
     assert reason(plan, make_machine(cores=4)) is Filter.THREADS
     assert reason(plan, make_machine(cores=8)) is Filter.COMPILER
 

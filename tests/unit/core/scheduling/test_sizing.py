@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.model.timecontrol import parse
 from rookery.rules.assignment import (
     BatchFacts,
     batch_for,
@@ -62,13 +61,13 @@ def test_measured_time_replaces_the_guess_within_reason_on_the_clock() -> None:
 
 
 def test_nothing_but_measuring_tells_the_length_of_games_at_fixed_depth() -> None:
-    run = make_run(plan=make_plan(tc=parse("D=5")))
+    run = make_run(plan=make_plan(tc="D=5"))
     assert size(run, 1) == 30
     assert size(run, 1, GamePace(games=100, seconds=1)) == 1800
 
 
 def test_a_task_is_bounded_in_games_however_short_they_are() -> None:
-    run = make_run(plan=make_plan(games=800_000, tc=parse("D=1")))
+    run = make_run(plan=make_plan(games=800_000, tc="D=1"))
     assert size(run, 512, GamePace(games=100, seconds=0.01)) == 50_000
 
 
@@ -84,7 +83,7 @@ def test_where_others_are_about_a_task_is_a_part_of_what_is_left() -> None:
 
 def test_results_are_waited_for_by_the_expected_time_of_a_report() -> None:
     def minutes(tc: str, cores: int = 8, games: int = 2, nps: float = 0.0, batch: int = 8) -> float:
-        run = make_run(plan=make_plan(tc=parse(tc)), kind=sprt(batch=batch))
+        run = make_run(plan=make_plan(tc=tc), kind=sprt(batch=batch))
         machine = make_machine(cores=cores, nps=nps)
         task = Task(run.id, 0, 0, 1000, machine, NOW, NOW, pairs(even=games // 2))
         return patience_seconds(run, task, GamePace()) / 60
@@ -106,8 +105,8 @@ def test_batches_are_the_contracts_or_a_minute_of_a_median_machine() -> None:
 
 
 def test_only_where_official_workers_play_does_a_batch_last_long() -> None:
-    classic = make_run(plan=make_plan(tc=parse("1+0.01"))).demands
-    ours = make_run(plan=make_plan(tc=parse("1+0.01"), engine="Tiny")).demands
+    classic = make_run(plan=make_plan(tc="1+0.01")).demands
+    ours = make_run(plan=make_plan(tc="1+0.01", engine="Tiny")).demands
     quick = BatchFacts(length_ratio=0.1, slots=1, game_seconds=3, expected_games=1e5)
     assert batch_for(classic, quick) == 16
     assert batch_for(classic, replace(quick, slots=8)) == 80

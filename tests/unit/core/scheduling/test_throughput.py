@@ -21,9 +21,9 @@ def played(run: Run, games: int) -> Run:
 def test_the_vectors_hold() -> None:
     assert share(make_run(kind=sprt()), 1) == pytest.approx(97.2973, abs=1e-4)
     near = SprtTest(Sprt(0.5, 2.5, batch_size=3), SprtState(llr=2.5))
-    long = played(make_run(plan=make_plan(tc=parse("60+0.6")), kind=near), 50_000)
+    long = played(make_run(plan=make_plan(tc="60+0.6"), kind=near), 50_000)
     assert share(long, 2) == pytest.approx(522.2754, abs=1e-4)
-    wide = make_run(plan=make_plan(tc=parse("5+0.05"), threads=8), kind=sprt())
+    wide = make_run(plan=make_plan(tc="5+0.05", threads=8), kind=sprt())
     assert share(wide, 3) == pytest.approx(233.9292, abs=1e-4)
 
 

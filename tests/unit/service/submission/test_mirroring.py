@@ -18,7 +18,7 @@ def plan_of(around: Surroundings, **changes: object) -> Plan:
 
 
 def test_workers_fetch_what_they_can_by_themselves() -> None:
-    assert not plan_of(Surroundings()).wishes.mirrored
+    assert not plan_of(Surroundings()).mirrored
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_workers_fetch_what_they_can_by_themselves() -> None:
 def test_what_is_wanted_or_out_of_their_reach_is_mirrored(
     around: Surroundings, changes: dict[str, object]
 ) -> None:
-    assert plan_of(around, **changes).wishes.mirrored
+    assert plan_of(around, **changes).mirrored
 
 
 def test_programs_need_no_mirror() -> None:
     both = {"new_binary": "c" * 64, "base_binary": "c" * 64}
-    assert not plan_of(Surroundings(mirroring=True), **both).wishes.mirrored
+    assert not plan_of(Surroundings(mirroring=True), **both).mirrored
 
 
 @pytest.mark.parametrize("address", ["file:///srv/engine", "ssh://host/x", "git://host/x"])

@@ -1,9 +1,8 @@
 """What a run tests, in words."""
 
-from dataclasses import replace
+from msgspec.structs import replace as with_fields
 
 from rookery.model.kinds import Fixed
-from rookery.model.timecontrol import parse
 from rookery.pages import words
 from tests.unit.core.makers import make_plan, make_run, make_side, sprt, spsa
 
@@ -31,15 +30,15 @@ def test_the_difference_is_where_the_change_can_be_read() -> None:
     new, base = make_side(commit="a" * 40), make_side("master", commit="b" * 40)
     same = make_run(plan=make_plan(sides=(new, base)))
     assert words.difference(same).endswith("/compare/bbbbbbbbbb...aaaaaaaaaa")
-    fork = make_run(plan=make_plan(sides=(replace(new, repository=FORK), base)))
+    fork = make_run(plan=make_plan(sides=(with_fields(new, repository=FORK), base)))
     assert words.difference(fork) == f"{FORK}/commit/{'a' * 40}"
-    elsewhere = replace(new, repository="https://git.example.org/e")
+    elsewhere = with_fields(new, repository="https://git.example.org/e")
     assert words.difference(make_run(plan=make_plan(sides=(elsewhere, base)))) == ""
     assert words.difference(make_run(plan=make_plan(sides=(base, base)))) == ""
 
 
 def test_the_table_names_what_differs_between_the_sides() -> None:
-    new = make_side(tc=parse("20+0.2"), threads=2, signature="123", nets=("nn.nnue",))
+    new = make_side(tc="20+0.2", threads=2, signature="123", nets=("nn.nnue",))
     found = {
         term.name: term.text
         for term in words.terms_of(

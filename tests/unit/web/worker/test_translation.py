@@ -1,10 +1,11 @@
 """From the wire to the core and back."""
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
-from rookery.model.plan import Book, Draw, Resign, Rules
+from rookery.model.plan import Draw, Resign
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.protocol.codec import encode
@@ -80,11 +81,9 @@ def test_no_null_is_sent_and_nothing_of_ours_to_a_classic_run() -> None:
 
 
 def test_what_a_run_asks_beyond_fishtest_is_sent_to_those_who_know_it() -> None:
-    rules = Rules(
-        resign=Resign(500, 3), draw=Draw(40, 8, 10), scaled=False, variant="chess960", syzygy_men=6
-    )
+    rules: dict[str, Any] = {"resign": Resign(500, 3), "draw": Draw(40, 8, 10), "scaling": "off"}
     sides = (make_side("idea", threads=2, uci=(("Some Name", "a b"),)), make_side("base"))
-    args = sent(make_run(plan=make_plan(sides=sides, rules=rules)))
+    args = sent(make_run(plan=make_plan(sides=sides, **rules, variant="chess960", syzygy_men=6)))
     assert args["resign"] == {"score": 500, "moves": 3, "two_sided": False}
     assert args["draw"] == {"from_move": 40, "moves": 8, "score": 10}
     assert (args["scaling"], args["variant"], args["syzygy_men"]) == ("off", "chess960", 6)
@@ -92,14 +91,12 @@ def test_what_a_run_asks_beyond_fishtest_is_sent_to_those_who_know_it() -> None:
 
 
 def test_the_books_hash_is_sent_without_a_prefix() -> None:
-    run = make_run(plan=make_plan(book=Book("UHO.epd", sri="x" * 64)))
+    run = make_run(plan=make_plan(book="UHO.epd", book_sri="x" * 64))
     assert sent(run)["book_sri"] == "x" * 64
 
 
 def test_time_odds_give_each_side_its_own_time() -> None:
-    from rookery.model.timecontrol import parse
-
-    sides = (make_side("idea", tc=parse("5+0.05")), make_side("base"))
+    sides = (make_side("idea", tc="5+0.05"), make_side("base"))
     args = sent(make_run(plan=make_plan(sides=sides)))
     assert (args["tc"], args["new_tc"]) == ("10+0.1", "5+0.05")
 
