@@ -45,7 +45,20 @@ def test_no_server_package_is_there(bare: Path) -> None:
 def test_help_works(bare: Path) -> None:
     shown = ran(bare / "rookery", "--help")
     assert shown.returncode == 0, shown.stderr
-    assert "commands:" in shown.stdout
+    assert "Play here:\n  match " in shown.stdout
+
+
+def test_a_shell_learns_to_complete_what_is_installed(bare: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(bare / "rookery"), "--install-completion", "--shell", "bash"],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (script,) = tmp_path.rglob("completions/*")
+    assert "worker" in script.read_text()
 
 
 def test_a_match_is_played(bare: Path, tmp_path: Path) -> None:

@@ -1,67 +1,78 @@
-"""The command line's frame: loads the chosen command alone, turns complaints into exit codes."""
+"""The command line's frame: commands by group, loaded when chosen, and errors as sentences.
 
-import argparse
+A command is a function whose annotated parameters are its flags, or an App with several of them; it
+gives an exit code or nothing. Cyclopts reads the annotations, writes the help and the completion.
+"""
+
+import asyncio
+import difflib
 import importlib
+import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from itertools import chain
+
+from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts.exceptions import UnknownCommandError
+from cyclopts.help import HelpEntry, HelpPanel
+from rich.console import Console, ConsoleOptions
+from rich.table import Table
+from rich.text import Text
 
 from rookery import __version__
-from rookery.cli.arguments import add_parser
+from rookery.cli.options import BadArgument, join_bounds, not_installed
 from rookery.errors import Complaint
 
-Run = Callable[[argparse.Namespace], int]
-
 INTERRUPTED = 130
+BAD_USAGE = 2
+HELP_FLAGS = ("--help", "-h")
+COMPLETION = "--install-completion"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command's name, the module that holds it, its line in the overview, and the function of the
-    module that fills its parser."""
+    """A command's name, where its function or App is, and its line in the overview."""
 
     name: str
-    module: str
+    target: str
     purpose: str
-    arguments: str = "add_arguments"
 
 
-COMMANDS = (
-    Command("up", "rookery.cli.up", "start everything on this machine, with an account to log in"),
-    Command("serve", "rookery.cli.serve", "start the server"),
-    Command("worker", "rookery.cli.worker", "play for a server on this machine"),
-    Command("match", "rookery.cli.match", "play engines against one another on this machine"),
-    Command("tune", "rookery.cli.tune", "tune an engine's options by games on this machine"),
-    Command("replay", "rookery.cli.replay", "play a recorded game again, find where it differs"),
-    Command("fledgling", "rookery.cli.fledgling", "start the small chess engine that comes along"),
-    Command("user", "rookery.cli.user", "add, list, approve, block users or set a password"),
-    Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
-    Command("net", "rookery.cli.net", "add, list or remove nets"),
-    Command("engine", "rookery.cli.engine", "add, import, list, show or write engine records"),
-    Command("team", "rookery.cli.team", "make teams, list them, take members in or out"),
-    Command("repo", "rookery.cli.repo", "say which repositories the server's credentials open"),
-    Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
-    Command(
-        "login",
-        "rookery.cli.login",
-        "have a server make a token for your commands, and keep it",
-        "add_login_arguments",
+COMMANDS: Mapping[str, Sequence[Command]] = {
+    "Run a farm": (
+        Command("up", "rookery.cli.up", "start server, database and worker on this machine"),
+        Command("serve", "rookery.cli.serve", "start the server"),
+        Command("worker", "rookery.cli.worker", "play for a server on this machine"),
     ),
-    Command("logout", "rookery.cli.login", "end what login began", "add_logout_arguments"),
-    Command("me", "rookery.cli.me", "show your account on a server, or change it"),
-    Command("submit", "rookery.cli.submit", "create a run on a server"),
-    Command("runs", "rookery.cli.runs", "list, look into, approve or stop runs on a server"),
-    Command("machine", "rookery.cli.machine", "list, show, block or unblock machines of a server"),
-    Command("watch", "rookery.cli.watch", "follow a run on a server until it is over"),
-    Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),
-    Command("db", "rookery.cli.db", "migrate, back up, restore or open the database"),
-    Command(
-        "boundaries",
-        "rookery.cli.boundaries",
-        "list what runs on the event loop and what in threads",
+    "Play here": (
+        Command("match", "rookery.cli.match", "play engines against one another"),
+        Command("tune", "rookery.cli.tune", "tune an engine's options by games"),
+        Command("replay", "rookery.cli.replay", "play a recorded game again, see if it differs"),
+        Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),
+        Command("fledgling", "rookery.cli.fledgling", "start the small engine that comes along"),
     ),
-)
+    "Talk to a server": (
+        Command("login", "rookery.cli.login:add_login_arguments", "get a token and keep it"),
+        Command("logout", "rookery.cli.login:add_logout_arguments", "revoke that token"),
+        Command("me", "rookery.cli.me", "show your account, or change it"),
+        Command("submit", "rookery.cli.submit", "create a run"),
+        Command("watch", "rookery.cli.watch", "follow a run until it is over"),
+        Command("runs", "rookery.cli.runs", "list, look into, approve or stop runs"),
+        Command("machine", "rookery.cli.machine", "list, show, block or unblock machines"),
+        Command("team", "rookery.cli.team", "make teams, list them, take members in or out"),
+        Command("engine", "rookery.cli.engine", "add, import, list or show engine records"),
+        Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
+    ),
+    "Administer": (
+        Command("user", "rookery.cli.user", "add, list, approve or block users, set passwords"),
+        Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
+        Command("net", "rookery.cli.net", "add, list or remove nets"),
+        Command("repo", "rookery.cli.repo", "say which repositories our credentials open"),
+        Command("db", "rookery.cli.db", "migrate, back up, restore or open the database"),
+        Command("boundaries", "rookery.cli.boundaries", "list what runs on the event loop"),
+    ),
+}
 
 OVERVIEW = """\
 A self-hosted testing farm for game engines.
@@ -72,10 +83,17 @@ Each command explains itself: rookery COMMAND --help"""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = words[0] if words and not words[0].startswith("-") else ""
     try:
-        parsed = parser_for(given).parse_args(given)
-        return cast("Run", parsed.run)(parsed)
+        if chosen:
+            check_command(chosen)
+        if any(each.name == chosen and is_new(each) for each in chain(*COMMANDS.values())):
+            words = join_bounds(words)
+        return run_command(command_line(chosen, words), words)
+    except CycloptsError as error:
+        print(f"rookery: {describe_error(error)}", file=sys.stderr)
+        return BAD_USAGE
     except Complaint as complaint:
         print(f"rookery: {complaint}", file=sys.stderr)
         return complaint.exit_code
@@ -87,34 +105,122 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """The whole parser, of which only the chosen command's part is loaded."""
-    chosen = next((word for word in arguments if not word.startswith("-")), None)
-    parser = argparse.ArgumentParser(
-        prog="rookery", description=OVERVIEW, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--version", action="version", version=f"rookery {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        below = add_parser(commands, command.name, command.purpose)
-        if command.name == chosen:
-            _filler(command)(below)
-    return parser
-
-
-class NotInstalled(Complaint):
-    """A command needs packages that this installation does not have."""
-
-
-def _filler(command: Command) -> Callable[[argparse.ArgumentParser], None]:
+def run_command(app: App, words: Sequence[str]) -> int:
+    """Raises CycloptsError for words that can't be read, and whatever the command raises."""
     try:
-        module = importlib.import_module(command.module)
-        return cast("Callable[[argparse.ArgumentParser], None]", getattr(module, command.arguments))
-    except ModuleNotFoundError as missing:
-        raise NotInstalled(
-            f"`rookery {command.name}` needs the server part, which is not installed here"
-            f" ({missing.name} is missing); install it with: pip install 'rookery[server]'"
-        ) from missing
+        command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+    except ImportError as error:
+        missing = error.__cause__
+        if not isinstance(missing, ModuleNotFoundError):
+            raise
+        raise not_installed(words[0], missing) from missing
+    result = command(*bound.args, **bound.kwargs)
+    if inspect.iscoroutine(result):
+        result = asyncio.run(result)
+    if isinstance(result, int):
+        return result
+    # Whoever names no command is shown what there is, but asked for nothing.
+    shown = getattr(command, "__func__", None) is App.help_print
+    return BAD_USAGE if shown and not set(HELP_FLAGS) & set(words) else 0
+
+
+def check_command(name: str) -> None:
+    """Without loading any command; raises BadArgument."""
+    known = [command.name for command in chain(*COMMANDS.values())]
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        meant = f' Did you mean "{near[0]}"?' if near else ""
+        raise BadArgument(f'Unknown command "{name}".{meant} `rookery --help` explains.')
+
+
+def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
+    """All commands. The chosen one is told by itself, the others by their lines of the overview."""
+    app = App(
+        name="rookery",
+        version=f"rookery {__version__}",
+        help=OVERVIEW,
+        help_format="plaintext",
+        help_formatter=HelpText(),
+        version_format="plaintext",
+        help_flags=HELP_FLAGS,
+        default_parameter=Parameter(negative=(), negative_iterable=()),
+        group_arguments=Group("Arguments", sort_key=0),
+        group_parameters=Group("Options", sort_key=1),
+        group_commands=Group("Commands", sort_key=9),
+    )
+    for place, (title, commands) in enumerate(COMMANDS.items(), start=2):
+        group = Group(title, sort_key=place)
+        for number, each in enumerate(commands):
+            # Completion asks every command for its flags.
+            if COMPLETION in words and not is_installed(each):
+                continue
+            purpose = None if each.name == chosen else each.purpose
+            if is_new(each):
+                app.command(each.target, each.name, help=purpose, group=group, sort_key=number)
+            else:
+                from rookery.cli.old import mount
+
+                mount(app, each, group=group, sort_key=number)
+    app.register_install_completion_command(
+        COMPLETION, help="let your shell complete commands and flags"
+    )
+    app["--help"].help = "show this, or what a command takes"
+    app["--version"].help = "show the version"
+    return app
+
+
+def is_installed(command: Command) -> bool:
+    """Whether the packages that it needs are here."""
+    try:
+        importlib.import_module(command.target.partition(":")[0])
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def is_new(command: Command) -> bool:
+    return ":" in command.target and ":add_" not in command.target
+
+
+def describe_error(error: CycloptsError) -> str:
+    """What is wrong with the words, and where it is explained."""
+    error.verbose = False
+    text = str(error).strip()
+    if isinstance(error, UnknownCommandError):
+        # Which commands there are is told by the help.
+        text = text.partition(" Available commands:")[0]
+    place = " ".join(("rookery", *(error.command_chain or ())))
+    return f"{text} `{place} --help` explains."
+
+
+class HelpText:
+    """Writes a group of commands or flags as lines in two columns, without a box."""
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: object) -> None:
+        console.print(Text(f"Usage: {usage}"))
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        if not panel.entries:
+            return
+        lines = Table.grid(padding=(0, 2, 0, 0))
+        lines.add_column(max_width=console.width * 2 // 5)
+        lines.add_column()
+        for entry in panel.entries:
+            names = ", ".join(entry.display_labels_with_metavar)
+            lines.add_row(Text(f"  {names}", style="cyan"), Text(" ".join(_told(entry))))
+        console.print(Text(f"{panel.title}:", style="bold"), lines, "", sep="\n")
+
+
+def _told(entry: HelpEntry) -> Iterator[str]:
+    """A flag's purpose, and what may and need not be given."""
+    description = getattr(entry.description, "primary_renderable", entry.description)
+    yield str(description or "").strip()
+    if entry.choices:
+        yield f"[{'|'.join(entry.choices)}]"
+    if entry.required and entry.positional_label is None:
+        yield "[required]"
+    if entry.default not in (None, "", '""', "False", "None", "[]", "()"):
+        yield f"[default: {entry.default}]"
 
 
 if __name__ == "__main__":

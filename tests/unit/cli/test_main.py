@@ -1,12 +1,13 @@
 """The command line's frame."""
 
-import argparse
+import asyncio
 import sys
 from types import ModuleType
 
 import pytest
 
 from rookery.cli import main as frame
+from rookery.cli.options import Bounds
 from rookery.errors import Complaint
 
 
@@ -16,34 +17,34 @@ class OutOfPaper(Complaint):
     exit_code = 7
 
 
-def complain(_parsed: argparse.Namespace) -> int:
+def complain() -> int:
     raise OutOfPaper("There is no paper left; put some in.")
 
 
-def interrupt(_parsed: argparse.Namespace) -> int:
+def interrupt() -> int:
     raise KeyboardInterrupt
+
+
+async def wait() -> int:
+    await asyncio.sleep(0)
+    return 6
 
 
 @pytest.fixture
 def one_command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A command line with one command, `print`, whose module is not a file."""
     module = ModuleType("rookery.cli.print")
-
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        parser.set_defaults(run=module.run)
-
-    module.__dict__["add_arguments"] = add_arguments
     monkeypatch.setitem(sys.modules, "rookery.cli.print", module)
     commands = (
-        frame.Command("print", "rookery.cli.print", "prints"),
-        frame.Command("fax", "rookery.cli.no_such_module", "faxes"),
+        frame.Command("print", "rookery.cli.print:run", "prints"),
+        frame.Command("fax", "rookery.cli.no_such_module:run", "faxes"),
     )
-    monkeypatch.setattr(frame, "COMMANDS", commands)
+    monkeypatch.setattr(frame, "COMMANDS", {"Office": commands})
     return module
 
 
 def test_a_command_gives_its_exit_code(one_command: ModuleType) -> None:
-    one_command.__dict__["run"] = lambda _parsed: 5
+    one_command.__dict__["run"] = lambda: 5
     assert frame.main(["print"]) == 5
 
 
@@ -67,21 +68,70 @@ def test_a_command_whose_packages_are_missing_says_how_to_get_them(
     assert "pip install 'rookery[server]'" in capsys.readouterr().err
 
 
-def test_the_overview_lists_every_command(
+def test_a_command_may_wait(one_command: ModuleType) -> None:
+    one_command.__dict__["run"] = wait
+    assert frame.main(["print"]) == 6
+
+
+def test_the_overview_lists_every_command_by_group_and_loads_none(
     one_command: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        frame.main(["--help"])
-    assert ended.value.code == 0
+    assert frame.main(["--help"]) == 0
     shown = capsys.readouterr().out
-    assert "prints" in shown
+    assert "Office:\n  print  prints" in shown
     assert "faxes" in shown
 
 
-def test_an_unknown_command_is_a_usage_error(
+def test_no_command_at_all_is_a_usage_error(
     one_command: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        frame.main(["telex"])
-    assert ended.value.code == 2
-    assert "telex" in capsys.readouterr().err
+    assert frame.main([]) == 2
+    assert "prints" in capsys.readouterr().out
+
+
+def test_a_misspelt_command_is_a_usage_error_that_says_what_was_meant(
+    one_command: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert frame.main(["prnt"]) == 2
+    said = 'Unknown command "prnt". Did you mean "print"? `rookery --help` explains.'
+    assert capsys.readouterr().err == f"rookery: {said}\n"
+
+
+def test_a_misspelt_flag_says_what_was_meant(
+    one_command: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*, colour: bool = False) -> None:
+        """Print."""
+
+    one_command.__dict__["run"] = run
+    assert frame.main(["print", "--color"]) == 2
+    said = "Unknown option: --color. Did you mean --colour? `rookery print --help` explains."
+    assert capsys.readouterr().err == f"rookery: {said}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--sprt", "-1.5", "5"], ["--sprt", "-1.5,5"], ["--sprt=-1.5,5"], ["--sprt", "[-1.5, 5]"]],
+)
+def test_bounds_are_given_in_any_of_three_ways(one_command: ModuleType, words: list[str]) -> None:
+    given = []
+
+    def run(word: str, /, *, sprt: Bounds = None, dry: bool = False) -> None:
+        given.append((word, sprt, dry))
+
+    one_command.__dict__["run"] = run
+    assert frame.main(["print", *words, "word", "--dry"]) == 0
+    assert given == [("word", (-1.5, 5.0), True)]
+
+
+@pytest.mark.parametrize("text", ["0", "0,x", "1,2,3", "0,inf"])
+def test_what_are_no_bounds_gets_the_same_sentence_everywhere(
+    one_command: ModuleType, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*, sprt: Bounds = None) -> None:
+        """Test."""
+
+    one_command.__dict__["run"] = run
+    assert frame.main(["print", "--sprt", text]) == 2
+    said = f"Invalid value for --sprt: expected two numbers such as 0 5 or 0,5, not {text!r}."
+    assert capsys.readouterr().err == f"rookery: {said} `rookery print --help` explains.\n"

@@ -1,0 +1,211 @@
+"""What commands declare flags with, and how they read files, ask questions and print tables."""
+
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import msgspec
+from cyclopts import Group, Parameter, Token
+from rich.console import Console
+from rich.prompt import Prompt
+from rich.table import Table
+from rich.text import Text
+
+from rookery.errors import Complaint
+from rookery.settings import SETTINGS, Settings, flag, from_process, variable
+from rookery.stats.spsa_parameters import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
+
+WIDE = 10_000
+"""Columns of output that no person looks at: nothing is cut or wrapped."""
+
+
+class BadArgument(Complaint):
+    """Something given on the command line cannot be used."""
+
+    exit_code = 2
+
+
+def not_installed(command: str, missing: ModuleNotFoundError) -> Complaint:
+    """A command needs packages that this installation does not have."""
+    return Complaint(
+        f"`rookery {command}` needs the server part, which is not installed here"
+        f" ({missing.name} is missing); install it with: pip install 'rookery[server]'"
+    )
+
+
+def option(purpose: str, metavar: str | None = None, **more: Any) -> Parameter:
+    """A flag or an argument: what it is for, and a word for its value."""
+    return Parameter(help=purpose, metavar=metavar, **more)
+
+
+AsJson = Annotated[bool, option("answer in JSON, for scripts")]
+PasswordStdin = Annotated[
+    bool, option("read the password from the first line of standard input instead of asking for it")
+]
+
+
+# Bounds of a test: `--sprt 0 5`, `--sprt 0,5` and `--sprt "[0, 5]"` are the same.
+
+BOUND_FLAGS = frozenset({"--sprt", "--would-have"})
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def join_bounds(words: Sequence[str]) -> list[str]:
+    """The same words with two numbers after a flag of bounds as one, which any flag may follow."""
+    joined: list[str] = []
+    ahead = list(words)
+    while ahead:
+        word = ahead.pop(0)
+        if word in BOUND_FLAGS and len(ahead) > 1 and all(map(_NUMBER.fullmatch, ahead[:2])):
+            word = f"{word}={ahead.pop(0)},{ahead.pop(0)}"
+        elif word in BOUND_FLAGS and ahead and ahead[0].startswith("-") and "," in ahead[0]:
+            word = f"{word}={ahead.pop(0)}"
+        joined.append(word)
+    return joined
+
+
+def read_bounds(_type: object, tokens: Sequence[Token]) -> tuple[float, float]:
+    """Raises ValueError, which names the flag."""
+    text = tokens[-1].value
+    numbers = text.strip().removeprefix("[").removesuffix("]").split(",")
+    with suppress(ValueError):
+        elo0, elo1 = map(float, numbers)
+        if math.isfinite(elo0) and math.isfinite(elo1):
+            return elo0, elo1
+    raise ValueError(f"expected two numbers such as 0 5 or 0,5, not {text!r}.")
+
+
+def read_many_bounds(_type: object, tokens: Sequence[Token]) -> list[tuple[float, float]]:
+    return [read_bounds(_type, [token]) for token in tokens]
+
+
+Bounds = Annotated[
+    tuple[float, float] | None,
+    Parameter(converter=read_bounds, n_tokens=1, accepts_keys=False, metavar="ELO0,ELO1"),
+]
+
+
+def single(read: Callable[[str], object]) -> Callable[[object, Sequence[Token]], object]:
+    """A converter for values of one word; `read` raises ValueError."""
+    return lambda _type, tokens: read(tokens[-1].value)
+
+
+# The schedule of an SPSA tune: how fast its steps and its distances shrink.
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Declared once for the commands that tune, or show what a tune would do."""
+
+    a_ratio: Annotated[
+        float, option("the schedule's A, as a share of all pairs", "X", name="--A")
+    ] = DEFAULT_A_RATIO
+    alpha: Annotated[float, option("how fast steps shrink", "X")] = DEFAULT_ALPHA
+    gamma: Annotated[float, option("how fast the distances tried shrink", "X")] = DEFAULT_GAMMA
+
+
+# Flags that stand for settings: one flag a setting, described by the setting itself.
+
+SETTINGS_GROUP = Group("Settings", "Each can also be given in the environment.", sort_key=9)
+_DEFAULTS = Settings()
+
+
+def setting(name: str) -> Parameter:
+    """The flag of a setting, which also names its environment variable."""
+    default = getattr(_DEFAULTS, name)
+    purpose = SETTINGS[name].purpose
+    if isinstance(default, bool):
+        metavar, told = "0|1", str(int(default))
+    else:
+        metavar, told = name.rsplit("_", maxsplit=1)[-1].upper(), str(default or "")
+    shown = f" (default: {told})" if told and default != () else ""
+    return option(f"{purpose}{shown} [{variable(name)}]", metavar, name=flag(name))
+
+
+def switch(name: str) -> Parameter:
+    """The flag of a setting that is only ever turned on by one."""
+    purpose = SETTINGS[name].purpose.removeprefix("1: ")
+    return option(f"{purpose} [{variable(name)}]", name=flag(name))
+
+
+@Parameter(name="*", group=SETTINGS_GROUP)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSettings:
+    """The settings of commands that work on the database."""
+
+    data: Annotated[str | None, setting("data")] = None
+    database_url: Annotated[str | None, setting("database_url")] = None
+
+    def read(self) -> Settings:
+        """The settings of this process, with the flags that were given."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return from_process({name: _as_text(value) for name, value in given.items()})
+
+
+def _as_text(value: str | bool | None) -> str | None:
+    if isinstance(value, bool):
+        return "1" if value else None
+    return value
+
+
+# What is read from files and from people, and what is printed for them.
+
+
+def text_of(file: Path) -> str:
+    """Raises BadArgument."""
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise BadArgument(f"{file} can't be read: it is no text in UTF-8.") from None
+    except OSError as error:
+        raise BadArgument(f"{file} can't be read: {error.strerror}.") from None
+
+
+def ask(question: str, flags: str) -> str:
+    """A person's answer; where nobody is there, `flags` are what gives it. Raises BadArgument."""
+    if not sys.stdin.isatty():
+        raise BadArgument(f"Nobody is there to ask for {question.lower()}; give {flags}.")
+    return Prompt.ask(question, console=Console(stderr=True)).strip()
+
+
+def ask_password(question: str = "Password", *, from_stdin: bool) -> str:
+    """Raises BadArgument."""
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise BadArgument("Nobody is there to ask for a password; give --password-stdin.")
+    with suppress(EOFError):
+        return Prompt.ask(question, password=True, console=Console(stderr=True))
+    raise BadArgument("There was no password.")
+
+
+def print_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], file: TextIO | None = None
+) -> None:
+    """Columns for people; what is no terminal gets every word on the line of its row."""
+    table = Table(*heads, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console(file=file, highlight=False)
+    console.print(table, width=None if console.is_terminal else WIDE)
+
+
+def print_rows(rows: Sequence[tuple[str, str]]) -> None:
+    """Labels, and what is said of each."""
+    width = max((len(label) for label, _ in rows), default=0)
+    print("\n".join(f"{label:{width}}  {text}" for label, text in rows))
+
+
+def print_json(value: object) -> None:
+    print(msgspec.json.encode(value).decode())
+
+
+def warn(text: str) -> None:
+    """On the way that leaves the results alone."""
+    print(f"warning: {text}", file=sys.stderr)
