@@ -26,7 +26,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with the base install alone."""
     venv = tmp_path_factory.mktemp("bare") / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
     lock = str(PROJECT / "locks" / "worker.txt")
     subprocess.run([*pip, "--require-hashes", "-r", lock], check=True)
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(PROJECT)], check=True)
