@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 
 from rookery.boundary.offload import Threads
 from rookery.match.process import EngineProcess, start_process
-from rookery.protocol.engines import BenchRecord, EngineRecord, RecipeRecord
+from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.order import Order

@@ -29,8 +29,8 @@ from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
 from rookery.people.profiles import repository
 from rookery.protocol.actions import action_filter
-from rookery.protocol.engines import ENGINE_RECORD
 from rookery.protocol.games import scanned
+from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.protocol.worker_requests import CREDENTIALS, UPLOAD_PGN
 from rookery.stats.spsa_parameters import read_lines
 from rookery.web.faults import BadRequest

@@ -16,9 +16,9 @@ import pytest
 from rookery.client.client import Client
 from rookery.client.transport import HttpApiTransport
 from rookery.http_client import CallRefused
+from rookery.model.engine import EngineRecord, PresetRecord
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
-from rookery.protocol.engines import EngineRecord, PresetRecord
 from rookery.sources.commits import mirror_name
 from tests.commands import add_user, said
 from tests.outside.githubs import REPOSITORY, SHA, staged

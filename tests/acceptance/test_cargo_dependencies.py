@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engines import EngineRecord, RecipeRecord
+from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.workshop import Workshop

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rookery.cli.main import main
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from tests.engines import repositories
 
 

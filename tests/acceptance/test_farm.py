@@ -13,9 +13,9 @@ import chess
 import httpx
 import pytest
 
+from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
-from rookery.protocol.engines import BenchRecord, EngineRecord, RecipeRecord
 from rookery.stats.sprt import Flag
 from tests.answering import answering
 from tests.engines import repositories

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Built, Sandbox

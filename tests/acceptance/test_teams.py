@@ -8,8 +8,8 @@ import pytest
 
 from rookery.client.client import Client
 from rookery.http_client import CallRefused
+from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
-from rookery.protocol.engines import EngineRecord
 from tests.commands import add_user, said
 from tests.served import LIMIT_SECONDS, Served, served
 from tests.unit.service.submission.samples import SPRT, body

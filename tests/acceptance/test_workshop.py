@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rookery.protocol.engines import BenchRecord, EngineRecord, NetRecord, RecipeKind, RecipeRecord
+from rookery.model.engine import BenchRecord, EngineRecord, NetRecord, RecipeKind, RecipeRecord
 from rookery.worker.engines.bench import WrongBench, bench
 from rookery.worker.engines.order import BenchFailed, BuildFailed, Order
 from rookery.worker.engines.workshop import Workshop

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
@@ -107,7 +107,7 @@ def test_a_program_that_was_not_made_is_missed(tmp_path: Path) -> None:
 MAKING = """
 import asyncio, sys
 from pathlib import Path
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop

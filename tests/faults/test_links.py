@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engines import EngineRecord, NetRecord, RecipeRecord
+from rookery.model.engine import EngineRecord, NetRecord, RecipeRecord
 from rookery.worker.engines.cache import text_of
 from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.workshop import Workshop

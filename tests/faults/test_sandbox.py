@@ -14,7 +14,7 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.match.process import start_process
-from rookery.protocol.engines import EngineRecord, RecipeRecord
+from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.order import Order
 from rookery.worker.sandbox.enclosure import Enclosure
@@ -225,7 +225,7 @@ def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
 ORDER = (
     "from rookery.worker.engines.order import BuildFailed, Order;"
     "from rookery.worker.engines.workshop import Workshop;"
-    "from rookery.protocol.engines import FLEDGLING, UPLOADED;"
+    "from rookery.model.engine import FLEDGLING, UPLOADED;"
     "from tests.engines.shelf import Shelf;"
 )
 

@@ -9,7 +9,7 @@ import pytest
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.engine_rows import EngineRows, KeptEngine
-from rookery.protocol.engines import EngineRecord, PresetRecord, ToolRecord
+from rookery.model.engine import EngineRecord, PresetRecord, ToolRecord
 from tests.database import pool_on
 from tests.twins.records import MemoryEngines
 

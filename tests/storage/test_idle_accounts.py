@@ -18,11 +18,11 @@ from rookery.farm.store import FleetStore
 from rookery.files.books import Book, PostgresBooks
 from rookery.files.nets import Net, PostgresNets
 from rookery.files.programs import Binary, PostgresBinaries
+from rookery.model.engine import EngineRecord
 from rookery.model.events import Action, Event, about_user
 from rookery.people.teams import Team, TeamRows
 from rookery.people.users import APPROVERS, Audit, Scope, Tokens, Users, mint
 from rookery.protocol.actions import All
-from rookery.protocol.engines import EngineRecord
 from rookery.rules.answers import Changes
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played

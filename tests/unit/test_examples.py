@@ -8,8 +8,8 @@ import pytest
 
 from rookery.cli.main import main
 from rookery.cli.worker_start import NAMES
-from rookery.protocol.engines import ENGINE_RECORD
 from rookery.protocol.runs import SUBMISSION
+from rookery.protocol.v1 import ENGINE_RECORD
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHOWN = re.compile(r"^```console\n\$ rookery (stats .*)\n((?:.+\n)+)```$", re.MULTILINE)

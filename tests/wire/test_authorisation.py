@@ -23,8 +23,8 @@ from starlette.routing import Match, Route
 from starlette.types import Message
 
 from rookery.files.games import Pgn
+from rookery.model.engine import EngineRecord
 from rookery.people.users import ORDINARY, Scope, User
-from rookery.protocol.engines import EngineRecord
 from rookery.rules.answers import HeldTask
 from rookery.rules.lifecycle import Actor
 from rookery.sources.commits import mirror_name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_start import WorkerSettings, manner_of, put_together
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines.order import Measured, Order
 from rookery.worker.identity import Facts
 from rookery.worker.kit import Maker, Outcome

@@ -14,7 +14,7 @@ from typing import Any
 import chess
 import msgspec
 
-from rookery.protocol.engines import FLEDGLING
+from rookery.model.engine import FLEDGLING
 from tests.answering import answering
 
 Body = dict[str, Any]

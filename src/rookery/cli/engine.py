@@ -10,9 +10,10 @@ from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import Work, add_server_command, print_json, tell
 from rookery.client.client import Client
 from rookery.errors import Complaint
+from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
 from rookery.protocol.codec import WireFault, encode
-from rookery.protocol.engines import ENGINE_RECORD, EngineRecord
+from rookery.protocol.v1 import ENGINE_RECORD
 
 
 class BadRecord(Complaint):

@@ -20,8 +20,8 @@ from rookery.cli.login import SERVER
 from rookery.cli.match_resume import INTERRUPTS
 from rookery.errors import Complaint
 from rookery.http_client import LARGEST_FILE, CallFailed, HttpClient, copy_at_most, is_web_address
+from rookery.model.engine import EngineRecord
 from rookery.protocol.codec import encode
-from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.git import Version, Versions, name_of, prepared, reach
 from rookery.worker.engines.order import BuildFailed, NoDownloads, NotOffered
 from rookery.worker.engines.recipes import discover

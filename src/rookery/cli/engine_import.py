@@ -10,7 +10,7 @@ import msgspec
 from rookery.cli.calling import add_server, client_of
 from rookery.cli.engine_add import BadFile
 from rookery.errors import Complaint
-from rookery.protocol import engines
+from rookery.model import engine as engines
 from rookery.protocol.codec import WireFault, encode
 from rookery.protocol.openbench import OPENBENCH_ENGINE, Imported, imported
 

@@ -14,9 +14,8 @@ from rookery.boundary.offload import Threads
 from rookery.cli.arguments import table
 from rookery.client.client import Client
 from rookery.errors import Complaint
-from rookery.model.engine import is_program
+from rookery.model.engine import EngineRecord, is_program
 from rookery.protocol import v1
-from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.nets import digest_of
 from rookery.worker.engines.programs import NoIntroduction, introduce
 

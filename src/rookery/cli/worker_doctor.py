@@ -17,7 +17,7 @@ from rookery.cli.worker_start import (
 from rookery.client.client import Client
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.match.fastchess import find_fastchess
-from rookery.protocol.engines import FLEDGLING, STOCKFISH, EngineRecord, is_bundled
+from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord
 from rookery.worker.conversation import Account, Conversation
 from rookery.worker.engines import installed
 from rookery.worker.identity import Identity, fitness
@@ -62,7 +62,7 @@ def _examined(
     server, answers = _server(settings)
     cache, writable = _cache(settings)
     records = _records(settings)
-    broken = {record.name for record in records if ours and is_bundled(record)}
+    broken = {record.name for record in records if ours and record.is_bundled}
     engines = tuple(
         (one.engine, one.why_not or (ours if one.engine in broken else "yes"))
         for one in fitness(records, identity)

@@ -11,8 +11,8 @@ import msgspec
 from rookery.client.transport import ApiTransport, HttpApiTransport, not_rookery
 from rookery.errors import Complaint
 from rookery.http_client import CallRefused
+from rookery.model.engine import EngineRecord
 from rookery.protocol import people, v1
-from rookery.protocol.engines import EngineRecord
 
 # What every call has: a body as JSON, an answer as a typed value.
 

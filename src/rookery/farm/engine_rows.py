@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from rookery.db.table import Table
+from rookery.model.engine import EngineRecord
 from rookery.protocol.codec import encode
-from rookery.protocol.engines import EngineRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,17 @@ from msgspec.structs import replace
 
 from rookery.clock import Clock
 from rookery.farm.engine_rows import EngineRows, KeptEngine
-from rookery.model.engine import Catalogue
+from rookery.model.engine import BUILT_IN, STOCKFISH, Catalogue, EngineRecord, catalogue_of
 from rookery.model.events import Action, Event, about_engine
 from rookery.model.patterns import BadPattern, check, check_for_workers
 from rookery.model.plan import Side, demands_of
 from rookery.model.run import Run, RunFault
 from rookery.people.teams import Teams
 from rookery.people.users import Audit
-from rookery.protocol import engines as known_engines
 from rookery.protocol.codec import BadField, encode
-from rookery.protocol.engines import EngineRecord
 from rookery.rules.lifecycle import Actor
 
-BUILT_IN_NAMES = frozenset(record.name for record in known_engines.BUILT_IN)
+BUILT_IN_NAMES = frozenset(record.name for record in BUILT_IN)
 TEAM_MARK = "~"
 NOTHING_TOLD = "-"
 """In the place of a record, where workers are told none."""
@@ -135,8 +133,7 @@ class Engines:
         for side in run.plan.sides:
             now, then = self._ever.record(side.engine), self.told_of(side)
             if side.record and then is not None:
-                own = known_engines.engine_of(then)
-                engines[side.engine] = with_changes(own, team=now.team, private=now.private)
+                engines[side.engine] = replace(then, team=now.team, private=now.private)
         demands = demands_of(run.plan, Catalogue(engines), run.kind.needs())
         return run if demands == run.demands else with_changes(run, demands=demands)
 
@@ -279,17 +276,15 @@ class Engines:
         self._kept = {engine.record.name: engine for engine in engines}
         present = [each.record for each in self._kept.values() if not each.removed]
         gone = [each.record for each in self._kept.values() if each.removed]
-        self._known = {each.name: each for each in (*known_engines.BUILT_IN, *present)}
-        self.catalogue = known_engines.catalogue_of(self._known.values())
+        self._known = {each.name: each for each in (*BUILT_IN, *present)}
+        self.catalogue = catalogue_of(self._known.values())
         ever = ({each.name: each for each in gone} | self._known).values()
         self._shares.clear()
         self._shares |= {each.name: each.share for each in ever}
-        self._ever = known_engines.catalogue_of(ever)
+        self._ever = catalogue_of(ever)
         self.private = {each.name: each.team for each in ever if each.private}
         self._told = {
-            each.name: replace(each, presets=())
-            for each in ever
-            if each is not known_engines.STOCKFISH
+            each.name: replace(each, presets=()) for each in ever if each is not STOCKFISH
         }
 
 

@@ -9,9 +9,8 @@ from msgspec.structs import replace as with_fields
 
 from rookery.farm import submission_fields
 from rookery.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
-from rookery.model.engine import STANDARD, STOCKFISH, Catalogue, source_address
+from rookery.model.engine import BUNDLED, STANDARD, STOCKFISH, Catalogue, source_address
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.model.machine import BUNDLED
 from rookery.model.patterns import BadPattern, check, is_found
 from rookery.model.plan import Plan, Scaling, Side, demands_of
 from rookery.model.run import STOCKFISH_NPS, Run, create
@@ -252,7 +251,7 @@ def _is_mirrored(args: SubmittedArgs, plan: Plan, around: Surroundings) -> bool:
 
 
 def _is_built(side: Side, around: Surroundings) -> bool:
-    installed = around.catalogue.record(side.engine).recipe in ("installed", BUNDLED)
+    installed = around.catalogue.record(side.engine).needed_recipe in ("installed", BUNDLED)
     return bool(side.repository) and not (side.binary or installed)
 
 

@@ -224,7 +224,7 @@ def _uci(field: str, options: dict[str, str] | UnsetType) -> tuple[tuple[str, st
 
 def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue) -> tuple[str, ...]:
     require(len(names) == len(set(names)), field, "a net is named twice")
-    pattern = catalogue.record(engine).net_pattern or r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
+    pattern = catalogue.record(engine).nets.pattern or r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
     for name in names:
         require(is_whole(pattern, name), field, f"{name[:40]!r} is not the name of a net")
     return names
@@ -232,12 +232,12 @@ def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue)
 
 def new_repository(args: SubmittedArgs, catalogue: Catalogue) -> str:
     engine = _engine("new_engine", args.new_engine, args.new_binary or "", catalogue)
-    return _repository("new_repo", args.new_repo, args, catalogue.record(engine).source)
+    return _repository("new_repo", args.new_repo, args, catalogue.record(engine).repository)
 
 
 def base_repository(args: SubmittedArgs, catalogue: Catalogue) -> str:
     engine = _engine("base_engine", args.base_engine, _base_binary(args), catalogue)
-    return _repository("base_repo", args.base_repo, args, catalogue.record(engine).source)
+    return _repository("base_repo", args.base_repo, args, catalogue.record(engine).repository)
 
 
 def _repository(field: str, own: str | UnsetType, args: SubmittedArgs, source: str) -> str:

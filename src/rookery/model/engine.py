@@ -1,10 +1,14 @@
 """Engine records: the numbers and habits that belong to an engine and not to the platform."""
 
-import enum
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from rookery.model.bounds import Amount, Count, Paragraph, Phrase, Word, Words
 
 Version = tuple[int, ...]
 _SHORT = re.compile(r"((?:[\w.-]+@)?[A-Za-z0-9][A-Za-z0-9.-]+):/*([^/\\].*)", re.ASCII)
@@ -33,115 +37,188 @@ def source_address(text: str) -> str:
     return f"{scheme}://{host}/{path}" if path else f"{scheme}://{host}"
 
 
-class NetUse(enum.StrEnum):
-    """How an engine is given its network."""
-
-    EMBEDDED = "embedded"
-    BUILD_VARIABLE = "build_variable"
-    UCI_OPTION = "uci_option"
-    NONE = "none"
+def read_version(text: str) -> Version:
+    """The numbers of a version as a tool prints it; () where there are none."""
+    found = re.search(r"\d{1,9}(\.\d{1,9}){0,5}", text)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A program a build needs, in at least that version; () for any."""
+RecipeKind = Literal["make", "stockfish", "cargo", "cmake", "commands", "installed"]
+NetUse = Literal["none", "embedded", "build_variable", "uci_option"]
+Variables = Annotated[dict[Word, Phrase], Meta(max_length=100)]
+Commands = Annotated[tuple[Phrase, ...], Meta(max_length=50)]
+EngineName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=111,
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9 ._+-]{0,59}\Z",
+    ),
+]
+"""Names that begin with a team's name and `~` are for that team alone, so that nobody learns from
+a refusal which of them are taken."""
+BUNDLED = "bundled"
+"""The recipe of the engine that comes with every worker of ours: no stranger's code."""
+BUNDLED_COMMAND = "rookery-fledgling"
 
-    name: str
-    version: Version = ()
+
+class RecipeRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """How a source tree becomes a program.
+
+    `make` is OpenBench's (`make EXE= [CC=|CXX=] [EVALFILE=]`), `stockfish` that of Stockfish's
+    Makefile, `commands` are run one after the other, `installed` builds nothing: `output` is a
+    command on the worker.
+    """
+
+    kind: RecipeKind = "make"
+    directory: Phrase = ""
+    target: Word = ""
+    variables: Variables = field(default_factory=dict)
+    commands: Commands = ()
+    output: Phrase = ""
+    compilers: Words = ()
+    portable: bool = False
+    """A binary may be shared between machines of one operating system."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """How the engine counts nodes, and whether its count must match the one of the commit."""
+class ToolRecord(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A program a build needs; `version` is the least one, empty for any."""
 
-    command: str = "bench"
-    pattern: str = ""
-    must_match: bool = True
+    name: Word
+    version: Word = ""
+
+    @property
+    def least(self) -> Version:
+        return read_version(self.version)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """MiB that playing takes: once per machine, and per engine process beside its hash table."""
 
-    machine: int = 284
-    process: int = 64
-    thread: int = 16
+    machine: Count = 284
+    process: Count = 64
+    thread: Count = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class SpeedRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Nodes per second and thread: what times are scaled to, and what is too slow to play.
 
     Without a reference the median of the machines seen so far is frozen into each new run.
     """
 
-    reference: float | None = None
-    floor: float = 0.0
-    relief: float = 0.0
+    reference: Amount | None = None
+    floor: Amount = 0.0
+    relief: Amount = 0.0
 
     def least(self, cores: int) -> float:
         """The floor for a machine; many busy cores share caches and may be slower each."""
         return self.floor / (1 + self.relief * math.tanh((cores - 1) / 8))
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """Named settings of a test, as name and value."""
+class BenchRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """How the engine counts nodes: words on its command line, and what to look for in the text.
 
-    name: str
-    settings: tuple[tuple[str, str], ...]
+    Without a pattern the usual forms are looked for, see the worker's `bench`. `must_match` says
+    whether the count must be the one of the commit.
+    """
+
+    command: Phrase = "bench"
+    pattern: Phrase = ""
+    must_match: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What Rookery knows about an engine; `share` weighs it against the other engines."""
+class NetRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """How networks are handed over; `name` is the build variable or the UCI option."""
 
-    name: str
-    source: str = ""
-    recipe: str = "make"
-    tools: tuple[Tool, ...] = ()
-    cpu_flags: frozenset[str] = frozenset()
-    systems: frozenset[str] = frozenset()
-    memory: Memory = Memory()
-    speed: Speed = Speed()
-    bench: Bench = Bench()
-    nets: NetUse = NetUse.NONE
-    net_pattern: str = ""
-    team: str = ""
+    use: NetUse = "none"
+    name: Word = ""
+    pattern: Phrase = ""
+    default: Word = ""
+
+
+class PresetRecord(Struct, frozen=True, gc=False, omit_defaults=True):
+    """Named settings of a test, by the names of a submission."""
+
+    name: Phrase
+    settings: Annotated[dict[Word, Paragraph], Meta(max_length=100)] = field(default_factory=dict)
+
+
+class EngineRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """All that belongs to an engine and not to the platform, as people write it, rows keep it and
+    workers are told it. `share` weighs it against the other engines."""
+
+    name: EngineName
+    source: Phrase = ""
+    recipe: RecipeRecord = RecipeRecord()
+    tools: Annotated[tuple[ToolRecord, ...], Meta(max_length=50)] = ()
+    cpu_flags: Words = ()
+    systems: Words = ()
+    memory: MemoryRecord = MemoryRecord()
+    speed: SpeedRecord = SpeedRecord()
+    bench: BenchRecord = BenchRecord()
+    nets: NetRecord = NetRecord()
+    team: Word = ""
     private: bool = False
     sandboxed: bool = False
-    presets: tuple[Preset, ...] = ()
-    share: float = 1.0
+    """Given only to workers that keep engines in namespaces."""
+    presets: Annotated[tuple[PresetRecord, ...], Meta(max_length=100)] = ()
+    share: Annotated[float, Meta(gt=0, le=1000)] = 1.0
+
+    @property
+    def repository(self) -> str:
+        """Its source in the form by which addresses are compared."""
+        return source_address(self.source)
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether it is played by the engine of our own package, whatever the record's name."""
+        # By blanks alone, as a shell parts words too: nothing else may pass for our own command.
+        command = self.recipe.output.split(" ")[0]
+        return self.recipe.kind == "installed" and command == BUNDLED_COMMAND
+
+    @property
+    def needed_recipe(self) -> str:
+        """What a worker must be able to do to have its program."""
+        return BUNDLED if self.is_bundled else self.recipe.kind
 
 
-STOCKFISH = Engine(
+STOCKFISH = EngineRecord(
     name="Stockfish",
     source="https://github.com/official-stockfish/Stockfish",
-    recipe="stockfish",
-    tools=(Tool("make"),),
+    recipe=RecipeRecord(kind="stockfish", directory="src"),
+    tools=(ToolRecord("make"),),
     # 444: 220 runner and book, 2 * 80 binaries, 64 Python; a process 12 + 139, and 31 a thread.
-    memory=Memory(machine=444, process=151, thread=31),
-    speed=Speed(reference=628_000, floor=180_000, relief=3.0),
-    bench=Bench("bench 16 1 13 default depth", r"Nodes searched\s*:\s*(\d+)"),
-    nets=NetUse.EMBEDDED,
-    net_pattern=r"nn-[0-9a-f]{12}\.nnue",
+    memory=MemoryRecord(machine=444, process=151, thread=31),
+    speed=SpeedRecord(reference=628_000, floor=180_000, relief=3.0),
+    bench=BenchRecord(command="bench 16 1 13 default depth", pattern=r"Nodes searched\s*:\s*(\d+)"),
+    nets=NetRecord(use="embedded", pattern=r"nn-[0-9a-f]{12}\.nnue"),
 )
-
-UPLOADED = Engine(name="uploaded", bench=Bench(must_match=False))
+FLEDGLING = EngineRecord(
+    name="Fledgling",
+    recipe=RecipeRecord(kind="installed", output=BUNDLED_COMMAND, portable=True),
+    memory=MemoryRecord(machine=128, process=96, thread=0),
+    speed=SpeedRecord(reference=40_000),
+)
+UPLOADED = EngineRecord(name="uploaded", bench=BenchRecord(must_match=False))
 """A program of which only its bytes are known: whoever uploads one need not write a record."""
+BUILT_IN = (STOCKFISH, FLEDGLING, UPLOADED)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """The engines an installation knows, by name; an unknown one gets a modest record."""
 
-    engines: Mapping[str, Engine]
+    engines: Mapping[str, EngineRecord]
 
-    def record(self, name: str) -> Engine:
-        return self.engines.get(name) or Engine(name=name)
+    def record(self, name: str) -> EngineRecord:
+        return self.engines.get(name) or EngineRecord(name=name)
 
 
-STANDARD = Catalogue({engine.name: engine for engine in (STOCKFISH, UPLOADED)})
+def catalogue_of(records: Iterable[EngineRecord]) -> Catalogue:
+    return Catalogue({record.name: record for record in records})
+
+
+STANDARD = catalogue_of(BUILT_IN)
 
 
 def time_factor(reference_nps: float, machine_nps: float) -> float:

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rookery.model.engine import Tool, Version
+from rookery.model.engine import BUNDLED, Version, read_version
 
 SHORT_NAME = re.compile(r"[A-Za-z0-9]{2,50}-[0-9]{1,5}cores-[0-9a-zA-Z]{2,8}", re.ASCII)
 """User, cores and the first part of the key: the name of a machine over restarts of its worker."""
-BUNDLED = "bundled"
-"""The recipe of the engine that comes with every worker of ours: no stranger's code."""
 ROOKERY_RECIPES = frozenset(
     {"stockfish", "make", "cargo", "cmake", "commands", "installed", BUNDLED}
 )
@@ -30,14 +28,14 @@ class Abilities:
     recipes: frozenset[str] = frozenset({"stockfish"})
     system: str = ""
     cpu_flags: frozenset[str] = frozenset()
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[tuple[str, Version], ...] = ()
     syzygy_men: int = 0
     variants: frozenset[str] = frozenset()
     teams: frozenset[str] = frozenset()
     sandbox: bool = False
 
     def tool_version(self, name: str) -> Version | None:
-        return next((tool.version for tool in self.tools if tool.name == name), None)
+        return dict(self.tools).get(name)
 
 
 OFFICIAL = Abilities()
@@ -60,18 +58,12 @@ def rookery_abilities(
         recipes=frozenset({BUNDLED}) if bundled_only else ROOKERY_RECIPES,
         system=system,
         cpu_flags=frozenset(cpu_flags),
-        tools=tuple(Tool(name, version(text)) for name, text in sorted((tools or {}).items())),
+        tools=tuple((name, read_version(text)) for name, text in sorted((tools or {}).items())),
         syzygy_men=syzygy_men,
         variants=ROOKERY_VARIANTS,
         teams=frozenset(teams),
         sandbox=sandbox,
     )
-
-
-def version(text: str) -> Version:
-    """The numbers of a version as a tool prints it; () where there are none."""
-    found = re.search(r"\d{1,9}(\.\d{1,9}){0,5}", text)
-    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 class Profile(NamedTuple):

@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from rookery.model.bounds import Cores, Count, Paragraph, Phrase, Positive, Word
-from rookery.model.engine import STOCKFISH, Catalogue, Engine, Version
-from rookery.model.machine import BUNDLED, Abilities
+from rookery.model.engine import BUNDLED, STOCKFISH, Catalogue, EngineRecord, Version
+from rookery.model.machine import Abilities
 from rookery.model.timecontrol import TimeControl, is_classic, parse
 
 Filled = Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -286,26 +286,26 @@ def _of_sides(plan: Plan, catalogue: Catalogue) -> Iterator[Need]:
         yield from _of_engine(record)
 
 
-def _of_build(engine: Engine) -> Iterator[Need]:
-    if engine.recipe == STOCKFISH.recipe:
+def _of_build(engine: EngineRecord) -> Iterator[Need]:
+    if engine.recipe.kind == STOCKFISH.recipe.kind:
         yield Need(NeedWord.STOCKFISH_BUILD)
         return
-    yield Need(NeedWord.RECIPE, engine.recipe)
+    yield Need(NeedWord.RECIPE, engine.needed_recipe)
     for tool in engine.tools:
-        yield Need(NeedWord.TOOL, tool.name, tool.version)
+        yield Need(NeedWord.TOOL, tool.name, tool.least)
 
 
-def _of_engine(engine: Engine) -> Iterator[Need]:
+def _of_engine(engine: EngineRecord) -> Iterator[Need]:
     if engine.speed != STOCKFISH.speed:
         yield Need(NeedWord.OWN_SPEED)
     if engine.private and engine.team:
         yield Need(NeedWord.TEAM, engine.team)
     if engine.sandboxed:
         yield Need(NeedWord.SANDBOX)
-    for flag in sorted(engine.cpu_flags):
+    for flag in sorted(set(engine.cpu_flags)):
         yield Need(NeedWord.CPU_FLAG, flag)
     if engine.systems:
-        yield Need(NeedWord.SYSTEM, "|".join(sorted(engine.systems)))
+        yield Need(NeedWord.SYSTEM, "|".join(sorted(set(engine.systems))))
 
 
 def _of_rules(plan: Plan) -> Iterator[Need]:

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from rookery.protocol.codec import Reader
-from rookery.protocol.engines import (
-    LARGEST_RECORD,
+from rookery.model.engine import (
     EngineRecord,
     NetRecord,
     PresetRecord,
@@ -19,6 +17,8 @@ from rookery.protocol.engines import (
     SpeedRecord,
     ToolRecord,
 )
+from rookery.protocol.codec import Reader
+from rookery.protocol.v1 import LARGEST_RECORD
 
 SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "macos"}
 FLAGS = {"SSE41": "sse4_1", "SSE4.1": "sse4_1", "SSE42": "sse4_2", "SSE4.2": "sse4_2"}

@@ -15,10 +15,10 @@ from rookery.model.bounds import (
     Word,
     Words,
 )
+from rookery.model.engine import EngineRecord
 from rookery.model.plan import Compiler, Draw, Filled, Nets, PgnDetail, Resign, Scaling, Variant
 from rookery.model.task import Results
 from rookery.protocol.codec import Reader
-from rookery.protocol.engines import EngineRecord
 
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 UciOptions = Annotated[dict[Word, Phrase], Meta(max_length=1000)]

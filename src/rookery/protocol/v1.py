@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rookery.model.bounds import Count, Paragraph, RunId
+from rookery.model.engine import EngineRecord
 from rookery.model.machine import SHORT_NAME
 from rookery.model.run import DisplayState, Sole
-from rookery.protocol.engines import EngineRecord
+from rookery.protocol.codec import Reader
 from rookery.protocol.runs import Stats
 from rookery.protocol.user_documents import ArgsDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
@@ -23,6 +24,10 @@ class PageOf(Struct, frozen=True, kw_only=True):
 
     page: int
     more: bool
+
+
+LARGEST_RECORD = 2**20
+ENGINE_RECORD = Reader(EngineRecord, most_bytes=LARGEST_RECORD)
 
 
 # Who plays what in the JSON API: tasks, machines, contributors, and the log of actions.

@@ -7,17 +7,15 @@ from msgspec import UNSET, UnsetType
 from rookery.http_client import NoAnswer
 from rookery.match.job import Setup
 from rookery.match.scores import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
+from rookery.model.engine import STOCKFISH, EngineRecord
 from rookery.model.task import NOTHING, Results
 from rookery.model.timecontrol import BadTimeControl, Clock, TimeControl, parse
-from rookery.protocol.engines import STOCKFISH, EngineRecord
 from rookery.protocol.runs import TaskArgs
 from rookery.protocol.worker_answers import TaskAnswer
 from rookery.worker.conversation import TaskName
 from rookery.worker.engines.order import Order
 from rookery.worker.transport import TaskFailed
 
-REFERENCE_NPS = 628_000.0
-"""The speed that times are meant for, where a task names none."""
 STANDARD_MARGIN_MS = 20
 NODESTIME_MARGIN_MS = 10_000
 Pairs = tuple[tuple[str, str], ...]
@@ -76,7 +74,8 @@ class Assignment:
 
     @property
     def reference_nps(self) -> float:
-        return self.args.reference_nps or REFERENCE_NPS
+        """The speed that times are meant for: Stockfish's, where the task names none."""
+        return self.args.reference_nps or STOCKFISH.speed.reference or 0.0
 
     @property
     def chess960(self) -> bool:

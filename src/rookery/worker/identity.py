@@ -13,9 +13,9 @@ from pathlib import Path
 from msgspec import UNSET
 
 from rookery import __version__
+from rookery.model.engine import BUNDLED_COMMAND, EngineRecord, catalogue_of
 from rookery.model.machine import Abilities, rookery_abilities
 from rookery.model.plan import Plan, Side, demands_of, first_missing
-from rookery.protocol.engines import BUNDLED_COMMAND, EngineRecord, catalogue_of, is_bundled
 from rookery.protocol.worker_answers import OFFICIAL_VERSION
 from rookery.protocol.worker_requests import ClaimedAbilities, WorkerInfo
 from rookery.worker.system import COMPILERS, System, architecture, triple, versions
@@ -168,7 +168,7 @@ def abilities_of(identity: Identity) -> Abilities:
 
 def _lacking(record: EngineRecord, identity: Identity) -> str:
     """A sandbox, or a program that its recipe starts."""
-    if identity.bundled_only and not is_bundled(record):
+    if identity.bundled_only and not record.is_bundled:
         return "there is no sandbox, and --without-sandbox was not given"
     kind, tools = record.recipe.kind, identity.facts.tools
     builder = BUILDERS.get(kind)

@@ -4,7 +4,6 @@ machine's speed.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from math import tanh
 from time import monotonic
 
 from msgspec import UNSET, UnsetType
@@ -13,8 +12,7 @@ from rookery.boundary.offload import Threads
 from rookery.http_client import CallRefused, NoAnswer
 from rookery.match.job import EngineSpec
 from rookery.model.bounds import LONGEST_MESSAGE
-from rookery.model.engine import time_factor
-from rookery.protocol.engines import EngineRecord, SpeedRecord
+from rookery.model.engine import EngineRecord, time_factor
 from rookery.protocol.worker_requests import LONGEST_LOG, Failure
 from rookery.worker.assignment import Assignment, Player
 from rookery.worker.conversation import Conversation, TaskName
@@ -114,13 +112,8 @@ def _seated(player: Player, built: Built, factor: float, sandbox: Sandbox) -> En
     )
 
 
-def least_nps(speed: SpeedRecord, cores: int) -> float:
-    """The floor for a machine; many busy cores may be slower each."""
-    return speed.floor / (1 + speed.relief * tanh((cores - 1) / 8))
-
-
 def _refuse_slow(record: EngineRecord, nps: float, cores: int) -> None:
-    least = least_nps(record.speed, cores)
+    least = record.speed.least(cores)
     if nps < least:
         raise TaskFailed(
             f"This machine is too slow for {record.name}: {nps:.0f} of {least:.0f} nodes a second."

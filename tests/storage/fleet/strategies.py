@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from rookery.model.engine import Tool
 from rookery.model.events import Action, Event
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.machine import Abilities, Machine
@@ -138,7 +137,7 @@ machines = st.builds(
         Abilities,
         rookery=st.booleans(),
         cpu_flags=words,
-        tools=st.lists(st.builds(Tool, texts, st.tuples(counts)), max_size=2).map(tuple),
+        tools=st.lists(st.tuples(texts, st.tuples(counts)), max_size=2).map(tuple),
         teams=words,
     ),
     only=words,

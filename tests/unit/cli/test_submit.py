@@ -16,9 +16,9 @@ from rookery.cli.submit_fields import (
     try_programs,
 )
 from rookery.client.client import Client
+from rookery.model.engine import EngineRecord, PresetRecord
 from rookery.protocol import v1
 from rookery.protocol.codec import encode
-from rookery.protocol.engines import EngineRecord, PresetRecord
 from tests.unit.protocol.samples import make_args
 
 MINI = EngineRecord(

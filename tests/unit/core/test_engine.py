@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.model.engine import STANDARD, STOCKFISH, Engine, source_address, time_factor
+from rookery.model.engine import STANDARD, STOCKFISH, EngineRecord, source_address, time_factor
 
 
 def test_stockfishs_record_holds_the_protocols_numbers() -> None:
@@ -16,11 +16,11 @@ def test_many_cores_may_be_slower_each() -> None:
 
 
 def test_an_engine_without_a_floor_is_never_too_slow() -> None:
-    assert Engine("Slowmate").speed.least(8) == 0
+    assert EngineRecord(name="Slowmate").speed.least(8) == 0
 
 
 def test_an_unknown_engine_gets_a_modest_record() -> None:
-    assert STANDARD.record("Novice") == Engine("Novice")
+    assert STANDARD.record("Novice") == EngineRecord(name="Novice")
     assert STANDARD.record("Stockfish") is STOCKFISH
 
 

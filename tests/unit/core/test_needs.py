@@ -2,17 +2,28 @@
 
 import pytest
 
-from rookery.model.engine import STANDARD, STOCKFISH, Catalogue, Engine, Speed, Tool
-from rookery.model.machine import BUNDLED, OFFICIAL, Abilities, rookery_abilities, version
+from rookery.model.engine import (
+    BUNDLED_COMMAND,
+    STANDARD,
+    STOCKFISH,
+    Catalogue,
+    EngineRecord,
+    RecipeKind,
+    RecipeRecord,
+    SpeedRecord,
+    ToolRecord,
+    read_version,
+)
+from rookery.model.machine import OFFICIAL, Abilities, rookery_abilities
 from rookery.model.plan import Draw, Need, NeedWord, Plan, first_missing, needs_of
 from tests.unit.core.makers import ROOKERY, make_plan, make_side, spsa
 
-TINY = Engine(
-    "Tiny",
-    recipe="cargo",
-    tools=(Tool("cargo", (1, 70)),),
-    cpu_flags=frozenset({"avx2"}),
-    systems=frozenset({"linux"}),
+TINY = EngineRecord(
+    name="Tiny",
+    recipe=RecipeRecord(kind="cargo"),
+    tools=(ToolRecord("cargo", "1.70"),),
+    cpu_flags=("avx2",),
+    systems=("linux",),
     team="tinies",
     private=True,
 )
@@ -49,14 +60,25 @@ def test_whatever_is_unusual_is_a_need_the_official_worker_lacks(need: str, plan
 
 def test_a_worker_without_a_sandbox_is_given_the_bundled_engine_alone() -> None:
     bundled_only = rookery_abilities(system="linux", bundled_only=True)
-    catalogue = Catalogue({"Stockfish": STOCKFISH, "Own": Engine("Own", recipe=BUNDLED)})
+    catalogue = Catalogue(
+        {
+            "Stockfish": STOCKFISH,
+            "Own": EngineRecord(
+                name="Own", recipe=RecipeRecord(kind="installed", output=BUNDLED_COMMAND)
+            ),
+        }
+    )
     uploaded = make_plan(sides=(make_side(binary="ab12"), make_side(binary="ab12")))
     assert first_missing(needs_of(make_plan(engine="Own"), catalogue), bundled_only) is None
     assert first_missing(needs_of(make_plan(engine="Own"), catalogue), ROOKERY) is None
     for plan in (make_plan(), uploaded):
         assert first_missing(needs_of(plan, STANDARD), bundled_only)
-    for recipe in ("make", "cargo", "installed", "commands"):
-        needs = needs_of(make_plan(engine="X"), Catalogue({"X": Engine("X", recipe=recipe)}))
+    recipes: tuple[RecipeKind, ...] = ("make", "cargo", "installed", "commands")
+    for recipe in recipes:
+        needs = needs_of(
+            make_plan(engine="X"),
+            Catalogue({"X": EngineRecord(name="X", recipe=RecipeRecord(kind=recipe))}),
+        )
         assert first_missing(needs, bundled_only)
 
 
@@ -85,8 +107,8 @@ def test_a_machine_with_all_of_it_meets_all_of_it() -> None:
 
 
 def test_versions_are_read_from_what_tools_print() -> None:
-    assert version("g++ (Debian 12.2.0-14) 12.2.0") == (12, 2, 0)
-    assert version("no number") == ()
+    assert read_version("g++ (Debian 12.2.0-14) 12.2.0") == (12, 2, 0)
+    assert read_version("no number") == ()
 
 
 def test_a_book_for_chess960_makes_the_official_worker_play_it() -> None:
@@ -96,14 +118,16 @@ def test_a_book_for_chess960_makes_the_official_worker_play_it() -> None:
 
 def test_an_old_tool_is_as_good_as_none() -> None:
     need = Need(NeedWord.TOOL, "cargo", (1, 70))
-    old = Abilities(rookery=True, tools=(Tool("cargo", (1, 60)),))
+    old = Abilities(rookery=True, tools=(("cargo", (1, 60)),))
     assert not need.met_by(old)
     assert not need.met_by(ROOKERY)
     assert need.sentence == "the tool cargo 1.70 is missing or too old"
 
 
 def test_an_engine_shaped_like_stockfish_with_another_speed_is_not_for_official_workers() -> None:
-    fork = Engine("Fork", recipe="stockfish", speed=Speed(reference=10_000))
+    fork = EngineRecord(
+        name="Fork", recipe=RecipeRecord(kind="stockfish"), speed=SpeedRecord(reference=10_000)
+    )
     needs = needs_of(make_plan(engine="Fork"), Catalogue({"Fork": fork}))
     assert str(first_missing(needs, OFFICIAL)) == "own_speed"
 

@@ -18,10 +18,10 @@ from rookery.farm.engines import (
     UnknownVersion,
     records_digest,
 )
+from rookery.model.engine import BenchRecord, EngineRecord, NetRecord, PresetRecord, SpeedRecord
 from rookery.model.run import Run
 from rookery.people.teams import Team, Teams
 from rookery.protocol.codec import BadField
-from rookery.protocol.engines import BenchRecord, EngineRecord, NetRecord, PresetRecord, SpeedRecord
 from rookery.rules.lifecycle import Actor
 from tests.twins.people import MemoryTeams, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines

@@ -4,8 +4,8 @@ import pytest
 
 from rookery.farm.engines import Engines
 from rookery.farm.privacy import Privacy
+from rookery.model.engine import EngineRecord
 from rookery.people.teams import Team, Teams
-from rookery.protocol.engines import EngineRecord
 from rookery.rules.lifecycle import Actor
 from tests.twins.people import MemoryTeams, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines

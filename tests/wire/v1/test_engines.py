@@ -8,10 +8,10 @@ import httpx
 import msgspec
 import pytest
 
+from rookery.model.engine import EngineRecord
 from rookery.model.machine import Machine
 from rookery.people.users import User
 from rookery.protocol import v1
-from rookery.protocol.engines import EngineRecord
 from tests.unit.core.makers import ROOKERY, make_machine, pairs
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api

@@ -8,10 +8,10 @@ import pytest
 
 from rookery.farm.ports import Provenance
 from rookery.files.games import Pgn
+from rookery.model.engine import EngineRecord
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
 from rookery.model.task import Results, Task
-from rookery.protocol.engines import EngineRecord
 from rookery.protocol.games import Ending, Game, Outcome
 from rookery.rules.answers import HeldTask
 from rookery.rules.lifecycle import Actor

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Measured, Order
 from rookery.worker.preparing import BenchCall
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox

@@ -6,10 +6,11 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.engine_rows import KeptEngine
 from rookery.farm.engines import UnknownEngine
+from rookery.model.engine import EngineRecord
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.protocol.codec import BadField, Reader
-from rookery.protocol.engines import ENGINE_RECORD, EngineRecord
+from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.rules.lifecycle import Actor
 from rookery.web.bodies import decoded, json_answer, read_body
 from rookery.web.desk import ApiDesk, refusals

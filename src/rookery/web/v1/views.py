@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from rookery.farm.engines import record_of, records_digest
 from rookery.farm.statistics_rows import Contributor
 from rookery.farm.views import RunSpeed
+from rookery.model.engine import EngineRecord
 from rookery.model.events import run_name
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Side
@@ -21,7 +22,6 @@ from rookery.people.users import User, is_approver
 from rookery.protocol import people, v1
 from rookery.protocol.actions import ActionDocument
 from rookery.protocol.codec import finite
-from rookery.protocol.engines import EngineRecord
 from rookery.protocol.runs import stats_of
 from rookery.protocol.user_queries import FixedElo
 from rookery.rules.purge import Purged

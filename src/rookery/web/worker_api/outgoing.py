@@ -11,12 +11,11 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import asdict, replace
 
 from rookery.farm.fleet import Drawn
-from rookery.model.engine import STOCKFISH
+from rookery.model.engine import STOCKFISH, EngineRecord
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Plan, Side
 from rookery.model.run import STOCKFISH_NPS, Run
 from rookery.protocol.codec import encode, finite
-from rookery.protocol.engines import EngineRecord
 from rookery.protocol.runs import (
     HouseArgs,
     SpsaMark,

@@ -23,7 +23,7 @@ from time import perf_counter
 import msgspec
 
 from rookery.errors import describe_exit
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import STOCKFISH, EngineRecord
 from rookery.worker.engines.order import BenchFailed, Measured
 from rookery.worker.engines.programs import Output, Program, TooLong, run
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
@@ -35,7 +35,7 @@ from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
 
 SECONDS = 20.0
 MOST_TEXT = 2**20
-KNOWN = frozenset({r"Nodes searched\s*:\s*(\d+)"})
+KNOWN = frozenset({STOCKFISH.bench.pattern})
 """Patterns of our own, whose time grows with the text and no faster."""
 SEARCH = """
 import json, re, sys

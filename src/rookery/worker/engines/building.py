@@ -15,7 +15,7 @@ import msgspec
 
 from rookery.boundary.offload import Threads
 from rookery.errors import describe_exit
-from rookery.protocol.engines import EngineRecord, RecipeRecord
+from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines import programs as sessions
 from rookery.worker.engines.cache import (
     MOST_SCRATCH,

@@ -11,7 +11,7 @@ import chess
 
 import rookery
 from rookery.boundary.offload import Threads
-from rookery.protocol.engines import BUNDLED_COMMAND, FLEDGLING
+from rookery.model.engine import BUNDLED_COMMAND, FLEDGLING
 from rookery.worker.engines.nets import digest_of
 from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.programs import NoIntroduction, introduce

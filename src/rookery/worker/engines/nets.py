@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines.cache import Cache, note_use
 from rookery.worker.engines.order import BuildFailed, Downloads, NotOffered
 from rookery.worker.sandbox.sandbox import Built

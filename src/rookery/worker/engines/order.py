@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 
 Whose = Literal["run", "machine"]
 """Whether another machine would meet the same trouble."""

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from rookery.protocol.engines import BenchRecord, EngineRecord, NetRecord, RecipeRecord
+from rookery.model.engine import STOCKFISH, BenchRecord, EngineRecord, NetRecord, RecipeRecord
 from rookery.worker.engines.cache import text_of
-from rookery.worker.engines.toolchain import Tool, Wanted, numbers
+from rookery.worker.engines.toolchain import Tool, Wanted
 
 NATIVE = "-C target-cpu=native"
 PROGRAM = "rookery-engine"
@@ -60,7 +60,7 @@ def plan(record: EngineRecord, found: Circumstances) -> Plan:
 
 def tools_of(record: EngineRecord) -> tuple[Wanted, ...]:
     """What must be on the machine whatever the compiler."""
-    own = tuple(Wanted(tool.name, numbers(tool.version)) for tool in record.tools)
+    own = tuple(Wanted(tool.name, tool.least) for tool in record.tools)
     return tuple(Wanted(name) for name in _TOOLS.get(record.recipe.kind, ())) + own
 
 
@@ -194,10 +194,7 @@ _COMPILERS = {"stockfish": ("g++", "clang++")}
 
 MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
 USUAL_BENCH, NO_NETS = BenchRecord(), NetRecord()
-STOCKFISH_BENCH = BenchRecord(
-    command="bench 16 1 13 default depth", pattern=r"Nodes searched\s*:\s*(\d+)"
-)
-STOCKFISH_NET = r"nn-[0-9a-f]{12}\.nnue"
+STOCKFISH_NET = STOCKFISH.nets.pattern
 _EXE = re.compile(r"^[ \t]*EXE[ \t]*[:?]?=|\$[({]EXE[)}]", re.MULTILINE)
 _ARCH = re.compile(r"\$[({]ARCH[)}]|^[ \t]*ARCH[ \t]*[:?]?=", re.MULTILINE)
 _COMPILER = re.compile(r"^[ \t]*(CXX|CC)[ \t]*[:?]?=[ \t]*(\S+)", re.MULTILINE)
@@ -250,7 +247,7 @@ def _discovery_stockfish(tree: Path, folder: Path) -> Found:
     nets = NetRecord(use="embedded", pattern=STOCKFISH_NET) if names else NO_NETS
     recipe = RecipeRecord(kind="stockfish", directory=_inner(tree, folder))
     because = f"{_inner(tree, folder) or '.'}/Makefile has profile-build and ARCH"
-    return Found(recipe, because, STOCKFISH_BENCH, nets, names)
+    return Found(recipe, because, STOCKFISH.bench, nets, names)
 
 
 def net_names(record: EngineRecord, tree: Path) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.http_client import ALLOWING
 from rookery.match.sharded import usable_processors
-from rookery.protocol.engines import EngineRecord
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines.cache import (
     Cache,
     Excess,

@@ -12,7 +12,7 @@ import msgspec
 
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
-from rookery.protocol.engines import EngineRecord, NetRecord, RecipeRecord, SpeedRecord, ToolRecord
+from rookery.model.engine import EngineRecord, NetRecord, RecipeRecord, SpeedRecord, ToolRecord
 from rookery.worker.engines.bench import NOISY_SPREAD, bench
 from rookery.worker.engines.order import BenchFailed, BuildFailed, Measured, Order
 from rookery.worker.engines.programs import Introduction, NoIntroduction, introduce

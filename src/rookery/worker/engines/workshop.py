@@ -10,7 +10,7 @@ from time import monotonic
 import msgspec
 
 from rookery.boundary.offload import Threads
-from rookery.protocol.engines import EngineRecord, is_bundled
+from rookery.model.engine import EngineRecord
 from rookery.worker.engines import installed as bundled
 from rookery.worker.engines.building import SECONDS, Builds, Site, build, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
@@ -99,7 +99,7 @@ class Workshop:
         if b"\\u0000" in msgspec.json.encode(record):
             raise BuildFailed(f"The record of {record.name} holds a NUL.", whose="run")
         sandbox = await self.sandbox()
-        ours = is_bundled(record) and not order.binary
+        ours = record.is_bundled and not order.binary
         if not ours and not sandbox.takes_strangers:
             raise BuildFailed(sandbox.refusal)
         if record.sandboxed and not sandbox.available:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.model.engine import Catalogue, Engine
+from rookery.model.engine import Catalogue, EngineRecord
 from rookery.model.machine import Machine
 from rookery.model.plan import Plan
 from rookery.rules.eligibility import Filter, Past, objection
@@ -81,7 +81,7 @@ def test_the_first_filter_is_the_reason() -> None:
 
 
 def test_a_private_engine_is_for_its_team() -> None:
-    secret = Catalogue({"Secret": Engine("Secret", team="cabal", private=True)})
+    secret = Catalogue({"Secret": EngineRecord(name="Secret", team="cabal", private=True)})
     run = make_run(plan=make_plan(engine="Secret"), catalogue=secret)
     member = replace(ROOKERY, teams=frozenset({"cabal"}))
     assert objection(run, make_machine(abilities=member)) is None

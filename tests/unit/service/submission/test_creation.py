@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rookery.farm.submission import Surroundings, created, run_id
-from rookery.model.engine import STOCKFISH, Catalogue, Engine
+from rookery.model.engine import STOCKFISH, Catalogue, EngineRecord
 from rookery.model.run import Run
 from rookery.protocol.codec import WireFault
 from rookery.rules.lifecycle import Stage, stage
@@ -13,7 +13,7 @@ from rookery.sources.submission_checks import remarks_on
 from tests.unit.service.submission.samples import SPRT, submitted
 
 NOW = datetime(2026, 8, 22, 8, 16, 56, 123_000, tzinfo=UTC)
-PYTHONIC = Catalogue({"Stockfish": STOCKFISH, "Sunfish": Engine("Sunfish")})
+PYTHONIC = Catalogue({"Stockfish": STOCKFISH, "Sunfish": EngineRecord(name="Sunfish")})
 
 
 def zeros(size: int) -> bytes:

@@ -3,13 +3,13 @@
 import pytest
 
 from rookery.farm.submission import Surroundings, planned
-from rookery.model.engine import STOCKFISH, Catalogue, Engine
+from rookery.model.engine import STOCKFISH, Catalogue, EngineRecord
 from rookery.model.plan import Plan
 from rookery.protocol.codec import WireFault
 from rookery.sources.commits import mirror_name, mirrored_side
 from tests.unit.service.submission.samples import submitted
 
-SECRET = Engine("Secret", source="https://git.example/secret", team="them", private=True)
+SECRET = EngineRecord(name="Secret", source="https://git.example/secret", team="them", private=True)
 CATALOGUE = Catalogue({engine.name: engine for engine in (STOCKFISH, SECRET)})
 
 

@@ -3,11 +3,9 @@
 import pytest
 
 from rookery.farm.submission import Surroundings, planned
-from rookery.model.engine import STOCKFISH
+from rookery.model.engine import BUILT_IN, STOCKFISH, EngineRecord, NetRecord, catalogue_of
 from rookery.model.plan import Draw, Resign
-from rookery.protocol import engines
 from rookery.protocol.codec import WireFault
-from rookery.protocol.engines import EngineRecord, NetRecord
 from tests.unit.service.submission.samples import SPRT, SRI, plan_of, submitted
 
 
@@ -40,7 +38,7 @@ def test_the_owner_is_who_asks_whatever_the_args_say() -> None:
 
 def test_a_pattern_that_never_ends_elsewhere_ends_here() -> None:
     written = EngineRecord(name="Slow", nets=NetRecord(pattern=r"(a|aa|\\)*b"))
-    around = Surroundings(engines.catalogue_of((*engines.BUILT_IN, written)))
+    around = Surroundings(catalogue_of((*BUILT_IN, written)))
     asked = submitted(new_engine="Slow", new_nets=["a" * 60])
     with pytest.raises(WireFault, match="new_nets"):
         planned(asked, "olga", around)

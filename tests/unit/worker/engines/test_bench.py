@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rookery.protocol.engines import BenchRecord, EngineRecord
+from rookery.model.engine import BenchRecord, EngineRecord
 from rookery.worker.engines import bench
 from rookery.worker.engines.bench import read_bench
 from rookery.worker.engines.order import BenchFailed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.protocol.engines import EngineRecord, RecipeRecord
+from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.installed import behind_links, installed, told
 from rookery.worker.engines.order import BuildFailed, Order
 from rookery.worker.engines.programs import NoIntroduction

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rookery.protocol.engines import EngineRecord, RecipeKind, RecipeRecord, ToolRecord
+from rookery.model.engine import EngineRecord, RecipeKind, RecipeRecord, ToolRecord
 from rookery.worker.engines.recipes import Circumstances, Plan, folder_of, plan, tools_of
 from rookery.worker.engines.toolchain import Tool, Wanted
 

@@ -5,9 +5,9 @@ import pytest
 
 from rookery.http_client import NoAnswer
 from rookery.match.scores import OFFICIAL
+from rookery.model.engine import STOCKFISH
 from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import Clock
-from rookery.protocol.engines import STOCKFISH
 from rookery.protocol.worker_answers import TASK
 from rookery.worker.assignment import Assignment, assignment_of, batch_pairs, setup_of
 from rookery.worker.transport import TaskFailed

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.protocol.engines import FLEDGLING, STOCKFISH, EngineRecord, RecipeRecord, ToolRecord
+from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord, RecipeRecord, ToolRecord
 from rookery.worker.identity import Identity, Offer, fitness
 from tests.workers.lives import FACTS
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from rookery.model.engine import EngineRecord
 from rookery.model.timecontrol import Clock
-from rookery.protocol.engines import EngineRecord
 from rookery.worker.engines.order import BenchFailed, Measured
 from rookery.worker.preparing import Preparation
 from rookery.worker.sandbox.sandbox import Built
