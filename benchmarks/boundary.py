@@ -91,10 +91,9 @@ def serve() -> int:
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
-    from tests.wire.houses import in_memory_site, make_house
+    from tests.twins.sites import make_site, open_app
     from tests.wire.slow_routes import slow_routes
 
-    from rookery.bootstrap.app import create_app
     from rookery.boundary.domains import Domain, runs
     from rookery.web.on_uvicorn import carrier
     from rookery.web.server import serve as serve_app
@@ -111,13 +110,17 @@ def serve() -> int:
     async def run() -> int:
         feeling = asyncio.create_task(feel_the_lag(lags))
         place = Place("127.0.0.1", 0)
-        site, basis = in_memory_site(app, house)
-        code = await serve_app(site, basis, place, carrier(), say=lambda at: print(at, flush=True))
+        code = await serve_app(
+            open_app(site, [*slow_routes(), Route(LAG, lag)]),
+            site.process,
+            place,
+            carrier(),
+            say=lambda at: print(at, flush=True),
+        )
         feeling.cancel()
         return code
 
-    house = make_house()
-    app = create_app(house, [*slow_routes(), Route(LAG, lag)])
+    site = make_site()
     with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
         return runner.run(run())
 

@@ -72,24 +72,21 @@ def serve_floor(port: int) -> int:
 
 
 def serve_rookery(port: int, data: Path) -> int:
-    from rookery import bootstrap
+    from rookery.app.build import new_process, open_app
     from rookery.logs import logger, start_logs
     from rookery.settings import Settings
-    from rookery.web.house import House
     from rookery.web.server import choose, serve
     from rookery.web.serving import Place
 
     settings = Settings(data=data, port=port, log_level="error", simulated_fleet=True)
     writer = start_logs(level="error")
-    basis = bootstrap.basis(settings, logger())
+    process = new_process(settings, logger())
     carrier = choose(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())
 
-    async def prepare(house: House) -> None:
-        await furnish(house)
-
     async def run() -> int:
-        site = bootstrap.site(settings, basis, prepare)
-        return await serve(site, basis, Place("127.0.0.1", port), carrier, say=lambda _: None)
+        opening = open_app(settings, process, furnish)
+        place = Place("127.0.0.1", port)
+        return await serve(opening, process, place, carrier, say=lambda _: None)
 
     try:
         with asyncio.Runner(loop_factory=carrier.new_loop) as runner:
@@ -98,7 +95,7 @@ def serve_rookery(port: int, data: Path) -> int:
         writer.stop()
 
 
-async def furnish(house: "House") -> None:  # type: ignore[name-defined]  # noqa: F821 - imported late
+async def furnish(site: "Site") -> None:  # type: ignore[name-defined]  # noqa: F821 - imported late
     """A user and some approved runs."""
     from rookery.model.engine import STANDARD
     from rookery.model.kinds import SprtTest
@@ -108,18 +105,16 @@ async def furnish(house: "House") -> None:  # type: ignore[name-defined]  # noqa
     from rookery.people.users import User
     from rookery.stats.sprt import Sprt
 
-    now = house.clock.now()
-    hashed = await Passwords(house.threads, house.clock, secrets.token_bytes(32)).hash(PASSWORD)
-    await house.users.add(
-        User(USER, "b@example.org", hashed, frozenset(), False, False, 10**6, now)
-    )
+    now = site.clock.now()
+    hashed = await Passwords(site.threads, site.clock, secrets.token_bytes(32)).hash(PASSWORD)
+    await site.users.add(User(USER, "b@example.org", hashed, frozenset(), False, False, 10**6, now))
     for number in range(RUNS):
         sides = tuple(Side(tag, "0" * 40, signature="123456") for tag in (f"new{number}", "base"))
         plan = Plan(sides, 10**8, "10+0.1", USER, "UHO.epd", book_sri="x" * 64)
         run = create(
             f"{number:024x}", plan, SprtTest(Sprt(0, 2, batch_size=BATCH // 2)), STANDARD, now
         )
-        await house.fleet.submit(run, approver="boss")
+        await site.fleet.submit(run, approver="boss")
 
 
 # The callers

@@ -1,15 +1,14 @@
 """Which HTTP server the test's own server processes use: uvicorn, or the one in ROOKERY_HTTP."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from starlette.applications import Starlette
+from starlette.routing import BaseRoute
 
 from rookery.logs import logger
-from rookery.web.house import House
 from rookery.web.server import choose, serve
 from rookery.web.serving import Carrier, Place
-from tests.wire.houses import in_memory_site
+from tests.twins.sites import MemorySite, Trouble, open_app
 
 
 def carrier() -> Carrier:
@@ -17,13 +16,16 @@ def carrier() -> Carrier:
 
 
 async def serve_in_memory(
-    app: Starlette, house: House, port: int, farewell: Callable[[], None]
+    site: MemorySite,
+    port: int,
+    farewell: Callable[[], None],
+    routes: Sequence[BaseRoute] = (),
+    *troubles: Trouble,
 ) -> int:
-    """An app on in-memory twins, until it is stopped; prints its address when it listens."""
-    site, basis = in_memory_site(app, house)
+    """A site in memory, until it is stopped; prints its address when it listens."""
     return await serve(
-        site,
-        basis,
+        open_app(site, routes, *troubles),
+        site.process,
         Place("127.0.0.1", port),
         carrier(),
         say=lambda address: print(address, flush=True),

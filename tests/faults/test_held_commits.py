@@ -24,10 +24,10 @@ from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.fleet.line import Lines, Unanswered
 from tests.served import SIMULATED, Served
+from tests.twins.sites import PASSWORD
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS
 from tests.unit.service.submission.samples import SPRT, body
-from tests.wire.houses import PASSWORD
 from tests.wire.worker.office import stats, worker_info
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from rookery.bootstrap.app import create_app
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import SystemClock
 from rookery.farm.views import tasks_at_play
@@ -18,14 +17,11 @@ from rookery.logs import logger, start_logs
 from rookery.model.kinds import Report
 from rookery.people.users import APPROVERS
 from rookery.rules.answers import HeldTask
-from rookery.web.answers import kit_of
-from rookery.web.house import House
+from rookery.web.answers import site_of
 from tests.carried import carrier, serve_in_memory
-from tests.desks import make_back
 from tests.pages.rows import drawn_pairs, filled
 from tests.twins.farm import MemoryStore
-from tests.twins.people import MemoryUsers
-from tests.wire.houses import make_house, make_user
+from tests.twins.sites import MemorySite, make_site, make_user
 
 CHANCE = random.Random(11)
 
@@ -33,7 +29,7 @@ CHANCE = random.Random(11)
 @runs(Domain.LOOP, "for the test")
 async def play(request: Request) -> Response:
     """A batch on every machine of every run."""
-    fleet = kit_of(request).house.fleet
+    fleet = site_of(request).fleet
     for task in await tasks_at_play(fleet):
         results = task.results + drawn_pairs(CHANCE, (20, 200, 560, 212, 22), 10)
         call = HeldTask(task.run, task.id, task.machine)
@@ -41,21 +37,19 @@ async def play(request: Request) -> Response:
     return PlainTextResponse("played")
 
 
-async def run(house: House, port: int, farewell: Callable[[], None]) -> int:
-    app = create_app(house, [Route("/scene/play", play, methods=["GET"])])
-    user = await make_user(house, "boris")
-    await house.users.save(replace(user, groups=frozenset({APPROVERS})))
-    return await serve_in_memory(app, house, port, farewell)
+async def run(site: MemorySite, port: int, farewell: Callable[[], None]) -> int:
+    user = await make_user(site, "boris")
+    await site.users.save(replace(user, groups=frozenset({APPROVERS})))
+    routes = [Route("/scene/play", play, methods=["GET"])]
+    return await serve_in_memory(site, port, farewell, routes)
 
 
 def main(port: str = "0", _trouble: str = "") -> int:
-    writer, users, clock = start_logs(style="json"), MemoryUsers(), SystemClock()
-    store = MemoryStore(filled(clock.now()))
-    back = make_back(users=users, clock=clock, log=logger(), store=store)
-    house = make_house(log=logger(), clock=clock, users=users, back=back)
+    writer, clock = start_logs(style="json"), SystemClock()
+    site = make_site(log=logger(), clock=clock, store=MemoryStore(filled(clock.now())))
     try:
         with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
-            return runner.run(run(house, int(port), writer.stop))
+            return runner.run(run(site, int(port), writer.stop))
     finally:
         writer.stop()
 

@@ -8,9 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.bootstrap.desks import forget_by_tidings
 from rookery.boundary.offload import Threads
-from rookery.db.listening import Channel, Listening, Tidings
+from rookery.db.listening import Changes, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.bearers import Bearers
@@ -18,6 +17,7 @@ from rookery.people.login import AccountBlocked, Credentials, WrongCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.users import EndedSessions, Scope, Tokens, Users, mint
 from rookery.web.session import Ended, SessionData, digest_of
+from rookery.web.site import forget_changed_accounts
 from tests.database import pool_on
 from tests.eventually import eventually
 from tests.unit.service.people import OLGA
@@ -61,14 +61,14 @@ async def elsewhere(database: Target, queries: Queries) -> AsyncIterator[Elsewhe
 @pytest.fixture
 async def here(database: Target, queries: Queries, elsewhere: Elsewhere) -> AsyncIterator[Here]:
     """Olga's machine has just called."""
-    clock, tidings = HandClock(), Tidings()
-    listening = Listening(database, tidings, instance="test")
+    clock, changes = HandClock(), Changes()
+    listening = Listening(database, changes, instance="test")
     async with pool_on(database) as pool, listening.opened():
         users = Users(pool, queries)
         bearers = Bearers(Tokens(pool, queries), users, clock)
         passwords = Passwords(Threads(), clock, b"key")
         credentials = Credentials(users, passwords, bearers, clock, b"key")
-        forget_by_tidings(tidings, credentials, bearers)
+        forget_changed_accounts(changes, credentials, bearers)
         await eventually(lambda: listening.stats().connected)
         await credentials.check("olga", TOKEN.secret, "192.0.2.7")
         found = Here(credentials)
@@ -91,11 +91,11 @@ async def test_a_revoked_token_ends_at_once(here: Here, elsewhere: Elsewhere) ->
 async def test_a_logout_in_another_process_ends_the_session_here(
     database: Target, queries: Queries
 ) -> None:
-    clock, tidings, session = HandClock(), Tidings(), SessionData("olga", "mark", "a token")
+    clock, changes, session = HandClock(), Changes(), SessionData("olga", "mark", "a token")
     async with pool_on(database) as pool, pool_on(database, "other") as other:
         here = Ended(EndedSessions(pool, queries), clock)
-        tidings.on(Channel.SESSIONS, here.told, here.missed)
-        listening = Listening(database, tidings, instance="here")
+        changes.on(Channel.SESSIONS, here.told, here.missed)
+        listening = Listening(database, changes, instance="here")
         async with listening.opened():
             await eventually(lambda: listening.stats().connected)
             assert not await here.holds(session)

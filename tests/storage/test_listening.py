@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rookery.db.listening import Channel, Listening, Tidings
+from rookery.db.listening import Changes, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.events import Bus, Notice
@@ -31,7 +31,7 @@ CUT = (
 class Ears:
     """What came through."""
 
-    tidings: Tidings
+    changes: Changes
     listening: Listening
     heard: list[str] = field(default_factory=list)
     missed: int = 0
@@ -42,9 +42,9 @@ class Ears:
 
 @pytest.fixture
 async def ears(database: Target) -> AsyncIterator[Ears]:
-    tidings = Tidings()
-    found = Ears(tidings, Listening(database, tidings, instance="test"))
-    tidings.on(Channel.USERS, found.heard.append, found.miss)
+    changes = Changes()
+    found = Ears(changes, Listening(database, changes, instance="test"))
+    changes.on(Channel.USERS, found.heard.append, found.miss)
     async with found.listening.opened():
         await eventually(lambda: found.missed == 1)
         yield found
@@ -78,7 +78,7 @@ async def test_another_process_hears_of_commits_and_asks_the_rows_after_a_gap(
 
         await commit(run)
         async with Bus(PostgresReads(pool, queries)).opened() as bus:
-            ears.tidings.on(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
+            ears.changes.on(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
             await eventually(lambda: bus.sequence == 1)
             await commit(other)
             await eventually(lambda: bus.sequence == 2)

@@ -1,16 +1,35 @@
-"""A house as `serve` builds it, with everything kept in memory."""
+"""A site with everything kept in memory, and a client that calls its app in this very process."""
 
-import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 
-from rookery import bootstrap
-from rookery.bootstrap.desks import Keeping, make_desks
-from rookery.bootstrap.ground import Ground, ground_steps
-from rookery.bootstrap.house import make_house
-from rookery.files.worker_logs import LogStore
-from rookery.logs import SilentLog
+import httpx
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from rookery.app.build import BRIDGE, EVENTS, FLEET
+from rookery.app.routes import create_app
+from rookery.boundary.bridge import open_bridge
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock, SystemClock
+from rookery.farm.events import Bus
+from rookery.files.disk import Disk
+from rookery.files.store import FolderBlobs
+from rookery.logs import Log
+from rookery.people.passwords import Passwords
+from rookery.people.users import User
+from rookery.protocol.user_documents import QuotaDocument
+from rookery.rules.answers import Word
+from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
-from rookery.sources.lookup import Shelf
-from rookery.web.house import Basis, House
+from rookery.sources.commits import Archive, CannotAsk, Commit
+from rookery.web.rendering import read_assets
+from rookery.web.site import Site, Storage
+from rookery.web.steps import Process, Step, Steps
+from rookery.web.wheel import own_wheel
 from tests.twins.farm import MemoryStore
 from tests.twins.files import (
     MemoryBinaries,
@@ -21,50 +40,231 @@ from tests.twins.files import (
     MemoryPgns,
     MemoryWorkerLogs,
 )
-from tests.twins.people import MemoryEndedSessions, MemoryTeams, MemoryTokens, MemoryUsers, NoAudit
+from tests.twins.people import (
+    MemoryAudit,
+    MemoryEndedSessions,
+    MemoryTeams,
+    MemoryTokens,
+    MemoryUsers,
+)
 from tests.twins.records import MemoryEngines, MemoryRepositories, MemorySpeeds, MemoryStatistics
+from tests.unit.web.fakes import RecordedLog
+
+KEY = b"a key for tests only"
+PASSWORD = "correct horse battery"
+SIMULATED = Policy(simulated=True)
+SETTINGS = Settings(task_semaphore_size=5, upload_mb=16, upload_quota_mb=0)
+ASSETS = read_assets()
+WHEEL = own_wheel().signed(bytes(32))
 
 
-def house_in_memory(settings: Settings) -> House:
-    basis = bootstrap.basis(settings, SilentLog())
-    kept = kept_in_memory(basis)
-    return make_house(
-        settings,
-        basis,
-        make_desks(settings, basis, MemoryStore(), kept, key=secrets.token_bytes(32)),
-        users=kept.users,
-        ended_sessions=MemoryEndedSessions(),
-        key=secrets.token_bytes(32),
-        wheel_key=secrets.token_bytes(32),
-        ground_steps=ground_steps(settings, Ground(), basis),
-        database_answers=answer_at_once,
-        pool=lambda: None,
-        listening=lambda: None,
-        is_primary=lambda: True,
-    )
+class NobodyOutside:
+    """Where nobody is asked for commits."""
+
+    def find(self, repository: str, revision: str, *, known: bool) -> Commit:
+        del known
+        raise CannotAsk(f"this server does not look up {revision} in {repository}")
+
+    def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
+        del known
+        raise CannotAsk(f"this server does not fetch {commit} of {repository}")
+
+    def forget_archives(self, days: int) -> None:
+        """There are none."""
+
+    def quota(self) -> QuotaDocument:
+        return QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
 
 
-def kept_in_memory(basis: Basis) -> Keeping:
-    """What is kept beside the fleet's rows, in memory and empty."""
-    users = MemoryUsers()
-    return Keeping(
-        users,
-        MemoryTokens(users),
-        MemoryPgns(),
-        MemoryNets(),
-        MemoryEngines(),
-        MemoryStatistics(),
-        MemoryTeams(),
-        MemoryHoldings(),
-        MemoryRepositories(),
-        NoAudit(),
-        games=MemoryBlobs(),
-        net_files=MemoryBlobs(),
-        logs=LogStore(MemoryWorkerLogs(), MemoryBlobs(), basis.threads, basis.clock),
-        shelf=Shelf(MemoryBinaries(), MemoryBlobs(), MemoryBooks(), MemoryBlobs()),
-        speeds=MemorySpeeds(),
-    )
+@dataclass(slots=True)
+class Rules:
+    """What a test may change about a site while it is used."""
+
+    primary: bool = True
+    trusted: set[str] = field(default_factory=set)
+    unheard: set[str] = field(default_factory=set)
+    """Those whose complaints do not count."""
+
+    def is_primary(self) -> bool:
+        return self.primary
+
+    async def trusts(self, user: User) -> Word:
+        if user.name in self.unheard:
+            return Word.NOTED
+        return Word.STOPS if user.name in self.trusted else Word.COUNTS
+
+
+Trouble = tuple[Step, AbstractAsyncContextManager[None]]
+
+
+class MemorySite(Site):
+    """A site whose rows a test can look at."""
+
+    store: MemoryStore
+    tokens: MemoryTokens
+    pgns: MemoryPgns
+    statistics: MemoryStatistics
+    rules: Rules
+    blobs: MemoryBlobs
+    """The files of games, where no folder is given."""
+    process: Process
 
 
 async def answer_at_once() -> None:
     """What a database in memory does."""
+
+
+def make_site(
+    settings: Settings = SETTINGS,
+    *,
+    log: Log | None = None,
+    clock: Clock | None = None,
+    users: MemoryUsers | None = None,
+    store: MemoryStore | None = None,
+    files: Path | None = None,
+    policy: Policy = SIMULATED,
+    database_answers: Callable[[], Awaitable[None]] = answer_at_once,
+) -> MemorySite:
+    """Workers of tests make their results up, unless the policy says that they play. Files lie in
+    a folder where one is given, because only those are sent piece by piece."""
+    process = Process(Threads(), clock or SystemClock(), log or RecordedLog())
+    users, store, rules, games = (
+        users or MemoryUsers(),
+        store or MemoryStore(),
+        Rules(),
+        MemoryBlobs(),
+    )
+    storage = make_storage(users, store, games, files, process.clock)
+    bus = Bus(store.reads)
+    store.hears.append(bus)
+    site = MemorySite(
+        settings,
+        process,
+        storage,
+        policy=policy,
+        session_key=KEY,
+        seal_key=KEY,
+        bus=bus,
+        disk=Disk(Path("/"), process.threads, process.clock),
+        outside=NobodyOutside(),
+        assets=ASSETS,
+        wheel=WHEEL,
+        is_primary=rules.is_primary,
+        database_answers=database_answers,
+    )
+    site.trusts = rules.trusts
+    site.is_outage = lambda _error: False
+    site.process, site.store, site.rules, site.blobs = process, store, rules, games
+    assert isinstance(storage.tokens, MemoryTokens)
+    site.tokens = storage.tokens
+    return site
+
+
+def make_storage(
+    users: MemoryUsers, store: MemoryStore, games: MemoryBlobs, files: Path | None, clock: Clock
+) -> Storage:
+    def blobs(name: str) -> MemoryBlobs | FolderBlobs:
+        if files is not None:
+            return FolderBlobs(files / name, clock)
+        return games if name == "games" else MemoryBlobs()
+
+    return Storage(
+        fleet=store,
+        users=users,
+        tokens=MemoryTokens(users),
+        ended_sessions=MemoryEndedSessions(),
+        teams=MemoryTeams(),
+        audit=MemoryAudit(store.rows),
+        engines=MemoryEngines(),
+        speeds=MemorySpeeds(),
+        statistics=MemoryStatistics(),
+        repositories=MemoryRepositories(),
+        holdings=MemoryHoldings(store.rows.holdings),
+        pgns=MemoryPgns(),
+        nets=MemoryNets(),
+        books=MemoryBooks(),
+        binaries=MemoryBinaries(),
+        worker_logs=MemoryWorkerLogs(),
+        files=blobs,
+    )
+
+
+@asynccontextmanager
+async def running(site: MemorySite, *troubles: Trouble) -> AsyncIterator[None]:
+    """The site at work, with steps of a test's own after the others."""
+    async with Steps(site.process) as steps:
+        site.bridge = await steps.enter(BRIDGE, open_bridge())
+        await steps.enter(FLEET, _open_fleet(site))
+        await steps.enter(EVENTS, site.bus.opened())
+        for step, trouble in troubles:
+            await steps.enter(step, trouble)
+        site.stop_jobs = steps.stop_jobs
+        site.lifecycle.started()
+        try:
+            yield
+        finally:
+            site.lifecycle.stop()
+
+
+@asynccontextmanager
+async def _open_fleet(site: MemorySite) -> AsyncIterator[None]:
+    await site.fleet.open()
+    try:
+        yield
+    finally:
+        await site.fleet.close()
+
+
+@asynccontextmanager
+async def open_app(
+    site: MemorySite, routes: Sequence[BaseRoute] = (), *troubles: Trouble
+) -> AsyncIterator[tuple[Starlette, Site]]:
+    """What `serve` takes, for a site in memory."""
+    # In a thread, because the tests watch the loop.
+    app = await site.threads.io(create_app, site, routes)
+    async with running(site, *troubles):
+        yield app, site
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSite:
+    """A started app, and a browser for it."""
+
+    app: Starlette
+    parts: MemorySite
+    browser: httpx.AsyncClient
+    log: RecordedLog
+
+    def visitor(self) -> httpx.AsyncClient:
+        """Another browser, with cookies of its own."""
+        return _browser(self.app)
+
+
+@asynccontextmanager
+async def open_site(site: MemorySite | None = None, *routes: BaseRoute) -> AsyncIterator[OpenSite]:
+    site = site or make_site()
+    site.log = log = RecordedLog()
+    async with open_app(site, routes) as (app, _), _browser(app) as browser:
+        yield OpenSite(app, site, browser, log)
+
+
+def _browser(app: Starlette) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, client=("192.0.2.7", 1234))
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost")
+
+
+async def make_user(site: Site, name: str = "ada") -> User:
+    """A user with the password of this module."""
+    passwords = Passwords(site.threads, site.clock, KEY)
+    user = User(
+        name=name,
+        email=f"{name}@example.org",
+        password_hash=await passwords.hash(PASSWORD),
+        groups=frozenset(),
+        blocked=False,
+        pending=False,
+        machine_limit=16,
+        created=datetime(2030, 1, 1, tzinfo=UTC),
+    )
+    await site.users.add(user)
+    return user

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from rookery.settings import SETTINGS, Settings, SettingsError, flag, variable
-from tests.twins.sites import house_in_memory
+from tests.twins.sites import make_site
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "::1"])
 def test_a_forwarded_address_counts_from_loopback_only_where_a_proxy_is_named(peer: str) -> None:
     def seen(settings: Settings) -> str:
-        return house_in_memory(settings).proxies.client(peer, ["198.51.100.9"])
+        return make_site(settings).proxies.client(peer, ["198.51.100.9"])
 
     assert seen(Settings()) == peer
     assert seen(Settings(trusted_proxies=(peer,))) == "198.51.100.9"

@@ -10,24 +10,20 @@ from pathlib import Path
 import httpx
 from starlette.applications import Starlette
 
-from rookery.boundary.offload import Gate, Threads
+from rookery.boundary.offload import Gate
 from rookery.farm.fleet import Fleet
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
 from rookery.model.task import Results, Task
-from rookery.people.bearers import Bearers
 from rookery.people.users import ORDINARY, Scope, User, mint
 from rookery.rules.answers import Grant, HeldTask
 from rookery.sources.commits import Archiver, Archives, Commits, Finder
-from rookery.web.desk import ApiDesk
-from tests.desks import Back, make_back
-from tests.twins.farm import MemoryStore
 from tests.twins.people import MemoryTokens, MemoryUsers
+from tests.twins.sites import SETTINGS, MemorySite, make_site, open_site
 from tests.unit.core.makers import make_machine
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import SPRT, body
-from tests.unit.web.fakes import HandClock, RecordedLog
-from tests.wire.houses import make_house, open_site
+from tests.unit.web.fakes import HandClock
 
 WANDA = "wanda"
 Json = dict[str, object]
@@ -38,15 +34,17 @@ class Api:
     """A started app as scripts see it."""
 
     visitor: httpx.AsyncClient
-    desk: ApiDesk
-    back: Back
+    site: MemorySite
     clock: HandClock
-    tokens: MemoryTokens
     app: Starlette
 
     @property
+    def tokens(self) -> MemoryTokens:
+        return self.site.tokens
+
+    @property
     def fleet(self) -> Fleet:
-        return self.desk.fleet
+        return self.site.fleet
 
     async def token(self, user: User, scopes: frozenset[Scope] = ORDINARY) -> str:
         minted = mint(user.name, scopes, now=self.clock.now(), chance=secrets.token_bytes)
@@ -84,26 +82,20 @@ class Api:
 @asynccontextmanager
 async def open_api(
     *,
-    cross_approval: bool = False,
     files: Path | None = None,
-    nets_elsewhere: str = "",
-    change: Callable[[ApiDesk], ApiDesk] = lambda desk: desk,
+    change: Callable[[MemorySite], None] = lambda site: None,
     finder: Finder | None = None,
-    login_to_view: bool = False,
     archiver: Archiver | None = None,
+    **settings: object,
 ) -> AsyncIterator[Api]:
-    users, clock, threads = MemoryUsers(OLGA, BORIS, SVEN), HandClock(), Threads()
-    tokens, log, store = MemoryTokens(users), RecordedLog(), MemoryStore()
-    known = Bearers(tokens, users, clock)
-    back = make_back(users=users, tokens=known, threads=threads, clock=clock, log=log, store=store)
-    house = make_house(log=log, clock=clock, users=users, back=back, tokens=tokens, files=files)
-    desk = replace(house.api, cross_approval=cross_approval, nets_elsewhere=nets_elsewhere)
-    desk = change(desk)
+    """`settings` are those in which the site differs from the others of the tests."""
+    users, clock = MemoryUsers(OLGA, BORIS, SVEN), HandClock()
+    wanted = replace(SETTINGS, **settings)  # type: ignore[arg-type]  # as the test names them
+    site = make_site(wanted, clock=clock, users=users, files=files)
+    change(site)
     if finder is not None:
-        commits = Commits(finder, house.threads, Gate("commits", 1), seconds=60.0)
-        desk = replace(desk, sources=replace(desk.sources, commits=commits))
+        site.commits = Commits(finder, site.threads, Gate("commits", 1), seconds=60.0)
     if archiver is not None:
-        archives = Archives(archiver, house.threads)
-        desk = replace(desk, sources=replace(desk.sources, archives=archives))
-    async with open_site(replace(house, api=desk, login_to_view=login_to_view)) as site:
-        yield Api(site.browser, desk, back, clock, tokens, site.app)
+        site.archives = Archives(archiver, site.threads)
+    async with open_site(site) as opened:
+        yield Api(opened.browser, site, clock, opened.app)

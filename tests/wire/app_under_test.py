@@ -3,31 +3,28 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import anyio
 
-from rookery.bootstrap.app import create_app
-from rookery.boundary.domains import Declaration, Domain
+from rookery.boundary.domains import Domain
 from rookery.errors import Complaint
 from rookery.logs import logger, start_logs
 from rookery.people.users import ORDINARY, mint
-from rookery.settings import Settings, from_process
-from rookery.web.house import House, Limits
+from rookery.settings import from_process
 from rookery.web.steps import Step
 from tests.carried import carrier, serve_in_memory
-from tests.twins.people import MemoryTokens, MemoryUsers
-from tests.wire.houses import make_house, make_user
+from tests.twins.sites import SETTINGS, MemorySite, Trouble, make_site, make_user
 from tests.wire.slow_routes import slow_routes
 
-LOOP = Declaration(Domain.LOOP, "for the test")
 KNOWN_TOKEN = mint("ada", ORDINARY, now=datetime(2020, 1, 1, tzinfo=UTC), chance=bytes)
 """A token that tests of this process may show."""
 
 
-async def never() -> None:
+async def wait_for_ever() -> None:
     logger().info("waiting_for_ever")
     await anyio.sleep_forever()
 
@@ -40,36 +37,48 @@ async def block() -> None:
     time.sleep(600)  # noqa: ASYNC251 - the worst that a stop can do
 
 
-STEPS = {
-    "": (),
-    "slow-start": (Step("slow", LOOP, start=never),),
-    "failing-start": (Step("failing", LOOP, start=fail),),
-    "failing-stop": (Step("failing", LOOP, stop=fail),),
-    "blocking-stop": (Step("blocking", LOOP, stop=block),),
-}
+async def nothing() -> None:
+    """A start or stop that gives no trouble."""
 
 
-async def run(house: House, tokens: MemoryTokens, port: int, farewell: Callable[[], None]) -> int:
-    app = create_app(house, slow_routes())
-    await make_user(house)
-    await tokens.add(KNOWN_TOKEN.token)
-    return await serve_in_memory(app, house, port, farewell)
+@asynccontextmanager
+async def troubled(
+    start: Callable[[], Awaitable[None]] = nothing, stop: Callable[[], Awaitable[None]] = nothing
+) -> AsyncIterator[None]:
+    await start()
+    yield
+    await stop()
 
 
-def patient(limits: Limits, settings: Settings) -> Limits:
-    """As patient with slow clients as the settings of this process say."""
-    return replace(limits, head_seconds=settings.head_seconds, body_seconds=settings.body_seconds)
+def trouble_of(word: str) -> tuple[Trouble, ...]:
+    def step(name: str) -> Step:
+        return Step(name, Domain.LOOP, "for the test")
+
+    troubles: dict[str, tuple[Trouble, ...]] = {
+        "": (),
+        "slow-start": ((step("slow"), troubled(start=wait_for_ever)),),
+        "failing-start": ((step("failing"), troubled(start=fail)),),
+        "failing-stop": ((step("failing"), troubled(stop=fail)),),
+        "blocking-stop": ((step("blocking"), troubled(stop=block)),),
+    }
+    return troubles[word]
+
+
+async def run(site: MemorySite, port: int, farewell: Callable[[], None], trouble: str) -> int:
+    await make_user(site)
+    await site.tokens.add(KNOWN_TOKEN.token)
+    return await serve_in_memory(site, port, farewell, slow_routes(), *trouble_of(trouble))
 
 
 def main(port: int, trouble: str = "") -> int:
     writer = start_logs(style="json")
-    users = MemoryUsers()
-    tokens = MemoryTokens(users)
-    house = make_house(log=logger(), steps=STEPS[trouble], users=users, tokens=tokens)
-    house = replace(house, limits=patient(house.limits, from_process()))
+    given = from_process()
+    # As patient with slow clients as the settings of this process say.
+    settings = replace(SETTINGS, head_seconds=given.head_seconds, body_seconds=given.body_seconds)
+    site = make_site(settings, log=logger())
     try:
         with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
-            return runner.run(run(house, tokens, port, writer.stop))
+            return runner.run(run(site, port, writer.stop, trouble))
     except Complaint as complaint:
         print(complaint, file=sys.stderr)
         return complaint.exit_code

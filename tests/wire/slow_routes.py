@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.protocol.codec import Reader
-from rookery.web.answers import kit_of
+from rookery.web.answers import site_of
 from rookery.web.bodies import StreamedAnswer, decoded, json_answer, read_body
-from rookery.web.desk import refusals
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals
 from rookery.web.rendering import Frame
 
 
@@ -37,7 +37,7 @@ async def ticks(request: Request) -> Response:
 
     return StreamedAnswer(
         lines(),
-        kit_of(request).house.streams,
+        site_of(request).streams,
         media_type="text/event-stream",
         last_words=b"event: end\ndata:\n\n",
     )
@@ -46,7 +46,7 @@ async def ticks(request: Request) -> Response:
 @runs(Domain.THREAD, "holds a thread for as long as asked")
 async def hold(request: Request) -> Response:
     seconds = float(request.path_params["seconds"])
-    await kit_of(request).house.threads.io(time.sleep, seconds)
+    await site_of(request).threads.io(time.sleep, seconds)
     return PlainTextResponse("held")
 
 
@@ -59,29 +59,30 @@ async def wait(request: Request) -> Response:
 @runs(Domain.THREAD, "a thread that awaits something on the loop")
 async def cross(request: Request) -> Response:
     seconds = float(request.path_params["seconds"])
-    house = kit_of(request).house
+    site = site_of(request)
 
     def call() -> None:
-        house.bridge().call(anyio.sleep, seconds, seconds=seconds + 30)
+        assert site.bridge is not None
+        site.bridge.call(anyio.sleep, seconds, seconds=seconds + 30)
 
-    await house.threads.io(call)
+    await site.threads.io(call)
     return PlainTextResponse("crossed")
 
 
 @runs(Domain.THREAD, "renders a page as often as asked")
 async def render(request: Request) -> Response:
     times = int(request.path_params["times"])
-    kit = kit_of(request)
+    site = site_of(request)
     view = msgspec.defstruct("View", [("trouble", str), ("role", str), ("address", str)])(
         "", "Primary", "http://localhost"
     )
 
     def work() -> str:
         for _ in range(times):
-            text = kit.templates.render("home.html", Frame(), view)
+            text = site.templates.render("home.html", Frame(), view)
         return text
 
-    return PlainTextResponse(await kit.house.threads.cpu(work))
+    return PlainTextResponse(await site.threads.cpu(work))
 
 
 @described(Operation("Gives back what it was sent", {200: Ticket}, body=Ticket))
@@ -89,7 +90,7 @@ async def render(request: Request) -> Response:
 async def echo(request: Request) -> Response:
     body = await read_body(request.receive)
     with refusals():
-        return json_answer(await decoded(body, TICKET.read, kit_of(request).house.threads))
+        return json_answer(await decoded(body, TICKET.read, site_of(request).threads))
 
 
 @runs(Domain.LOOP, "fails")

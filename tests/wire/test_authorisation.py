@@ -294,7 +294,7 @@ class Scene:
             self.words[name] = await self._made(name, f"{name.capitalize()}{self.number}")
 
     async def _made(self, name: str, word: str) -> str:
-        desk, fleet = self.api.desk, self.api.fleet
+        desk, fleet = self.api.site, self.api.fleet
         if name == "team":
             await desk.teams.create(word, LEAD)
             await desk.teams.join(word, "mia", LEAD)
@@ -310,7 +310,7 @@ class Scene:
         elif name in ("machine", "token", "given_net", "secret_given_net"):
             return await self._given_name(name, word)
         elif name in ("book", "secret_book"):
-            await desk.sources.books.take(_piece(OPENING), f"{word}.epd", "olga")
+            await desk.books.take(_piece(OPENING), f"{word}.epd", "olga")
             await desk.holdings.add(f"{word}.epd", "owls~Strix" if name == "secret_book" else "")
             return f"{word}.epd"
         elif name in ("public", "private", "stopped", "deleted"):
@@ -324,7 +324,7 @@ class Scene:
     async def _given_name(self, name: str, word: str) -> str:
         """Of what is named by the server."""
         if name == "token":
-            return (await self.api.desk.accounts.create_token("olga", ORDINARY)).token.id
+            return (await self.api.site.accounts.create_token("olga", ORDINARY)).token.id
         if name == "machine":
             # Too small for any run, so that it waits.
             key = f"{self.number:08}-1-2-3-4"
@@ -412,7 +412,7 @@ async def _piece(data: bytes) -> AsyncIterator[bytes]:
 async def open_scene(folder: Path) -> AsyncIterator[Scene]:
     async with open_api(archiver=Packer(folder), files=folder / "files") as api:
         for user in {user for user, _ in ROLES.values()} - {OLGA, BORIS, SVEN}:
-            await api.desk.users.add(user)
+            await api.site.users.add(user)
         secrets = {role: await api.token(user, scopes) for role, (user, scopes) in ROLES.items()}
         for user in (BORIS, LENA):
             await with_password(api, user)
@@ -423,7 +423,7 @@ async def open_scene(folder: Path) -> AsyncIterator[Scene]:
 
 async def _things(api: Api) -> dict[str, str]:
     """What stays as it is: a team with a private engine, a run of each kind, and files."""
-    desk, team = api.desk, api.desk.teams
+    desk, team = api.site, api.site.teams
     await team.create("owls", LEAD)
     for user in (MIA, OLGA):
         await team.join("owls", user.name, LEAD)

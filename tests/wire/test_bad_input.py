@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rookery.web.session import COOKIE
-from tests.wire.houses import open_site
+from tests.twins.sites import open_site
 from tests.wire.slow_routes import slow_routes
 
 pytestmark = pytest.mark.anyio

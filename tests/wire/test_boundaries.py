@@ -7,55 +7,53 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from rookery.bootstrap.app import create_app
+from rookery.app.build import STEPS
+from rookery.app.jobs import make_jobs
+from rookery.app.routes import create_app
 from rookery.boundary.domains import Domain, measured_domain, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.cli import boundaries
-from rookery.settings import Settings
-from rookery.web.house import House
-from tests.twins.sites import house_in_memory
+from tests.twins.sites import MemorySite, make_site, running
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "dev" / "boundaries.md"
 
 
-def sketched() -> tuple[Starlette, House]:
-    house = house_in_memory(Settings())
-    return create_app(house), house
+def sketched() -> tuple[Starlette, MemorySite]:
+    site = make_site()
+    site.jobs = make_jobs(site)
+    return create_app(site, (), STEPS), site
 
 
-def measured(app: Starlette, house: House) -> Mapping[str, LoopTime]:
+def measured(app: Starlette, site: MemorySite) -> Mapping[str, LoopTime]:
     async def measure() -> Mapping[str, LoopTime]:
-        await house.fleet.open()
-        async with app.router.lifespan_context(app):
-            times = await boundaries.measure(app, house)
-        await house.fleet.close()
-        return times
+        async with running(site):
+            return await boundaries.measure(app, site)
 
     return asyncio.run(measure())
 
 
 def test_the_page_is_what_the_code_declares() -> None:
-    app, _house = sketched()
+    app, _site = sketched()
     assert PAGE.read_text() == boundaries.page(boundaries.inventory(app)), "run scripts/boundaries"
 
 
 def test_every_job_is_described_for_operators() -> None:
-    _app, house = sketched()
+    _app, site = sketched()
     rows = [line for line in (DOCS / "operate.md").read_text().splitlines() if line[:2] == "| "]
     told = {name.strip() for row in rows for name in row.split("|")[1].split(",")}
-    assert [job.name for job in house.jobs if job.name not in told] == []
+    assert [job.name for job in site.jobs if job.name not in told] == []
 
 
 def test_every_job_is_in_the_inventory() -> None:
-    app, house = sketched()
+    app, site = sketched()
     listed = [one.name for one in boundaries.inventory(app) if one.kind == "job"]
     assert len(listed) == 18
-    assert listed == [job.name for job in house.jobs]
+    assert listed == [job.name for job in site.jobs]
 
 
 def test_the_matrix_counts_every_entry_once() -> None:
-    app, _house = sketched()
+    app, _site = sketched()
     head, rule, *rows = boundaries.page(boundaries.inventory(app)).split("\n\n")[2].splitlines()
     assert head == "| entry points | LOOP | LOOP CPU | THREAD | STREAM |"
     assert set(rule) == set("| -")
@@ -65,16 +63,16 @@ def test_the_matrix_counts_every_entry_once() -> None:
 
 
 def test_the_table_shows_domains_and_measured_loop_time() -> None:
-    app, house = sketched()
-    shown = text_table(boundaries.inventory(app), measured(app, house))
+    app, site = sketched()
+    shown = text_table(boundaries.inventory(app), measured(app, site))
     (line,) = [line for line in shown.splitlines() if " GET /healthz " in line]
     assert str(boundaries.CALLS) in line.split()
     assert " µs " in line
 
 
 def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
-    app, house = sketched()
-    times = measured(app, house)
+    app, site = sketched()
+    times = measured(app, site)
     on_loop = [
         one.name
         for one in boundaries.inventory(app)
@@ -86,15 +84,15 @@ def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
 
 
 def test_what_is_declared_for_threads_was_seen_there() -> None:
-    app, house = sketched()
-    times = measured(app, house)
+    app, site = sketched()
+    times = measured(app, site)
     jobs = {one.name: one.domain for one in boundaries.inventory(app) if one.kind == "job"}
-    assert [job.name for job in house.jobs if job.done != 1] == []
+    assert [job.name for job in site.jobs if job.done != 1] == []
     seen = {name for name in jobs if measured_domain(times[name]) is Domain.THREAD}
     assert seen == {name for name, domain in jobs.items() if domain is Domain.THREAD}
 
 
 @pytest.mark.parametrize("domain", Domain)
 def test_all_domains_are_in_use(domain: Domain) -> None:
-    app, _house = sketched()
+    app, _site = sketched()
     assert domain in {entry.domain for entry in boundaries.inventory(app)}

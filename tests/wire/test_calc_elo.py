@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.wire.houses import open_site
+from tests.twins.sites import open_site
 
 PAIRS = "LL=10789&LD=19328&DDWL=33806&WD=19402&WW=10543"
 GAMES = "W=65388&D=56553&L=65804"

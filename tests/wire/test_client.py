@@ -20,9 +20,9 @@ from rookery.client.client import Client
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
+from tests.twins.sites import PASSWORD
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
-from tests.wire.houses import PASSWORD
 from tests.wire.processes import Server
 
 

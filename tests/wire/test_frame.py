@@ -10,15 +10,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from rookery.bootstrap.app import create_app, make_kit
+from rookery.app.routes import create_app
 from rookery.boundary.errors import Undeclared
-from rookery.boundary.offload import Gate
-from rookery.web.house import PoolStats
+from rookery.web.metrics import PoolStats
 from rookery.web.scope import WORKER_PATHS
 from rookery.web.short_path import ShortPath
 from rookery.web.worker_api.calls import worker_routes
+from tests.twins.sites import SETTINGS, MemorySite, make_site, open_site
 from tests.unit.web.fakes import RecordedLog
-from tests.wire.houses import make_house, open_site
 from tests.wire.slow_routes import slow_routes
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +37,7 @@ async def test_the_start_page_says_what_this_is_and_how_it_is_doing() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/login", "/nowhere"])
 async def test_every_page_says_that_a_simulated_fleet_plays(path: str) -> None:
-    async with open_site(replace(make_house(), simulated_fleet=True)) as site:
+    async with open_site(make_site(replace(SETTINGS, simulated_fleet=True))) as site:
         assert "A simulated fleet plays here" in (await site.browser.get(path)).text
 
 
@@ -48,7 +47,7 @@ async def test_no_page_speaks_of_a_simulated_fleet_where_none_plays() -> None:
 
 
 async def test_the_start_page_works_without_a_database() -> None:
-    async with open_site(replace(make_house(), database_answers=no_database)) as site:
+    async with open_site(make_site(database_answers=no_database)) as site:
         page = await site.browser.get("/")
         assert page.status_code == 200
         assert "Not ready" in page.text
@@ -67,7 +66,7 @@ async def test_head_of_a_stream_ends() -> None:
     async with open_site(None, *slow_routes()) as site:
         head = await site.browser.head("/slow/ticks")
         assert head.headers["content-type"].startswith("text/event-stream")
-        assert len(site.house.streams) == 0
+        assert len(site.parts.streams) == 0
 
 
 async def test_head_is_refused_where_get_is() -> None:
@@ -110,7 +109,7 @@ async def test_the_style_sheet_may_be_kept_for_ever() -> None:
 async def test_ready_only_with_a_database() -> None:
     async with open_site() as site:
         assert (await site.browser.get("/readyz")).json() == {"ready": True}
-    async with open_site(replace(make_house(), database_answers=no_database)) as site:
+    async with open_site(make_site(database_answers=no_database)) as site:
         answer = await site.browser.get("/readyz")
         assert answer.status_code == 503
         assert answer.json()["reason"] == "the database can't be used: ConnectionError"
@@ -118,7 +117,7 @@ async def test_ready_only_with_a_database() -> None:
 
 async def test_while_stopping_requests_are_turned_away_and_probes_answered() -> None:
     async with open_site() as site:
-        site.house.lifecycle.stop()
+        site.parts.lifecycle.stop()
         for path in ("/", "/api/beat", "/api/active_runs"):
             answer = await site.browser.post(path)
             assert answer.status_code == 503
@@ -127,9 +126,15 @@ async def test_while_stopping_requests_are_turned_away_and_probes_answered() -> 
         assert (await site.browser.get("/readyz")).status_code == 503
 
 
+def secondary() -> MemorySite:
+    site = make_site()
+    site.rules.primary = False
+    return site
+
+
 @pytest.mark.parametrize("path", sorted(WORKER_PATHS))
 async def test_a_secondary_sends_workers_away_without_json(path: str) -> None:
-    async with open_site(replace(make_house(), is_primary=lambda: False)) as site:
+    async with open_site(secondary()) as site:
         answer = await site.browser.post(path, json={})
         assert answer.status_code == 503
         assert answer.headers["content-type"].startswith("text/plain")
@@ -137,14 +142,14 @@ async def test_a_secondary_sends_workers_away_without_json(path: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 async def test_no_path_of_a_worker_goes_through_what_is_for_browsers(method: str) -> None:
-    house, passed = make_house(), list[str]()
-    routes = worker_routes(house.workers)
+    parts, passed = make_site(), list[str]()
+    routes = worker_routes(parts)
 
     async def long_way(scope: Scope, receive: Receive, send: Send) -> None:
         passed.append(scope["path"])
         await Response()(scope, receive, send)
 
-    short = ShortPath(long_way, await house.threads.io(make_kit, house), routes, word="w")
+    short = ShortPath(long_way, parts, routes, word="w")
     transport = httpx.ASGITransport(short)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         for path in (*sorted(WORKER_PATHS), "/api/beat/", "/api/nowhere"):
@@ -153,15 +158,14 @@ async def test_no_path_of_a_worker_goes_through_what_is_for_browsers(method: str
 
 
 async def test_a_secondary_answers_everybody_else() -> None:
-    async with open_site(replace(make_house(), is_primary=lambda: False)) as site:
+    async with open_site(secondary()) as site:
         assert "Secondary" in (await site.browser.get("/")).text
 
 
 async def test_metrics_count_requests_by_route_and_show_the_crossings() -> None:
-    house = replace(
-        make_house(), gates=(Gate("tasks", 5),), pool=lambda: PoolStats(size=3, idle=1, most=10)
-    )
-    async with open_site(house) as site:
+    parts = make_site()
+    parts.pool_stats = lambda: PoolStats(size=3, idle=1, most=10)
+    async with open_site(parts) as site:
         await site.browser.get("/static/a/b")
         await site.browser.request("BREW", "/nowhere")
         text = (await site.browser.get("/metrics")).text
@@ -170,7 +174,7 @@ async def test_metrics_count_requests_by_route_and_show_the_crossings() -> None:
         'rookery_requests_total{method="other",route="(none)",status="404"} 1.0',
         'rookery_request_seconds_count{route="(none)"} 1.0',
         'rookery_threads_size{name="io"} 200.0',
-        'rookery_gate_size{name="tasks"} 5.0',
+        'rookery_gate_size{name="request_task"} 5.0',
         "rookery_bridge_calls_total 0.0",
         "rookery_pool_connections 3.0",
         "rookery_primary 1.0",
@@ -180,7 +184,7 @@ async def test_metrics_count_requests_by_route_and_show_the_crossings() -> None:
 
 
 async def test_a_request_is_logged_where_wanted() -> None:
-    async with open_site(replace(make_house(), access_log=True)) as site:
+    async with open_site(make_site(replace(SETTINGS, access_log=True))) as site:
         answer = await site.browser.get("/healthz")
         line = site.log.fields("request")
         assert line["status"] == 200
@@ -206,13 +210,13 @@ async def undeclared(_request: Request) -> Response:
 
 def test_an_app_with_an_undeclared_route_does_not_come_to_be() -> None:
     with pytest.raises(Undeclared, match="GET /secret-door"):
-        create_app(make_house(log=RecordedLog()), [Route("/secret-door", undeclared)])
+        create_app(make_site(log=RecordedLog()), [Route("/secret-door", undeclared)])
 
 
 async def test_everything_in_the_app_says_where_it_runs() -> None:
     async with open_site() as site:
         kinds = {entry.kind for entry in site.app.state.inventory}
-        assert kinds == {"route", "middleware", "error handler", "lifespan"}
+        assert kinds == {"route", "middleware", "error handler"}
 
 
 async def test_a_session_keeps_a_visitor_out_of_shared_caches() -> None:

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from tests.pouring import MB, Poured, at_once, high_water_mb, opening, pour
-from tests.wire.houses import PASSWORD
+from tests.twins.sites import PASSWORD
 from tests.wire.processes import Server, running_server
 from tests.wire.worker.office import PATHS
 

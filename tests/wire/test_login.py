@@ -7,9 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from rookery.web.house import proxies
+from tests.twins.sites import PASSWORD, SETTINGS, OpenSite, make_site, make_user, open_site
 from tests.unit.web.fakes import HandClock
-from tests.wire.houses import PASSWORD, Site, make_house, make_user, open_site
 
 pytestmark = pytest.mark.anyio
 
@@ -26,8 +25,8 @@ async def log_in(browser: httpx.AsyncClient, **fields: str) -> httpx.Response:
     return await browser.post("/login", data={"csrf_token": token, **form})
 
 
-async def signed_in(site: Site) -> None:
-    await make_user(site.house)
+async def signed_in(site: OpenSite) -> None:
+    await make_user(site.parts)
     assert (await log_in(site.browser)).status_code == 302
 
 
@@ -48,7 +47,7 @@ async def test_a_message_is_shown_once() -> None:
 
 async def test_the_session_ends_with_the_browser_unless_it_is_kept() -> None:
     async with open_site() as site:
-        await make_user(site.house)
+        await make_user(site.parts)
         short = await log_in(site.browser)
         kept = await log_in(site.visitor(), stay_logged_in="1")
         assert "Max-Age" not in short.headers["set-cookie"]
@@ -58,7 +57,7 @@ async def test_the_session_ends_with_the_browser_unless_it_is_kept() -> None:
 @pytest.mark.parametrize("name", ["ada", "nobody"])
 async def test_wrong_credentials_read_the_same(name: str) -> None:
     async with open_site() as site:
-        await make_user(site.house)
+        await make_user(site.parts)
         answer = await log_in(site.browser, username=name, password="wrong")
         assert answer.status_code == 401
         assert "Unknown user name or wrong password." in answer.text
@@ -68,8 +67,8 @@ async def test_wrong_credentials_read_the_same(name: str) -> None:
 
 async def test_a_blocked_user_is_told_after_the_right_password() -> None:
     async with open_site() as site:
-        ada = await make_user(site.house)
-        await site.house.users.save(replace(ada, blocked=True))
+        ada = await make_user(site.parts)
+        await site.parts.users.save(replace(ada, blocked=True))
         answer = await log_in(site.browser)
         assert answer.status_code == 401
         assert "This account is blocked." in answer.text
@@ -77,7 +76,7 @@ async def test_a_blocked_user_is_told_after_the_right_password() -> None:
 
 async def test_guessing_is_throttled() -> None:
     async with open_site() as site:
-        await make_user(site.house)
+        await make_user(site.parts)
         answers = [await log_in(site.browser, password="wrong") for _ in range(7)]
         assert [answer.status_code for answer in answers] == [401] * 6 + [429]
 
@@ -88,13 +87,13 @@ async def test_guessing_is_throttled() -> None:
 )
 async def test_the_next_page_lies_on_this_site(wish: str, place: str) -> None:
     async with open_site() as site:
-        await make_user(site.house)
+        await make_user(site.parts)
         assert (await log_in(site.browser, next=wish)).headers["location"] == place
 
 
 async def test_a_form_without_the_token_is_refused() -> None:
     async with open_site() as site:
-        await make_user(site.house)
+        await make_user(site.parts)
         await site.browser.get("/login")
         form = {"username": "ada", "password": PASSWORD}
         answer = await site.browser.post("/login", data=form)
@@ -120,7 +119,7 @@ async def test_a_script_may_send_the_token_in_a_header() -> None:
 
 async def test_the_token_from_before_the_login_is_worth_nothing_after_it() -> None:
     async with open_site() as site:
-        await make_user(site.house)
+        await make_user(site.parts)
         before = token_in(await site.browser.get("/login"))
         await log_in(site.browser)
         assert token_in(await site.browser.get("/")) != before
@@ -158,17 +157,17 @@ async def test_logging_out_leaves_other_sessions_as_they_are() -> None:
             assert "Log out" in (await elsewhere.get("/")).text
 
 
-async def change_ada(site: Site, clock: HandClock, **changes: Any) -> None:
+async def change_ada(site: OpenSite, clock: HandClock, **changes: Any) -> None:
     """And waits until nobody remembers what she was."""
-    ada = await site.house.users.by_name("ada")
+    ada = await site.parts.users.by_name("ada")
     assert ada is not None
-    await site.house.users.save(replace(ada, **changes))
+    await site.parts.users.save(replace(ada, **changes))
     clock.move(seconds=3)
 
 
 async def test_a_blocked_users_session_ends_within_two_seconds() -> None:
     clock = HandClock()
-    async with open_site(make_house(clock=clock)) as site:
+    async with open_site(make_site(clock=clock)) as site:
         await signed_in(site)
         await change_ada(site, clock, blocked=True)
         answer = await site.browser.get("/login")
@@ -179,7 +178,7 @@ async def test_a_blocked_users_session_ends_within_two_seconds() -> None:
 
 async def test_a_new_password_ends_every_other_session() -> None:
     clock = HandClock()
-    async with open_site(make_house(clock=clock)) as site:
+    async with open_site(make_site(clock=clock)) as site:
         await signed_in(site)
         await change_ada(site, clock, password_hash="another")
         assert (await site.browser.get("/")).status_code == 303
@@ -201,8 +200,8 @@ async def test_an_error_page_still_knows_who_looks() -> None:
 
 
 async def test_the_cookie_is_secure_behind_a_trusted_https_proxy() -> None:
-    house = replace(make_house(), proxies=proxies(["192.0.2.0/24"]))
-    async with open_site(house) as site:
+    parts = make_site(replace(SETTINGS, trusted_proxies=("192.0.2.0/24",)))
+    async with open_site(parts) as site:
         answer = await site.browser.get("/login", headers={"x-forwarded-proto": "https"})
         assert answer.headers["set-cookie"].endswith("; Secure")
 

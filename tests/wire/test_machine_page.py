@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rookery.people.users import Scope
-from tests.wire.houses import open_site
+from tests.twins.sites import open_site
 from tests.wire.test_login import signed_in, token_in
 
 pytestmark = pytest.mark.anyio
@@ -26,11 +26,11 @@ async def test_a_token_is_made_by_a_button_and_shown_once() -> None:
         assert "rkw_" not in page.text
         shown = await site.browser.post(HERE, data={"csrf_token": token_in(page)})
         assert shown.headers["cache-control"] == "no-store"
-        assert site.house.fingerprint in shown.text
+        assert site.parts.fingerprint in shown.text
         secret = re.search(r"ada:(rkw_[a-z0-9]+)", shown.text)
         assert secret is not None
-        assert await site.house.api.bearers.owner(secret[1]) == "ada"
-        (token,) = await site.house.api.accounts.tokens_of("ada")
+        assert await site.parts.bearers.owner(secret[1]) == "ada"
+        (token,) = await site.parts.accounts.tokens_of("ada")
         assert token.scopes == {Scope.WORKER}
         assert "rkw_" not in (await site.browser.get(HERE)).text
 
@@ -39,4 +39,4 @@ async def test_another_site_makes_no_token() -> None:
     async with open_site() as site:
         await signed_in(site)
         assert (await site.browser.post(HERE)).status_code == 403
-        assert await site.house.api.accounts.tokens_of("ada") == ()
+        assert await site.parts.accounts.tokens_of("ada") == ()

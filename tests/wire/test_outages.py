@@ -3,15 +3,14 @@
 import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 
 from rookery.people.users import User
 from tests.twins.people import MemoryUsers
+from tests.twins.sites import MemorySite, OpenSite, make_site, open_site
 from tests.unit.service.people import OLGA
 from tests.wire.apis import open_api
-from tests.wire.houses import Site, make_house, open_site
 
 pytestmark = pytest.mark.anyio
 
@@ -31,16 +30,18 @@ def is_away(error: BaseException) -> bool:
 
 
 @asynccontextmanager
-async def without_users() -> AsyncIterator[Site]:
-    house = make_house(users=BrokenUsers())
-    async with open_site(replace(house, api=replace(house.api, is_outage=is_away))) as site:
+async def without_users() -> AsyncIterator[OpenSite]:
+    parts = make_site(users=BrokenUsers())
+    parts.is_outage = is_away
+    async with open_site(parts) as site:
         yield site
 
 
 async def test_programs_are_told_to_try_again() -> None:
-    async with open_api(
-        change=lambda desk: replace(desk, users=BrokenUsers(), is_outage=is_away)
-    ) as api:
+    def break_users(site: MemorySite) -> None:
+        site.users, site.is_outage = BrokenUsers(), is_away
+
+    async with open_api(change=break_users) as api:
         answer = await api.get("/api/v1/users", OLGA)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "database can't be reached" in answer.text
@@ -77,7 +78,10 @@ class FullUsers(MemoryUsers):
 
 
 async def test_a_full_disk_is_told_to_programs_as_what_it_is() -> None:
-    async with open_api(change=lambda desk: replace(desk, users=FullUsers())) as api:
+    def fill_disk(site: MemorySite) -> None:
+        site.users = FullUsers()
+
+    async with open_api(change=fill_disk) as api:
         answer = await api.get("/api/v1/users", OLGA)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
     assert "disk is full" in answer.text
@@ -85,7 +89,7 @@ async def test_a_full_disk_is_told_to_programs_as_what_it_is() -> None:
 
 
 async def test_a_full_disk_is_told_to_people_on_the_page_and_on_all_others() -> None:
-    async with open_site(make_house(users=FullUsers())) as site:
+    async with open_site(make_site(users=FullUsers())) as site:
         page = await site.browser.get("/login")
         token = page.text.split('name="csrf_token" value="')[1].split('"')[0]
         form = {"username": "olga", "password": "wrong", "csrf_token": token}
@@ -96,7 +100,7 @@ async def test_a_full_disk_is_told_to_people_on_the_page_and_on_all_others() -> 
 
 
 async def test_a_full_disk_gives_workers_no_json() -> None:
-    async with open_site(make_house(users=FullUsers())) as site:
+    async with open_site(make_site(users=FullUsers())) as site:
         body = {"password": "x", "worker_info": {"username": "olga"}}
         answer = await site.browser.post("/api/request_version", json=body)
     assert answer.status_code == 503

@@ -12,8 +12,8 @@ from msgspec.structs import replace as with_fields
 from rookery.farm.fleet import Fleet
 from rookery.model.run import Run
 from rookery.people.users import APPROVERS
+from tests.twins.sites import PASSWORD, OpenSite, make_user, open_site
 from tests.unit.core.makers import BOSS, make_plan, make_run, pairs, sprt, spsa
-from tests.wire.houses import PASSWORD, Site, make_user, open_site
 
 pytestmark = pytest.mark.anyio
 
@@ -47,16 +47,16 @@ class Visitor:
 @asynccontextmanager
 async def visited(name: str = "", *, approver: bool = False) -> AsyncIterator[Visitor]:
     async with open_site() as site:
-        await site.house.fleet.submit(replace(RUN, created=site.house.clock.now()))
+        await site.parts.fleet.submit(replace(RUN, created=site.parts.clock.now()))
         if name:
             await _enter(site, name, approver=approver)
-        yield Visitor(site.browser, site.house.fleet)
+        yield Visitor(site.browser, site.parts.fleet)
 
 
-async def _enter(site: Site, name: str, *, approver: bool) -> None:
-    user = await make_user(site.house, name)
+async def _enter(site: OpenSite, name: str, *, approver: bool) -> None:
+    user = await make_user(site.parts, name)
     if approver:
-        await site.house.users.save(replace(user, groups=frozenset({APPROVERS})))
+        await site.parts.users.save(replace(user, groups=frozenset({APPROVERS})))
     page = (await site.browser.get("/login")).text
     token = page.split('name="csrf_token" value="')[1].split('"')[0]
     form = {"username": name, "password": PASSWORD, "csrf_token": token}
@@ -160,14 +160,14 @@ async def test_the_official_servers_address_of_a_run_leads_to_ours() -> None:
 async def test_texts_of_people_are_shown_as_texts() -> None:
     async with open_site() as site:
         plan = with_fields(make_plan(), info="<script>alert(1)</script>")
-        await site.house.fleet.submit(make_run("b", plan, spsa()), approver=BOSS.name)
+        await site.parts.fleet.submit(make_run("b", plan, spsa()), approver=BOSS.name)
         for path in ("/", f"/runs/{make_run('b').id}"):
             assert "<script>alert" not in (await site.browser.get(path)).text
 
 
 async def test_a_tune_and_a_finished_run_have_pages_too() -> None:
     async with open_site() as site:
-        fleet, tune = site.house.fleet, make_run("b", kind=spsa())
+        fleet, tune = site.parts.fleet, make_run("b", kind=spsa())
         await fleet.submit(tune, approver=BOSS.name)
         over = make_run("c", kind=sprt())
         tally = replace(over.tally, results=pairs(even=10, ww=4))
@@ -181,13 +181,13 @@ async def test_a_tune_and_a_finished_run_have_pages_too() -> None:
 
 async def test_a_run_of_a_private_engine_is_for_its_team_alone() -> None:
     async with open_site() as site:
-        site.house.api.engines.private["Stockfish"] = "falcons"
-        await site.house.fleet.submit(RUN)
+        site.parts.engines.private["Stockfish"] = "falcons"
+        await site.parts.fleet.submit(RUN)
         here = f"/runs/{RUN.id}"
         for path in ("/", "/live"):
             assert "idea" not in (await site.browser.get(path)).text
         for path in (here, f"{here}/live"):
             assert (await site.browser.get(path)).status_code == 404
-        stranger = Visitor(site.browser, site.house.fleet)
+        stranger = Visitor(site.browser, site.parts.fleet)
         await _enter(site, "boris", approver=True)
         assert (await stranger.press(f"{here}/approve")).status_code == 404

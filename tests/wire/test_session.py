@@ -10,7 +10,7 @@ from starlette.routing import Route
 from rookery.boundary.domains import Domain, runs
 from rookery.web.scope import session_of
 from rookery.web.session import MOST_BYTES
-from tests.wire.houses import make_house, open_site
+from tests.twins.sites import SETTINGS, make_site, open_site
 
 pytestmark = pytest.mark.anyio
 
@@ -62,8 +62,8 @@ async def test_a_request_may_have_the_cookie_removed() -> None:
 
 
 async def test_a_site_with_an_https_address_has_secure_cookies() -> None:
-    house = replace(make_house(), base_url="https://tests.example.org")
-    async with open_site(house) as site:
+    parts = make_site(replace(SETTINGS, base_url="https://tests.example.org"))
+    async with open_site(parts) as site:
         assert (await site.browser.get("/login")).headers["set-cookie"].endswith("; Secure")
 
 

@@ -1,4 +1,4 @@
-"""What runs where: every route, middleware, lifespan step and job declares its domain and why."""
+"""What runs where: every route, middleware, step and job declares its domain and why."""
 
 import enum
 import functools
@@ -36,7 +36,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the inventory; kind is route, middleware, lifespan, error handler or job."""
+    """A line of the inventory; kind is route, middleware, step, error handler or job."""
 
     kind: str
     name: str
@@ -45,7 +45,7 @@ class Entry:
 
 
 def runs(domain: Domain, why: str) -> Callable[[T], T]:
-    """Declare the domain of an endpoint, a middleware class, a lifespan step or a job."""
+    """Declare the domain of an endpoint, a middleware class, a step of the start or a job."""
     if not why.strip():
         raise ValueError("a declaration needs a reason")
     declaration = Declaration(domain, why)

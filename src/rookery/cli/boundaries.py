@@ -10,14 +10,14 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Message, Scope
 
-from rookery import bootstrap
+from rookery.app.build import new_process, open_app
 from rookery.boundary.domains import Entry, markdown_inventory, markdown_matrix, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.farm.jobs import attempt
 from rookery.logs import SilentLog
 from rookery.settings import Settings
-from rookery.web.house import House
 from rookery.web.scope import Audience, audience_of
+from rookery.web.site import Site
 
 CALLS = 20
 
@@ -61,10 +61,10 @@ async def show(*, measured: bool) -> str:
     """The app as `serve` has it, in a folder of its own; the tables do not depend on settings."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
-        basis = bootstrap.basis(settings, SilentLog())
-        async with bootstrap.site(settings, basis).open() as (app, house):
+        process = new_process(settings, SilentLog())
+        async with open_app(settings, process) as (app, site):
             if measured:
-                return text_table(inventory(app), await measure(app, house))
+                return text_table(inventory(app), await measure(app, site))
             return page(inventory(app))
 
 
@@ -89,16 +89,16 @@ def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
     return groups
 
 
-async def measure(app: Starlette, house: House) -> Mapping[str, LoopTime]:
+async def measure(app: Starlette, site: Site) -> Mapping[str, LoopTime]:
     """Calls every page and probe that needs no arguments a few times, and does every job."""
     for path in plain_pages(app):
         for _ in range(CALLS):
             await visit(app, path)
             # What is answered from memory awaits nothing, and all of it would be one callback.
             await asyncio.sleep(0)
-    for job in house.jobs:
-        await house.meter.measure(job.name, attempt(job, house.log))
-    return house.meter.times()
+    for job in site.jobs:
+        await site.meter.measure(job.name, attempt(job, site.log))
+    return site.meter.times()
 
 
 def plain_pages(app: Starlette) -> Iterator[str]:

@@ -15,7 +15,7 @@ import msgspec
 from rookery.cli.tether import FIRST_DELAY, LONG_LIFE, LONGEST_DELAY, how
 from rookery.people.bearers import Bearer
 from rookery.people.users import ORDINARY, Scope, User, is_approver
-from rookery.web.house import House
+from rookery.web.site import Site
 from rookery.web.v1.runs import Submissions
 
 KEPT_IN = "local-worker.token"
@@ -26,24 +26,24 @@ GRACE_SECONDS = 1
 LEAVE_SECONDS = 6.0
 
 
-async def provide_token(house: House, data: Path) -> Path | None:
+async def provide_token(site: Site, data: Path) -> Path | None:
     """A file with a token of an administrator's own; None where nobody is one."""
     file = data / KEPT_IN
-    written = await house.threads.io(_read, file)
+    written = await site.threads.io(_read, file)
     name, _, secret = written.partition(":")
-    if secret and await house.api.bearers.owner(secret) == name:
+    if secret and await site.bearers.owner(secret) == name:
         return file
-    owner = await _owner(house)
+    owner = await _owner(site)
     if owner is None:
         return None
-    minted = await house.api.accounts.create_token(owner, frozenset({Scope.WORKER}), note=NOTE)
-    await house.threads.io(_write, file, f"{owner}:{minted.secret}")
+    minted = await site.accounts.create_token(owner, frozenset({Scope.WORKER}), note=NOTE)
+    await site.threads.io(_write, file, f"{owner}:{minted.secret}")
     return file
 
 
-async def _owner(house: House) -> str | None:
+async def _owner(site: Site) -> str | None:
     """The first of those who may approve runs."""
-    people = await house.users.everyone()
+    people = await site.users.everyone()
     return next((user.name for user in people if is_approver(user) and not user.blocked), None)
 
 
@@ -182,9 +182,9 @@ SUBMISSION = {
 }
 
 
-async def begin_demo(house: House, owner: User) -> str:
+async def begin_demo(site: Site, owner: User) -> str:
     """The id of the run, which is approved and may be played at once."""
     bearer = Bearer(owner, ORDINARY)
-    made = await Submissions(house.api).made(msgspec.json.encode(SUBMISSION), bearer)
-    await house.fleet.submit(made.run, approver=owner.name)
+    made = await Submissions(site).made(msgspec.json.encode(SUBMISSION), bearer)
+    await site.fleet.submit(made.run, approver=owner.name)
     return made.run.id

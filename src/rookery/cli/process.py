@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from rookery import bootstrap
+from rookery.app.build import Prepare, new_process, open_app, prepare_nothing
 from rookery.boundary import detect
 from rookery.boundary.detect import Violation
 from rookery.boundary.offload import Threads
@@ -26,7 +26,7 @@ class NoDetector(Complaint):
 
 def run_site(
     settings: Settings,
-    prepare: bootstrap.Prepare = bootstrap.prepare_nothing,
+    prepare: Prepare = prepare_nothing,
     ready: Callable[[str], object] = lambda _address: None,
     leave: Callable[[], object] = lambda: None,
     patience: Patience = DEFAULT_PATIENCE,
@@ -38,9 +38,9 @@ def run_site(
     """
     writer = start_logs(log_to, style=settings.log_format, level=settings.log_level)
     log = logger()
-    basis = bootstrap.basis(settings, log)
+    process = new_process(settings, log)
     carrier = choose(settings.http, log)
-    starter = _Starter(basis.threads, ready, leave)
+    starter = _Starter(process.threads, ready, leave)
 
     def say(address: str) -> None:
         collect_rarely()
@@ -49,8 +49,8 @@ def run_site(
 
     async def serving() -> int:
         return await serve(
-            bootstrap.site(settings, basis, prepare),
-            basis,
+            open_app(settings, process, prepare),
+            process,
             Place(settings.host, settings.port),
             carrier,
             say=say,

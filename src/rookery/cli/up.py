@@ -31,8 +31,8 @@ from rookery.people.users import User
 from rookery.protocol import v1
 from rookery.settings import Settings
 from rookery.stats.sprt import Flag
-from rookery.web.house import House
 from rookery.web.server import DEFAULT_PATIENCE
+from rookery.web.site import Site
 
 ADMINISTRATOR = "admin"
 APPROVERS = "group:approvers"
@@ -149,14 +149,14 @@ def run(parsed: argparse.Namespace) -> int:
     )
     leaving = threading.Event()
 
-    async def prepare(house: House) -> None:
+    async def prepare(site: Site) -> None:
         screen.step("Preparing accounts and the first test")
-        first = await house.users.count() == 0
-        start.password = await provide_administrator(house, reset=parsed.reset_password) or ""
+        first = await site.users.count() == 0
+        start.password = await provide_administrator(site, reset=parsed.reset_password) or ""
         if first and not parsed.no_demo:
-            start.demo = await _demo(house)
+            start.demo = await _demo(site)
         if not parsed.no_worker:
-            start.token = await provide_token(house, settings.data)
+            start.token = await provide_token(site, settings.data)
 
     def ready(address: str) -> None:
         near, known_as = reachable(address), settings.base_url or reachable(address)
@@ -273,31 +273,31 @@ def sentences_of(address: str, start: Start, data: Path, worker: LocalWorker) ->
     return [*lines, "Ctrl-C stops everything."]
 
 
-async def _demo(house: House) -> str:
-    owner = await house.users.by_name(ADMINISTRATOR)
+async def _demo(site: Site) -> str:
+    owner = await site.users.by_name(ADMINISTRATOR)
     assert owner is not None, "it was just made"
-    return await begin_demo(house, owner)
+    return await begin_demo(site, owner)
 
 
-async def provide_administrator(house: House, *, reset: bool) -> str | None:
+async def provide_administrator(site: Site, *, reset: bool) -> str | None:
     """Makes the account when there is none at all, or a new password; None when neither."""
-    present = await house.users.by_name(ADMINISTRATOR)
-    if not (reset or await house.users.count() == 0):
+    present = await site.users.by_name(ADMINISTRATOR)
+    if not (reset or await site.users.count() == 0):
         return None
     password = "-".join("".join(secrets.choice(ALPHABET) for _ in range(4)) for _ in range(4))
-    passwords = Passwords(house.threads, house.clock, secrets.token_bytes(32))
+    passwords = Passwords(site.threads, site.clock, secrets.token_bytes(32))
     hashed = await passwords.hash(password)
     if present is not None:
-        await house.users.save(replace(present, password_hash=hashed, blocked=False))
+        await site.users.save(replace(present, password_hash=hashed, blocked=False))
     else:
-        await house.users.add(_administrator(hashed, house))
+        await site.users.add(_administrator(hashed, site))
     action = Action.NEW_USER if present is None else Action.CHANGE_PASSWORD
-    event = about_user(action, ADMINISTRATOR, SYSTEM, house.clock.now(), "")
-    await house.api.accounts.audit.write(event)
+    event = about_user(action, ADMINISTRATOR, SYSTEM, site.clock.now(), "")
+    await site.accounts.audit.write(event)
     return password
 
 
-def _administrator(hashed: str, house: House) -> User:
+def _administrator(hashed: str, site: Site) -> User:
     return User(
         name=ADMINISTRATOR,
         email="",
@@ -306,5 +306,5 @@ def _administrator(hashed: str, house: House) -> User:
         blocked=False,
         pending=False,
         machine_limit=MACHINE_LIMIT,
-        created=house.clock.now(),
+        created=site.clock.now(),
     )

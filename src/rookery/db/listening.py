@@ -2,7 +2,7 @@
 
     connecting --LISTEN--> listening --the connection breaks--> connecting, after a pause
 
-Each time it begins to listen, all who keep something are told that they may have missed tidings.
+Each time it begins to listen, all who keep something are told that they may have missed changes.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ import asyncpg
 from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, EventLog, OwnConnection, quiet
 from rookery.db.target import Target
 
-# Tidings: what processes tell one another through the database, by channel.
+# Changes: what processes tell one another through the database, by channel.
 #
 # Whoever keeps something in memory that another process may change says what to do when it is told
-# so, and what to do when tidings may have been missed: then everything kept may be out of date.
+# so, and what to do when changes may have been missed: then everything kept may be out of date.
 
 Told = Callable[[str], object]
 Missed = Callable[[], object]
@@ -37,7 +37,7 @@ class Channel(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Ear:
+class _Listener:
     channel: Channel
     told: Told
     missed: Missed
@@ -52,25 +52,25 @@ class ListeningStats:
     heard: int = 0
 
 
-class Tidings:
+class Changes:
     """One per process; the event loop alone uses it. Nobody here may take long or fail."""
 
     def __init__(self) -> None:
-        self._ears: list[_Ear] = []
+        self._listeners: list[_Listener] = []
 
     def on(self, channel: Channel, told: Told, missed: Missed) -> None:
         """Have these called from now on."""
-        self._ears.append(_Ear(channel, told, missed))
+        self._listeners.append(_Listener(channel, told, missed))
 
     def tell(self, channel: Channel, text: str) -> None:
-        for ear in self._ears:
-            if ear.channel is channel:
-                ear.told(text)
+        for listener in self._listeners:
+            if listener.channel is channel:
+                listener.told(text)
 
     def miss(self) -> None:
         """There was a time in which nobody listened."""
-        for ear in self._ears:
-            ear.missed()
+        for listener in self._listeners:
+            listener.missed()
 
 
 PAUSE_SECONDS = 0.5
@@ -82,10 +82,10 @@ class Listening:
     """One per process. Used on the loop alone."""
 
     def __init__(
-        self, target: Target, tidings: Tidings, *, instance: str, log: EventLog = quiet
+        self, target: Target, changes: Changes, *, instance: str, log: EventLog = quiet
     ) -> None:
         self._target = target
-        self._tidings = tidings
+        self._changes = changes
         self._instance = instance
         self._log = log
         self._connected = False
@@ -128,7 +128,7 @@ class Listening:
                 await connection.add_listener(channel, self._hear)
             self._connected = True
             self._connections += 1
-            self._tidings.miss()
+            self._changes.miss()
             await self._stay(connection)
         finally:
             self._connected = False
@@ -147,4 +147,4 @@ class Listening:
 
     def _hear(self, _connection: object, _process: int, channel: str, payload: object) -> None:
         self._heard += 1
-        self._tidings.tell(Channel(channel), str(payload))
+        self._changes.tell(Channel(channel), str(payload))

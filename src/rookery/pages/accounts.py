@@ -9,10 +9,11 @@ from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
 from rookery.pages.page import go_to, page
 from rookery.people.login import Applicant, LoginRefused, Throttled
-from rookery.web.answers import Kit, kit_of
+from rookery.web.answers import site_of
 from rookery.web.faults import NotFound
 from rookery.web.scope import Form, facts_of, is_local, session_of
 from rookery.web.session import KEPT, UNKEPT
+from rookery.web.site import Site
 
 HOME = "/"
 _LONGEST_NEXT = 500
@@ -38,7 +39,7 @@ async def login(request: Request) -> Response:
     place = _safe_place(request.query_params.get("next", ""))
     if session_of(request.scope).user:
         return go_to(place or HOME)
-    open_to_new = kit_of(request).house.api.sign_up.is_open
+    open_to_new = site_of(request).sign_up.is_open
     csrf = session_of(request.scope).csrf_token()
     view = LoginView(csrf=csrf, next=place, sign_up=open_to_new)
     return await page(request, "login.html", view)
@@ -49,27 +50,27 @@ async def logout(request: Request) -> Response:
     session = session_of(request.scope)
     if session.user:
         lasting = KEPT if session.data.keep else UNKEPT
-        await kit_of(request).standing.ended.end(session.data, lasting)
+        await site_of(request).standing.ended.end(session.data, lasting)
     session.sign_out()
     session.flash("You are logged out.")
     return go_to(HOME)
 
 
 async def _enter(request: Request) -> Response:
-    kit, facts = kit_of(request), facts_of(request.scope)
+    site, facts = site_of(request), facts_of(request.scope)
     form, session = facts.form, session_of(request.scope)
     name, keep = form.text("username").strip()[:_LONGEST_NAME], form.ticked("stay_logged_in")
     place = _safe_place(form.text("next") or request.query_params.get("next", ""))
     try:
-        user = await kit.login.check(name, form.text("password"), facts.client)
+        user = await site.login.check(name, form.text("password"), facts.client)
     except LoginRefused as refusal:
-        _write_down(kit, refusal, request)
-        open_to_new = kit.house.api.sign_up.is_open
+        _write_down(site, refusal, request)
+        open_to_new = site.sign_up.is_open
         view = LoginView(session.csrf_token(), place, name, keep, str(refusal), open_to_new)
         return await page(request, "login.html", view, _status(refusal))
-    session.sign_in(user.name, kit.standing.mark(user), keep=keep)
+    session.sign_in(user.name, site.standing.mark(user), keep=keep)
     session.flash(f"Welcome, {user.name}.")
-    kit.house.log.info("logged_in", user=user.name, client=facts.client)
+    site.log.info("logged_in", user=user.name, client=facts.client)
     return go_to(place or HOME)
 
 
@@ -81,10 +82,10 @@ def _safe_place(path: str) -> str:
     return path if len(path) <= _LONGEST_NEXT and is_local(path) else ""
 
 
-def _write_down(kit: Kit, refusal: LoginRefused, request: Request) -> None:
+def _write_down(site: Site, refusal: LoginRefused, request: Request) -> None:
     facts = facts_of(request.scope)
     # Not the name: people type their password there.
-    kit.house.log.warning(
+    site.log.warning(
         "login_refused",
         why=type(refusal).__name__,
         client=facts.client,
@@ -113,7 +114,7 @@ class SignUpView:
 @runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
 async def sign_up(request: Request) -> Response:
     session = session_of(request.scope)
-    if not kit_of(request).house.api.sign_up.is_open:
+    if not site_of(request).sign_up.is_open:
         raise NotFound("Accounts are made by the people who run this site; ask them for one.")
     if session.user:
         return go_to("/")
@@ -123,17 +124,17 @@ async def sign_up(request: Request) -> Response:
 
 
 async def _apply(request: Request) -> Response:
-    kit, facts, session = kit_of(request), facts_of(request.scope), session_of(request.scope)
+    site, facts, session = site_of(request), facts_of(request.scope), session_of(request.scope)
     applicant = _applicant(facts.form)
     try:
         if facts.form.text("password2") != applicant.password:
             raise Complaint(DIFFERENT)
-        user = await kit.house.api.sign_up.apply(applicant, facts.client)
+        user = await site.sign_up.apply(applicant, facts.client)
     except (Complaint, Throttled) as refused:
         view = SignUpView(session.csrf_token(), applicant.name, applicant.email, str(refused))
         status = 429 if isinstance(refused, Throttled) else 400
         return await page(request, "sign_up.html", view, status)
-    kit.house.log.info("signed_up", user=user.name, client=facts.client)
+    site.log.info("signed_up", user=user.name, client=facts.client)
     session.flash(DONE)
     return go_to(LOGIN)
 

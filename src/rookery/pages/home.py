@@ -20,7 +20,8 @@ from rookery.pages.figures import pulse_of
 from rookery.pages.page import made_fragment, made_page, plays, viewer_of
 from rookery.pages.row import Known, RunRow, row_of
 from rookery.rules.lifecycle import Actor
-from rookery.web.answers import Kit, address_of, kit_of
+from rookery.web.answers import address_of, site_of
+from rookery.web.site import Site
 
 # What to do in the first hour: shown while nothing but the bundled engine has been tested.
 
@@ -314,23 +315,23 @@ def filters_in(query: Mapping[str, str]) -> Filters:
 
 
 async def _load(request: Request) -> HomeMaterial:
-    kit, now = kit_of(request), kit_of(request).house.clock.now()
-    trouble = await kit.readiness.reason_against()
+    site, now = site_of(request), site_of(request).clock.now()
+    trouble = await site.readiness.reason_against()
     address = address_of(request)
-    bare = HomeMaterial(now, trouble=trouble, role=_role(kit), address=address)
+    bare = HomeMaterial(now, trouble=trouble, role=_role(site), address=address)
     if trouble:
         return bare
     try:
-        return await _filled(kit, await viewer_of(request), filters_in(request.query_params), bare)
+        return await _filled(site, await viewer_of(request), filters_in(request.query_params), bare)
     except (Rebuilding, StateLost):
-        return HomeMaterial(now, trouble="it is taking over", role=_role(kit), address=address)
+        return HomeMaterial(now, trouble="it is taking over", role=_role(site), address=address)
 
 
 async def _filled(
-    kit: Kit, viewer: Actor | None, filters: Filters, bare: HomeMaterial
+    site: Site, viewer: Actor | None, filters: Filters, bare: HomeMaterial
 ) -> HomeMaterial:
-    fleet, reads, now = kit.house.fleet, kit.house.api.reads, bare.now
-    privacy = kit.house.api.privacy
+    fleet, reads, now = site.fleet, site.reads, bare.now
+    privacy = site.privacy
     hidden = privacy.hidden(name_of(viewer))
     seen = [run for run in await fleet.active() if not plays(run, hidden)]
     unfinished = tuple(privacy.shown(viewer, run) for run in seen)
@@ -347,7 +348,7 @@ async def _filled(
         pulses=dict(fleet.pulses),
         young=await _young(fleet, unfinished),
         waiting_machines=fleet.waiting_machines,
-        signing_up=kit.house.api.sign_up.is_open,
+        signing_up=site.sign_up.is_open,
         filters=filters,
         role=bare.role,
         address=bare.address,
@@ -377,5 +378,5 @@ def _midnight(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _role(kit: Kit) -> str:
-    return "Primary" if kit.house.is_primary() else "Secondary"
+def _role(site: Site) -> str:
+    return "Primary" if site.is_primary() else "Secondary"

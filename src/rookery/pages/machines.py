@@ -10,7 +10,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.http_client import is_loopback
 from rookery.pages.page import go_to, page, viewer_of
 from rookery.people.users import Scope
-from rookery.web.answers import address_of, kit_of
+from rookery.web.answers import address_of, site_of
 
 # How a machine joins: the lines to paste, with or without a fresh token in them.
 
@@ -91,13 +91,11 @@ async def add_machine(request: Request) -> Response:
     viewer = await viewer_of(request)
     if viewer is None:
         return go_to(f"/login?next={HERE}")
-    token, house = "", kit_of(request).house
+    token, site = "", site_of(request)
     if request.method == "POST":
-        minted = await house.api.accounts.create_token(
-            viewer.name, frozenset({Scope.WORKER}), note=NOTE
-        )
+        minted = await site.accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
         token = minted.secret
-    view = machines_view(address_of(request), viewer.name, token, house.fingerprint)
+    view = machines_view(address_of(request), viewer.name, token, site.fingerprint)
     answer = await page(request, "machines.html", view)
     answer.headers["cache-control"] = "no-store"
     return answer

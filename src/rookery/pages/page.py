@@ -11,9 +11,9 @@ from rookery.boundary.domains import Domain, runs
 from rookery.model.run import Run
 from rookery.people.users import is_approver
 from rookery.rules.lifecycle import Actor
-from rookery.web.answers import kit_of
-from rookery.web.desk import shown_run
+from rookery.web.answers import site_of
 from rookery.web.faults import NotFound
+from rookery.web.refusals import shown_run
 from rookery.web.rendering import Frame, Templates, frame_of
 from rookery.web.scope import session_of
 
@@ -53,8 +53,8 @@ async def _answer(
     material: M,
     status: int,
 ) -> HTMLResponse:
-    kit = kit_of(request)
-    text = await kit.house.threads.cpu(_made, kit.templates, template, frame, make, material)
+    site = site_of(request)
+    text = await site.threads.cpu(_made, site.templates, template, frame, make, material)
     return HTMLResponse(text, status, _HEADERS)
 
 
@@ -80,7 +80,7 @@ _FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 @runs(Domain.LOOP, "bytes read at the start")
 async def asset(request: Request) -> Response:
-    found = kit_of(request).assets.at(request.url.path)
+    found = site_of(request).assets.at(request.url.path)
     if found is None:
         raise NotFound
     return Response(found.content, headers={**_FOR_EVER, "content-type": found.media_type})
@@ -92,7 +92,7 @@ async def asset(request: Request) -> Response:
 async def viewer_of(request: Request) -> Actor | None:
     """None for a visitor who is not logged in."""
     name = session_of(request.scope).user
-    user = await kit_of(request).house.users.by_name(name) if name else None
+    user = await site_of(request).users.by_name(name) if name else None
     return None if user is None else Actor(user.name, approver=is_approver(user))
 
 
@@ -106,7 +106,7 @@ async def run_seen_by(viewer: Actor | None, request: Request) -> Run:
     Deleted runs are hidden from lists, not from those who know their id.
     """
     run_id = str(request.path_params["run_id"])
-    return await shown_run(kit_of(request).house.api, run_id, viewer)
+    return await shown_run(site_of(request), run_id, viewer)
 
 
 # What a person may do to a run, so that a page offers that and nothing else.

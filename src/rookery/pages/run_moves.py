@@ -9,9 +9,9 @@ from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
 from rookery.pages.page import go_to, run_seen_by, viewer_of
 from rookery.rules.lifecycle import Actor, Modification
-from rookery.web.answers import kit_of
-from rookery.web.desk import refusals
+from rookery.web.answers import site_of
 from rookery.web.faults import BadRequest, Fault, NotFound
+from rookery.web.refusals import refusals
 from rookery.web.scope import Form, facts_of, is_local, session_of
 
 LONGEST_MESSAGE = 500
@@ -32,8 +32,8 @@ async def move_run(request: Request) -> Response:
     try:
         with refusals():
             if move is _approve:
-                kit_of(request).house.api.engines.check_looked_at(run, form.text("records"))
-            session.flash(await move(kit_of(request).house.fleet, run_id, actor, form))
+                site_of(request).engines.check_looked_at(run, form.text("records"))
+            session.flash(await move(site_of(request).fleet, run_id, actor, form))
     except Fault as refused:
         session.flash(str(refused), "error")
     wanted = form.text("next")

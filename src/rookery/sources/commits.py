@@ -46,14 +46,6 @@ class Finder(Protocol):
         ...
 
 
-class NoFinder:
-    """Where nobody outside is asked."""
-
-    def find(self, repository: str, revision: str, *, known: bool) -> Commit:
-        del known
-        raise CannotAsk(f"this server does not look up {revision} in {repository}")
-
-
 class Commits:
     """Few may ask at a time; whoever comes on top is told so at once instead of waiting."""
 
@@ -128,16 +120,6 @@ class Archiver(Protocol):
     def forget_archives(self, days: int) -> None:
         """Removes what nobody has asked for in so many days."""
         ...
-
-
-class NoArchiver:
-    """Where nothing is fetched."""
-
-    def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
-        del known
-        raise CannotAsk(f"this server does not fetch {commit} of {repository}")
-
-    def forget_archives(self, days: int) -> None: ...
 
 
 class Archives:

@@ -2,20 +2,25 @@
 
 import re
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from rookery.boundary.domains import Domain, runs
-from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.files.books import Books, BookStore
-from rookery.files.programs import Binaries, BinaryStore
-from rookery.files.store import Blobs, swept
-from rookery.sources.commits import Archive, Archives, CannotAsk, Commit, Commits, mirror_name
+from rookery.protocol.user_documents import QuotaDocument
+from rookery.sources.commits import Archive, Archiver, CannotAsk, Commit, Finder, mirror_name
 from rookery.sources.git import Git
 from rookery.sources.github import SITE, GitHub, QuotaSpent
 from rookery.sources.mirrors import Mirrors
 
 FETCH_SECONDS = 120.0
 _WHOLE = re.compile(r"[0-9a-f]{40}", re.ASCII)
+
+
+class Outside(Finder, Archiver, Protocol):
+    """Who is asked for commits and their files."""
+
+    def quota(self) -> QuotaDocument:
+        """What is left of the calls to GitHub."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,9 @@ class OutsideCommits:
     def forget_archives(self, days: int) -> None:
         self.mirrors.forget(days, self.clock.now().timestamp())
 
+    def quota(self) -> QuotaDocument:
+        return self.github.quota()
+
     def _by_git(self, git: Git, repository: str, revision: str) -> Commit:
         whole = _WHOLE.fullmatch(revision) is not None
         sha = revision if whole else git.find(repository, revision)
@@ -52,36 +60,3 @@ class OutsideCommits:
             if whole:
                 raise
             return Commit(sha, "")
-
-
-# All that engines and openings are fetched from, as one value.
-
-
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """The rows of what people upload, and where the bytes lie."""
-
-    binaries: Binaries
-    binary_files: Blobs
-    books: Books
-    book_files: Blobs
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """One per app."""
-
-    shelf: Shelf
-    binaries: BinaryStore
-    books: BookStore
-    commits: Commits
-    archives: Archives
-    threads: Threads
-
-    @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
-    async def clean_up(self) -> None:
-        """Removes files that no row ever came to name, and archives that nobody asks for."""
-        shelf = self.shelf
-        await swept(shelf.binary_files, shelf.binaries, self.threads)
-        await swept(shelf.book_files, shelf.books, self.threads)
-        await self.archives.clean_up()

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from rookery.books import official_books
 from rookery.farm.submission import KnownBook
 from rookery.farm.submission_fields import base_repository, new_repository
+from rookery.files.books import BookStore
+from rookery.files.programs import BinaryStore
 from rookery.model.engine import Catalogue
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.machine import OFFICIAL, Machine
@@ -16,8 +18,7 @@ from rookery.model.plan import Need, NeedWord, first_missing
 from rookery.model.run import Run
 from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import SubmittedArgs
-from rookery.sources.commits import CannotAsk, Commit
-from rookery.sources.lookup import Sources
+from rookery.sources.commits import Archives, CannotAsk, Commit, Commits
 from rookery.stats.spsa_outcome import remarks
 from rookery.stats.walk import TestLength, length_at, pace_of
 
@@ -109,7 +110,10 @@ CLOSED = ("username", "password", "authentication", "permission", "access rights
 class Preparation:
     """Asks for what a submission names; what is there already costs no call."""
 
-    sources: Sources
+    books: BookStore
+    binaries: BinaryStore
+    commits: Commits
+    archives: Archives
     catalogue: Catalogue
     """The engines that the submitter may know of."""
     granted: frozenset[str]
@@ -124,7 +128,7 @@ class Preparation:
         """Raises WireFault unless every program was uploaded."""
         for field, side in zip(("new_binary", "base_binary"), run.plan.sides, strict=False):
             if side.binary:
-                known = await self.sources.binaries.rows.by_hash(side.binary) is not None
+                known = await self.binaries.rows.by_hash(side.binary) is not None
                 require(known, field, "no program of this hash was uploaded here")
 
     async def fetch(self, run: Run) -> tuple[str, ...]:
@@ -134,7 +138,7 @@ class Preparation:
         for side in run.plan.sides:
             if run.plan.mirrored and not side.binary and side.repository:
                 try:
-                    found = await self.sources.archives.get(
+                    found = await self.archives.get(
                         side.repository, side.commit, known=self.granted
                     )
                 except CannotAsk as why:
@@ -144,7 +148,7 @@ class Preparation:
 
     async def book(self, name: str) -> KnownBook | None:
         """What is known of a book: by a copy that is kept here, or as one of the official ones."""
-        kept, official = await self.sources.books.by_name(name), official_books().get(name)
+        kept, official = await self.books.by_name(name), official_books().get(name)
         if kept is not None:
             return KnownBook(kept.openings, kept.sri, official=official is not None)
         if official is None:
@@ -170,7 +174,7 @@ class Preparation:
     async def _found(self, field: str, revision: str, repository: str) -> Commit:
         known = repository in self.granted
         try:
-            return await self.sources.commits.find(repository, revision.strip(), known=known)
+            return await self.commits.find(repository, revision.strip(), known=known)
         except CannotAsk as why:
             refuse(field, self._why(why, repository))
 

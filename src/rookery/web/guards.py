@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
 from rookery.people.users import Scope as TokenScope
-from rookery.web.answers import Kit, stopping
+from rookery.web.answers import stopping
 from rookery.web.bodies import decoded, read_body
 from rookery.web.faults import (
     BadHost,
@@ -21,7 +21,7 @@ from rookery.web.faults import (
     PathTooLong,
     Unauthorized,
 )
-from rookery.web.house import Limits
+from rookery.web.limits import RequestBounds
 from rookery.web.scope import (
     ASKS_NOBODY,
     FORM_TYPE,
@@ -50,6 +50,7 @@ from rookery.web.scope import (
     set_session,
 )
 from rookery.web.session import Session
+from rookery.web.site import Site
 from rookery.web.v1.callers import visitor_of
 
 _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
@@ -58,9 +59,9 @@ _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
 class HostCheck:
     """Whether a request is meant for this server."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, site: Site) -> None:
         # Nearly every request names the same host.
-        self._allowed = lru_cache(maxsize=256)(kit.house.hosts.allow)
+        self._allowed = lru_cache(maxsize=256)(site.hosts.allow)
 
     def check(self, scope: Scope) -> None:
         """Raises BadHost."""
@@ -75,10 +76,10 @@ class HostCheck:
 class RequestLimits:
     """Host, address, headers and body, in this order."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._limits = kit.house.limits
-        self._hosts = HostCheck(kit)
+        self._limits = site.limits
+        self._hosts = HostCheck(site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_http(scope):
@@ -104,7 +105,7 @@ def shows_something(scope: Scope) -> bool:
     return any(name in proofs for name, _ in headers_of(scope))
 
 
-def _check_address(scope: Scope, limits: Limits) -> None:
+def _check_address(scope: Scope, limits: RequestBounds) -> None:
     path, raw, query = path_of(scope), raw_path_of(scope), query_of(scope)
     if len(raw) + len(query) > limits.path_bytes:
         raise PathTooLong
@@ -115,7 +116,7 @@ def _check_address(scope: Scope, limits: Limits) -> None:
         raise BadPath
 
 
-def _check_headers(scope: Scope, limits: Limits) -> None:
+def _check_headers(scope: Scope, limits: RequestBounds) -> None:
     headers = headers_of(scope)
     size = sum(len(name) + len(value) for name, value in headers)
     if len(headers) > limits.headers or size > limits.head_bytes:
@@ -157,10 +158,10 @@ OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/
 class ClosedSite:
     """Lets everything through where the site is open."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._closed = kit.house.login_to_view
-        self._bearers = kit.house.api.bearers
+        self._closed = site.settings.login_to_view
+        self._bearers = site.bearers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         shut = self._closed and is_http(scope) and not _is_open(scope)
@@ -203,10 +204,10 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 class CsrfGuard:
     """Leaves the form it had to read in the request's facts, so that nobody reads it twice."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._threads = kit.house.threads
-        self._strangers_bytes = kit.house.limits.strangers_bytes
+        self._threads = site.threads
+        self._strangers_bytes = site.limits.strangers_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope) and method_of(scope) not in _SAFE:
@@ -259,10 +260,10 @@ AWAY = "/"
 class BlockedUsers:
     """People are led to the start page; a program's call goes on as nobody's."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._standing = kit.standing
-        self._log = kit.house.log
+        self._standing = site.standing
+        self._log = site.log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope) and _may_have_session(scope) and await self._must_go(scope):
@@ -295,9 +296,9 @@ def _may_have_session(scope: Scope) -> bool:
 class ShutdownGuard:
     """The text is no JSON, so that a worker tries again instead of giving up."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._lifecycle = kit.house.lifecycle
+        self._lifecycle = site.lifecycle
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._lifecycle.stopping and is_http(scope) and path_of(scope) not in PROBE_PATHS:

@@ -26,12 +26,9 @@ def entries(
 ) -> tuple[Entry, ...]:
     """The inventory; raises Undeclared or SyncEndpoint, and then the app must not start."""
     _refuse_sync(app.routes)
-    climbed = tuple(
-        Entry("lifespan", step.name, step.declaration.domain, step.declaration.why)
-        for step in steps
-    )
+    taken = tuple(Entry("step", step.name, step.domain, step.why) for step in steps)
     done = inventory(("job", job.name, job.work) for job in jobs)
-    return (*inventory(_items(app)), *climbed, *done)
+    return (*inventory(_items(app)), *taken, *done)
 
 
 def _items(app: Starlette) -> Iterator[tuple[str, str, object]]:

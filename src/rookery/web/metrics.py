@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from prometheus_client import generate_latest
@@ -23,7 +23,6 @@ from rookery.db.listening import ListeningStats
 from rookery.farm.events import BusStats
 from rookery.farm.jobs import PeriodicJob
 from rookery.farm.ports import CommitStats
-from rookery.web.house import House, PoolStats
 
 # Seconds. A worker gives up after 30.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -79,6 +78,15 @@ _COUNTER = CounterMetricFamily
 
 
 @dataclass(frozen=True, slots=True)
+class PoolStats:
+    """The connections of the database pool: all, those not in use, and the most there may be."""
+
+    size: int
+    idle: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """A snapshot taken on the loop; a thread turns it into text."""
 
@@ -100,29 +108,6 @@ class Figures:
     bus: BusStats
     listening: ListeningStats | None
     primary: bool
-
-
-def figures(house: House, traffic: Traffic) -> Figures:
-    return Figures(
-        answers=traffic.answers(),
-        times=traffic.times(),
-        inside=traffic.inside,
-        connections=house.connections()() if house.connections.is_open else 0,
-        streams=len(house.streams),
-        limiters=house.threads.stats(),
-        gates=tuple(gate.stats() for gate in house.gates),
-        bridge=house.bridge().stats() if house.bridge.is_open else None,
-        lag=house.watch().histogram() if house.watch.is_open else None,
-        longest_lag=house.watch().longest if house.watch.is_open else 0.0,
-        holdups=house.watch().holdups() if house.watch.is_open else None,
-        loop_times=house.meter.times(),
-        jobs=tuple(replace(job) for job in house.jobs),
-        pool=house.pool(),
-        commits=house.fleet.commit_stats(),
-        bus=house.api.bus.stats(),
-        listening=house.listening(),
-        primary=house.is_primary(),
-    )
 
 
 def exposition(shown: Figures) -> bytes:

@@ -7,7 +7,7 @@ from itertools import count
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.answers import Kit, answer_to, stopping
+from rookery.web.answers import answer_to, stopping
 from rookery.web.scope import (
     Facts,
     add_headers,
@@ -37,15 +37,16 @@ from rookery.web.session import (
     cookie_in,
     set_cookie,
 )
+from rookery.web.site import Site
 
 
 @runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
 class Errors:
     """Once an answer has begun, all that is left is to break it off, which the server does."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._kit = kit
+        self._site = site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_http(scope):
@@ -62,13 +63,13 @@ class Errors:
             await self.app(scope, receive, noting)
         except asyncio.CancelledError:
             # The drain is over: the last that can be done for this client is to say so.
-            if begun or not self._kit.house.lifecycle.stopping:
+            if begun or not self._site.lifecycle.stopping:
                 raise
             await stopping()(scope, receive, send)
         except Exception as error:
             if begun:
                 raise
-            answer = await answer_to(error, scope, self._kit)
+            answer = await answer_to(error, scope, self._site)
             await answer(scope, receive, send)
 
 
@@ -118,22 +119,22 @@ BROKEN_OFF = 0
 class Account:
     """What becomes of requests: counted by route, and a log line for each where wanted."""
 
-    def __init__(self, kit: Kit) -> None:
-        self._house = kit.house
-        self._traffic = kit.traffic
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._traffic = site.traffic
 
     def came(self) -> None:
         self._traffic.inside += 1
 
     def left(self, scope: Scope, facts: Facts, status: int) -> None:
         self._traffic.inside -= 1
-        seconds = self._house.clock.seconds() - facts.started
+        seconds = self._site.clock.seconds() - facts.started
         method = method_of(scope)
         # Anybody can invent methods, but not counters.
         counted = method if method in _METHODS else "other"
         self._traffic.note(template_of(scope), counted, status, seconds)
-        if self._house.access_log:
-            self._house.log.info(
+        if self._site.settings.access_log:
+            self._site.log.info(
                 "request",
                 method=method,
                 path=path_of(scope),
@@ -148,9 +149,9 @@ class Account:
 class Measure:
     """Also sees answers that other middleware gave."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._account = Account(kit)
+        self._account = Account(site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_http(scope):
@@ -179,13 +180,13 @@ class Measure:
 class Arrivals:
     """Ids are a word chosen at the start of the process and a running number."""
 
-    def __init__(self, kit: Kit, word: str) -> None:
-        self._clock = kit.house.clock
+    def __init__(self, site: Site, word: str) -> None:
+        self._clock = site.clock
         self._word = word
         self._numbers = count(1)
         # The same few proxies and thousands of clients call again and again.
-        self._trust = lru_cache(maxsize=4096)(kit.house.proxies.trust)
-        self._seen_through = lru_cache(maxsize=32_768)(kit.house.proxies.client)
+        self._trust = lru_cache(maxsize=4096)(site.proxies.trust)
+        self._seen_through = lru_cache(maxsize=32_768)(site.proxies.client)
 
     def facts(self, scope: Scope) -> Facts:
         peer = peer_of(scope)
@@ -208,9 +209,9 @@ class Arrivals:
 class RequestState:
     """Each request is met once, at the outermost."""
 
-    def __init__(self, app: ASGIApp, kit: Kit, word: str) -> None:
+    def __init__(self, app: ASGIApp, site: Site, word: str) -> None:
         self.app = app
-        self._arrivals = Arrivals(kit, word)
+        self._arrivals = Arrivals(site, word)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope):
@@ -272,12 +273,12 @@ class SecurityHeaders:
 class SessionCookie:
     """A bad cookie is an empty session and a log line, never an error."""
 
-    def __init__(self, app: ASGIApp, kit: Kit) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._seal = kit.seal
-        self._log = kit.house.log
+        self._seal = site.seal
+        self._log = site.log
         # Also where the proxy in front does not say so.
-        self._https = (kit.house.base_url or "").startswith("https://")
+        self._https = (site.settings.base_url or "").startswith("https://")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_http(scope):

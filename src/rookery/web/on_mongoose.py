@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 
 from rookery.logs import Log
-from rookery.web.house import House, Limits
+from rookery.web.limits import RequestBounds
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, MONGOOSE, Carrier
+from rookery.web.site import Site
 
 if TYPE_CHECKING:
     from rookery_asgi import Options
@@ -42,10 +43,8 @@ def carrier() -> Carrier:
     from rookery_asgi.loops import new_loop
     from rookery_asgi.server import Server
 
-    def server(app: Starlette, house: House, drain: int) -> MongooseServer:
-        return MongooseServer(
-            Server(app, _options(drain, house.limits), refused=_noting(house.log))
-        )
+    def server(app: Starlette, site: Site, drain: int) -> MongooseServer:
+        return MongooseServer(Server(app, _options(drain, site.limits), refused=_noting(site.log)))
 
     return Carrier(MONGOOSE, server, new_loop)
 
@@ -77,7 +76,7 @@ class MongooseServer:
         say()
 
 
-def _options(drain: int, limits: Limits) -> "Options":
+def _options(drain: int, limits: RequestBounds) -> "Options":
     from rookery_asgi import Options
 
     return Options(

@@ -11,8 +11,9 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rookery.logs import Log
-from rookery.web.house import House, Limits
+from rookery.web.limits import RequestBounds
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, UVICORN, Carrier, NewLoop
+from rookery.web.site import Site
 
 # The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole.
 
@@ -34,7 +35,7 @@ class LimitedHttp(HttpToolsProtocol):
     """A client that sends headers without end, or none, is cut off; the parser alone would wait."""
 
     log: Log
-    limits: Limits
+    limits: RequestBounds
     _head_bytes = 0
     _body_bytes = 0
     _in_head = True
@@ -164,7 +165,7 @@ class _Lingering:
         self._wire.close_gently()
 
 
-def protocol(log: Log, limits: Limits) -> type[LimitedHttp]:
+def protocol(log: Log, limits: RequestBounds) -> type[LimitedHttp]:
     """uvicorn makes the connections, so the log and the limits come along with the class."""
     return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits})
 
@@ -185,8 +186,8 @@ def loop_factory() -> NewLoop | None:
 class UvicornServer:
     """uvicorn behind the port."""
 
-    def __init__(self, app: Starlette, house: House, drain: int) -> None:
-        self._server = _Uvicorn(_config(app, house, drain))
+    def __init__(self, app: Starlette, site: Site, drain: int) -> None:
+        self._server = _Uvicorn(_config(app, site, drain))
 
     async def serve(self, listening: socket.socket, say: Callable[[], object]) -> None:
         self._server.on_listening = say
@@ -217,10 +218,10 @@ class _Uvicorn(uvicorn.Server):
         self.on_listening()
 
 
-def _config(app: Starlette, house: House, drain: int) -> uvicorn.Config:
+def _config(app: Starlette, site: Site, drain: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=protocol(house.log, house.limits),
+        http=protocol(site.log, site.limits),
         ws="none",
         lifespan="off",  # driven by us, so that a failed start is an exception of ours
         interface="asgi3",

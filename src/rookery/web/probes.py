@@ -1,15 +1,18 @@
 """/healthz says that the loop turns, /readyz that there is a use in sending requests."""
 
+from dataclasses import replace
+
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.answers import kit_of
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
-from rookery.web.metrics import exposition, figures
+from rookery.web.metrics import Figures, exposition
 from rookery.web.openapi import Operation, described
+from rookery.web.site import Site
 
 
 class Alive(msgspec.Struct):
@@ -35,7 +38,7 @@ async def healthz(_request: Request) -> Response:
 @described(Operation("Whether the process can do its work", {200: Ready, 503: Ready}))
 @runs(Domain.LOOP, "awaits one query at most every half second")
 async def readyz(request: Request) -> Response:
-    readiness = kit_of(request).readiness
+    readiness = site_of(request).readiness
     reason = await readiness.reason_against()
     status = 503 if reason else 200
     headers = {"cache-control": "no-store"}
@@ -48,6 +51,32 @@ async def readyz(request: Request) -> Response:
 
 @runs(Domain.THREAD, "a snapshot on the loop, the text in a thread")
 async def metrics(request: Request) -> Response:
-    kit = kit_of(request)
-    text = await kit.house.threads.cpu(exposition, figures(kit.house, kit.traffic))
+    site = site_of(request)
+    text = await site.threads.cpu(exposition, take_figures(site))
     return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+def take_figures(site: Site) -> Figures:
+    """A snapshot of everything that is counted, taken on the loop."""
+    gates = (site.task_gate, site.event_gate, site.commits.gate)
+    watch = site.watch
+    return Figures(
+        answers=site.traffic.answers(),
+        times=site.traffic.times(),
+        inside=site.traffic.inside,
+        connections=site.connections(),
+        streams=len(site.streams),
+        limiters=site.threads.stats(),
+        gates=tuple(gate.stats() for gate in gates),
+        bridge=site.bridge.stats() if site.bridge else None,
+        lag=watch.histogram() if watch else None,
+        longest_lag=watch.longest if watch else 0.0,
+        holdups=watch.holdups() if watch else None,
+        loop_times=site.meter.times(),
+        jobs=tuple(replace(job) for job in site.jobs),
+        pool=site.pool_stats(),
+        commits=site.fleet.commit_stats(),
+        bus=site.bus.stats(),
+        listening=site.listening_stats(),
+        primary=site.is_primary(),
+    )

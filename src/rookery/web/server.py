@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 
@@ -25,7 +25,6 @@ from starlette.applications import Starlette
 from rookery.boundary.offload import Threads
 from rookery.logs import Log
 from rookery.web import on_mongoose, on_uvicorn
-from rookery.web.house import Basis, House
 from rookery.web.serving import (
     MONGOOSE,
     Carrier,
@@ -36,7 +35,8 @@ from rookery.web.serving import (
     complaint_for,
     raise_file_limit,
 )
-from rookery.web.steps import Phase
+from rookery.web.site import Site
+from rookery.web.steps import Phase, Process
 
 # The end of the process, also when threads or tasks refuse to end.
 #
@@ -150,12 +150,8 @@ async def nobody() -> None:
     """Nobody has to leave before the server does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What is served: how it is opened and closed, and which of its steps failed to stop."""
-
-    open: Callable[[], AbstractAsyncContextManager[tuple[Starlette, House]]]
-    failures: Callable[[], Sequence[str]]
+Opening = AbstractAsyncContextManager[tuple[Starlette, Site]]
+"""Opens what is served, and closes it at the end of the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +164,8 @@ class _Serving:
 
 
 async def serve(
-    site: Site,
-    basis: Basis,
+    opening: Opening,
+    process: Process,
     place: Place,
     carrier: Carrier,
     *,
@@ -185,35 +181,37 @@ async def serve(
     going through its callers.
     """
     raise_file_limit()
-    request = StopRequest(lambda: leave_now(AT_ONCE, farewell), basis.log)
+    request = StopRequest(lambda: leave_now(AT_ONCE, farewell), process.log)
     request.on_first(lambda: fail_after(patience.whole))
-    with signals_caught(request, basis.log):
+    with signals_caught(request, process.log):
         serving = _Serving(place, carrier, say, patience, see_off)
-        code = await _serve_until(request, site, basis, serving)
+        code = await _serve_until(request, opening, process, serving)
     fail_never()
     leave_within(patience.exit, code, farewell)
     return code
 
 
-async def _serve_until(request: StopRequest, site: Site, basis: Basis, serving: _Serving) -> int:
-    _let_signals_end_the_start(request, basis)
+async def _serve_until(
+    request: StopRequest, opening: Opening, process: Process, serving: _Serving
+) -> int:
+    _let_signals_end_the_start(request, process)
     try:
-        with contextlib.closing(await basis.threads.io(bind, serving.place)) as listening:
-            async with site.open() as (app, house):
-                await _answer_requests(request, app, house, listening, serving)
+        with contextlib.closing(await process.threads.io(bind, serving.place)) as listening:
+            async with opening as (app, site):
+                await _answer_requests(request, app, site, listening, serving)
     except asyncio.CancelledError:
         if not request.made:
             raise
-    failures = site.failures()
-    basis.log.info("stopped", failed_steps=failures, threads_left=_threads_held(basis.threads))
+    failures = process.failures
+    process.log.info("stopped", failed_steps=failures, threads_left=_threads_held(process.threads))
     return 1 if failures else 0
 
 
 async def _answer_requests(
-    request: StopRequest, app: Starlette, house: House, listening: socket.socket, how: _Serving
+    request: StopRequest, app: Starlette, site: Site, listening: socket.socket, how: _Serving
 ) -> None:
-    server = how.carrier.server(app, house, how.patience.drain)
-    house.connections.put(server.connections)
+    server = how.carrier.server(app, site, how.patience.drain)
+    site.connections = server.connections
     serving = server.serve(listening, lambda: how.say(address_of(listening)))
     answering = asyncio.create_task(serving, name="http server")
     stop = asyncio.create_task(request.wait(), name="stop request")
@@ -221,7 +219,7 @@ async def _answer_requests(
         await asyncio.wait({answering, stop}, return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
             await how.see_off()
-            await _stop(house, server)
+            await _stop(site, server)
         await answering
     except OSError as error:
         raise complaint_for(how.place, error) from None
@@ -229,21 +227,19 @@ async def _answer_requests(
         stop.cancel()
 
 
-async def _stop(house: House, server: HttpServer) -> None:
+async def _stop(site: Site, server: HttpServer) -> None:
     """Everything up to the drain, which the server does when told to end."""
-    house.lifecycle.stop()
-    house.log.info(
-        "stopping", streams=house.streams.end_all(), threads=_threads_held(house.threads)
-    )
-    await house.stairs.stop_early()
+    site.lifecycle.stop()
+    site.log.info("stopping", streams=site.streams.end_all(), threads=_threads_held(site.threads))
+    await site.stop_jobs()
     server.stop()
 
 
-def _let_signals_end_the_start(request: StopRequest, basis: Basis) -> None:
+def _let_signals_end_the_start(request: StopRequest, process: Process) -> None:
     this = asyncio.current_task()
 
     def end_start() -> None:
-        if this is not None and basis.lifecycle.phase is Phase.STARTING:
+        if this is not None and process.lifecycle.phase is Phase.STARTING:
             this.cancel()
 
     request.on_first(end_start)

@@ -11,7 +11,7 @@ from typing import Protocol
 from starlette.applications import Starlette
 
 from rookery.errors import Complaint
-from rookery.web.house import House
+from rookery.web.site import Site
 
 UVICORN, MONGOOSE = "uvicorn", "mongoose"
 BACKLOG = 2048
@@ -40,7 +40,7 @@ class Carrier:
     """A way to carry HTTP: its server for an app and a drain in seconds, and its event loop."""
 
     name: str
-    server: Callable[[Starlette, House, int], HttpServer]
+    server: Callable[[Starlette, Site, int], HttpServer]
     new_loop: NewLoop | None  # None means Python's own
 
 

@@ -15,12 +15,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.answers import Kit, answer_to, stopping
+from rookery.web.answers import answer_to, stopping
 from rookery.web.faults import NotPrimary
 from rookery.web.guards import HostCheck
 from rookery.web.inventory import named_routes
 from rookery.web.middleware import BROKEN_OFF, Account, Arrivals
 from rookery.web.scope import Facts, is_http, path_of, set_facts, set_route
+from rookery.web.site import Site
 from rookery.web.worker_api.call import WorkerCall, send_json
 
 
@@ -37,13 +38,13 @@ class _Way:
 class ShortPath:
     """Everybody else goes the long way."""
 
-    def __init__(self, app: ASGIApp, kit: Kit, routes: Sequence[Route], word: str) -> None:
+    def __init__(self, app: ASGIApp, site: Site, routes: Sequence[Route], word: str) -> None:
         self.app = app
-        self._kit = kit
+        self._site = site
         self._ways = {way.route.path: way for way in _ways(routes)}
-        self._arrivals = Arrivals(kit, word)
-        self._account = Account(kit)
-        self._hosts = HostCheck(kit)
+        self._arrivals = Arrivals(site, word)
+        self._account = Account(site)
+        self._hosts = HostCheck(site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         way = self._ways.get(path_of(scope)) if is_http(scope) else None
@@ -62,22 +63,22 @@ class ShortPath:
     async def _answer(
         self, way: _Way, facts: Facts, scope: Scope, receive: Receive, send: Send
     ) -> int:
-        house = self._kit.house
+        site = self._site
         named = (b"x-request-id", facts.request_id.encode())
         try:
-            if house.lifecycle.stopping:
+            if site.lifecycle.stopping:
                 return await _sent(stopping(), named, scope, receive, send)
             self._hosts.check(scope)
-            if not house.is_primary():
+            if not site.is_primary():
                 raise NotPrimary
-            told = await house.meter.measure(way.name, way.call.answer(scope, receive))
+            told = await site.meter.measure(way.name, way.call.answer(scope, receive))
         except asyncio.CancelledError:
             # The drain is over: the last that can be done for this client is to say so.
-            if not house.lifecycle.stopping:
+            if not site.lifecycle.stopping:
                 raise
             return await _sent(stopping(), named, scope, receive, send)
         except Exception as error:  # noqa: BLE001 - whatever is raised becomes an answer
-            answer = await answer_to(error, scope, self._kit)
+            answer = await answer_to(error, scope, self._site)
             return await _sent(answer, named, scope, receive, send)
         await send_json(send, *told, named)
         return told[0]

@@ -1,22 +1,20 @@
-"""The steps between a cold process and a serving one: up in order, down in reverse.
+"""The steps between a cold process and a serving one, and the life of the process around them.
 
-    down --start--> climbing --all up--> up --stop_early--> up, jobs down --stop--> down
-                       |
-                       v  a step fails: those already up are stopped in reverse
-                     down, and the failure is raised as a sentence
+Each step opens something and is taken back in reverse order. A step runs where it says: LOOP steps
+are awaited in the one task that builds the site (an open bridge must be closed by the task that
+opened it), THREAD steps run in a worker thread.
 
-A step runs where it says: LOOP steps are awaited in the one task that owns the lifespan (an open
-bridge must be closed by the task that opened it), THREAD steps run in a worker thread.
+A step that fails raises a sentence, and those already taken are taken back.
 """
 
 import asyncio
 import enum
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar
 
-from rookery.boundary.domains import Declaration, Domain
+from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.errors import Complaint
@@ -24,185 +22,95 @@ from rookery.files.disk import Disk, Room
 from rookery.logs import Log
 
 T = TypeVar("T")
-Act = Callable[[], object]
 
 
 class StepFailed(Complaint):
     """A step of the start failed."""
 
 
-class NotOpen(RuntimeError):
-    """This is open only while its lifespan step is up:"""
-
-    def __str__(self) -> str:
-        return f"{self.__doc__} {' '.join(map(str, self.args))}"
-
-
-class StepsOutOfOrder(ValueError):
-    """Steps that stop before the drain must come after all others:"""
-
-
-def nothing() -> None:
-    """The start or stop of a step that has only the other."""
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step. `start` and `stop` are coroutine functions in LOOP, plain functions in THREAD."""
+    """The declaration of one step."""
 
     name: str
-    declaration: Declaration
-    start: Act = nothing
-    stop: Act = nothing
-    seconds: float = 3.0  # how long the stop may take
-    before_drain: bool = False  # jobs: stopped before accepted requests are waited for
+    domain: Domain
+    why: str
+    stop_seconds: float = 3.0
+    before_drain: bool = False
+    """Whether it is stopped before accepted requests are waited for, as jobs are."""
 
 
-class Opened(Generic[T]):
-    """Something that exists only while its step is up."""
+class Steps:
+    """Takes steps in order while the block lasts, and takes them back in reverse at its end."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._value: T | None = None
+    def __init__(self, process: "Process") -> None:
+        self._process = process
+        self._open: list[tuple[Step, AbstractAsyncContextManager[Any]]] = []
 
-    def __call__(self) -> T:
-        if self._value is None:
-            raise NotOpen(self._name)
-        return self._value
+    async def __aenter__(self) -> Self:
+        return self
 
-    @property
-    def is_open(self) -> bool:
-        return self._value is not None
+    async def __aexit__(self, *_error: object) -> None:
+        while self._open:
+            await self._stop_last()
 
-    def put(self, value: T | None) -> None:
-        self._value = value
+    async def enter(self, step: Step, opening: AbstractAsyncContextManager[T]) -> T:
+        """Opens what stays open until the steps are taken back."""
+        opened = await self._take(step, opening.__aenter__())
+        self._open.append((step, opening))
+        return opened
 
+    async def wait(self, step: Step, work: Awaitable[T]) -> T:
+        """Waits for what leaves nothing open."""
+        return await self._take(step, work)
 
-def opening(
-    place: Opened[T],
-    name: str,
-    why: str,
-    make: Callable[[], AbstractAsyncContextManager[T]],
-    *,
-    seconds: float = 3.0,
-    before_drain: bool = False,
-) -> Step:
-    """A LOOP step that enters an async context manager and puts what it gives into `place`."""
-    stack = AsyncExitStack()
+    async def run(self, step: Step, act: Callable[[], T]) -> T:
+        """The same for what blocks: in a thread, which ends what it has begun even where the start
+        is given up."""
+        return await self._take(step, _finish(self._process.threads.io(act)))
 
-    async def start() -> None:
-        place.put(await stack.enter_async_context(make()))
+    async def stop_jobs(self) -> None:
+        """Takes back what must not begin anything new while requests are waited for."""
+        while self._open and self._open[-1][0].before_drain:
+            await self._stop_last()
 
-    async def stop() -> None:
+    async def _take(self, step: Step, work: Awaitable[T]) -> T:
         try:
-            await stack.aclose()
-        finally:
-            place.put(None)
-
-    declaration = Declaration(Domain.LOOP, why)
-    return Step(name, declaration, start, stop, seconds=seconds, before_drain=before_drain)
-
-
-class Stairs:
-    """The steps of one process, and how far it has climbed."""
-
-    def __init__(self, steps: tuple[Step, ...], threads: Threads, log: Log) -> None:
-        _refuse_disorder(steps)
-        self.steps = steps
-        self.failures: list[str] = []
-        self._threads = threads
-        self._log = log
-        self._up: list[Step] = []
-
-    async def start(self) -> None:
-        """All steps, or none."""
-        for step in self.steps:
-            try:
-                await self._climb(step)
-            except BaseException as error:
-                await self.stop()
-                raise _as_complaint(step, error) from error
-
-    async def stop_early(self) -> None:
-        """The jobs alone, so that nothing new begins while requests are waited for."""
-        while self._up and self._up[-1].before_drain:
-            await self._stop_last()
-
-    async def stop(self) -> None:
-        while self._up:
-            await self._stop_last()
-
-    async def _climb(self, step: Step) -> None:
-        if _in_thread(step):
-            await self._climb_in_thread(step)
-        else:
-            await _awaited(step.start)
-            self._came_up(step)
-
-    async def _climb_in_thread(self, step: Step) -> None:
-        """What a thread has begun it ends, and is then stopped like the others."""
-        running = asyncio.ensure_future(self._threads.io(step.start))
-        given_up = False
-        while not running.done():
-            try:
-                await asyncio.wait({running})
-            except asyncio.CancelledError:
-                given_up = True
-        await running
-        self._came_up(step)
-        if given_up:
-            raise asyncio.CancelledError
-
-    def _came_up(self, step: Step) -> None:
-        self._up.append(step)
-        self._log.debug("step_up", step=step.name)
+            result = await work
+        except Complaint:
+            raise
+        except Exception as error:
+            text = str(error) or type(error).__name__
+            raise StepFailed(f"The start failed at {step.name}: {text}.") from error
+        self._process.log.debug("step_up", step=step.name)
+        return result
 
     async def _stop_last(self) -> None:
-        step = self._up.pop()
+        step, opened = self._open.pop()
         try:
-            if _in_thread(step):
-                await self._stop_thread(step)
-            else:
-                async with asyncio.timeout(step.seconds):
-                    await _awaited(step.stop)
-        except Exception as error:  # noqa: BLE001 - the other steps must be stopped all the same
-            self._failed(step, error)
+            async with asyncio.timeout(step.stop_seconds):
+                await opened.__aexit__(None, None, None)
+        except Exception as error:
+            self._process.failures.append(step.name)
+            log = self._process.log
+            log.error("step_stop_failed", step=step.name, error=repr(error), exc_info=error)
         else:
-            self._log.debug("step_down", step=step.name)
-
-    async def _stop_thread(self, step: Step) -> None:
-        """A thread can't be cancelled: after its time it is left behind."""
-        running = asyncio.ensure_future(self._threads.io(step.stop))
-        done, _ = await asyncio.wait({running}, timeout=step.seconds)
-        if not done:
-            raise TimeoutError
-        await running
-
-    def _failed(self, step: Step, error: Exception) -> None:
-        self.failures.append(step.name)
-        self._log.error("step_stop_failed", step=step.name, error=repr(error), exc_info=error)
+            self._process.log.debug("step_down", step=step.name)
 
 
-def _in_thread(step: Step) -> bool:
-    return step.declaration.domain not in {Domain.LOOP, Domain.LOOP_CPU}
-
-
-async def _awaited(act: Act) -> None:
-    outcome = act()
-    if outcome is not None:
-        await cast("Awaitable[object]", outcome)
-
-
-def _as_complaint(step: Step, error: BaseException) -> BaseException:
-    if isinstance(error, Complaint) or not isinstance(error, Exception):
-        return error
-    return StepFailed(f"The start failed at {step.name}: {str(error) or type(error).__name__}.")
-
-
-def _refuse_disorder(steps: tuple[Step, ...]) -> None:
-    early = [step.before_drain for step in steps]
-    if early != sorted(early):
-        raise StepsOutOfOrder(", ".join(step.name for step in steps if step.before_drain))
+async def _finish(work: Awaitable[T]) -> T:
+    """Waits to the end of it, and only then gives a cancellation on."""
+    running = asyncio.ensure_future(work)
+    cancelled = False
+    while not running.done():
+        try:
+            await asyncio.wait({running})
+        except asyncio.CancelledError:
+            cancelled = True
+    result = await running
+    if cancelled:
+        raise asyncio.CancelledError
+    return result
 
 
 # The life of the serving process, as requests and probes see it.
@@ -245,6 +153,18 @@ class Lifecycle:
     def _move(self, phase: Phase) -> None:
         if (self.phase, phase) in _MOVES:
             self.phase = phase
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What a serving process has from its first moment to its last."""
+
+    threads: Threads
+    clock: Clock
+    log: Log
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    failures: list[str] = field(default_factory=list)
+    """What failed to stop, or ended for good while the server ran: the exit code tells of it."""
 
 
 # Whether this process can do its work right now, asked by load balancers.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.web.house import hosts
+from rookery.web.limits import hosts
 
 
 @pytest.mark.parametrize(

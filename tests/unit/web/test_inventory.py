@@ -1,6 +1,5 @@
 """Everything in an app says where it runs, or the app does not start."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -11,13 +10,13 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rookery.bootstrap.app import create_app
-from rookery.boundary.domains import Declaration, Domain, Entry, runs
+from rookery.app.routes import create_app
+from rookery.boundary.domains import Domain, Entry, runs
 from rookery.boundary.errors import Undeclared
 from rookery.farm.jobs import PeriodicJob
 from rookery.web.inventory import SyncEndpoint, entries
 from rookery.web.steps import Step
-from tests.wire.houses import make_house
+from tests.twins.sites import make_site
 
 
 @runs(Domain.LOOP, "for the test")
@@ -59,10 +58,10 @@ async def sweep() -> None:
 
 def test_routes_and_steps_are_listed_with_their_reasons() -> None:
     app = Starlette(routes=[Mount("/a", routes=[Route("/b", declared, methods=["POST"])])])
-    step = Step("pool", Declaration(Domain.LOOP, "asyncpg lives there"))
+    step = Step("pool", Domain.LOOP, "asyncpg lives there")
     assert entries(app, (step,)) == (
         Entry("route", "POST /a/b", Domain.LOOP, "for the test"),
-        Entry("lifespan", "pool", Domain.LOOP, "asyncpg lives there"),
+        Entry("step", "pool", Domain.LOOP, "asyncpg lives there"),
     )
 
 
@@ -96,8 +95,10 @@ def test_an_undeclared_job_stops_the_start_and_is_named() -> None:
 
 
 def test_an_app_with_an_undeclared_job_is_not_made() -> None:
+    site = make_site()
+    site.jobs = (PeriodicJob("sweep", 60, sweep),)
     with pytest.raises(Undeclared, match="job sweep"):
-        create_app(replace(make_house(), jobs=(PeriodicJob("sweep", 60, sweep),)))
+        create_app(site)
 
 
 def test_a_plain_function_is_no_endpoint() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.web.house import BadProxy, proxies
+from rookery.web.limits import BadProxy, proxies
 
 NEAR = proxies(["10.0.0.0/8", "127.0.0.1"])
 

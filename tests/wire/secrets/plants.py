@@ -11,11 +11,11 @@ from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from rookery.rules.lifecycle import Actor
 from rookery.sources.commits import Archive
+from tests.twins.sites import PASSWORD
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS, OLGA
 from tests.unit.service.submission.samples import SPRT
 from tests.wire.apis import Api, Json
-from tests.wire.houses import PASSWORD
 from tests.wire.worker.office import Worker, worker_info
 
 REPOSITORY = "https://github.com/zqowner/zqfork"
@@ -106,8 +106,8 @@ async def planted(api: Api) -> Planted:
 
 
 async def with_password(api: Api, user: User) -> None:
-    hashed = await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
-    await api.desk.users.save(replace(user, password_hash=hashed))
+    hashed = await Passwords(api.site.threads, api.clock, b"key").hash(PASSWORD)
+    await api.site.users.save(replace(user, password_hash=hashed))
 
 
 def worker_of(api: Api, user: User, key: str, **fields: object) -> Worker:
@@ -147,7 +147,7 @@ async def _played(api: Api, worker: Worker, run_id: str) -> None:
     await worker.update(pairs(even=15))
     await worker.call("upload_pgn", pgn=b64encode(gzip.compress(GAMES.encode())).decode())
     await worker.call("worker_log", message="zqlog")
-    desk, packed = api.desk, gzip.compress(GAMES.encode())
+    desk, packed = api.site, gzip.compress(GAMES.encode())
     key = await desk.threads.io(desk.games.write, packed)
     await desk.pgns.add(Pgn(run_id, 0, key, len(packed), desk.clock.now()), ())
 

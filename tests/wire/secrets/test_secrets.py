@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rookery.people.users import User
+from tests.twins.sites import PASSWORD
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import body
 from tests.wire.apis import Api, open_api
-from tests.wire.houses import PASSWORD
 from tests.wire.secrets.plants import (
     BOOK,
     ENGINE,

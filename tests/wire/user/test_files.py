@@ -29,12 +29,12 @@ class Place:
         path = f"/api/v1/nets?name={NAME}"
         given = await self.api.visitor.post(path, content=NET, headers=headers)
         assert given.status_code == 201
-        net = await self.api.desk.nets.by_name(NAME)
+        net = await self.api.site.nets.by_name(NAME)
         assert net is not None
         return net
 
     async def keep_games(self, task: int, text: str) -> bytes:
-        desk, packed = self.api.desk, gzip.compress(text.encode(), mtime=0)
+        desk, packed = self.api.site, gzip.compress(text.encode(), mtime=0)
         key = await desk.threads.io(desk.games.write, packed)
         await desk.pgns.add(Pgn(RUN, task, key, len(packed), desk.clock.now()), ())
         return packed
@@ -90,8 +90,8 @@ async def test_what_is_not_there_is_not_sent(place: Place, path: str, status: in
 
 async def test_games_whose_time_is_up_are_not_there(place: Place) -> None:
     await place.keep_games(7, "gone")
-    (row,) = await place.api.desk.pgns.of_task(RUN, 7)
-    await place.api.desk.threads.io(place.api.desk.games.remove, row.blob)
+    (row,) = await place.api.site.pgns.of_task(RUN, 7)
+    await place.api.site.threads.io(place.api.site.games.remove, row.blob)
     assert (await place.api.get(f"/api/pgn/{RUN}-7.pgn")).status_code == 404
 
 
@@ -117,7 +117,7 @@ async def test_a_net_comes_unpacked_to_those_who_do_not(place: Place) -> None:
 )
 async def test_a_part_of_a_net_can_be_had(place: Place, wanted: str, part: slice) -> None:
     net = await place.keep_net()
-    packed = await place.api.desk.threads.io(place.api.desk.net_files.read, net.blob)
+    packed = await place.api.site.threads.io(place.api.site.net_files.read, net.blob)
     headers = {"range": wanted}
     async with place.api.visitor.stream("GET", f"/api/nn/{NAME}", headers=headers) as answer:
         sent = b"".join([chunk async for chunk in answer.aiter_raw()])
@@ -135,13 +135,13 @@ async def test_downloads_are_counted_in_bulk(place: Place) -> None:
     await place.keep_net()
     for _ in range(3):
         await place.api.get(f"/api/nn/{NAME}")
-    await place.api.desk.downloads.flush()
-    (net,) = await place.api.desk.nets.everything()
+    await place.api.site.downloads.flush()
+    (net,) = await place.api.site.nets.everything()
     assert net.downloads == 3
 
 
 async def test_nets_may_lie_elsewhere(tmp_path: Path) -> None:
-    async with open_api(files=tmp_path, nets_elsewhere="https://nets.example.org") as api:
+    async with open_api(files=tmp_path, nets_url="https://nets.example.org") as api:
         await Place(api).keep_net()
         answer = await api.get(f"/api/nn/{NAME}")
         assert (answer.status_code, answer.headers["location"]) == (

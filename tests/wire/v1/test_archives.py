@@ -11,10 +11,10 @@ import pytest
 from rookery.people.passwords import Passwords
 from rookery.people.users import Scope, User
 from rookery.sources.commits import Archive, CannotAsk, mirror_name
+from tests.twins.sites import PASSWORD
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.unit.service.submission.samples import PLAIN, body
 from tests.wire.apis import Api, Json, open_api
-from tests.wire.houses import PASSWORD
 from tests.wire.worker.office import Worker, worker_info
 
 pytestmark = pytest.mark.anyio
@@ -66,8 +66,8 @@ async def make_strix(api: Api) -> None:
 
 async def as_machine(api: Api, user: User, path: str = PLACE) -> int:
     """As a worker of ours asks, with its owner's password."""
-    hashed = await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
-    await api.desk.users.save(replace(user, password_hash=hashed))
+    hashed = await Passwords(api.site.threads, api.clock, b"key").hash(PASSWORD)
+    await api.site.users.save(replace(user, password_hash=hashed))
     word = base64.b64encode(f"{user.name}:{PASSWORD}".encode()).decode()
     headers = {"authorization": f"Basic {word}"}
     return (await api.visitor.get(path, headers=headers)).status_code
@@ -75,8 +75,8 @@ async def as_machine(api: Api, user: User, path: str = PLACE) -> int:
 
 async def test_a_worker_is_sent_to_us_for_the_sources_of_a_mirrored_run(api: Api) -> None:
     await api.submitted(BORIS, mirrored=True)
-    hashed = await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
-    await api.desk.users.save(replace(OLGA, password_hash=hashed))
+    hashed = await Passwords(api.site.threads, api.clock, b"key").hash(PASSWORD)
+    await api.site.users.save(replace(OLGA, password_hash=hashed))
     answer = await Worker(api.visitor, worker_info("olga")).request_task()
     args: dict[str, Any] = answer["run"]["args"]
     assert args["tests_repo"] == f"http://localhost/src/{NAME}"

@@ -61,7 +61,7 @@ async def test_what_is_no_book_leaves_nothing(api: Api, tmp_path: Path) -> None:
     assert refused.status_code == 400
     assert "Opening 1 is no position" in refused.text
     assert (await api.get(PATH)).status_code == 404
-    kept = await api.desk.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
+    kept = await api.site.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
     assert kept == []
 
 

@@ -114,7 +114,7 @@ async def test_a_tune_of_a_program_asks_nobody(tmp_path: Path, told: Told) -> No
 async def test_whoever_comes_on_top_is_told_at_once(api: Api, told: Told) -> None:
     told.held = Event()
     first = asyncio.ensure_future(api.post("/api/v1/runs", BORIS, body(**UNKNOWN)))
-    await api.desk.threads.io(told.asking.wait, 20)
+    await api.site.threads.io(told.asking.wait, 20)
     assert (await api.post("/api/v1/runs", BORIS, body(**UNKNOWN))).status_code == 503
     told.held.set()
     assert (await first).status_code == 201

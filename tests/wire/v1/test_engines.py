@@ -12,6 +12,7 @@ from rookery.model.engine import EngineRecord
 from rookery.model.machine import Machine
 from rookery.people.users import User
 from rookery.protocol import v1
+from rookery.web.worker_api.outgoing import Payloads
 from tests.unit.core.makers import ROOKERY, make_machine, pairs
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
@@ -114,7 +115,9 @@ async def test_what_machines_build_is_what_the_approver_saw(api: Api) -> None:
     assert (await api.post(approve, BORIS, {"records": seen["records"]})).status_code == 200
     await put(api, {**harmless, "recipe": evil, "share": 2}, OLGA)
     run = await api.fleet.known_run((await api.granted(OURS)).run)
-    told = msgspec.json.decode(msgspec.json.encode(api.back.desk.payloads.args(run, ours=True)))
+    told = msgspec.json.decode(
+        msgspec.json.encode(Payloads(api.site.engines.told_of).args(run, ours=True))
+    )
     assert told["new_record"] == harmless
 
 
@@ -168,7 +171,9 @@ async def test_a_worker_of_ours_is_told_the_record_of_each_side_that_is_not_plai
     await api.submitted(BORIS, new_engine="Ethereal")
     task = await api.granted(OURS)
     run = await api.fleet.known_run(task.run)
-    told = msgspec.json.decode(msgspec.json.encode(api.back.desk.payloads.args(run, ours=True)))
+    told = msgspec.json.decode(
+        msgspec.json.encode(Payloads(api.site.engines.told_of).args(run, ours=True))
+    )
     assert told["new_record"] == ETHEREAL
     assert "base_record" not in told
 

@@ -2,19 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 
 import msgspec
 import pytest
 from starlette.routing import Route
 
-from rookery.boundary.offload import Gate
 from rookery.farm.privacy import Privacy
 from rookery.model.run import DisplayState, Run
 from rookery.protocol import v1
-from rookery.web.desk import ApiDesk
 from rookery.web.v1.events import EventEndpoints
 from tests.eventually import eventually
+from tests.twins.sites import MemorySite
 from tests.unit.core.makers import pairs
 from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
@@ -88,7 +86,7 @@ async def test_who_was_away_for_too_long_is_told_so(api: Api) -> None:
     async with reading(api.app, f"{EVENTS}?after=999999") as reader:
         assert [each.event for each in await reader.until(2)] == ["missed", "run"]
     for number in range(2100):
-        api.desk.bus.add(100 + number, [f"{number:024x}"])
+        api.site.bus.add(100 + number, [f"{number:024x}"])
     async with reading(api.app, f"{EVENTS}?after=1") as reader:
         (told,) = await reader.until(1)
         assert (told.event, told.id) == ("missed", "2199")
@@ -111,8 +109,8 @@ async def test_a_token_that_does_not_count_is_refused(api: Api) -> None:
 
 
 async def test_what_a_reader_may_not_see_is_not_told() -> None:
-    def private(desk: ApiDesk) -> ApiDesk:
-        return replace(desk, privacy=OwnersOnly(desk.engines, desk.teams))
+    def private(site: MemorySite) -> None:
+        site.privacy = OwnersOnly(site.engines, site.teams)
 
     async with open_api(change=private) as api:
         run_id, other = await api.submitted(OLGA), await api.submitted(BORIS)
@@ -133,11 +131,11 @@ async def test_many_readers_share_one_encoding(api: Api) -> None:
         ]
         for reader in readers:
             await reader.until(1)
-        before = api.desk.threads.stats()
+        before = api.site.threads.stats()
         await api.post(f"/api/v1/runs/{run_id}/stop", BORIS)
         for reader in readers:
             await reader.until(2)
-        after = api.desk.threads.stats()
+        after = api.site.threads.stats()
         calls = {one.name: one.calls for one in after}["cpu"]
         assert calls - {one.name: one.calls for one in before}["cpu"] <= 2
 
@@ -155,10 +153,7 @@ async def test_a_reader_that_does_not_read_gets_the_last_state_when_it_does(api:
 
 
 async def test_there_is_an_end_to_how_many_streams_there_are() -> None:
-    def narrow(desk: ApiDesk) -> ApiDesk:
-        return replace(desk, event_gate=Gate("events", 1))
-
-    async with open_api(change=narrow) as api:
+    async with open_api(event_streams=1) as api:
         async with reading(api.app, EVENTS):
             answer = await api.get(EVENTS)
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
@@ -170,24 +165,24 @@ async def test_events_wait_while_the_state_is_rebuilt(api: Api) -> None:
     run_id = await api.submitted()
     async with reading(api.app, f"{EVENTS}?run={run_id}") as reader:
         await reader.until(1)
-        api.back.store.commits.lose()
-        api.desk.bus.add(api.desk.bus.sequence + 1, [run_id])
+        api.site.store.commits.lose()
+        api.site.bus.add(api.site.bus.sequence + 1, [run_id])
         await reader.until(2)
         assert shown(reader.events[-1]).id == run_id
 
 
 async def test_the_end_of_the_server_ends_a_stream(api: Api) -> None:
     async with reading(api.app, EVENTS) as reader:
-        api.desk.streams.end_all()
+        api.site.streams.end_all()
         await eventually(lambda: reader.ended)
         assert reader.body.endswith(b": the server is stopping\n\n")
-    assert api.desk.bus.stats().subscribers == 0
+    assert api.site.bus.stats().subscribers == 0
 
 
 def attentive(api: Api) -> str:
     """Where events are told with a look at the reader every few milliseconds."""
     path = "/api/v1/attentive"
-    api.app.router.routes.append(Route(path, EventEndpoints(api.desk, keep_alive=0.01).events))
+    api.app.router.routes.append(Route(path, EventEndpoints(api.site, keep_alive=0.01).events))
     return path
 
 
@@ -201,7 +196,7 @@ async def test_a_revoked_token_ends_its_streams(api: Api) -> None:
     (token,) = await api.tokens.of("olga")
     async with reading(api.app, attentive(api), headers) as reader:
         await api.tokens.revoke(token.id, api.clock.now())
-        api.desk.bearers.forget_all()
+        api.site.bearers.forget_all()
         await eventually(lambda: reader.ended)
 
 
@@ -209,11 +204,11 @@ async def test_runs_that_did_not_change_are_not_read_again(api: Api) -> None:
     ids = [await api.submitted() for _ in range(5)]
     async with reading(api.app, f"{EVENTS}?after=0") as reader:
         await reader.until(5)
-    before = {one.name: one.calls for one in api.desk.threads.stats()}["cpu"]
+    before = {one.name: one.calls for one in api.site.threads.stats()}["cpu"]
     await api.post(f"/api/v1/runs/{ids[0]}/stop", BORIS)
     async with reading(api.app, f"{EVENTS}?after=0") as reader:
         await reader.until(5)
-    after = {one.name: one.calls for one in api.desk.threads.stats()}["cpu"]
+    after = {one.name: one.calls for one in api.site.threads.stats()}["cpu"]
     assert after - before == 1
 
 

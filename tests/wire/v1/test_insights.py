@@ -61,8 +61,8 @@ async def test_a_run_says_why_it_is_idle(api: Api) -> None:
 
 async def test_who_stands_in_the_way_is_named_to_those_alone_who_may_know_it(api: Api) -> None:
     lead = Actor("olga")
-    await api.desk.teams.create("owls", lead)
-    await api.desk.engines.put(EngineRecord(name="owls~Strix", team="owls", private=True), lead)
+    await api.site.teams.create("owls", lead)
+    await api.site.engines.put(EngineRecord(name="owls~Strix", team="owls", private=True), lead)
     waiting = await api.submitted(BORIS, priority=-1)
     sides: Json = {"new_engine": "owls~Strix", "base_engine": "owls~Strix"}
     ahead = await api.submitted(OLGA, **sides)
@@ -146,7 +146,7 @@ async def test_the_games_of_a_run_are_found_task_by_task(api: Api) -> None:
     game = Game(Outcome.WHITE, Ending.NORMAL, True, 61, b"12345678", 0)
     for task, number in ((1, 2), (0, 3)):
         pgn = Pgn(run_id, task, f"blob {task}", 1, api.clock.now())
-        await api.desk.pgns.add(pgn, (game,) * number)
+        await api.site.pgns.add(pgn, (game,) * number)
     first = await shown(api, run_id, "games?size=4")
     games = first["games"]
     assert [(each["task"], each["number"]) for each in games] == [(0, 0), (0, 1), (0, 2), (1, 0)]

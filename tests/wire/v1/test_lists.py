@@ -107,7 +107,7 @@ async def test_a_bad_filter_is_refused(api: Api, query: str) -> None:
 
 async def test_contributors_are_listed_with_their_present_pace(api: Api) -> None:
     given = Contributor("wanda", 640, 12.5, 1, NOW)
-    statistics = api.desk.statistics
+    statistics = api.site.statistics
     assert isinstance(statistics, MemoryStatistics)
     statistics.contributors[Period.MONTH] += [given, replace(given, user_name="zed")]
     await api.submitted()

@@ -10,10 +10,10 @@ import pytest
 
 from rookery.people.profiles import MOST_TOKENS
 from rookery.people.users import ORDINARY, Scope, User, mint
+from tests.twins.sites import PASSWORD
 from tests.unit.service.people import BORIS, OLGA, SVEN, counting
 from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.apis import Api, Json, open_api
-from tests.wire.houses import PASSWORD
 from tests.wire.secrets.plants import with_password
 from tests.wire.test_login import log_in, token_in
 
@@ -153,9 +153,9 @@ async def test_a_token_changes_repositories(api: Api) -> None:
 async def test_what_is_changed_leaves_alone_what_others_changed_meanwhile(api: Api) -> None:
     headers = dict(await api.headers(OLGA))
     await api.visitor.get(ME, headers=headers)
-    user = await api.desk.users.by_name("olga")
+    user = await api.site.users.by_name("olga")
     assert user is not None
-    await api.desk.users.save(replace(user, machine_limit=1))
+    await api.site.users.save(replace(user, machine_limit=1))
     wish: Json = {"repositories": {"Stockfish": FORK}}
     changed = await api.visitor.patch(ME, json=wish, headers=headers)
     assert changed.json()["machine_limit"] == 1
@@ -237,7 +237,7 @@ async def test_tokens_are_listed_with_their_last_use_and_without_their_secrets(a
     await api.token(BORIS)
     headers = {"authorization": f"Bearer {secret}"}
     await api.visitor.get(TOKENS, headers=headers)
-    await api.desk.bearers.flush()
+    await api.site.bearers.flush()
     answer = await api.visitor.get(TOKENS, headers=headers)
     (entry,) = answer.json()["tokens"]
     assert (entry["current"], entry["valid"], "used" in entry) == (True, True, True)
@@ -290,8 +290,8 @@ async def test_a_closed_site_lets_people_log_in_for_a_token() -> None:
 
 
 async def test_a_blocked_user_makes_no_token(api: Api) -> None:
-    user = await api.desk.users.by_name("olga")
+    user = await api.site.users.by_name("olga")
     assert user is not None
-    await api.desk.users.save(replace(user, blocked=True))
+    await api.site.users.save(replace(user, blocked=True))
     refused = await api.visitor.post(TOKENS, json={}, headers=basic("olga", PASSWORD))
     assert refused.status_code == 401

@@ -47,7 +47,7 @@ async def test_a_net_of_any_name_goes_by_its_hash(api: Api) -> None:
 async def test_the_same_net_is_kept_once(api: Api, tmp_path: Path) -> None:
     first, second = await give(api), await give(api)
     assert first.json() == second.json()
-    files = await api.desk.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
+    files = await api.site.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
     assert len(files) == 1
 
 
@@ -89,7 +89,7 @@ async def test_a_net_is_removed_by_who_gave_it_with_its_file(api: Api, tmp_path:
     assert (await remove(api, SVEN)).status_code == 403
     assert (await remove(api)).status_code == 200
     assert (await api.get(f"/api/nn/{NAME}")).status_code == 404
-    files = await api.desk.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
+    files = await api.site.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
     assert files == []
     (line,) = (await api.get("/api/v1/actions?action=remove_nn")).json()["actions"]
     assert (line["actor"], line["net"]) == ("olga", NAME)

@@ -1,7 +1,6 @@
 """What does not fit into a user's quota is refused in words, and leaves nothing behind."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -9,7 +8,7 @@ import pytest
 
 from rookery.files.books import BookStore
 from rookery.files.programs import BinaryStore
-from rookery.web.desk import ApiDesk
+from tests.twins.sites import MemorySite
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.v1.test_uploads import files_below
@@ -20,13 +19,13 @@ LIMIT = 10
 OPENING = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n"
 
 
-def limited(desk: ApiDesk) -> ApiDesk:
-    sources, threads, clock = desk.sources, desk.threads, desk.clock
-    shelf, active = sources.shelf, desk.fleet.active
-    binaries = BinaryStore(shelf.binaries, shelf.binary_files, threads, clock, limit=LIMIT)
-    books = BookStore(shelf.books, shelf.book_files, threads, clock, active, limit=LIMIT)
-    kept = replace(sources, binaries=binaries, books=books)
-    return replace(desk, sources=kept, upload_quota=LIMIT)
+def limited(site: MemorySite) -> None:
+    threads, clock, active = site.threads, site.clock, site.fleet.active
+    site.binaries = BinaryStore(
+        site.binaries.rows, site.binaries.blobs, threads, clock, limit=LIMIT
+    )
+    site.books = BookStore(site.book_rows, site.books.blobs, threads, clock, active, limit=LIMIT)
+    site.upload_quota = LIMIT
 
 
 @pytest.fixture

@@ -88,9 +88,9 @@ async def test_a_shown_token_counts_and_not_the_session_beside_it(api: Api) -> N
 
 async def test_the_session_of_a_blocked_user_counts_for_nothing(api: Api) -> None:
     token = await csrf_of(api, OLGA)
-    user = await api.desk.users.by_name("olga")
+    user = await api.site.users.by_name("olga")
     assert user is not None
-    await api.desk.users.save(replace(user, blocked=True))
+    await api.site.users.save(replace(user, blocked=True))
     api.clock.move(seconds=3)
     assert (await submit(api, **{"x-csrf-token": token})).status_code == 401
     assert (await api.visitor.get("/api/v1/users")).status_code == 401

@@ -11,9 +11,9 @@ from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from rookery.protocol import people, v1
 from rookery.rules.lifecycle import Actor
+from tests.twins.sites import PASSWORD
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
-from tests.wire.houses import PASSWORD
 from tests.wire.secrets.plants import with_password
 from tests.wire.test_login import log_in
 from tests.wire.worker.office import Worker, worker_info
@@ -88,13 +88,13 @@ async def test_only_machines_of_members_play_a_private_engine(api: Api) -> None:
 
 async def worker(api: Api, user: User) -> Worker:
     """A machine of ours, with the password of its owner."""
-    await api.desk.users.save(replace(user, password_hash=await hashed(api)))
+    await api.site.users.save(replace(user, password_hash=await hashed(api)))
     info = worker_info(user.name, key=user.name.encode().hex()[:8], rookery={"os": "linux"})
     return Worker(api.visitor, info)
 
 
 async def hashed(api: Api) -> str:
-    return await Passwords(api.desk.threads, api.clock, b"key").hash(PASSWORD)
+    return await Passwords(api.site.threads, api.clock, b"key").hash(PASSWORD)
 
 
 async def test_a_run_that_plays_again_after_its_engine_became_private_is_for_the_team(

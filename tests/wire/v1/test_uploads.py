@@ -29,7 +29,7 @@ async def upload(api: Api, content: bytes = PROGRAM, query: str = "?name=engine"
 
 
 async def files_below(folder: Path, api: Api) -> int:
-    return await api.desk.threads.io(lambda: sum(path.is_file() for path in folder.rglob("*")))
+    return await api.site.threads.io(lambda: sum(path.is_file() for path in folder.rglob("*")))
 
 
 async def test_a_program_comes_back_byte_by_byte(api: Api) -> None:

@@ -15,11 +15,20 @@ from rookery.model.kinds import Kind
 from rookery.model.plan import Plan
 from rookery.model.run import Run, create
 from rookery.model.task import Results
-from tests.desks import Back, make_back
+from rookery.rules.eligibility import Policy
+from tests.twins.farm import MemoryStore
 from tests.twins.people import MemoryUsers
+from tests.twins.sites import (
+    PASSWORD,
+    SIMULATED,
+    MemorySite,
+    OpenSite,
+    make_site,
+    make_user,
+    open_site,
+)
 from tests.unit.core.makers import BOSS, make_plan, run_id, sprt
 from tests.unit.web.fakes import HandClock
-from tests.wire.houses import PASSWORD, Site, make_house, make_user, open_site
 
 Answer = dict[str, Any]
 
@@ -114,8 +123,8 @@ class Worker:
 class Office:
     """The app, its back room and its clock."""
 
-    site: Site
-    back: Back
+    site: OpenSite
+    parts: MemorySite
     clock: HandClock
 
     def worker(self, name: str = "wanda", key: str = "1a2b3c4d", **fields: object) -> Worker:
@@ -126,29 +135,33 @@ class Office:
     ) -> Run:
         """An approved run, by default a sequential test with batches of two games."""
         run = create(run_id(name), plan or make_plan(), kind or sprt(), STANDARD, self.clock.now())
-        await self.back.desk.fleet.submit(run, approver=BOSS.name)
+        await self.parts.fleet.submit(run, approver=BOSS.name)
         return run
 
     async def change_user(self, **fields: object) -> None:
-        users = self.site.house.users
+        users = self.site.parts.users
         user = await users.by_name("wanda")
         assert user is not None
         await users.save(replace(user, **fields))  # type: ignore[arg-type]  # as the test names them
 
     def stored(self, name: str = "a") -> Run:
-        return self.back.store.rows.runs[run_id(name)]
+        return self.parts.store.rows.runs[run_id(name)]
 
 
 @asynccontextmanager
-async def open_office(back: Back | None = None) -> AsyncIterator[Office]:
+async def open_office(
+    users: MemoryUsers | None = None,
+    clock: HandClock | None = None,
+    store: MemoryStore | None = None,
+    policy: Policy = SIMULATED,
+) -> AsyncIterator[Office]:
     """With a user named wanda who may have many machines."""
-    users, clock = MemoryUsers(), HandClock()
-    back = back or make_back(users=users, clock=clock)
-    house = make_house(users=users, back=back, clock=clock)
-    user = await make_user(house, "wanda")
-    await users.save(replace(user, machine_limit=100))
-    async with open_site(house) as site:
-        yield Office(site, back, clock)
+    users, clock = users or MemoryUsers(), clock or HandClock()
+    site = make_site(users=users, clock=clock, store=store, policy=policy)
+    if await users.by_name("wanda") is None:
+        await users.save(replace(await make_user(site, "wanda"), machine_limit=100))
+    async with open_site(site) as opened:
+        yield Office(opened, site, clock)
 
 
 def understood(answer: httpx.Response) -> Answer:

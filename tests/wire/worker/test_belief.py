@@ -1,7 +1,6 @@
 """What workers may be believed: the attacks that were tried, over the wire."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
@@ -13,12 +12,9 @@ from rookery.model.kinds import Fixed
 from rookery.rules.assignment import MOST_WASTED
 from rookery.rules.eligibility import STANDARD_POLICY
 from rookery.rules.observations import MOST_LINES
-from tests.desks import make_back
 from tests.twins.people import MemoryUsers
 from tests.unit.core.makers import make_plan, pairs, sprt
-from tests.unit.web.fakes import HandClock
-from tests.wire.houses import make_house, make_user, open_site
-from tests.wire.worker.office import GAMES, Office
+from tests.wire.worker.office import GAMES, Office, open_office
 
 pytestmark = pytest.mark.anyio
 
@@ -26,12 +22,10 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def strict() -> AsyncIterator[Office]:
     """An office that believes no more than a farm of strangers should."""
-    users, clock = MemoryUsers(), HandClock()
-    back = make_back(users=users, clock=clock, policy=STANDARD_POLICY)
-    house = make_house(users=users, back=back, clock=clock)
-    await users.save(replace(await make_user(house, "wanda"), machine_limit=16))
-    async with open_site(house) as site:
-        yield Office(site, back, clock)
+    users = MemoryUsers()
+    async with open_office(users, policy=STANDARD_POLICY) as office:
+        await office.change_user(machine_limit=16)
+        yield office
 
 
 async def test_thousands_of_wins_in_a_moment_make_no_test_green(strict: Office) -> None:
@@ -44,7 +38,7 @@ async def test_thousands_of_wins_in_a_moment_make_no_test_green(strict: Office) 
     run = strict.stored()
     assert not run.status.finished
     assert (run.tally.results.games, run.tally.committed) == (0, 0)
-    assert strict.back.store.rows.events[-1].action is Action.TOO_FAST
+    assert strict.parts.store.rows.events[-1].action is Action.TOO_FAST
     listed = (await strict.site.browser.get(f"/api/v1/tasks?run={run.id}")).json()["tasks"]
     assert (listed[0]["too_fast"], listed[0]["results"]["wins"]) == (True, 0)
     assert listed[0]["kept_apart"]["wins"] == 3712
@@ -82,7 +76,7 @@ async def test_a_task_without_results_is_taken_back_though_its_machine_lives(
     await strict.submit(kind=sprt(batch=16))
     worker = strict.worker()
     await worker.request_task()
-    chores = Chores(strict.back.desk.fleet)
+    chores = Chores(strict.parts.fleet)
     for _ in range(61):
         assert (await worker.beat())["task_alive"]
         strict.clock.move(minutes=1)
@@ -96,7 +90,7 @@ async def test_the_log_is_not_flooded_by_a_workers_words(strict: Office) -> None
     await strict.submit()
     worker = strict.worker()
     await worker.request_task()
-    rows = strict.back.store.rows
+    rows = strict.parts.store.rows
     before = len(rows.events)
     for number in range(MOST_LINES + 50):
         await worker.call("worker_log", message=f"line {number}")
@@ -112,7 +106,7 @@ async def test_the_logs_of_failures_do_not_fill_the_disk(strict: Office) -> None
         worker = strict.worker(key=f"{number:08x}")
         await worker.request_task()
         await worker.call("failed_task", message="no", rookery={"log": "long words"})
-    kept = await strict.back.desk.logs.rows.of_run(strict.stored().id, 0, 1000)
+    kept = await strict.parts.logs.rows.of_run(strict.stored().id, 0, 1000)
     assert len(kept) == MOST_OF_A_USER
 
 
@@ -127,7 +121,7 @@ async def test_tasks_that_nobody_plays_are_given_out_so_many_times_an_hour(
         answer = await strict.worker(key=key).request_task()
         assert "ended without a game" in str(answer)
     assert strict.stored().tally.tasks == MOST_WASTED + 1
-    assert len(strict.back.store.rows.events) <= MOST_LINES
+    assert len(strict.parts.store.rows.events) <= MOST_LINES
     strict.clock.move(hours=1, seconds=1)
     assert "run" in await worker.request_task()
 
@@ -140,7 +134,7 @@ async def test_a_tasks_games_are_not_uploaded_for_ever(strict: Office) -> None:
         assert "error" not in await worker.call("upload_pgn", message="", pgn=GAMES)
     answer = await worker.call("upload_pgn", message="", pgn=GAMES)
     assert "more games were uploaded than the task can have" in answer["error"]
-    assert len(strict.back.pgns.rows) == MOST_UPLOADS
+    assert len(strict.parts.pgns.rows) == MOST_UPLOADS
 
 
 async def test_more_games_than_a_task_has_are_refused(strict: Office) -> None:
@@ -164,5 +158,5 @@ async def test_a_verdict_by_one_machine_is_marked_in_the_api_and_on_pages(strict
     shown = (await strict.site.browser.get(f"/api/v1/runs/{run.id}")).json()
     assert shown["decided_by"] == "machine"
     assert "passed, by one machine" in (await strict.site.browser.get(f"/runs/{run.id}")).text
-    told = strict.back.store.rows.events[-1]
+    told = strict.parts.store.rows.events[-1]
     assert told.message.endswith("decided by one machine")

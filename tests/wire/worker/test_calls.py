@@ -9,8 +9,8 @@ import pytest
 
 from rookery.model.events import Action
 from rookery.rules.lifecycle import Actor
+from tests.twins.sites import make_user
 from tests.unit.core.makers import make_plan, make_side, pairs, run_id, sprt, spsa
-from tests.wire.houses import make_user
 from tests.wire.worker.office import GAMES, Office, Worker
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ async def test_an_empty_house_says_just_that_there_is_nothing(office: Office) ->
 async def test_a_blocked_machine_reads_why(office: Office) -> None:
     await office.submit()
     worker = office.worker()
-    await office.back.desk.fleet.block("wanda-8cores-1a2b3c4d", "too hot", Actor("b", True))
+    await office.parts.fleet.block("wanda-8cores-1a2b3c4d", "too hot", Actor("b", True))
     answer = await worker.request_task()
     assert "too hot" in answer["error"]
 
@@ -107,7 +107,7 @@ async def test_a_failed_task_is_noted_and_a_second_failure_is_not(office: Office
     assert set(await worker.call("failed_task", message="no compiler")) == {"duration"}
     again = await worker.call("failed_task", message="no compiler")
     assert again["task_alive"] is False
-    actions = [event.action for event in office.back.store.rows.events]
+    actions = [event.action for event in office.parts.store.rows.events]
     assert actions.count(Action.FAILED_TASK) == 1
 
 
@@ -122,7 +122,7 @@ async def complain(worker: Worker, compiler: str) -> int:
 
 async def test_two_users_with_the_same_wrong_bench_stop_a_run(office: Office) -> None:
     await office.submit()
-    await make_user(office.site.house, "boris")
+    await make_user(office.site.parts, "boris")
     assert await complain(office.worker(), "g++_12_2_0-25b32ad706") == 401
     assert not office.stored().status.finished
     assert await complain(office.worker("boris"), "clang++_17-ffffffffff") == 200
@@ -139,19 +139,19 @@ async def test_invented_machines_of_one_user_stop_nobodys_run(office: Office) ->
 async def test_accounts_that_have_given_nothing_stop_nobodys_run(office: Office) -> None:
     await office.submit()
     for name in ("boris", "carol", "doris"):
-        await make_user(office.site.house, name)
-        office.back.standing.unheard.add(name)
+        await make_user(office.site.parts, name)
+        office.parts.rules.unheard.add(name)
         assert await complain(office.worker(name), "g++") == 401
     assert not office.stored().status.finished
 
 
 async def test_the_word_of_a_trusted_user_stops_a_run(office: Office) -> None:
     await office.submit()
-    office.back.standing.trusted.add("wanda")
+    office.parts.rules.trusted.add("wanda")
     worker = office.worker()
     assert await complain(worker, "g++") == 200
     assert office.stored().status.failed
-    told = office.back.store.rows.events[-1]
+    told = office.parts.store.rows.events[-1]
     assert (told.action, told.actor, told.task) == (Action.STOP_RUN, "wanda", 0)
     assert told.worker.startswith("wanda-8cores-1a2b3c4d")
 
@@ -162,10 +162,10 @@ async def test_uploads_are_kept_as_they_came(office: Office) -> None:
     await worker.request_task()
     await worker.call("upload_pgn", message="", pgn=GAMES)
     await worker.call("upload_pgn", message="", pgn=GAMES)
-    (first, second) = office.back.pgns.rows
+    (first, second) = office.parts.pgns.rows
     assert first.blob != second.blob
-    assert office.back.blobs.read(first.blob).startswith(b"\x1f\x8b")
-    assert first.size == len(office.back.blobs.read(first.blob))
+    assert office.parts.blobs.read(first.blob).startswith(b"\x1f\x8b")
+    assert first.size == len(office.parts.blobs.read(first.blob))
 
 
 async def test_games_that_are_no_gzip_stream_are_refused(office: Office) -> None:
@@ -185,8 +185,8 @@ async def test_an_upload_that_breaks_off_does_not_make_a_runs_games_unreadable(
         answer = await worker.call("upload_pgn", message="", pgn=pgn)
         assert ("error" in answer) is (pgn != GAMES)
     # A run's games are its uploads, one behind the other.
-    rows = await office.back.pgns.of_run(run_id("a"))
-    games = gzip.decompress(b"".join(office.back.blobs.read(row.blob) for row in rows))
+    rows = await office.parts.pgns.of_run(run_id("a"))
+    games = gzip.decompress(b"".join(office.parts.blobs.read(row.blob) for row in rows))
     assert games == 2 * gzip.decompress(b64decode(GAMES))
 
 
@@ -197,7 +197,7 @@ async def test_a_large_upload_goes_through_a_file(office: Office) -> None:
     large = gzip.compress(b"x" * 400_000, 0)
     said = await worker.call("upload_pgn", message="", pgn=b64encode(large).decode())
     assert set(said) == {"duration"}
-    assert office.back.pgns.rows[0].size == len(large)
+    assert office.parts.pgns.rows[0].size == len(large)
 
 
 async def test_a_body_that_is_too_large_is_refused(office: Office) -> None:
@@ -213,7 +213,7 @@ async def test_a_worker_may_say_something_about_its_task_or_in_general(office: O
     await worker.request_task()
     await worker.call("worker_log", message="an engine is slow")
     general, about = [
-        event for event in office.back.store.rows.events if event.action == "worker_log"
+        event for event in office.parts.store.rows.events if event.action == "worker_log"
     ]
     assert (general.run, general.message) == ("", "hello")
     assert (about.run, about.task) == (run_id("a"), 0)
@@ -244,7 +244,7 @@ async def test_the_provenance_of_a_batch_is_kept(office: Office) -> None:
     await worker.update(pairs(even=2), rookery=said)
     await worker.update(pairs(even=2), rookery=said)
     await worker.update(pairs(even=3), rookery=said)
-    kept = office.back.store.rows.provenance
+    kept = office.parts.store.rows.provenance
     assert [each.games for each in kept] == [4, 2]
     assert (kept[0].runner, kept[0].factor) == ("fastchess", 1.25)
 
@@ -265,9 +265,9 @@ async def test_games_of_a_known_worker_are_taken_apart_as_they_come(office: Offi
     worker = office.worker()
     await worker.request_task()
     assert set(await worker.call("upload_pgn", message="", pgn=LARGE_GAMES)) == {"duration"}
-    (row,) = office.back.pgns.rows
+    (row,) = office.parts.pgns.rows
     packed = b64decode(LARGE_GAMES)
-    assert (row.size, office.back.blobs.read(row.blob)) == (len(packed), packed)
+    assert (row.size, office.parts.blobs.read(row.blob)) == (len(packed), packed)
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ async def test_games_that_can_not_be_read_leave_nothing_behind(office: Office, t
     worker = office.worker()
     await worker.request_task()
     assert "error" in await worker.call("upload_pgn", message="", pgn=text)
-    assert not office.back.pgns.rows
-    assert not list(office.back.blobs.older_than(0))
+    assert not office.parts.pgns.rows
+    assert not list(office.parts.blobs.older_than(0))
 
 
 async def test_large_games_for_a_task_of_another_leave_nothing_behind(office: Office) -> None:
@@ -288,7 +288,7 @@ async def test_large_games_for_a_task_of_another_leave_nothing_behind(office: Of
     await worker.request_task()
     other.ids = worker.ids
     assert "error" in await other.call("upload_pgn", message="", pgn=LARGE_GAMES)
-    assert not list(office.back.blobs.older_than(0))
+    assert not list(office.parts.blobs.older_than(0))
 
 
 async def test_whoever_is_named_at_the_end_of_a_large_body_must_be_known_too(
@@ -300,4 +300,4 @@ async def test_whoever_is_named_at_the_end_of_a_large_body_must_be_known_too(
     body = worker.body(**worker.ids, pgn=LARGE_GAMES, passwort="x")
     twice = json.dumps(body).encode().replace(b"passwort", b"password")
     assert (await worker.send("upload_pgn", twice)).status_code == 401
-    assert not office.back.pgns.rows
+    assert not office.parts.pgns.rows

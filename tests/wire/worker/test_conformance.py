@@ -7,9 +7,9 @@ import pytest
 
 from rookery.farm.jobs import Chores
 from rookery.farm.ports import StateLost
-from tests.desks import make_back
+from tests.twins.people import MemoryUsers
+from tests.twins.sites import make_user
 from tests.unit.core.makers import BOSS, pairs, run_id, sprt, spsa
-from tests.wire.houses import make_user
 from tests.wire.worker.office import (
     GAMES,
     PATHS,
@@ -117,7 +117,7 @@ async def test_nobody_touches_the_task_of_another(
     office: Office, path: str, thief: tuple[str, str]
 ) -> None:
     """Neither another machine of the same user, nor another user with the machine's key."""
-    await make_user(office.site.house, "otto")
+    await make_user(office.site.parts, "otto")
     await office.submit()
     await nobody_else(office, path, office.worker(*thief))
 
@@ -144,7 +144,7 @@ async def test_a_wrong_method_is_answered_with_a_duration(
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_mistake_of_ours_is_answered_with_a_duration(office: Office, path: str) -> None:
-    object.__setattr__(office.back.desk, "credentials", Broken())
+    object.__setattr__(office.parts, "credentials", Broken())
     worker = office.worker()
     answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
     assert answer.status_code == 500
@@ -155,15 +155,15 @@ async def test_a_mistake_of_ours_is_answered_with_a_duration(office: Office, pat
 async def test_so_is_one_that_comes_after_the_greeting(office: Office, path: str) -> None:
     worker = office.worker()
     await worker.version()
-    object.__setattr__(office.back.desk, "machines", Broken())
-    object.__setattr__(office.back.desk, "fleet", Broken())
+    object.__setattr__(office.parts, "pgn_store", Broken())
+    object.__setattr__(office.parts, "fleet", Broken())
     answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
     assert answer.status_code == 500
     assert ("error" in understood(answer)) == (path not in FORGIVEN)
 
 
 async def test_a_worker_goes_on_after_a_mistake_at_its_greeting(office: Office) -> None:
-    object.__setattr__(office.back.desk, "credentials", Broken())
+    object.__setattr__(office.parts, "credentials", Broken())
     assert (await office.worker().version())["version"] == 325
 
 
@@ -173,8 +173,8 @@ async def test_a_state_that_is_read_anew_makes_a_worker_try_again(
 ) -> None:
     worker = office.worker()
     await worker.version()
-    object.__setattr__(office.back.desk, "machines", Broken(StateLost))
-    object.__setattr__(office.back.desk, "fleet", Broken(StateLost))
+    object.__setattr__(office.parts, "pgn_store", Broken(StateLost))
+    object.__setattr__(office.parts, "fleet", Broken(StateLost))
     answer = await worker.send(path, worker.body(**NOBODY, **extra(path)))
     assert answer.status_code == 503
     assert is_retryable(answer)
@@ -208,7 +208,7 @@ async def test_credentials_are_the_only_error_of_request_version(
 
 
 async def test_plain_text_while_the_server_stops(office: Office) -> None:
-    office.site.house.lifecycle.stop()
+    office.site.parts.lifecycle.stop()
     worker = office.worker()
     assert is_retryable(await worker.send("request_version", worker.body()))
 
@@ -217,7 +217,7 @@ async def test_plain_text_when_the_primacy_went_while_the_answer_waited(office: 
     await office.submit()
     worker = office.worker()
     await worker.version()
-    office.back.standing.primary = False
+    office.parts.rules.primary = False
     assert is_retryable(await worker.send("request_task", worker.body()))
 
 
@@ -296,7 +296,7 @@ async def test_what_was_played_while_the_run_ended_counts_for_its_player_alone(
     assert late["task_alive"] is False
     assert "6 late games" in late["info"]
     await other.update(pairs(even=4))
-    assert office.back.statistics.late == {(run.id, 1): 6}
+    assert office.parts.statistics.late == {(run.id, 1): 6}
     assert office.stored() == before
 
 
@@ -311,7 +311,7 @@ async def test_late_games_that_can_not_be_true_count_for_nobody(office: Office) 
         assert (await other.update(told))["task_alive"] is False
     office.clock.move(seconds=7200)
     assert (await other.update(pairs(even=4)))["task_alive"] is False
-    assert office.back.statistics.late == {}
+    assert office.parts.statistics.late == {}
 
 
 async def test_after_a_stop_tasks_are_over_without_an_error_and_games_still_come(
@@ -320,12 +320,12 @@ async def test_after_a_stop_tasks_are_over_without_an_error_and_games_still_come
     await office.submit()
     worker = office.worker()
     await worker.request_task()
-    await office.back.desk.fleet.stop(run_id("a"), BOSS)
+    await office.parts.fleet.stop(run_id("a"), BOSS)
     for answer in (await worker.beat(), await worker.update(pairs(even=1))):
         assert answer["task_alive"] is False
         assert "error" not in answer
     assert set(await worker.call("upload_pgn", message="", pgn=GAMES)) == {"duration"}
-    assert len(office.back.pgns.rows) == 1
+    assert len(office.parts.pgns.rows) == 1
 
 
 # 11: a tune and a strange signature
@@ -356,7 +356,7 @@ async def test_a_silent_workers_games_count_and_the_rest_is_played_by_others(
     first = await silent.request_task()
     await silent.update(pairs(even=2))
     office.clock.move(seconds=361)
-    await Chores(office.back.desk.fleet).bury_the_dead()
+    await Chores(office.parts.fleet).bury_the_dead()
     stored = office.stored()
     assert (stored.tally.workers, stored.tally.committed, stored.tally.results.games) == (0, 4, 4)
     late = await silent.update(pairs(even=4))
@@ -369,8 +369,9 @@ async def test_running_tasks_are_recognised_after_a_restart(office: Office) -> N
     await office.submit()
     worker = office.worker()
     await worker.request_task()
-    back = make_back(users=office.site.house.users, clock=office.clock, store=office.back.store)
-    async with open_office(back) as again:
+    users = office.parts.users
+    assert isinstance(users, MemoryUsers)
+    async with open_office(users, office.clock, office.parts.store) as again:
         same = replace(worker, browser=again.site.browser)
         assert (await same.beat())["task_alive"]
         assert (await same.update(pairs(even=2)))["task_alive"]
@@ -382,7 +383,7 @@ async def test_running_tasks_are_recognised_after_a_restart(office: Office) -> N
 
 async def test_a_full_gate_is_told_at_once(office: Office) -> None:
     with ExitStack() as inside:
-        for _ in range(office.back.desk.gate.stats().size):
-            inside.enter_context(office.back.desk.gate.enter())
+        for _ in range(office.parts.task_gate.stats().size):
+            inside.enter_context(office.parts.task_gate.enter())
         answer = await office.worker().request_task()
     assert (answer["task_waiting"], "busy" in answer["info"]) == (False, True)

@@ -17,7 +17,7 @@ from rookery.farm.submission import Surroundings, created
 from rookery.model.run import Run
 from rookery.people.passwords import Passwords
 from rookery.protocol.runs import SUBMISSION
-from tests.desks import KEY
+from tests.twins.sites import KEY
 from tests.unit.core.makers import BOSS
 from tests.unit.service.people import OLGA
 from tests.wire.worker.office import Office, Worker, understood
@@ -65,7 +65,7 @@ def run_of(said: list[Exchange], office: Office) -> Run:
 
 async def let_in(office: Office, body: Exchange) -> None:
     """The worker's user, with the password it shows."""
-    house, name = office.site.house, body["worker_info"]["username"]
+    house, name = office.site.parts, body["worker_info"]["username"]
     hashed = await Passwords(house.threads, house.clock, KEY).hash(body["password"])
     await house.users.add(replace(OLGA, name=name, password_hash=hashed))
 
@@ -134,9 +134,9 @@ def close(answer: Any) -> Any:
 async def test_a_conversation_goes_the_same_way(office: Office, said: list[Exchange]) -> None:
     await let_in(office, said[0]["request"])
     if any(one["status"] == 200 and call_of(one) == "stop_run" for one in said):
-        office.back.standing.trusted.add(said[0]["request"]["worker_info"]["username"])
+        office.parts.rules.trusted.add(said[0]["request"]["worker_info"]["username"])
     run = run_of(said, office)
-    await office.back.desk.fleet.submit(run, approver=BOSS.name)
+    await office.parts.fleet.submit(run, approver=BOSS.name)
     speaker = Speaker(office, run)
     for exchange in said:
         status, answer = await speaker.say(exchange)

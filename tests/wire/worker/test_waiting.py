@@ -19,7 +19,7 @@ def asking(worker: Worker, seconds: float = 600.0) -> "asyncio.Task[Answer]":
 
 
 async def in_line(office: Office, number: int) -> None:
-    await eventually(lambda: len(office.back.desk.line) == number)
+    await eventually(lambda: len(office.parts.waiting_line) == number)
 
 
 async def test_a_waiting_request_is_answered_when_a_run_is_approved(office: Office) -> None:
@@ -30,7 +30,7 @@ async def test_a_waiting_request_is_answered_when_a_run_is_approved(office: Offi
     answer = await asyncio.wait_for(waiting, 60)
     assert answer["run"]["_id"] == run.id
     assert answer["duration"] < 20
-    assert len(office.back.desk.line) == 0
+    assert len(office.parts.waiting_line) == 0
 
 
 async def test_an_official_worker_is_answered_at_once(office: Office) -> None:
@@ -80,5 +80,5 @@ async def test_a_second_request_of_a_machine_ends_the_first(office: Office) -> N
 async def test_nobody_waits_while_the_server_stops(office: Office) -> None:
     waiting = asking(office.worker(**OURS))
     await in_line(office, 1)
-    office.back.desk.streams.end_all()
+    office.parts.streams.end_all()
     assert (await asyncio.wait_for(waiting, 60))["task_waiting"] is False

@@ -17,9 +17,10 @@ from rookery.files.store import Blobs, UnknownBlob
 from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
 from rookery.sources.commits import Archive, CannotAsk, mirrored_side
 from rookery.web.bodies import StreamedAnswer
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import NotFound, Unavailable
+from rookery.web.refusals import refusals
 from rookery.web.scope import header
+from rookery.web.site import Site
 from rookery.web.v1.callers import fetcher_of, fetching_actor, viewer_of
 
 # Files on their way out: which bytes of which files, read a chunk at a time in threads.
@@ -60,15 +61,15 @@ def wanted_range(text: str, size: int) -> range | None:
 
 def sent(
     pieces: Sequence[Piece],
-    desk: ApiDesk,
+    site: Site,
     media_type: str,
     headers: dict[str, str],
     status: int = 200,
 ) -> Response:
     """The pieces one after the other, with their length told beforehand."""
     answer = StreamedAnswer(
-        stream(lambda: chunks(pieces), desk.threads),
-        desk.streams,
+        stream(lambda: chunks(pieces), site.threads),
+        site.streams,
         media_type=media_type,
         headers=headers,
     )
@@ -77,11 +78,11 @@ def sent(
     return answer
 
 
-def unpacked(piece: Piece, desk: ApiDesk, headers: dict[str, str]) -> Response:
+def unpacked(piece: Piece, site: Site, headers: dict[str, str]) -> Response:
     """The bytes themselves; how many they are is not known beforehand."""
-    source = stream(lambda: inflated(chunks([piece])), desk.threads)
+    source = stream(lambda: inflated(chunks([piece])), site.threads)
     return StreamedAnswer(
-        source, desk.streams, media_type="application/octet-stream", headers=headers
+        source, site.streams, media_type="application/octet-stream", headers=headers
     )
 
 
@@ -115,8 +116,8 @@ FOR_EVER_HERE = "private, max-age=31536000, immutable"
 class FileEndpoints:
     """Every file is looked for in a thread before the answer begins."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
     async def pgn(self, request: Request) -> Response:
@@ -124,10 +125,10 @@ class FileEndpoints:
         with refusals():
             name = pgn_name(named)
         await self._check_seen(request, name.run_id)
-        uploads = await self._desk.pgns.of_task(name.run_id, name.task_id)
+        uploads = await self._site.pgns.of_task(name.run_id, name.task_id)
         pieces = await self._pieces(uploads[:1])
         headers = {**_attachment(named), "content-encoding": "gzip"}
-        return sent(pieces, self._desk, GZIP, headers)
+        return sent(pieces, self._site, GZIP, headers)
 
     @runs(Domain.STREAM, "files are read piece by piece in threads")
     async def run_pgns(self, request: Request) -> Response:
@@ -135,25 +136,25 @@ class FileEndpoints:
         with refusals():
             run_id = run_pgns_name(named)
         await self._check_seen(request, run_id)
-        pieces = await self._pieces(await self._desk.pgns.of_run(run_id))
-        return sent(pieces, self._desk, GZIP, _attachment(named))
+        pieces = await self._pieces(await self._site.pgns.of_run(run_id))
+        return sent(pieces, self._site, GZIP, _attachment(named))
 
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
     async def nn(self, request: Request) -> Response:
-        desk, name = self._desk, str(request.path_params["name"])
-        net = await self._net(name, await fetcher_of(request, desk))
+        site, name = self._site, str(request.path_params["name"])
+        net = await self._net(name, await fetcher_of(request, site))
         if header(request.scope, b"if-none-match") == _etag(net):
             return Response(status_code=304, headers=self._lasting(net))
-        desk.downloads.note(name)
-        if desk.nets_elsewhere:
-            return RedirectResponse(f"{desk.nets_elsewhere}/nn/{name}", 302)
-        whole = await self._found(desk.net_files, net.blob, net.size)
+        site.downloads.note(name)
+        if site.settings.nets_url:
+            return RedirectResponse(f"{site.settings.nets_url}/nn/{name}", 302)
+        whole = await self._found(site.net_files, net.blob, net.size)
         return self._sent_net(request, net, whole)
 
     def _sent_net(self, request: Request, net: Net, whole: Piece) -> Response:
         """As it is kept, or a part of that; unpacked for those who take no gzip."""
         if "gzip" not in header(request.scope, b"accept-encoding").lower():
-            return unpacked(whole, self._desk, {"vary": "accept-encoding", **self._lasting(net)})
+            return unpacked(whole, self._site, {"vary": "accept-encoding", **self._lasting(net)})
         headers = {
             "content-encoding": "gzip",
             "vary": "accept-encoding",
@@ -162,43 +163,43 @@ class FileEndpoints:
         }
         part = wanted_range(header(request.scope, b"range"), net.size)
         if part is None:
-            return sent([whole], self._desk, "application/octet-stream", headers)
+            return sent([whole], self._site, "application/octet-stream", headers)
         headers["content-range"] = f"bytes {part.start}-{part.stop - 1}/{net.size}"
         piece = Piece(whole.path, part.start, len(part))
-        return sent([piece], self._desk, "application/octet-stream", headers, status=206)
+        return sent([piece], self._site, "application/octet-stream", headers, status=206)
 
     def _lasting(self, net: Net) -> dict[str, str]:
         """A net never changes: its name is its hash."""
-        private = self._desk.holdings.is_private(net.name)
+        private = self._site.holdings.is_private(net.name)
         lasting = FOR_EVER_HERE if private else FOR_EVER
         return {"etag": _etag(net), "cache-control": lasting}
 
     async def _net(self, name: str, fetcher: str | None) -> Net:
         with refusals():
             net_hash(name)
-        net = await self._desk.nets.by_name(name)
-        if net is None or not self._desk.holdings.sees(fetcher, name):
+        net = await self._site.nets.by_name(name)
+        if net is None or not self._site.holdings.sees(fetcher, name):
             raise NotFound("There is no such net.")
         return net
 
     async def _check_seen(self, request: Request, run_id: str) -> None:
         """Raises NotFound; where nothing is hidden, no run need be looked at."""
-        desk, viewer = self._desk, await viewer_of(request, self._desk.bearers)
-        if desk.privacy.hidden(viewer):
-            run = await desk.fleet.run(run_id)
-            if run is not None and not desk.privacy.sees(viewer, run):
+        site, viewer = self._site, await viewer_of(request, self._site.bearers)
+        if site.privacy.hidden(viewer):
+            run = await site.fleet.run(run_id)
+            if run is not None and not site.privacy.sees(viewer, run):
                 raise NotFound(NO_GAMES)
 
     async def _pieces(self, uploads: tuple[Pgn, ...]) -> list[Piece]:
         """Where the uploads lie; those whose time is up are not there any more."""
-        found = await self._desk.threads.io(_those_there, self._desk.games, uploads)
+        found = await self._site.threads.io(_those_there, self._site.games, uploads)
         if not found:
             raise NotFound(NO_GAMES)
         return found
 
     async def _found(self, blobs: Blobs, key: str, size: int) -> Piece:
         try:
-            return await self._desk.threads.io(piece_of, blobs, key, size)
+            return await self._site.threads.io(piece_of, blobs, key, size)
         except UnknownBlob:
             raise NotFound("There is no such net.") from None
 
@@ -245,12 +246,12 @@ class _Wanted:
 class SourceEndpoints:
     """Each is known by its hash, so that whoever has it need not fetch it again."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
     async def binary(self, request: Request) -> Response:
-        sha256, store = str(request.path_params["sha256"]), self._desk.sources.binaries
+        sha256, store = str(request.path_params["sha256"]), self._site.binaries
         found = await store.rows.by_hash(sha256) if _SHA256.fullmatch(sha256) else None
         if found is None or not await self._is_for(request, sha256):
             raise NotFound("There is no such program.")
@@ -259,7 +260,7 @@ class SourceEndpoints:
 
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
     async def book(self, request: Request) -> Response:
-        name, store = str(request.path_params["name"]), self._desk.sources.books
+        name, store = str(request.path_params["name"]), self._site.books
         found = await store.by_name(name)
         if found is None or not await self._is_for(request, name):
             raise NotFound("There is no such book.")
@@ -267,33 +268,33 @@ class SourceEndpoints:
         return await self._file(request, lambda: store.path(found), found.size, headers)
 
     async def _is_for(self, request: Request, file: str) -> bool:
-        fetcher = await fetcher_of(request, self._desk)
-        return self._desk.holdings.sees(fetcher, file)
+        fetcher = await fetcher_of(request, self._site)
+        return self._site.holdings.sees(fetcher, file)
 
     @runs(Domain.STREAM, "fetched and packed in a thread, then read piece by piece in threads")
     async def zipball(self, request: Request) -> Response:
-        desk, sha = self._desk, str(request.path_params["sha"])
+        site, sha = self._site, str(request.path_params["sha"])
         found = await self._wanted(request, str(request.path_params["name"]), sha)
         if found is None:
             raise NotFound("No run that is not finished needs this source.")
-        known = desk.repositories.open_to(found.owner)
+        known = site.repositories.open_to(found.owner)
         try:
-            archive = await desk.sources.archives.get(found.repository, sha, known=known)
+            archive = await site.archives.get(found.repository, sha, known=known)
         except CannotAsk as why:
             raise Unavailable(f"The source can't be had: {why}.") from None
-        size = await desk.threads.io(lambda: archive.file.stat().st_size)
+        size = await site.threads.io(lambda: archive.file.stat().st_size)
         headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
-        return sent([Piece(archive.file, 0, size)], desk, "application/zip", headers)
+        return sent([Piece(archive.file, 0, size)], site, "application/zip", headers)
 
     async def _wanted(self, request: Request, name: str, sha: str) -> "_Wanted | None":
         """What is given is what runs are played with: to everybody once the run is approved, to
         the run's people before that and where it is private."""
-        desk, fetcher = self._desk, await fetching_actor(request, self._desk)
+        site, fetcher = self._site, await fetching_actor(request, self._site)
         with refusals():
-            active = await desk.fleet.active()
+            active = await site.fleet.active()
         for run in active:
             side = mirrored_side(run.plan, name, sha)
-            if side is not None and desk.privacy.opens(fetcher, run):
+            if side is not None and site.privacy.opens(fetcher, run):
                 return _Wanted(side.repository, run.plan.owner)
         return None
 
@@ -303,10 +304,10 @@ class SourceEndpoints:
         if header(request.scope, b"if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         try:
-            path = await self._desk.threads.io(place)
+            path = await self._site.threads.io(place)
         except UnknownBlob:
             raise NotFound from None
-        return sent([Piece(path, 0, size)], self._desk, BYTES, headers)
+        return sent([Piece(path, 0, size)], self._site, BYTES, headers)
 
 
 def _lacking(archive: Archive) -> dict[str, str]:

@@ -25,10 +25,11 @@ from rookery.protocol.user_queries import (
 )
 from rookery.rules.purge import BadTask
 from rookery.web.bodies import read_body
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.documents import elo_of_query, live_elo_of, run_document, task_document
 from rookery.web.faults import NotFound
+from rookery.web.refusals import refusals
 from rookery.web.scope import SOURCES_PREFIX
+from rookery.web.site import Site
 from rookery.web.user_api.files import FileEndpoints, SourceEndpoints
 from rookery.web.v1.callers import reader_of
 
@@ -42,45 +43,45 @@ JSON = "application/json"
 class DocumentEndpoints:
     """Documents are put together and encoded in threads; what they show is awaited before."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @runs(Domain.LOOP, "a few numbers")
     async def rate_limit(self, _request: Request) -> Response:
-        return _answer(self._desk.quota())
+        return _answer(self._site.github_quota())
 
     @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
     async def active_runs(self, request: Request) -> Response:
-        desk, reader = self._desk, await reader_of(request, self._desk)
-        seen = [run for run in await desk.fleet.active() if desk.privacy.sees(name_of(reader), run)]
-        found = [desk.privacy.shown(reader, run) for run in seen]
-        pulses = [desk.fleet.pulse(run.id) for run in found]
-        return await desk.threads.cpu(_listed_answer, found, pulses)
+        site, reader = self._site, await reader_of(request, self._site)
+        seen = [run for run in await site.fleet.active() if site.privacy.sees(name_of(reader), run)]
+        found = [site.privacy.shown(reader, run) for run in seen]
+        pulses = [site.fleet.pulse(run.id) for run in found]
+        return await site.threads.cpu(_listed_answer, found, pulses)
 
     @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
     async def finished_runs(self, request: Request) -> Response:
-        desk, reader = self._desk, await reader_of(request, self._desk)
-        hidden = desk.privacy.hidden(name_of(reader))
+        site, reader = self._site, await reader_of(request, self._site)
+        hidden = site.privacy.hidden(name_of(reader))
         with refusals():
             query = finished_query(request.query_params)
-        rows = await desk.reads.finished(replace(_rows(query), hidden=hidden))
-        found = [desk.privacy.shown(reader, run) for run in rows]
-        return await desk.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
+        rows = await site.reads.finished(replace(_rows(query), hidden=hidden))
+        found = [site.privacy.shown(reader, run) for run in rows]
+        return await site.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
 
     @runs(Domain.LOOP, "awaits one query; a filter is small")
     async def actions(self, request: Request) -> Response:
-        sight = self._desk.privacy.sight(await reader_of(request, self._desk))
+        sight = self._site.privacy.sight(await reader_of(request, self._site))
         body = await read_body(request.receive)
         try:
             wanted = action_filter(body)
         except WireFault:
             return _answer((), OPEN_TO_ALL)
-        return _answer(await self._desk.reads.actions(wanted, sight=sight), OPEN_TO_ALL)
+        return _answer(await self._site.reads.actions(wanted, sight=sight), OPEN_TO_ALL)
 
     @runs(Domain.THREAD, "the document is made in a thread")
     async def get_run(self, request: Request) -> Response:
         run, pulse = await self._run(request)
-        return await self._desk.threads.cpu(
+        return await self._site.threads.cpu(
             lambda: _answer(single(run_document(run, pulse)), OPEN_TO_ALL)
         )
 
@@ -90,33 +91,33 @@ class DocumentEndpoints:
         with refusals():
             name = task_name(request.path_params["task_id"])
         task, bad = await self._task(run.id, name.number, bad=name.bad)
-        return await self._desk.threads.cpu(lambda: _answer(task_document(task, bad)))
+        return await self._site.threads.cpu(lambda: _answer(task_document(task, bad)))
 
     @runs(Domain.THREAD, "Elo is estimated in a thread")
     async def get_elo(self, request: Request) -> Response:
         run, pulse = await self._run(request)
-        return await self._desk.threads.cpu(_elo_answer, run, pulse)
+        return await self._site.threads.cpu(_elo_answer, run, pulse)
 
     @runs(Domain.THREAD, "Elo is estimated in a thread")
     async def calc_elo(self, request: Request) -> Response:
         with refusals():
             query = elo_query(request.query_params)
-        return await self._desk.threads.cpu(lambda: _answer(elo_of_query(query)))
+        return await self._site.threads.cpu(lambda: _answer(elo_of_query(query)))
 
     async def _run(self, request: Request) -> tuple[Run, RunSpeed]:
-        reader = await reader_of(request, self._desk)
-        run = await self._desk.fleet.run(request.path_params["run_id"])
-        if run is None or not self._desk.privacy.sees(name_of(reader), run):
+        reader = await reader_of(request, self._site)
+        run = await self._site.fleet.run(request.path_params["run_id"])
+        if run is None or not self._site.privacy.sees(name_of(reader), run):
             raise NotFound("There is no such run.")
-        return self._desk.privacy.shown(reader, run), self._desk.fleet.pulse(run.id)
+        return self._site.privacy.shown(reader, run), self._site.fleet.pulse(run.id)
 
     async def _task(self, run_id: str, number: int, *, bad: bool) -> tuple[Task, BadTask | None]:
         """A task by its number, or the n-th of those that were thrown out."""
         if bad:
-            thrown_out = await self._desk.reads.bad_tasks(run_id)
+            thrown_out = await self._site.reads.bad_tasks(run_id)
             if number < len(thrown_out):
                 return thrown_out[number].task, thrown_out[number]
-        elif task := await self._desk.fleet.task(run_id, number):
+        elif task := await self._site.fleet.task(run_id, number):
             return task, None
         raise NotFound("There is no such task.")
 
@@ -153,8 +154,8 @@ def _answer(value: object, headers: dict[str, str] | None = None) -> Response:
 # The addresses of the user API.
 
 
-def user_routes(desk: ApiDesk) -> list[BaseRoute]:
-    documents, files, sources = DocumentEndpoints(desk), FileEndpoints(desk), SourceEndpoints(desk)
+def user_routes(site: Site) -> list[BaseRoute]:
+    documents, files, sources = DocumentEndpoints(site), FileEndpoints(site), SourceEndpoints(site)
     return [
         Route("/api/rate_limit", documents.rate_limit, methods=["GET"]),
         Route("/api/active_runs", documents.active_runs, methods=["GET"]),

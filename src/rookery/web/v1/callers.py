@@ -22,9 +22,10 @@ from rookery.people.users import Scope
 from rookery.protocol.codec import BadName, BadParameter
 from rookery.protocol.user_queries import whole
 from rookery.rules.lifecycle import Actor
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import BadRequest, Forbidden, TooManyRequests, Unauthorized
+from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of, header, session_of
+from rookery.web.site import Site
 
 SCHEME = "bearer "
 BASIC = "basic "
@@ -67,45 +68,45 @@ async def viewer_of(request: Request, bearers: Bearers) -> str | None:
     return bearer.user.name if bearer and Scope.READ in bearer.scopes else None
 
 
-async def reader_of(request: Request, desk: ApiDesk) -> Actor | None:
+async def reader_of(request: Request, site: Site) -> Actor | None:
     """As `viewer_of`, with whether they are an approver: what the log shows depends on it."""
-    bearer = await visitor_of(request, desk.bearers)
+    bearer = await visitor_of(request, site.bearers)
     return bearer.actor if bearer and Scope.READ in bearer.scopes else None
 
 
-async def fetcher_of(request: Request, desk: ApiDesk) -> str | None:
+async def fetcher_of(request: Request, site: Site) -> str | None:
     """Who fetches a file to play with: as `viewer_of`, and workers with the token or the password
     of their owner, as a bearer or in HTTP's basic form."""
     shown = header(request.scope, b"authorization")
     if shown.lower().startswith(BASIC):
-        return (await _by_password(request, shown[len(BASIC) :], desk.credentials)).user.name
-    bearer = await visitor_of(request, desk.bearers)
+        return (await _by_password(request, shown[len(BASIC) :], site.credentials)).user.name
+    bearer = await visitor_of(request, site.bearers)
     if bearer is not None and Scope.WORKER in bearer.scopes:
         return bearer.user.name
-    return await viewer_of(request, desk.bearers)
+    return await viewer_of(request, site.bearers)
 
 
-async def person_of(request: Request, desk: ApiDesk) -> Bearer:
+async def person_of(request: Request, site: Site) -> Bearer:
     """Somebody in person: logged in, or with name and password in HTTP's basic form. No token will
     do, or whoever found one could make another that outlives it."""
     shown = header(request.scope, b"authorization")
     if not shown:
-        return await bearer_of(request, desk.bearers, *Scope)
+        return await bearer_of(request, site.bearers, *Scope)
     if not shown.lower().startswith(BASIC):
-        await visitor_of(request, desk.bearers)
+        await visitor_of(request, site.bearers)
         raise Forbidden(NO_TOKEN)
-    found = await _by_password(request, shown[len(BASIC) :], desk.credentials)
+    found = await _by_password(request, shown[len(BASIC) :], site.credentials)
     if not found.seal:
         raise Forbidden(NO_TOKEN)
     return Bearer(found.user, IN_PERSON)
 
 
-async def fetching_actor(request: Request, desk: ApiDesk) -> Actor | None:
+async def fetching_actor(request: Request, site: Site) -> Actor | None:
     """As `fetcher_of`, with whether they are an approver; a machine never is."""
-    name = await fetcher_of(request, desk)
+    name = await fetcher_of(request, site)
     if name is None or header(request.scope, b"authorization").lower().startswith(BASIC):
         return None if name is None else Actor(name)
-    return await reader_of(request, desk) or Actor(name)
+    return await reader_of(request, site) or Actor(name)
 
 
 async def _by_password(request: Request, text: str, credentials: Credentials) -> Verified:
@@ -215,32 +216,32 @@ class Giver:
     engine: str
 
 
-async def giver_of(request: Request, desk: ApiDesk) -> Giver:
+async def giver_of(request: Request, site: Site) -> Giver:
     """Raises Unauthorized or Forbidden, and NotFound for an engine that the user may not know."""
-    user = (await bearer_of(request, desk.bearers, Scope.SUBMIT)).user.name
+    user = (await bearer_of(request, site.bearers, Scope.SUBMIT)).user.name
     with refusals():
         engine = name_in(request.query_params, "engine")
-        desk.holdings.check(user, engine)
+        site.holdings.check(user, engine)
     return Giver(user, engine)
 
 
-async def given_again(desk: ApiDesk, giver: Giver, file: str, size: int) -> GivenAgain | None:
+async def given_again(site: Site, giver: Giver, file: str, size: int) -> GivenAgain | None:
     """Notes that somebody gave a file that was there before, where they may not know that; raises
     BodyTooLarge as for a new one. None where there is nothing to hide."""
-    if not desk.holdings.sees(giver.user, file):
-        given = GivenAgain(file, giver.engine, giver.user, desk.clock.now(), size)
+    if not site.holdings.sees(giver.user, file):
+        given = GivenAgain(file, giver.engine, giver.user, site.clock.now(), size)
         with refusals():
-            await desk.holdings.give_again(given, limit=desk.upload_quota)
-    return desk.holdings.seen_again(giver.user, file)
+            await site.holdings.give_again(given, limit=site.upload_quota)
+    return site.holdings.seen_again(giver.user, file)
 
 
-def check_name(desk: ApiDesk, giver: Giver, name: str) -> None:
+def check_name(site: Site, giver: Giver, name: str) -> None:
     """Names that begin with a team's and `~` are for that team alone, and what belongs to a private
     engine has such a name; raises Forbidden or BadRequest, whether the name is taken or not."""
     team, mark, _ = name.partition(TEAM_MARK)
-    if mark and team not in desk.teams.of(giver.user):
+    if mark and team not in site.teams.of(giver.user):
         raise Forbidden("Only members of a team give files that are named after it.")
-    owner = desk.engines.private.get(giver.engine)
+    owner = site.engines.private.get(giver.engine)
     if owner is not None and not (mark and team == owner):
         wanted = f"{owner}{TEAM_MARK}{name}"
         raise BadRequest(f"What belongs to a private engine is named after its team: {wanted}.")

@@ -13,8 +13,9 @@ from rookery.protocol.codec import BadField, Reader
 from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.rules.lifecycle import Actor
 from rookery.web.bodies import decoded, json_answer, read_body
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals
+from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of, switch_in, viewer_of
 
 BY_NAME = {"name": v1.Name}
@@ -25,25 +26,25 @@ WRITERS = (Scope.SUBMIT, Scope.APPROVE)
 class EngineEndpoints:
     """Records are small and in memory; only writing one awaits the database."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(Operation("All engines known here", {200: v1.EngineList}))
     @runs(Domain.LOOP, "records are in memory")
     async def listing(self, request: Request) -> Response:
-        hidden = self._desk.privacy.hidden(await viewer_of(request, self._desk.bearers))
-        found = await self._desk.engines.list()
+        hidden = self._site.privacy.hidden(await viewer_of(request, self._site.bearers))
+        found = await self._site.engines.list()
         seen = tuple(record for record in found if record.name not in hidden)
         return json_answer(v1.EngineList(engines=seen))
 
     @described(Operation("An engine's record", {200: EngineRecord}, path=BY_NAME))
     @runs(Domain.LOOP, "records are in memory")
     async def one(self, request: Request) -> Response:
-        viewer, name = await viewer_of(request, self._desk.bearers), _name(request)
+        viewer, name = await viewer_of(request, self._site.bearers), _name(request)
         with refusals():
-            if not self._desk.privacy.sees_engine(viewer, name):
+            if not self._site.privacy.sees_engine(viewer, name):
                 raise UnknownEngine(name=name)
-            return json_answer(await self._desk.engines.by_name(name))
+            return json_answer(await self._site.engines.by_name(name))
 
     @described(
         Operation(
@@ -57,15 +58,15 @@ class EngineEndpoints:
     )
     @runs(Domain.LOOP, "awaits one write; a large record is read in a thread")
     async def put(self, request: Request) -> Response:
-        desk, actor = self._desk, await self._actor(request)
+        site, actor = self._site, await self._actor(request)
         body = await read_body(request.receive)
         with refusals():
-            record = await decoded(body, ENGINE_RECORD.read, desk.threads)
+            record = await decoded(body, ENGINE_RECORD.read, site.threads)
             if record.name != _name(request):
                 raise BadField(field="name", text="expected the name that the address has")
             given = "replace" in request.query_params
             replacing = switch_in(request.query_params, "replace") if given else None
-            new = await desk.engines.put(record, actor, replacing=replacing)
+            new = await site.engines.put(record, actor, replacing=replacing)
         return json_answer(record, 201 if new else 200)
 
     @described(Operation("Remove an engine", {200: EngineRecord}, path=BY_NAME, bearer=True))
@@ -73,17 +74,17 @@ class EngineEndpoints:
     async def remove(self, request: Request) -> Response:
         actor = await self._actor(request)
         with refusals():
-            return json_answer(await self._desk.engines.remove(_name(request), actor))
+            return json_answer(await self._site.engines.remove(_name(request), actor))
 
     @described(
         Operation("What was ever written of an engine", {200: v1.EngineVersions}, path=BY_NAME)
     )
     @runs(Domain.LOOP, "awaits one query")
     async def versions(self, request: Request) -> Response:
-        viewer, name = await viewer_of(request, self._desk.bearers), _name(request)
+        viewer, name = await viewer_of(request, self._site.bearers), _name(request)
         with refusals():
-            seen = self._desk.privacy.sees_engine(viewer, name)
-            found = await self._desk.engines.versions(name, viewer) if seen else ()
+            seen = self._site.privacy.sees_engine(viewer, name)
+            found = await self._site.engines.versions(name, viewer) if seen else ()
             if not found:
                 raise UnknownEngine(name=name)
         return json_answer(v1.EngineVersions(versions=tuple(map(_version, found))))
@@ -103,13 +104,13 @@ class EngineEndpoints:
         body = await read_body(request.receive)
         with refusals():
             wish = RESTORE.read(body)
-            if not self._desk.privacy.sees_engine(actor.name, name):
+            if not self._site.privacy.sees_engine(actor.name, name):
                 raise UnknownEngine(name=name)
-            record = await self._desk.engines.restore(name, wish.version, actor)
+            record = await self._site.engines.restore(name, wish.version, actor)
         return json_answer(v1.EngineList(engines=() if record is None else (record,)))
 
     async def _actor(self, request: Request) -> Actor:
-        return (await bearer_of(request, self._desk.bearers, *WRITERS)).actor
+        return (await bearer_of(request, self._site.bearers, *WRITERS)).actor
 
 
 def _version(kept: KeptEngine) -> v1.EngineVersion:

@@ -8,6 +8,7 @@ run and none in between. The last event of a notice carries its number, by which
 """
 
 import asyncio
+import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -28,12 +29,13 @@ from rookery.farm.views import RunSpeed
 from rookery.model.bounds import RunId
 from rookery.model.run import Run
 from rookery.protocol import v1
-from rookery.web.answers import kit_of
+from rookery.web.answers import site_of
 from rookery.web.bodies import Places, StreamedAnswer, Streams
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import Fault, NotFound
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of, header, session_of
+from rookery.web.site import Site
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import viewer_of
 from rookery.web.v1.views import details_of
@@ -163,11 +165,11 @@ class EventStream(StreamedAnswer):
 class EventEndpoints:
     """One stream for each reader, and one encoding of each event for all of them."""
 
-    def __init__(self, desk: ApiDesk, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
-        self._desk = desk
-        self._full = News(desk.fleet, desk.bus, in_full(desk.threads))
-        self._brief = News(desk.fleet, desk.bus, in_brief)
-        self._places = Places(desk.event_gate)
+    def __init__(self, site: Site, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
+        self._site = site
+        self._full = News(site.fleet, site.bus, in_full(site.threads))
+        self._brief = News(site.fleet, site.bus, in_brief)
+        self._places = Places(site.event_gate)
         self._keep_alive = keep_alive
 
     @described(
@@ -180,19 +182,19 @@ class EventEndpoints:
     @runs(Domain.STREAM, "waits for the bus; an event is encoded once, in a thread")
     async def events(self, request: Request) -> Response:
         reader = await self._reader(request)
-        desk = self._desk
-        return EventStream(self._lines(reader), desk.streams, self._places)
+        site = self._site
+        return EventStream(self._lines(reader), site.streams, self._places)
 
     async def _reader(self, request: Request) -> Reader:
         """Raises NotFound for a run that is unknown, or not to be known."""
-        viewer = await viewer_of(request, self._desk.bearers)
+        viewer = await viewer_of(request, self._site.bearers)
         with refusals():
             query = request.query_params
             run_id, user = callers.run_in(query), callers.name_in(query, "user")
             after = callers.after_in(query, header(request.scope, b"last-event-id"))
             brief = callers.switch_in(query, "brief")
-            run = await self._desk.fleet.run(run_id) if run_id else None
-        if run_id and (run is None or not self._desk.privacy.sees(viewer, run)):
+            run = await self._site.fleet.run(run_id) if run_id else None
+        if run_id and (run is None or not self._site.privacy.sees(viewer, run)):
             raise NotFound
         return Reader(viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer))
 
@@ -200,22 +202,22 @@ class EventEndpoints:
         """A token may be revoked and a user blocked while the stream is open."""
         session = session_of(request.scope).data
         try:
-            if viewer != await viewer_of(request, self._desk.bearers):
+            if viewer != await viewer_of(request, self._site.bearers):
                 return False
-            standing = kit_of(request).standing
+            standing = site_of(request).standing
             return not session.user or await standing.holds(session)
         except Fault:
             return False
         except Exception as error:
-            if not self._desk.is_outage(error):
+            if not self._site.is_outage(error):
                 raise
             return True
 
     async def _lines(self, reader: Reader) -> AsyncIterator[bytes]:
-        bus, looked = self._desk.bus, _now()
+        bus, looked = self._site.bus, _now()
         after = FROM_THE_START if reader.run and reader.after is None else reader.after
         with bus.subscribe(Wanted(reader.run), after) as subscription:
-            retry = RETRY_MILLISECONDS + RETRY_STEP * self._desk.chance(1)[0]
+            retry = RETRY_MILLISECONDS + RETRY_STEP * secrets.token_bytes(1)[0]
             yield b"retry: %d\n%b\n" % (retry, _numbered(subscription.position))
             while True:
                 before = subscription.position
@@ -250,7 +252,7 @@ class EventEndpoints:
                         yield held
                     held = item.event
         except Exception as error:
-            if not (isinstance(error, NOT_NOW) or self._desk.is_outage(error)):
+            if not (isinstance(error, NOT_NOW) or self._site.is_outage(error)):
                 raise
             subscription.put_back(before)
             yield COMMENT
@@ -261,7 +263,7 @@ class EventEndpoints:
 
     def _is_for(self, item: Item, reader: Reader) -> bool:
         own = not reader.user or item.run.plan.owner == reader.user
-        return own and self._desk.privacy.sees(reader.viewer, item.run)
+        return own and self._site.privacy.sees(reader.viewer, item.run)
 
 
 def _numbered(sequence: int) -> bytes:

@@ -16,9 +16,10 @@ from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.rules.lifecycle import Actor
 from rookery.web.bodies import json_answer, pieces
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import BadRequest, NotFound
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals
+from rookery.web.site import Site
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import bearer_of, check_name, given_again, giver_of, viewer_of
 
@@ -28,25 +29,25 @@ BY_BOOK = {"name": v1.BookName}
 class BookEndpoints:
     """Whoever may submit runs may give books; who gave one may remove it."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(Operation("All books that runs can be played from", {200: v1.BookList}))
     @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
     async def listing(self, request: Request) -> Response:
-        desk = self._desk
-        viewer = await viewer_of(request, desk.bearers)
-        kept = await desk.sources.books.everything()
-        seen = [book for book in kept if desk.holdings.sees(viewer, book.name)]
+        site = self._site
+        viewer = await viewer_of(request, site.bearers)
+        kept = await site.books.everything()
+        seen = [book for book in kept if site.holdings.sees(viewer, book.name)]
         return json_answer(v1.BookList(books=tuple(_listed(seen))))
 
     @described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_BOOK))
     @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
     async def one(self, request: Request) -> Response:
-        desk, name = self._desk, _name(request)
-        viewer = await viewer_of(request, desk.bearers)
-        kept = await desk.sources.books.by_name(name)
-        if kept is not None and desk.holdings.sees(viewer, name):
+        site, name = self._site, _name(request)
+        viewer = await viewer_of(request, site.bearers)
+        kept = await site.books.by_name(name)
+        if kept is not None and site.holdings.sees(viewer, name):
             return json_answer(_entry(kept))
         official = official_books().get(name)
         if official is None:
@@ -65,31 +66,31 @@ class BookEndpoints:
     )
     @runs(Domain.THREAD, "pieces are written, counted and looked at in threads")
     async def put(self, request: Request) -> Response:
-        desk = self._desk
-        giver = await giver_of(request, desk)
-        check_name(desk, giver, _name(request))
+        site = self._site
+        giver = await giver_of(request, site)
+        check_name(site, giver, _name(request))
         body = pieces(request.receive)
         with refusals():
             try:
-                async with desk.large_bodies.place(giver.user):
-                    kept = await desk.sources.books.take(body, _name(request), giver.user)
+                async with site.upload_bodies.place(giver.user):
+                    kept = await site.books.take(body, _name(request), giver.user)
             except BookRefused as refused:
                 raise BadRequest(str(refused)) from None
         if kept.user == giver.user:
-            await desk.holdings.add(kept.name, giver.engine)
+            await site.holdings.add(kept.name, giver.engine)
         return json_answer(_entry(kept))
 
     @described(Operation("Remove a book", {200: v1.BookEntry}, path=BY_BOOK, bearer=True))
     @runs(Domain.THREAD, "its file is removed in a thread")
     async def remove(self, request: Request) -> Response:
-        desk = self._desk
-        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        site = self._site
+        bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
         name = _name(request)
         with refusals():
-            if not desk.holdings.sees(bearer.user.name, name):
+            if not site.holdings.sees(bearer.user.name, name):
                 raise UnknownBook(name=name)
-            removed = await desk.sources.books.remove(name, bearer.actor)
-        await desk.holdings.forget(name)
+            removed = await site.books.remove(name, bearer.actor)
+        await site.holdings.forget(name)
         return json_answer(_entry(removed))
 
 
@@ -134,20 +135,20 @@ BY_NET = {"name": v1.Name}
 class NetEndpoints:
     """Those of a private engine are seen by its team alone."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self._intake = NetIntake(
-            desk.nets, desk.net_files, desk.threads, desk.clock, limit=desk.upload_quota
+            site.nets, site.net_files, site.threads, site.clock, limit=site.upload_quota
         )
 
     @described(Operation("All nets, newest first", {200: v1.NetList}))
     @runs(Domain.LOOP, "awaits one query")
     async def listing(self, request: Request) -> Response:
-        desk = self._desk
-        viewer = await viewer_of(request, desk.bearers)
-        nets = await desk.nets.everything()
-        seen = [net for net in nets if desk.holdings.sees(viewer, net.name)]
-        shown = (_nets_entry(net, desk.holdings.seen_again(viewer, net.name)) for net in seen)
+        site = self._site
+        viewer = await viewer_of(request, site.bearers)
+        nets = await site.nets.everything()
+        seen = [net for net in nets if site.holdings.sees(viewer, net.name)]
+        shown = (_nets_entry(net, site.holdings.seen_again(viewer, net.name)) for net in seen)
         return json_answer(v1.NetList(nets=tuple(shown)))
 
     @described(
@@ -161,55 +162,55 @@ class NetEndpoints:
     )
     @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
     async def give(self, request: Request) -> Response:
-        desk = self._desk
-        giver = await giver_of(request, desk)
+        site = self._site
+        giver = await giver_of(request, site)
         with refusals():
             name = callers.name_in(request.query_params, "name")
             try:
                 body = pieces(request.receive)
-                async with desk.large_bodies.place(giver.user):
+                async with site.upload_bodies.place(giver.user):
                     net, is_new = await self._intake.take(body, name, giver.user)
             except NetRefused as refused:
                 raise BadRequest(str(refused)) from None
         if not is_new:
             return json_answer(
-                _nets_entry(net, await given_again(desk, giver, net.name, net.size)), 201
+                _nets_entry(net, await given_again(site, giver, net.name, net.size)), 201
             )
-        await desk.holdings.add(net.name, giver.engine)
+        await site.holdings.add(net.name, giver.engine)
         await self._tell(net, giver.user, giver.engine)
         return json_answer(_nets_entry(net), 201)
 
     @described(Operation("Remove a net", {200: v1.NetEntry}, path=BY_NET, bearer=True))
     @runs(Domain.THREAD, "its file is removed in a thread")
     async def remove(self, request: Request) -> Response:
-        desk, name = self._desk, str(request.path_params["name"])
-        actor = (await bearer_of(request, desk.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
+        site, name = self._site, str(request.path_params["name"])
+        actor = (await bearer_of(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
         with refusals():
-            if not desk.holdings.sees(actor.name, name):
+            if not site.holdings.sees(actor.name, name):
                 raise UnknownNet(name=name)
-            if (again := desk.holdings.seen_again(actor.name, name)) is not None:
+            if (again := site.holdings.seen_again(actor.name, name)) is not None:
                 return await self._taken_back(name, again, actor)
-            removed = await self._intake.remove(name, actor, await desk.fleet.active())
-        engine = desk.holdings.engine_of(name)
-        await desk.holdings.forget(name)
+            removed = await self._intake.remove(name, actor, await site.fleet.active())
+        engine = site.holdings.engine_of(name)
+        await site.holdings.forget(name)
         await self._tell(removed, actor.name, engine, Action.REMOVE_NN)
         return json_answer(_nets_entry(removed))
 
     async def _taken_back(self, name: str, again: GivenAgain, actor: Actor) -> Response:
         """Raises UnknownNet or NotYourNet; the file stays for those who gave it first."""
-        net = await self._desk.nets.by_name(name)
+        net = await self._site.nets.by_name(name)
         if net is None:
             raise UnknownNet(name=name)
         if not (actor.approver or actor.name == again.user):
             raise NotYourNet
-        await self._desk.holdings.take_back(again)
+        await self._site.holdings.take_back(again)
         return json_answer(_nets_entry(net, again))
 
     async def _tell(
         self, net: Net, user: str, engine: str, action: Action = Action.UPLOAD_NN
     ) -> None:
         """The line of a private engine's net is for its team."""
-        now, audit = self._desk.clock.now(), self._desk.accounts.audit
+        now, audit = self._site.clock.now(), self._site.accounts.audit
         await audit.write(about_net(net.name, user, now, engine, action))
 
 
@@ -229,8 +230,8 @@ def _nets_entry(net: Net, again: GivenAgain | None = None) -> v1.NetEntry:
 class UploadEndpoints:
     """Bodies are written down piece by piece; none is ever held in memory as a whole."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(
         Operation(
@@ -243,17 +244,17 @@ class UploadEndpoints:
     )
     @runs(Domain.THREAD, "pieces are written and digested in threads")
     async def binary(self, request: Request) -> Response:
-        desk = self._desk
-        giver = await giver_of(request, desk)
+        site = self._site
+        giver = await giver_of(request, site)
         with refusals():
             name = callers.name_in(request.query_params, "name")
             try:
                 body = pieces(request.receive)
-                async with desk.large_bodies.place(giver.user):
-                    kept = await desk.sources.binaries.take(body, name, giver.user)
+                async with site.upload_bodies.place(giver.user):
+                    kept = await site.binaries.take(body, name, giver.user)
             except (EmptyUpload, NotAProgram) as refused:
                 raise BadRequest(str(type(refused).__doc__)) from None
         if kept.user == giver.user:
-            await desk.holdings.add(kept.sha256, giver.engine)
-        await given_again(desk, giver, kept.sha256, kept.size)
+            await site.holdings.add(kept.sha256, giver.engine)
+        await given_again(site, giver, kept.sha256, kept.size)
         return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)

@@ -22,8 +22,9 @@ from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import WorkerTest
 from rookery.web.bodies import json_answer
-from rookery.web.desk import ApiDesk, refusals, seen_run
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals, seen_run
+from rookery.web.site import Site
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import viewer_of
 from rookery.web.v1.lists import game_of
@@ -42,20 +43,20 @@ Judged = tuple[WorkerTest | None, tuple[v1.ResidualEntry, ...]]
 class InsightEndpoints:
     """Open to whoever may see the run."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
-        self._judged: Remembered[str, Judged] = Remembered(desk.clock, MOST_REMEMBERED)
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._judged: Remembered[str, Judged] = Remembered(site.clock, MOST_REMEMBERED)
         self._judging: Joined[str, Judged] = Joined()
 
     @described(Operation("Why a run is not moving", {200: v1.Diagnosis}, path=BY_ID))
     @runs(Domain.LOOP_CPU, "asks a bounded part of the fleet in memory")
     async def diagnosis(self, request: Request) -> Response:
-        desk, run = self._desk, await self._run(request)
-        viewer = await viewer_of(request, desk.bearers)
+        site, run = self._site, await self._run(request)
+        viewer = await viewer_of(request, site.bearers)
         with refusals():
-            found = await desk.fleet.diagnosis(run.id)
-            active = await desk.fleet.active()
-        seen = {each.id for each in active if desk.privacy.sees(viewer, each)}
+            found = await site.fleet.diagnosis(run.id)
+            active = await site.fleet.active()
+        seen = {each.id for each in active if site.privacy.sees(viewer, each)}
         return json_answer(_diagnosis(found, seen))
 
     @described(
@@ -85,7 +86,7 @@ class InsightEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def samples(self, request: Request) -> Response:
         run = await self._run(request)
-        found = await self._desk.reads.samples(run.id)
+        found = await self._site.reads.samples(run.id)
         return json_answer(v1.SampleList(samples=tuple(map(_sample, found))))
 
     @described(
@@ -99,7 +100,7 @@ class InsightEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def bad_tasks(self, request: Request) -> Response:
         run, (first, size) = await self._run(request), _place(request)
-        found = await self._desk.reads.bad_tasks(run.id, first, size + 1)
+        found = await self._site.reads.bad_tasks(run.id, first, size + 1)
         shown, more = _cut(found, size, _bad_task)
         return json_answer(v1.BadTaskList(tasks=shown, page=first // size + 1, more=more))
 
@@ -114,7 +115,7 @@ class InsightEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def provenance(self, request: Request) -> Response:
         run, (first, size) = await self._run(request), _place(request)
-        found = await self._desk.reads.provenance(run.id, first, size + 1)
+        found = await self._site.reads.provenance(run.id, first, size + 1)
         shown, more = _cut(found, size, _batch)
         return json_answer(v1.ProvenanceList(batches=shown, page=first // size + 1, more=more))
 
@@ -129,20 +130,20 @@ class InsightEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def games(self, request: Request) -> Response:
         run, (first, size) = await self._run(request), _place(request)
-        found = await self._desk.pgns.run_games(run.id, first, size + 1)
+        found = await self._site.pgns.run_games(run.id, first, size + 1)
         shown, more = _cut(found, size, _game)
         return json_answer(v1.RunGameList(games=shown, page=first // size + 1, more=more))
 
     async def _run(self, request: Request) -> Run:
-        viewer = await viewer_of(request, self._desk.bearers)
-        return await seen_run(self._desk, str(request.path_params["run_id"]), viewer)
+        viewer = await viewer_of(request, self._site.bearers)
+        return await seen_run(self._site, str(request.path_params["run_id"]), viewer)
 
     async def _residuals(self, run: Run) -> Judged:
         known = self._judged.get(run.id)
         if known is not None:
             return known
-        found = await self._desk.reads.results_by_worker(run.id, MOST_WORKERS)
-        judged = await self._desk.threads.cpu(_judged, run, found)
+        found = await self._site.reads.results_by_worker(run.id, MOST_WORKERS)
+        judged = await self._site.threads.cpu(_judged, run, found)
         self._judged.put(run.id, judged, REMEMBERED_SECONDS)
         return judged
 

@@ -21,9 +21,10 @@ from rookery.protocol.games import Game
 from rookery.protocol.user_queries import whole
 from rookery.rules.lifecycle import require_owner
 from rookery.web.bodies import json_answer
-from rookery.web.desk import ApiDesk, refusals, seen_run, seen_tasks_at_play
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals, seen_run, seen_tasks_at_play
+from rookery.web.site import Site
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import bearer_of, reader_of, viewer_of, visitor_of
 from rookery.web.v1.runs import PAGING
@@ -36,8 +37,8 @@ MOST_APART = 1_000
 class ListEndpoints:
     """What is to be seen of everything that is no run."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(
         Operation(
@@ -48,19 +49,19 @@ class ListEndpoints:
     )
     @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
     async def tasks(self, request: Request) -> Response:
-        desk, query = self._desk, request.query_params
-        viewer = await viewer_of(request, desk.bearers)
+        site, query = self._site, request.query_params
+        viewer = await viewer_of(request, site.bearers)
         with refusals():
             run_id, (page, size) = callers.run_in(query), callers.page_in(query)
             first, end = (page - 1) * size, page * size
             if run_id:
-                run = await seen_run(desk, run_id, viewer)
+                run = await seen_run(site, run_id, viewer)
                 found, count = await self._tasks_of(run, first, end)
             else:
-                at_play = await seen_tasks_at_play(desk, viewer)
+                at_play = await seen_tasks_at_play(site, viewer)
                 found, count = at_play[first:end], len(at_play)
         apart, heard = await self._kept_apart(found), await self._last_heard(run_id, found)
-        return await desk.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
+        return await site.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
 
     async def _last_heard(
         self, run_id: str, tasks: tuple[Task, ...]
@@ -69,10 +70,10 @@ class ListEndpoints:
         heard: dict[tuple[str, int], datetime] = {}
         if run_id and tasks:
             count = tasks[-1].id - tasks[0].id + 1
-            rows = await self._desk.reads.last_seen(run_id, tasks[0].id, count)
+            rows = await self._site.reads.last_seen(run_id, tasks[0].id, count)
             heard = {(run_id, task): at for task, at in rows.items()}
         for task in tasks:
-            if task.active and (at := self._desk.fleet.last_heard(task.run, task.id)):
+            if task.active and (at := self._site.fleet.last_heard(task.run, task.id)):
                 heard[task.run, task.id] = at
         return heard
 
@@ -81,7 +82,7 @@ class ListEndpoints:
         fast = {task.id for task in tasks if task.too_fast}
         if not fast:
             return {}
-        found = await self._desk.reads.tasks_apart(tasks[0].run, MOST_APART)
+        found = await self._site.reads.tasks_apart(tasks[0].run, MOST_APART)
         return {each.task.id: each.task.results for each in found if each.task.id in fast}
 
     async def _tasks_of(self, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
@@ -89,7 +90,7 @@ class ListEndpoints:
         count = run.tally.tasks
         if first >= count:
             return (), count
-        return await self._desk.fleet.task_page(run.id, first, min(end, count) - first), count
+        return await self._site.fleet.task_page(run.id, first, min(end, count) - first), count
 
     @described(
         Operation(
@@ -100,11 +101,11 @@ class ListEndpoints:
     )
     @runs(Domain.LOOP, "awaits one query")
     async def actions(self, request: Request) -> Response:
-        desk, query = self._desk, request.query_params
-        sight = desk.privacy.sight(await reader_of(request, desk))
+        site, query = self._site, request.query_params
+        sight = site.privacy.sight(await reader_of(request, site))
         with refusals():
             _, size = callers.page_in(query)
-            found = await desk.reads.actions(_wanted(query), limit=size, sight=sight)
+            found = await site.reads.actions(_wanted(query), limit=size, sight=sight)
         return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
 
     @described(
@@ -116,13 +117,13 @@ class ListEndpoints:
     )
     @runs(Domain.LOOP, "awaits one query")
     async def contributors(self, request: Request) -> Response:
-        desk, query = self._desk, request.query_params
-        await visitor_of(request, desk.bearers)
+        site, query = self._site, request.query_params
+        await visitor_of(request, site.bearers)
         with refusals():
             period = callers.choice(query, "period", Period)
             page, size = callers.page_in(query)
-        found = await desk.statistics.page(period, (page - 1) * size, size + 1)
-        paces = desk.fleet.user_paces
+        found = await site.statistics.page(period, (page - 1) * size, size + 1)
+        paces = site.fleet.user_paces
         shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
         more = len(found) > size
         return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
@@ -130,10 +131,10 @@ class ListEndpoints:
     @described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
     @runs(Domain.LOOP, "awaits one query")
     async def users(self, request: Request) -> Response:
-        desk = self._desk
-        bearer = await bearer_of(request, desk.bearers, Scope.READ, Scope.ADMIN)
+        site = self._site
+        bearer = await bearer_of(request, site.bearers, Scope.READ, Scope.ADMIN)
         boss = bearer.actor.approver
-        known = [user for user in await desk.users.everyone() if boss or not user.pending]
+        known = [user for user in await site.users.everyone() if boss or not user.pending]
         shown = (user_of(user, to_approver=boss) for user in known)
         return json_answer(people.UserList(users=tuple(shown)))
 
@@ -175,8 +176,8 @@ class EvidenceEndpoints:
     """Games are open to whoever may see their run; logs hold paths and names of machines, so that
     only the run's owner and approvers read them."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(
         Operation(
@@ -187,14 +188,14 @@ class EvidenceEndpoints:
     )
     @runs(Domain.LOOP, "awaits one query")
     async def games(self, request: Request) -> Response:
-        desk, query = self._desk, request.query_params
-        viewer = await viewer_of(request, desk.bearers)
+        site, query = self._site, request.query_params
+        viewer = await viewer_of(request, site.bearers)
         with refusals():
             run_id = callers.run_in(query)
             task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
             page, size = callers.page_in(query)
-            await seen_run(desk, run_id, viewer)
-        found = await desk.pgns.games(run_id, task_id)
+            await seen_run(site, run_id, viewer)
+        found = await site.pgns.games(run_id, task_id)
         first = (page - 1) * size
         shown = tuple(
             game_of(number, game) for number, game in enumerate(found[first : first + size], first)
@@ -212,20 +213,20 @@ class EvidenceEndpoints:
     )
     @runs(Domain.LOOP, "awaits one query")
     async def logs(self, request: Request) -> Response:
-        desk, query = self._desk, request.query_params
+        site, query = self._site, request.query_params
         with refusals():
             run_id, (page, size) = callers.run_in(query), callers.page_in(query)
         await self._check(request, run_id)
-        found = await desk.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
+        found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
         shown = tuple(map(_entry, found[:size]))
         return json_answer(v1.LogList(logs=shown, page=page, more=len(found) > size))
 
     @described(Operation("The text of a log", {200: TEXT}, path={"log_id": Count}, bearer=True))
     @runs(Domain.THREAD, "a file is read and unpacked in a thread")
     async def log(self, request: Request) -> Response:
-        await bearer_of(request, self._desk.bearers, Scope.READ)
+        await bearer_of(request, self._site.bearers, Scope.READ)
         number = int(request.path_params["log_id"])
-        log = await self._desk.logs.rows.one(number) if number < 2**63 else None
+        log = await self._site.logs.rows.one(number) if number < 2**63 else None
         if log is None:
             raise NotFound
         try:
@@ -234,15 +235,15 @@ class EvidenceEndpoints:
             # In other words than those about the run, which whoever asks did not name.
             raise NotFound from None
         try:
-            return PlainTextResponse(await self._desk.logs.text(log))
+            return PlainTextResponse(await self._site.logs.text(log))
         except UnknownBlob:
             raise NotFound from None
 
     async def _check(self, request: Request, run_id: str) -> None:
         """Only the run's owner and approvers."""
-        bearer = await bearer_of(request, self._desk.bearers, Scope.READ)
+        bearer = await bearer_of(request, self._site.bearers, Scope.READ)
         with refusals():
-            require_owner(await seen_run(self._desk, run_id, bearer.user.name), bearer.actor)
+            require_owner(await seen_run(self._site, run_id, bearer.user.name), bearer.actor)
 
 
 def game_of(number: int, game: Game) -> v1.GameEntry:

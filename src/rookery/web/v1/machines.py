@@ -17,8 +17,9 @@ from rookery.protocol.actions import All, Compare, Expression, Order
 from rookery.protocol.codec import Reader, finite
 from rookery.rules.lifecycle import Actor
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.desk import ApiDesk, refusals, seen_tasks_at_play
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals, seen_tasks_at_play
+from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of, reader_of
 from rookery.web.v1.views import action_of
 
@@ -33,24 +34,24 @@ LONGEST_CPU = 200
 class MachineEndpoints:
     """A machine that plays a private engine is seen at it by the engine's team alone."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
     @runs(Domain.THREAD, "the list is made in a thread")
     async def listing(self, request: Request) -> Response:
-        desk, reader = self._desk, await reader_of(request, self._desk)
+        site, reader = self._site, await reader_of(request, self._site)
         with refusals():
-            tasks = await seen_tasks_at_play(desk, _viewer(reader))
-            blocks = await desk.fleet.blocks()
-        return await desk.threads.cpu(
+            tasks = await seen_tasks_at_play(site, _viewer(reader))
+            blocks = await site.fleet.blocks()
+        return await site.threads.cpu(
             lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
         )
 
     @described(Operation("A machine and its last words", DETAILS, path=BY_NAME))
     @runs(Domain.LOOP, "awaits one query")
     async def one(self, request: Request) -> Response:
-        reader = await reader_of(request, self._desk)
+        reader = await reader_of(request, self._site)
         with refusals():
             name = _name(request)
             shown = await self._details(name, reader)
@@ -69,7 +70,7 @@ class MachineEndpoints:
         body = await read_body(request.receive)
         with refusals():
             name = _name(request)
-            await self._desk.fleet.block(name, BLOCK.read(body).message, actor)
+            await self._site.fleet.block(name, BLOCK.read(body).message, actor)
             return json_answer(await self._details(name, actor) or _unseen(name))
 
     @described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
@@ -78,17 +79,17 @@ class MachineEndpoints:
         actor = await self._actor(request)
         with refusals():
             name = _name(request)
-            await self._desk.fleet.block(name, None, actor)
+            await self._site.fleet.block(name, None, actor)
             return json_answer(await self._details(name, actor) or _unseen(name))
 
     async def _actor(self, request: Request) -> Actor:
-        return (await bearer_of(request, self._desk.bearers, *BLOCKERS)).actor
+        return (await bearer_of(request, self._site.bearers, *BLOCKERS)).actor
 
     async def _details(self, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
         """None for a machine that nobody knows, or that the reader may not know of."""
-        desk = self._desk
-        blocks, known = await desk.fleet.blocks(), desk.fleet.machine(name)
-        at_play = await seen_tasks_at_play(desk, _viewer(reader))
+        site = self._site
+        blocks, known = await site.fleet.blocks(), site.fleet.machine(name)
+        at_play = await seen_tasks_at_play(site, _viewer(reader))
         tasks = [task for task in at_play if task.machine.short_name == name]
         concerned = _is_concerned(reader, name)
         if not (tasks or name in blocks or (known and concerned)):
@@ -97,8 +98,8 @@ class MachineEndpoints:
         entry = next(workers_of(tasks, block, reader), _away(name))
         if known and not tasks and concerned and (not known.run or _owns(reader, name)):
             entry = replace(entry, **_facts(known.machine))
-        sight = desk.privacy.sight(reader)
-        words = await desk.reads.actions(_about(name), limit=MOST_WORDS, sight=sight)
+        sight = site.privacy.sight(reader)
+        words = await site.reads.actions(_about(name), limit=MOST_WORDS, sight=sight)
         return v1.WorkerDetails(
             **asdict(entry),
             words=tuple(map(action_of, words)),

@@ -20,9 +20,8 @@ from rookery.people.profiles import (
 from rookery.people.users import Scope, Token, UnknownToken, User, is_approver
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
-from rookery.web.answers import kit_of
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import (
     BadRequest,
     Conflict,
@@ -32,7 +31,9 @@ from rookery.web.faults import (
     Unauthorized,
 )
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of, session_of
+from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of, person_of, visitor_of
 from rookery.web.v1.moves import or_none
 
@@ -44,14 +45,14 @@ UNSEEN = {"cache-control": "no-store"}
 class MeEndpoints:
     """For everybody about themselves; what others may know of them is told by the users' list."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
-        self._profiles = Profiles(desk.accounts)
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._profiles = Profiles(site.accounts)
 
     @described(Operation("Who you are", {200: people.MeEntry}, bearer=True))
     @runs(Domain.LOOP, "awaits one query")
     async def me(self, request: Request) -> Response:
-        bearer = await bearer_of(request, self._desk.bearers, Scope.READ)
+        bearer = await bearer_of(request, self._site.bearers, Scope.READ)
         return self._shown(request, bearer, bearer.user)
 
     @described(
@@ -64,7 +65,7 @@ class MeEndpoints:
     )
     @runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")
     async def change(self, request: Request) -> Response:
-        bearer = await bearer_of(request, self._desk.bearers, Scope.SUBMIT, Scope.ADMIN)
+        bearer = await bearer_of(request, self._site.bearers, Scope.SUBMIT, Scope.ADMIN)
         body, name = await read_body(request.receive), bearer.user.name
         with refusals():
             wish = CHANGE.read(body)
@@ -73,8 +74,8 @@ class MeEndpoints:
             )
             changed = await self._changed(request, name, wanted, wish.current_password)
         # This process need not wait until it hears of it.
-        self._desk.bearers.forget_all()
-        self._desk.credentials.forget(name)
+        self._site.bearers.forget_all()
+        self._site.credentials.forget(name)
         if wanted.password is not None:
             _go_on(request, changed)
         return self._shown(request, bearer, changed)
@@ -82,8 +83,8 @@ class MeEndpoints:
     @described(Operation("Your tokens, oldest first", {200: people.TokenList}, bearer=True))
     @runs(Domain.LOOP, "awaits one query")
     async def tokens(self, request: Request) -> Response:
-        bearer, now = await self._reader(request), self._desk.clock.now()
-        found = await self._desk.accounts.tokens.of(bearer.user.name)
+        bearer, now = await self._reader(request), self._site.clock.now()
+        found = await self._site.accounts.tokens.of(bearer.user.name)
         shown = tuple(token_of(token, bearer, now) for token in found)
         return json_answer(people.TokenList(tokens=shown), headers=UNSEEN)
 
@@ -97,7 +98,7 @@ class MeEndpoints:
     )
     @runs(Domain.THREAD, "awaits one write; a password is checked in a thread")
     async def create_token(self, request: Request) -> Response:
-        person = await person_of(request, self._desk)
+        person = await person_of(request, self._site)
         body = await read_body(request.receive)
         with refusals():
             wish = NEW_TOKEN.read(body or b"{}")
@@ -110,7 +111,7 @@ class MeEndpoints:
                 raise Conflict(str(refused)) from None
             except Complaint as refused:
                 raise BadRequest(str(refused)) from None
-        entry = token_of(minted.token, person, self._desk.clock.now())
+        entry = token_of(minted.token, person, self._site.clock.now())
         made = people.MadeToken(secret=minted.secret, token=entry)
         return json_answer(made, 201, UNSEEN)
 
@@ -124,7 +125,7 @@ class MeEndpoints:
     )
     @runs(Domain.LOOP, "awaits one write")
     async def revoke_token(self, request: Request) -> Response:
-        bearer = await visitor_of(request, self._desk.bearers)
+        bearer = await visitor_of(request, self._site.bearers)
         if bearer is None:
             raise Unauthorized
         try:
@@ -134,17 +135,17 @@ class MeEndpoints:
         except NotForToken as refused:
             raise Forbidden(str(refused)) from None
         # This process need not wait until it hears of it.
-        self._desk.bearers.forget_all()
-        self._desk.credentials.forget_tokens()
-        return json_answer(token_of(revoked, bearer, self._desk.clock.now()))
+        self._site.bearers.forget_all()
+        self._site.credentials.forget_tokens()
+        return json_answer(token_of(revoked, bearer, self._site.clock.now()))
 
     async def _reader(self, request: Request) -> Bearer:
-        return await bearer_of(request, self._desk.bearers, Scope.READ)
+        return await bearer_of(request, self._site.bearers, Scope.READ)
 
     async def _changed(
         self, request: Request, name: str, wanted: ProfileChange, present: str
     ) -> User:
-        catalogue, client = self._desk.privacy.catalogue(name), facts_of(request.scope).client
+        catalogue, client = self._site.privacy.catalogue(name), facts_of(request.scope).client
         try:
             return await self._profiles.change(name, wanted, present, client, catalogue)
         except Throttled:
@@ -163,7 +164,7 @@ class MeEndpoints:
             groups=tuple(sorted(user.groups)),
             created=user.created,
             machine_limit=user.machine_limit,
-            teams=tuple(sorted(self._desk.teams.of(user.name))),
+            teams=tuple(sorted(self._site.teams.of(user.name))),
             repositories=dict(sorted(user.repositories.items())),
             scopes=_scopes(bearer.scopes),
             csrf_token=UNSET if bearer.token_id else session.csrf_token(),
@@ -173,7 +174,7 @@ class MeEndpoints:
 
 def _go_on(request: Request, user: User) -> None:
     """A new password ends all sessions but the one that it was given in."""
-    standing, session = kit_of(request).standing, session_of(request.scope)
+    standing, session = site_of(request).standing, session_of(request.scope)
     standing.forget(user.name)
     if session.user == user.name:
         session.sign_in(user.name, standing.mark(user), keep=session.data.keep)

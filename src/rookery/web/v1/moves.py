@@ -13,8 +13,9 @@ from rookery.protocol import v1
 from rookery.protocol.codec import Reader
 from rookery.rules.lifecycle import Actor, Modification
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.desk import ApiDesk, refusals, seen_run
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals, seen_run
+from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of
 from rookery.web.v1.runs import BY_ID
 from rookery.web.v1.views import purge_of, summary_of
@@ -30,8 +31,8 @@ CHANGED: dict[int, type | str] = {200: v1.RunSummary}
 class MoveEndpoints:
     """Who may do what is for the core to say; a token must be made for it besides."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(
         Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True)
@@ -41,9 +42,9 @@ class MoveEndpoints:
         actor = await self._actor(request, Scope.APPROVE)
         body = await read_body(request.receive)
         with refusals():
-            seen, run = APPROVE.read(body or b"{}"), await self._desk.fleet.known_run(_id(request))
-            self._desk.engines.check_looked_at(run, seen.records)
-            return _changed(await self._desk.fleet.approve(_id(request), actor))
+            seen, run = APPROVE.read(body or b"{}"), await self._site.fleet.known_run(_id(request))
+            self._site.engines.check_looked_at(run, seen.records)
+            return _changed(await self._site.fleet.approve(_id(request), actor))
 
     @described(Operation("Stop a run", CHANGED, path=BY_ID, body=v1.StopBody, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
@@ -52,7 +53,7 @@ class MoveEndpoints:
         body = await read_body(request.receive)
         with refusals():
             wish = STOP.read(body or b"{}")
-            return _changed(await self._desk.fleet.stop(_id(request), actor, wish.message))
+            return _changed(await self._site.fleet.stop(_id(request), actor, wish.message))
 
     @described(Operation("Change a run", CHANGED, path=BY_ID, body=v1.ModifyBody, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
@@ -61,7 +62,7 @@ class MoveEndpoints:
         body = await read_body(request.receive)
         with refusals():
             wanted = _modification(MODIFY.read(body))
-            return _changed(await self._desk.fleet.modify(_id(request), actor, wanted))
+            return _changed(await self._site.fleet.modify(_id(request), actor, wanted))
 
     @described(
         Operation(
@@ -75,40 +76,40 @@ class MoveEndpoints:
     async def purge(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return json_answer(purge_of(await self._desk.fleet.purge(_id(request), actor)))
+            return json_answer(purge_of(await self._site.fleet.purge(_id(request), actor)))
 
     @described(Operation("Hide a run, stopped", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def delete(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return _changed(await self._desk.fleet.delete(_id(request), actor))
+            return _changed(await self._site.fleet.delete(_id(request), actor))
 
     @described(Operation("Show a deleted run again", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def restore(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return _changed(await self._desk.fleet.restore(_id(request), actor))
+            return _changed(await self._site.fleet.restore(_id(request), actor))
 
     @described(Operation("Take a run's approval back", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def withdraw(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.APPROVE)
         with refusals():
-            return _changed(await self._desk.fleet.withdraw(_id(request), actor))
+            return _changed(await self._site.fleet.withdraw(_id(request), actor))
 
     @described(Operation("Let a stopped run play on", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def reopen(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return _changed(await self._desk.fleet.reopen(_id(request), actor))
+            return _changed(await self._site.fleet.reopen(_id(request), actor))
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
         """Raises NotFound for those who may not know of the run, whatever they may do to others."""
-        actor = (await bearer_of(request, self._desk.bearers, *scopes)).actor
-        await seen_run(self._desk, _id(request), actor.name)
+        actor = (await bearer_of(request, self._site.bearers, *scopes)).actor
+        await seen_run(self._site, _id(request), actor.name)
         return actor
 
 

@@ -14,10 +14,11 @@ from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
 from rookery.rules.lifecycle import Actor
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.desk import ApiDesk, refusals
 from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of
+from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of
 from rookery.web.v1.moves import or_none
 from rookery.web.v1.views import user_of
@@ -31,8 +32,8 @@ USER_CHANGED: dict[int, type | str] = {200: people.UserEntry}
 class UserEndpoints:
     """Everybody may ask for an account; the rest is for approvers."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(Operation("Ask for an account", {201: people.UserEntry}, body=people.Application))
     @runs(Domain.THREAD, "the password is judged and hashed in threads")
@@ -42,7 +43,7 @@ class UserEndpoints:
             said = APPLICATION.read(body)
         applicant = Applicant(said.name, said.password, said.email)
         try:
-            user = await self._desk.sign_up.apply(applicant, facts_of(request.scope).client)
+            user = await self._site.sign_up.apply(applicant, facts_of(request.scope).client)
         except Throttled:
             raise TooManyRequests from None
         except SignUpClosed as closed:
@@ -54,10 +55,10 @@ class UserEndpoints:
     @described(Operation("An account", USER_CHANGED, path=BY_USER, bearer=True))
     @runs(Domain.LOOP, "awaits one query")
     async def one(self, request: Request) -> Response:
-        bearer = await bearer_of(request, self._desk.bearers, Scope.READ, Scope.ADMIN)
+        bearer = await bearer_of(request, self._site.bearers, Scope.READ, Scope.ADMIN)
         name = _name(request)
         with refusals():
-            user = await self._desk.users.by_name(name)
+            user = await self._site.users.by_name(name)
             full = is_approver(bearer.user) or bearer.user.name == name
             if user is None or (user.pending and not full):
                 raise UnknownUser(name)
@@ -92,19 +93,19 @@ class UserEndpoints:
         bearer = await self._approver(request)
         with refusals():
             try:
-                user = await self._desk.accounts.reject(_name(request), by=bearer.user.name)
+                user = await self._site.accounts.reject(_name(request), by=bearer.user.name)
             except NotWaiting as refused:
                 raise Conflict(str(refused)) from None
         return _answer(user)
 
     async def _changed(self, name: str, wanted: AccountChange, bearer: Bearer) -> Response:
         try:
-            return _answer(await self._desk.accounts.change(name, wanted, by=bearer.user.name))
+            return _answer(await self._site.accounts.change(name, wanted, by=bearer.user.name))
         except OwnAccount as refused:
             raise Conflict(str(refused)) from None
 
     async def _approver(self, request: Request) -> Bearer:
-        bearer = await bearer_of(request, self._desk.bearers, Scope.APPROVE, Scope.ADMIN)
+        bearer = await bearer_of(request, self._site.bearers, Scope.APPROVE, Scope.ADMIN)
         if not is_approver(bearer.user):
             raise Forbidden("Only an approver may do this.")
         return bearer
@@ -141,14 +142,14 @@ TEAM_CHANGED: dict[int, type | str] = {200: people.TeamEntry}
 class TeamEndpoints:
     """Teams are in memory; only changing one awaits the database."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(Operation("The teams that one may know of", {200: people.TeamList}, bearer=True))
     @runs(Domain.LOOP, "teams are in memory")
     async def listing(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.READ)
-        found = self._desk.teams.seen_by(actor)
+        found = self._site.teams.seen_by(actor)
         return json_answer(people.TeamList(teams=tuple(map(entry_of, found))))
 
     @described(Operation("Make a team", {201: people.TeamEntry}, body=people.NewTeam, bearer=True))
@@ -157,7 +158,7 @@ class TeamEndpoints:
         actor = await self._actor(request, Scope.SUBMIT)
         body = await read_body(request.receive)
         with refusals():
-            team = await self._desk.teams.create(NEW.read(body).name, actor)
+            team = await self._site.teams.create(NEW.read(body).name, actor)
         return json_answer(entry_of(team), 201)
 
     @described(Operation("A team", TEAM_CHANGED, path=BY_TEAM, bearer=True))
@@ -165,7 +166,7 @@ class TeamEndpoints:
     async def one(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.READ)
         with refusals():
-            return _teams_answer(self._desk.teams.by_name(_team(request), actor))
+            return _teams_answer(self._site.teams.by_name(_team(request), actor))
 
     @described(
         Operation(
@@ -182,7 +183,7 @@ class TeamEndpoints:
         body = await read_body(request.receive)
         with refusals():
             lead = MEMBER.read(body or b"{}").lead
-            teams, user = self._desk.teams, _user(request)
+            teams, user = self._site.teams, _user(request)
             return _teams_answer(await teams.join(_team(request), user, actor, lead=lead))
 
     @described(Operation("Take somebody out of a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
@@ -191,18 +192,18 @@ class TeamEndpoints:
         actor = await self._actor(request, Scope.SUBMIT, Scope.APPROVE)
         with refusals():
             return _teams_answer(
-                await self._desk.teams.leave(_team(request), _user(request), actor)
+                await self._site.teams.leave(_team(request), _user(request), actor)
             )
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
-        return (await bearer_of(request, self._desk.bearers, *scopes)).actor
+        return (await bearer_of(request, self._site.bearers, *scopes)).actor
 
 
 class RepositoryEndpoints:
     """What the server may open with credentials of its own: approvers say so, never a record."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @described(
         Operation(
@@ -214,7 +215,7 @@ class RepositoryEndpoints:
     @runs(Domain.LOOP, "they are in memory")
     async def listing(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.READ)
-        found = self._desk.repositories.seen_by(actor)
+        found = self._site.repositories.seen_by(actor)
         return json_answer(people.GrantedList(repositories=found))
 
     @described(
@@ -231,7 +232,7 @@ class RepositoryEndpoints:
         body = await read_body(request.receive)
         with refusals():
             wish = GRANT.read(body)
-            granted = await self._desk.repositories.grant(wish.repository, wish.team, actor)
+            granted = await self._site.repositories.grant(wish.repository, wish.team, actor)
         return json_answer(granted, 201)
 
     @described(
@@ -248,11 +249,11 @@ class RepositoryEndpoints:
         query = request.query_params
         repository, team = query.get("repository", ""), query.get("team", "")
         with refusals():
-            await self._desk.repositories.revoke(repository, team, actor)
+            await self._site.repositories.revoke(repository, team, actor)
         return json_answer(people.NewGrant(repository=repository, team=team))
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
-        return (await bearer_of(request, self._desk.bearers, *scopes)).actor
+        return (await bearer_of(request, self._site.bearers, *scopes)).actor
 
 
 def entry_of(team: Team) -> people.TeamEntry:

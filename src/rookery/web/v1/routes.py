@@ -2,8 +2,8 @@
 
 from starlette.routing import BaseRoute, Route
 
-from rookery.web.desk import ApiDesk
 from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH, SIGN_UP_PATH, TOKENS_PATH
+from rookery.web.site import Site
 from rookery.web.v1.engines import EngineEndpoints
 from rookery.web.v1.events import EventEndpoints
 from rookery.web.v1.files import BookEndpoints, NetEndpoints, UploadEndpoints
@@ -25,18 +25,18 @@ TEAM = f"{ROOT}/teams/{{team}}"
 MEMBER = f"{TEAM}/members/{{user}}"
 
 
-def v1_routes(desk: ApiDesk) -> list[BaseRoute]:
+def v1_routes(site: Site) -> list[BaseRoute]:
     return [
-        *_run_routes(desk),
-        *_fleet_routes(desk),
-        *_people_routes(desk),
-        *_engine_routes(desk),
-        *_file_routes(desk),
+        *_run_routes(site),
+        *_fleet_routes(site),
+        *_people_routes(site),
+        *_engine_routes(site),
+        *_file_routes(site),
     ]
 
 
-def _run_routes(desk: ApiDesk) -> list[BaseRoute]:
-    runs, moves, insights = RunEndpoints(desk), MoveEndpoints(desk), InsightEndpoints(desk)
+def _run_routes(site: Site) -> list[BaseRoute]:
+    runs, moves, insights = RunEndpoints(site), MoveEndpoints(site), InsightEndpoints(site)
     return [
         Route(f"{ROOT}/runs", runs.create, methods=["POST"]),
         Route(f"{ROOT}/runs", runs.listing, methods=["GET"]),
@@ -60,9 +60,9 @@ def _run_routes(desk: ApiDesk) -> list[BaseRoute]:
     ]
 
 
-def _fleet_routes(desk: ApiDesk) -> list[BaseRoute]:
-    events, lists, evidence = EventEndpoints(desk), ListEndpoints(desk), EvidenceEndpoints(desk)
-    machines = MachineEndpoints(desk)
+def _fleet_routes(site: Site) -> list[BaseRoute]:
+    events, lists, evidence = EventEndpoints(site), ListEndpoints(site), EvidenceEndpoints(site)
+    machines = MachineEndpoints(site)
     return [
         Route(f"{ROOT}/events", events.events, methods=["GET"]),
         Route(f"{ROOT}/tasks", lists.tasks, methods=["GET"]),
@@ -78,10 +78,10 @@ def _fleet_routes(desk: ApiDesk) -> list[BaseRoute]:
     ]
 
 
-def _people_routes(desk: ApiDesk) -> list[BaseRoute]:
-    lists, users, teams = ListEndpoints(desk), UserEndpoints(desk), TeamEndpoints(desk)
-    me = MeEndpoints(desk)
-    repositories = RepositoryEndpoints(desk)
+def _people_routes(site: Site) -> list[BaseRoute]:
+    lists, users, teams = ListEndpoints(site), UserEndpoints(site), TeamEndpoints(site)
+    me = MeEndpoints(site)
+    repositories = RepositoryEndpoints(site)
     return [
         Route(f"{ROOT}/me", me.me, methods=["GET"]),
         Route(f"{ROOT}/me", me.change, methods=["PATCH"]),
@@ -104,8 +104,8 @@ def _people_routes(desk: ApiDesk) -> list[BaseRoute]:
     ]
 
 
-def _engine_routes(desk: ApiDesk) -> list[BaseRoute]:
-    engines = EngineEndpoints(desk)
+def _engine_routes(site: Site) -> list[BaseRoute]:
+    engines = EngineEndpoints(site)
     return [
         Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
         Route(ENGINE, engines.one, methods=["GET"]),
@@ -116,9 +116,9 @@ def _engine_routes(desk: ApiDesk) -> list[BaseRoute]:
     ]
 
 
-def _file_routes(desk: ApiDesk) -> list[BaseRoute]:
+def _file_routes(site: Site) -> list[BaseRoute]:
     """What people give to be played with."""
-    uploads, books, nets = UploadEndpoints(desk), BookEndpoints(desk), NetEndpoints(desk)
+    uploads, books, nets = UploadEndpoints(site), BookEndpoints(site), NetEndpoints(site)
     return [
         Route(BOOKS_PATH, books.listing, methods=["GET"]),
         Route(BOOK, books.one, methods=["GET"]),

@@ -1,7 +1,8 @@
 """Runs: created, listed, looked at, summed up."""
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from msgspec import UNSET
@@ -36,9 +37,10 @@ from rookery.sources.submission_checks import (
     remarks_on,
 )
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.desk import ApiDesk, refusals, seen_tasks_at_play, shown_run
 from rookery.web.documents import args_document
 from rookery.web.openapi import Operation, described
+from rookery.web.refusals import refusals, seen_tasks_at_play, shown_run
+from rookery.web.site import Site
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import bearer_of, reader_of
 from rookery.web.v1.views import details_of, summary_of
@@ -101,8 +103,8 @@ class MadeRun:
 class Submissions:
     """What must be asked for is awaited; the rest is quick, or done in a thread."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     async def made(self, body: bytes, bearer: Bearer) -> MadeRun:
         """A run to be submitted; raises WireFault."""
@@ -111,7 +113,7 @@ class Submissions:
         await preparation.check_binaries(made.run)
         await self._claim(made.run)
         warnings = await preparation.fetch(made.run)
-        run = self._desk.engines.with_records(made.run)
+        run = self._site.engines.with_records(made.run)
         return MadeRun(run, (*made.warnings, *warnings))
 
     async def previewed(self, body: bytes, bearer: Bearer) -> MadeRun:
@@ -119,21 +121,30 @@ class Submissions:
         return await self._prepared(self._preparation(bearer), body, bearer.user)
 
     def _preparation(self, bearer: Bearer) -> Preparation:
-        desk = self._desk
+        site = self._site
         name = bearer.user.name
-        granted = desk.repositories.open_to(name)
-        return Preparation(desk.sources, desk.privacy.catalogue(name), granted)
+        granted = site.repositories.open_to(name)
+        return Preparation(
+            site.books,
+            site.binaries,
+            site.commits,
+            site.archives,
+            site.privacy.catalogue(name),
+            granted,
+        )
 
     async def _prepared(self, preparation: Preparation, body: bytes, user: User) -> MadeRun:
-        desk, owner, large = self._desk, user.name, len(body) > LARGE_SUBMISSION
+        site, owner, large = self._site, user.name, len(body) > LARGE_SUBMISSION
         args = _from_own_repository(await self._aside(large, SUBMISSION.read, body), user)
-        _check_seen(args, owner, desk.holdings)
+        _check_seen(args, owner, site.holdings)
         book = await preparation.book(args.book)
-        around = replace(
-            desk.around,
+        around = Surroundings(
             catalogue=preparation.catalogue,
+            speed_of=site.speeds.median,
+            schemes=frozenset(site.settings.git_schemes),
+            credentials=site.settings.git_credentials is not None,
+            mirroring=site.settings.mirror_sources,
             book=book,
-            speed_of=desk.speeds.median,
         )
         if looks_up(args):
             # Nobody outside is asked for a submission that would be refused all the same.
@@ -144,34 +155,34 @@ class Submissions:
 
     async def _missing_nets(self, args: SubmittedArgs) -> list[str]:
         """Workers will look for them here, in vain."""
-        desk, names = self._desk, dict.fromkeys((*args.new_nets, *args.base_nets))
-        if desk.nets_elsewhere:
+        site, names = self._site, dict.fromkeys((*args.new_nets, *args.base_nets))
+        if site.settings.nets_url:
             return []
         return [
             f"nets: {name} is not kept here"
             for name in names
-            if await desk.nets.by_name(name) is None
+            if await site.nets.by_name(name) is None
         ]
 
     async def _claim(self, run: Run) -> None:
         """The submitter's own programs become the engine's, and with that as private as it is."""
-        desk = self._desk
+        site = self._site
         for side in run.plan.sides:
-            if side.binary and desk.engines.catalogue.record(side.engine).private:
-                binary = await desk.sources.binaries.rows.by_hash(side.binary)
+            if side.binary and site.engines.catalogue.record(side.engine).private:
+                binary = await site.binaries.rows.by_hash(side.binary)
                 if binary is not None and binary.user == run.plan.owner:
-                    await desk.holdings.add(side.binary, side.engine)
+                    await site.holdings.add(side.binary, side.engine)
 
     def _made(self, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
-        desk = self._desk
-        run = created(args, owner, around, now=desk.clock.now(), chance=desk.chance)
+        site = self._site
+        run = created(args, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
         return MadeRun(run, remarks_on(run, around.book))
 
     async def _aside(
         self, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         if large:
-            return await self._desk.threads.cpu(work, *args, **kwargs)
+            return await self._site.threads.cpu(work, *args, **kwargs)
         return work(*args, **kwargs)
 
 
@@ -203,20 +214,20 @@ PAGING = {"page": v1.Page, "size": v1.PageSize}
 class RunEndpoints:
     """Each endpoint in the order of a run's life."""
 
-    def __init__(self, desk: ApiDesk) -> None:
-        self._desk = desk
-        self._submissions = Submissions(desk)
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._submissions = Submissions(site)
 
     @described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
     @runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
     async def create(self, request: Request) -> Response:
-        desk = self._desk
-        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        site = self._site
+        bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
         body = await read_body(request.receive)
         with refusals():
             made = await self._submissions.made(body, bearer)
             run, approver = made.run, self._approver_of(bearer)
-            await desk.fleet.submit(run, approver=approver)
+            await site.fleet.submit(run, approver=approver)
         state = DisplayState.PAUSED if approver else DisplayState.PENDING
         return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
 
@@ -227,15 +238,15 @@ class RunEndpoints:
     )
     @runs(Domain.THREAD, "lengths are worked out in a thread")
     async def preview(self, request: Request) -> Response:
-        desk = self._desk
-        bearer = await bearer_of(request, desk.bearers, Scope.SUBMIT)
+        site = self._site
+        bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
         body = await read_body(request.receive)
         with refusals():
             made = await self._submissions.previewed(body, bearer)
-            playing = await seen_tasks_at_play(desk, bearer.user.name)
-            waiting = await find_waiting_machines(desk.fleet)
+            playing = await seen_tasks_at_play(site, bearer.user.name)
+            waiting = await find_waiting_machines(site.fleet)
         machines = (*(task.machine for task in playing), *waiting)
-        return await desk.threads.cpu(
+        return await site.threads.cpu(
             lambda: json_answer(preview_of(made.run, made.warnings, machines))
         )
 
@@ -248,10 +259,10 @@ class RunEndpoints:
     )
     @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
     async def listing(self, request: Request) -> Response:
-        desk, query = self._desk, request.query_params
-        reader = await reader_of(request, desk)
+        site, query = self._site, request.query_params
+        reader = await reader_of(request, site)
         viewer = name_of(reader)
-        hidden = desk.privacy.hidden(viewer)
+        hidden = site.privacy.hidden(viewer)
         with refusals():
             state = callers.choice(query, "state", v1.ListedState)
             owner = callers.name_in(query, "owner")
@@ -261,33 +272,33 @@ class RunEndpoints:
                 found, more = await self._begun_by(prefix, viewer, owner, size), False
             elif state is v1.ListedState.FINISHED:
                 wanted = FinishedRunsQuery(page=page, page_size=size, owner=owner, hidden=hidden)
-                found = await desk.reads.finished(wanted)
+                found = await site.reads.finished(wanted)
                 more = len(found) == size
             else:
-                active = await desk.fleet.active()
-                seen = [run for run in active if desk.privacy.sees(viewer, run)]
+                active = await site.fleet.active()
+                seen = [run for run in active if site.privacy.sees(viewer, run)]
                 listed = _listed(seen, state, owner)
                 first = (page - 1) * size
                 found, more = tuple(listed[first : first + size]), len(listed) > first + size
-        shown = tuple(desk.privacy.shown(reader, run) for run in found)
-        return await desk.threads.cpu(_list_answer, shown, page, more=more)
+        shown = tuple(site.privacy.shown(reader, run) for run in found)
+        return await site.threads.cpu(_list_answer, shown, page, more=more)
 
     async def _begun_by(
         self, prefix: str, viewer: str | None, owner: str, size: int
     ) -> tuple[Run, ...]:
         """Runs of any state whose id begins so."""
-        desk = self._desk
-        ids = await desk.reads.ids_from(prefix, size, desk.privacy.hidden(viewer))
-        found = [await desk.fleet.run(run_id) for run_id in ids]
+        site = self._site
+        ids = await site.reads.ids_from(prefix, size, site.privacy.hidden(viewer))
+        found = [await site.fleet.run(run_id) for run_id in ids]
         return tuple(run for run in found if run and owner in ("", run.plan.owner))
 
     @described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
     @runs(Domain.THREAD, "Elo is estimated in a thread")
     async def one(self, request: Request) -> Response:
-        desk = self._desk
+        site = self._site
         run = await self._run(request)
-        pulse = desk.fleet.pulse(run.id)
-        return await desk.threads.cpu(lambda: json_answer(details_of(run, pulse)))
+        pulse = site.fleet.pulse(run.id)
+        return await site.threads.cpu(lambda: json_answer(details_of(run, pulse)))
 
     @described(
         Operation(
@@ -299,21 +310,21 @@ class RunEndpoints:
     )
     @runs(Domain.THREAD, "Elo is estimated in a thread")
     async def summary(self, request: Request) -> Response:
-        desk = self._desk
+        site = self._site
         with refusals():
             style = callers.choice(request.query_params, "style", v1.HouseStyle)
         run = await self._run(request)
-        return PlainTextResponse(await desk.threads.cpu(summary, run, style))
+        return PlainTextResponse(await site.threads.cpu(summary, run, style))
 
     def _approver_of(self, bearer: Bearer) -> str:
         """An approver's own run is approved at once, unless another one has to look at it."""
-        own = bearer.actor.approver and not self._desk.cross_approval
+        own = bearer.actor.approver and not self._site.settings.cross_approval
         return bearer.user.name if own else ""
 
     async def _run(self, request: Request) -> Run:
         """Deleted runs are hidden from lists, not from those who know their id."""
-        reader = await reader_of(request, self._desk)
-        return await shown_run(self._desk, str(request.path_params["run_id"]), reader)
+        reader = await reader_of(request, self._site)
+        return await shown_run(self._site, str(request.path_params["run_id"]), reader)
 
 
 def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:

@@ -21,8 +21,9 @@ from rookery.protocol.worker_requests import CREDENTIALS, Credentials, TaskReque
 from rookery.web.bodies import decoded, next_message, still_there
 from rookery.web.faults import NotPrimary, TooManyRequests
 from rookery.web.scope import body_in, facts_of, has_more, header, method_of
-from rookery.web.worker_api.desk import Desk
-from rookery.web.worker_api.incoming import VerifiedCaller, caller_in
+from rookery.web.site import Site
+from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, caller_in
+from rookery.web.worker_api.outgoing import Payloads
 
 # The body of a call: small ones are read at once, large ones when it is known who sends them.
 
@@ -117,8 +118,10 @@ class WorkerCall(Generic[R]):
     writes: ClassVar[bool] = True  # and so is refused early while too much waits to be written
     reader: Reader[R]
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
+        self.site = site
+        self.machines = machines
+        self.payloads = payloads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         status, body = await self.answer(scope, receive)
@@ -127,10 +130,10 @@ class WorkerCall(Generic[R]):
     async def answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
         """Status and body; raises what is nobody's fault."""
         status, answer = await self._answered(scope, receive)
-        seconds = self.desk.clock.seconds() - facts_of(scope).started
+        seconds = self.site.clock.seconds() - facts_of(scope).started
         body = encode_timed(answer, seconds=seconds)
         # It may have waited for long, and memory says nothing about what happened since.
-        if not self.desk.is_primary():
+        if not self.site.is_primary():
             raise NotPrimary
         return status, body
 
@@ -145,7 +148,7 @@ class WorkerCall(Generic[R]):
 
     async def check(self, name: str, password: str, client: str) -> Verified:
         """Asks whoever must be asked about credentials that are not known yet."""
-        return await self.desk.credentials.check(name, password, client)
+        return await self.site.credentials.check(name, password, client)
 
     async def heard(self, scope: Scope, receive: Receive) -> Answer:
         """The whole call."""
@@ -155,7 +158,7 @@ class WorkerCall(Generic[R]):
         # Nothing large is taken from strangers, and not much of it at a time from anybody.
         said = scan(body.head[:HEAD_BYTES]).credentials()
         user = (await self._verified(said, facts_of(scope).client)).user
-        async with self.desk.large_bodies.place(user.name):
+        async with self.site.worker_bodies.place(user.name):
             return await self.heard_at_length(scope, receive, body)
 
     async def received(self, scope: Scope, receive: Receive) -> tuple[R, VerifiedCaller]:
@@ -170,17 +173,17 @@ class WorkerCall(Generic[R]):
 
     async def understood(self, scope: Scope, body: bytes) -> tuple[R, VerifiedCaller]:
         """What a whole body says, and who says it."""
-        request = await decoded(body, self._read, self.desk.threads)
+        request = await decoded(body, self._read, self.site.threads)
         verified = await self._verified(request, facts_of(scope).client)
         if isinstance(request, _Unreadable):
             raise request.fault
-        return request, caller_in(scope, verified, self.desk.teams_of)
+        return request, caller_in(scope, verified, self.site.teams.of)
 
     async def _begun(self, scope: Scope, receive: Receive) -> Arriving:
         if method_of(scope) != "POST":
             raise WrongMethod
         if self.writes:
-            self.desk.fleet.check_room()
+            self.site.fleet.check_room()
         return await arriving(scope, receive, self.reader.most_bytes)
 
     async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, Answer]:
@@ -201,7 +204,7 @@ class WorkerCall(Generic[R]):
     async def _verified(self, request: "R | Credentials | _Unreadable", client: str) -> Verified:
         said = request.credentials if isinstance(request, _Unreadable) else request
         name, password = said.worker_info.username, said.password
-        known = self.desk.credentials.known(name, password)
+        known = self.site.credentials.known(name, password)
         return known or await self.check(name, password, client)
 
 

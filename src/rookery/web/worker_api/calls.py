@@ -32,11 +32,11 @@ from rookery.protocol.worker_heads import long_text
 from rookery.rules.answers import DONE, OVER, Grant, HeldTask, NoTask, Refusal, StopAnswer
 from rookery.web.bodies import cancel_on_leave
 from rookery.web.scope import facts_of
-from rookery.web.wheel import Wheel
+from rookery.web.site import Site
 from rookery.web.worker_api import incoming, outgoing
 from rookery.web.worker_api.call import Arriving, NotAllowed, WorkerCall, following
-from rookery.web.worker_api.desk import Desk
-from rookery.web.worker_api.incoming import VerifiedCaller
+from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller
+from rookery.web.worker_api.outgoing import Payloads
 
 # What a worker complains about, without the words that differ from host to host.
 
@@ -69,11 +69,11 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
     writes: ClassVar[bool] = False
     reader = worker_requests.REQUEST_VERSION
 
-    def __init__(self, desk: Desk, wheel: Wheel | None = None) -> None:
-        super().__init__(desk)
-        offer = (wheel.name, wheel.sha256, wheel.signature) if wheel else ()
-        house = House(__version__, FEATURES, *offer)
-        self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=house)
+    def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
+        super().__init__(site, machines, payloads)
+        wheel = site.wheel
+        ours = House(__version__, FEATURES, wheel.name, wheel.sha256, wheel.signature)
+        self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=ours)
 
     async def act(self, request: worker_requests.Credentials, caller: VerifiedCaller) -> Answer:
         del request, caller
@@ -98,23 +98,23 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
             request, caller = await self.received(scope, receive)
             if request.rookery is UNSET or not request.rookery.wait:
                 return await self.act(request, caller)
-            began = self.desk.clock.seconds()
+            began = self.site.clock.seconds()
             answer = await self._held(request, caller, request.rookery.wait, receive)
             # A wait for work is not how long the server takes to answer.
-            facts_of(scope).started += self.desk.clock.seconds() - began
+            facts_of(scope).started += self.site.clock.seconds() - began
             return answer
         except (QueueFull, GateFull):
             return BUSY
 
     async def check(self, name: str, password: str, client: str) -> Verified:
-        with self.desk.gate.enter():
+        with self.site.task_gate.enter():
             return await super().check(name, password, client)
 
     async def act(self, request: worker_requests.RequestTask, caller: VerifiedCaller) -> Answer:
-        machine = self.desk.machines.machine(request.worker_info, caller)
+        machine = self.machines.machine(request.worker_info, caller)
         limit = caller.machine_limit
-        answer = await self.desk.fleet.request_task(machine, limit=limit)
-        return outgoing.task_answer(answer, self.desk.payloads, caller.server)
+        answer = await self.site.fleet.request_task(machine, limit=limit)
+        return outgoing.task_answer(answer, self.payloads, caller.server)
 
     async def _held(
         self,
@@ -124,17 +124,17 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         receive: Receive,
     ) -> Answer:
         """Until there is a task, the time is up, the worker leaves or the process stops."""
-        machine = self.desk.machines.machine(request.worker_info, caller)
+        machine = self.machines.machine(request.worker_info, caller)
         answer: Grant | NoTask | Refusal = NoTask()
-        with self.desk.streams.join() as held:
+        with self.site.streams.join() as held:
             leaving = asyncio.ensure_future(cancel_on_leave(receive, held))
             try:
-                answer = await self.desk.line.task_for(
+                answer = await self.site.waiting_line.task_for(
                     machine, limit=caller.machine_limit, seconds=seconds
                 )
             finally:
                 leaving.cancel()
-        return outgoing.task_answer(answer, self.desk.payloads, caller.server)
+        return outgoing.task_answer(answer, self.payloads, caller.server)
 
     def refused(self, error: Exception, why: str) -> Answer:
         return task_refused(why)
@@ -146,13 +146,13 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     reader = worker_requests.UPDATE_TASK
 
     async def act(self, request: worker_requests.UpdateTask, caller: VerifiedCaller) -> Answer:
-        call = self.desk.machines.call(request, caller)
-        provenance = incoming.provenance_of(request, self.desk.clock.now())
+        call = self.machines.call(request, caller)
+        provenance = incoming.provenance_of(request, self.site.clock.now())
         report = incoming.report_of(request)
-        if provenance is not None and (run := self.desk.fleet.present(call.run)):
-            self.desk.speeds.note(run.plan, call.machine)
-        answer = await self.desk.fleet.update_task(call, report, provenance)
-        if answer is OVER and (games := await self.desk.late.credit(call, report)):
+        if provenance is not None and (run := self.site.fleet.present(call.run)):
+            self.site.speeds.note(run.plan, call.machine)
+        answer = await self.site.fleet.update_task(call, report, provenance)
+        if answer is OVER and (games := await self.site.late_games.credit(call, report)):
             answer = replace(OVER, info=f"the run is over; {games} late games count as played")
         return outgoing.alive_answer(answer)
 
@@ -168,7 +168,7 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
 
     async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> Answer:
         del caller
-        return outgoing.alive_answer(await self.desk.fleet.beat(incoming.sign_of_life(request)))
+        return outgoing.alive_answer(await self.site.fleet.beat(incoming.sign_of_life(request)))
 
 
 @runs(Domain.LOOP_CPU, "draws values for a batch; waits for the commit")
@@ -177,9 +177,9 @@ class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
     reader = worker_requests.REQUEST_SPSA
 
     async def act(self, request: worker_requests.RequestSpsa, caller: VerifiedCaller) -> Answer:
-        call = self.desk.machines.call(request, caller)
+        call = self.machines.call(request, caller)
         slots = 0 if request.rookery is UNSET else request.rookery.slots
-        return outgoing.spsa_answer(await self.desk.fleet.request_spsa(call, slots=slots))
+        return outgoing.spsa_answer(await self.site.fleet.request_spsa(call, slots=slots))
 
 
 @runs(Domain.LOOP, "ends a task in memory; waits for the commit")
@@ -188,10 +188,10 @@ class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
     reader = worker_requests.FAILED_TASK
 
     async def act(self, request: worker_requests.FailedTask, caller: VerifiedCaller) -> Answer:
-        call = self.desk.machines.call(request, caller)
-        answer = await self.desk.fleet.fail_task(call, request.message)
+        call = self.machines.call(request, caller)
+        answer = await self.site.fleet.fail_task(call, request.message)
         if answer is DONE:
-            await self.desk.logs.keep(call, "failed_task", incoming.log_of(request.rookery))
+            await self.site.logs.keep(call, "failed_task", incoming.log_of(request.rookery))
         return outgoing.end_answer(answer)
 
 
@@ -201,15 +201,15 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
     reader = worker_requests.STOP_RUN
 
     async def act(self, request: worker_requests.FailedTask, caller: VerifiedCaller) -> Answer:
-        call = self.desk.machines.call(request, caller)
+        call = self.machines.call(request, caller)
         bench = 0 if request.rookery is UNSET else request.rookery.bench
         log = incoming.log_of(request.rookery)
-        if log and (await self.desk.fleet.own_task(call)).active:
-            await self.desk.logs.keep(call, "stop_run", log)
-        answer = await self.desk.fleet.stop_run(
+        if log and (await self.site.fleet.own_task(call)).active:
+            await self.site.logs.keep(call, "stop_run", log)
+        answer = await self.site.fleet.stop_run(
             call,
             request.message,
-            word=await self.desk.trusts(caller.user),
+            word=await self.site.trusts(caller.user),
             complaint=complaint_in(request.message, bench),
         )
         if answer is not StopAnswer.STOPPED:
@@ -224,15 +224,16 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
     reader = worker_requests.UPLOAD_PGN
 
     async def act(self, request: worker_requests.UploadPgn, caller: VerifiedCaller) -> Answer:
-        await self.desk.pgns.upload(self.desk.machines.call(request, caller), request.pgn)
+        await self.site.pgn_store.upload(self.machines.call(request, caller), request.pgn)
         return EndAnswer()
 
     async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> Answer:
         """Games in base64 are written down as they come, and never held as a whole."""
         text, first = long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
-        async with self.desk.pgns.writing(_from(first, following(body, receive)), text) as kept:
+        pieces = _from(first, following(body, receive))
+        async with self.site.pgn_store.writing(pieces, text) as kept:
             request, caller = await self.understood(scope, text.envelope())
-            await self.desk.pgns.keep(self.desk.machines.call(request, caller), kept, text.size)
+            await self.site.pgn_store.keep(self.machines.call(request, caller), kept, text.size)
         return EndAnswer()
 
 
@@ -242,13 +243,13 @@ class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
     reader = worker_requests.WORKER_LOG
 
     async def act(self, request: worker_requests.WorkerLog, caller: VerifiedCaller) -> Answer:
-        machine = self.desk.machines.machine(request.worker_info, caller)
+        machine = self.machines.machine(request.worker_info, caller)
         call = None
         if request.run_id is not UNSET and request.task_id is not UNSET:
             call = HeldTask(request.run_id, request.task_id, machine)
-        await self.desk.fleet.note(machine, request.message, call)
+        await self.site.fleet.note(machine, request.message, call)
         if call is not None:
-            await self.desk.logs.keep(call, "worker_log", incoming.log_of(request.rookery))
+            await self.site.logs.keep(call, "worker_log", incoming.log_of(request.rookery))
         return EndAnswer()
 
 
@@ -269,11 +270,11 @@ CALLS: tuple[type[WorkerCall[Any]], ...] = (
     UploadPgnCall,
     WorkerLogCall,
 )
-LARGEST = {call.path: call.reader.most_bytes for call in CALLS}
-"""How long the body of each may be."""
 
 
-def worker_routes(desk: Desk, wheel: Wheel | None = None) -> list[Route]:
-    """The nine routes; `wheel` is the worker that ours are to be."""
-    made = [RequestVersionCall(desk, wheel), *(call(desk) for call in CALLS[1:])]
+def worker_routes(site: Site) -> list[Route]:
+    """The nine routes."""
+    machines = MachineCache(mind_quota=site.settings.mind_github_quota)
+    payloads = Payloads(site.engines.told_of)
+    made = [call(site, machines, payloads) for call in CALLS]
     return [Route(call.path, call, methods=["POST"]) for call in made]

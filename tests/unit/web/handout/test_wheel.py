@@ -26,7 +26,7 @@ from rookery.web.wheel import (
     worker_wheel,
 )
 
-SERVER_ROOMS = frozenset({"bootstrap", "db", "farm", "files", "pages", "people", "sources", "web"})
+SERVER_ROOMS = frozenset({"app", "db", "farm", "files", "pages", "people", "sources", "web"})
 
 
 @cache

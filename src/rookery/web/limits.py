@@ -1,31 +1,14 @@
-"""What the composition root hands to the web app: ports, crossings and the rules of this site."""
+"""Which requests this server takes: for which hosts, through which proxies, and how large."""
 
 import ipaddress
 import re
-import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from urllib.parse import urlsplit
 
-from rookery.boundary.bridge import Bridge
-from rookery.boundary.offload import Gate, Threads
-from rookery.boundary.watch import LoopMeter, LoopWatch
-from rookery.clock import Clock
-from rookery.db.listening import ListeningStats, Tidings
 from rookery.errors import Complaint
-from rookery.farm.fleet import Fleet
-from rookery.farm.jobs import PeriodicJob
-from rookery.files.disk import Disk
-from rookery.logs import Log
-from rookery.people.users import EndedSessions, Users
-from rookery.protocol.ed25519 import fingerprint, public_key
-from rookery.web.bodies import Streams
-from rookery.web.desk import ApiDesk
+from rookery.settings import Settings
 from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH
-from rookery.web.steps import Lifecycle, Opened, Stairs, Step
-from rookery.web.worker_api.calls import LARGEST
-from rookery.web.worker_api.desk import Desk
 
 # Which host names this server answers to.
 #
@@ -127,17 +110,11 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolStats:
-    """The database pool in three figures."""
-
-    size: int
-    idle: int
-    most: int
+# How large a request may be, and how long it may take to come.
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestBounds:
     """How large a request may be, and how long it may take to come. `bodies` names the paths that
     take more than the default."""
 
@@ -152,91 +129,21 @@ class Limits:
     strangers_bytes: int = 64 * 1024
     """For those who show nothing by which they could be known, and where nobody asks for it."""
 
-    bodies: dict[str, int] = field(default_factory=lambda: dict(LARGEST))
+    bodies: dict[str, int] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     """The same for all paths right below one."""
 
     @classmethod
-    def with_uploads(cls, most: int) -> "Limits":
-        """Where people may upload files of so many bytes."""
+    def of_settings(cls, settings: Settings) -> "RequestBounds":
+        """The limits of a site, where people may upload files."""
+        most = settings.upload_mb * 10**6
         return cls(
-            bodies=LARGEST | {BINARIES_PATH: most, NETS_PATH: most}, folders={BOOKS_PATH: most}
+            head_seconds=settings.head_seconds,
+            body_seconds=settings.body_seconds,
+            bodies={BINARIES_PATH: most, NETS_PATH: most},
+            folders={BOOKS_PATH: most},
         )
 
     def largest_body(self, path: str) -> int:
         below = self.folders.get(path.rpartition("/")[0], self.body_bytes)
         return self.bodies.get(path, below)
-
-
-@cache
-def _fingerprint_of(seed: bytes) -> str:
-    """Some milliseconds of arithmetic, once."""
-    return fingerprint(public_key(seed))
-
-
-def always() -> bool:
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """What a process has before it opens anything, from its first moment to its last."""
-
-    threads: Threads
-    clock: Clock
-    log: Log
-    lifecycle: Lifecycle = field(default_factory=Lifecycle)
-    streams: Streams = field(default_factory=Streams)
-    tidings: Tidings = field(default_factory=Tidings)
-    disk: Disk | None = None
-    """The one below the data folder; None where nothing is kept on any."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """Everything the app needs, and nothing it opens itself."""
-
-    users: Users
-    ended_sessions: EndedSessions
-    disk: Disk
-    workers: Desk
-    api: ApiDesk
-    threads: Threads
-    bridge: Opened[Bridge]
-    stairs: Stairs
-    ground_steps: tuple[Step, ...] = ()  # taken before the house was built, listed with its own
-    clock: Clock
-    log: Log
-    secret_keys: Callable[[], tuple[bytes, ...]]  # the last one signs, all are accepted
-    database_answers: Callable[[], Awaitable[None]]  # raises or takes too long when it does not
-    watch: Opened[LoopWatch] = field(default_factory=lambda: Opened("watch"))
-    meter: LoopMeter = field(default_factory=LoopMeter)
-    gates: tuple[Gate, ...] = ()
-    jobs: tuple[PeriodicJob, ...] = ()
-    pool: Callable[[], PoolStats | None] = lambda: None
-    listening: Callable[[], ListeningStats | None] = lambda: None
-    is_primary: Callable[[], bool] = always
-    lifecycle: Lifecycle = field(default_factory=Lifecycle)
-    streams: Streams = field(default_factory=Streams)
-    tidings: Tidings = field(default_factory=Tidings)
-    connections: Opened[Callable[[], int]] = field(default_factory=lambda: Opened("http server"))
-    wheel_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    """Signs what machines are to run; those of real sites outlive the process."""
-    base_url: str | None = None
-    hosts: Hosts = field(default_factory=lambda: hosts(None))
-    proxies: Proxies = field(default_factory=Proxies)
-    limits: Limits = field(default_factory=Limits)
-    access_log: bool = False
-    login_to_view: bool = False
-    """Whether strangers see nothing at all."""
-    simulated_fleet: bool = False
-    """Whether invented results count, which every page then says."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the key by which workers know what this server hands out."""
-        return _fingerprint_of(self.wheel_key)
-
-    @property
-    def fleet(self) -> Fleet:
-        return self.workers.fleet

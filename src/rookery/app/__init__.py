@@ -1,0 +1,1 @@
+"""The composition root: settings in, a running site and its app out."""

@@ -1,0 +1,375 @@
+"""Builds a site from its real parts: opens them in order, and closes them in reverse."""
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+
+from starlette.applications import Starlette
+
+from rookery import __version__
+from rookery.app.jobs import make_jobs
+from rookery.app.routes import create_app
+from rookery.boundary.bridge import open_bridge
+from rookery.boundary.domains import Domain
+from rookery.boundary.offload import Threads
+from rookery.boundary.watch import Blockage, Holdup, LoopWatch
+from rookery.clock import SystemClock
+from rookery.db import access, migrations
+from rookery.db.fence import Lease, primacy
+from rookery.db.keys import key_in, session_secret
+from rookery.db.listening import Channel, Listening
+from rookery.db.migrations import Migration
+from rookery.db.pool import Pool, Queries, answers, leveled, open_pool
+from rookery.db.target import Problem, Target
+from rookery.farm.engine_rows import EngineRows
+from rookery.farm.events import Bus
+from rookery.farm.jobs import working_off
+from rookery.farm.primary import Store
+from rookery.farm.reads import PostgresReads
+from rookery.farm.statistics_rows import SpeedRows, Statistics
+from rookery.farm.store import open_fleet_store, pass_on
+from rookery.files.books import PostgresBooks
+from rookery.files.disk import MB, Disk
+from rookery.files.games import PostgresPgns
+from rookery.files.nets import PostgresNets
+from rookery.files.programs import PostgresBinaries
+from rookery.files.quotas import PostgresHoldings
+from rookery.files.store import FolderBlobs, free_bytes, remove_unfinished
+from rookery.files.worker_logs import PostgresWorkerLogs
+from rookery.logs import Log
+from rookery.model.events import about_system
+from rookery.people.teams import TeamRows
+from rookery.people.users import Audit, EndedSessions, Tokens, Users
+from rookery.rules.eligibility import Policy
+from rookery.settings import Settings
+from rookery.sources.git import Git, Reach
+from rookery.sources.github import GitHub
+from rookery.sources.grants import GrantRows
+from rookery.sources.lookup import OutsideCommits
+from rookery.sources.mirrors import Mirrors
+from rookery.web.metrics import PoolStats
+from rookery.web.rendering import read_assets
+from rookery.web.site import Site, Storage
+from rookery.web.steps import Process, Step, Steps
+from rookery.web.wheel import own_wheel
+
+BLOBS = "blobs"
+SEAL_KEY = "seal.key"
+WHEEL_KEY = "wheel.key"
+STOP_NOTE_SECONDS = 2.0
+WORTH_A_STACK_SECONDS = 0.7
+
+Prepare = Callable[[Site], Awaitable[None]]
+
+DATABASE = Step(
+    "database",
+    Domain.LOOP,
+    "the supervisor process blocks, the loop waits for its pipe",
+    stop_seconds=20.0,
+)
+SQL_FILES = Step("sql files", Domain.THREAD, "reads files")
+POOL = Step(
+    "pool", Domain.LOOP, "connections belong to the loop that opened them", stop_seconds=6.0
+)
+UNFINISHED_UPLOADS = Step("unfinished uploads", Domain.THREAD, "removes files")
+SCHEMA = Step("schema", Domain.LOOP, "awaits one connection")
+SESSION_KEY = Step("session key", Domain.LOOP, "awaits one query")
+KEY_FILES = Step("key files", Domain.THREAD, "reads or makes files")
+LEASE = Step("fence", Domain.LOOP, "awaits the takeover; a task renews the lease")
+FLEET = Step(
+    "fleet",
+    Domain.LOOP,
+    "reads every unfinished run into memory; a task commits what changes there",
+    stop_seconds=8.0,
+)
+LISTENING = Step(
+    "listening", Domain.LOOP, "one connection of its own hears what other processes tell"
+)
+THREADS = Step("threads", Domain.LOOP, "sets the size of the pool's default limiter")
+BRIDGE = Step("bridge", Domain.LOOP, "threads call this loop through it")
+WATCH = Step("watch", Domain.LOOP, "answers a thread that asks four times a second")
+EVENTS = Step("events", Domain.LOOP, "remembers what changed last; after a gap it awaits the rows")
+JOBS = Step(
+    "fleet jobs",
+    Domain.LOOP,
+    "slices of a few milliseconds; files are removed in threads",
+    before_drain=True,
+)
+STEPS = (
+    DATABASE,
+    SQL_FILES,
+    POOL,
+    UNFINISHED_UPLOADS,
+    SCHEMA,
+    SESSION_KEY,
+    KEY_FILES,
+    LEASE,
+    FLEET,
+    LISTENING,
+    THREADS,
+    BRIDGE,
+    WATCH,
+    EVENTS,
+    JOBS,
+)
+"""All of them, in their order."""
+
+
+def new_process(settings: Settings, log: Log) -> Process:
+    """What the process has before it opens anything."""
+    return Process(Threads(tokens=settings.threadpool_tokens), SystemClock(), log)
+
+
+async def prepare_nothing(_site: Site) -> None:
+    """Most starts need nothing done before the first request."""
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, process: Process, prepare: Prepare = prepare_nothing
+) -> AsyncIterator[tuple[Starlette, Site]]:
+    """The site of these settings and its app; `prepare` runs before the first request."""
+    async with build(settings, process) as site:
+        app = await process.threads.io(create_app, site, (), STEPS)
+        if settings.simulated_fleet:
+            process.log.warning("simulated_fleet", meaning="invented results count")
+        await prepare(site)
+        process.lifecycle.started()
+        try:
+            yield app, site
+        finally:
+            process.lifecycle.stop()
+
+
+@asynccontextmanager
+async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
+    """A running site, for the length of the block; raises a complaint where it can't start."""
+    instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", leveled(process.log)
+    async with Steps(process) as steps:
+        target = await steps.enter(DATABASE, reach_database(settings, process))
+        queries, newest = await steps.run(SQL_FILES, read_sql)
+        pool = await steps.enter(POOL, open_pool(target, instance=instance, log=log))
+        await steps.run(UNFINISHED_UPLOADS, partial(remove_unfinished, settings.data / BLOBS))
+        await steps.wait(SCHEMA, migrations.migrate(target, queries, newest, log=log))
+        session_key = await steps.wait(SESSION_KEY, session_secret(pool, queries))
+        seal_key, wheel_key = await steps.run(KEY_FILES, partial(read_keys, settings))
+        lease = Lease(pool, queries, instance=instance, address=address_of(settings))
+        # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
+        force = settings.database_url is None
+        await steps.enter(LEASE, primacy(lease, force=force, log=log))
+        site = await steps.enter(
+            FLEET,
+            open_site(
+                settings,
+                process,
+                pool,
+                queries,
+                lease,
+                session_key=session_key,
+                seal_key=seal_key,
+                wheel_key=wheel_key,
+            ),
+        )
+        site.changes.on(Channel.FLEET, lambda text: pass_on(text, site.bus), site.bus.miss)
+        listening = Listening(target, site.changes, instance=instance, log=log)
+        await steps.enter(LISTENING, listening.opened())
+        site.listening_stats = listening.stats
+        await start_serving(site, steps)
+        yield site
+
+
+async def start_serving(site: Site, steps: Steps) -> None:
+    """The crossings between the loop and threads, the event bus and the jobs."""
+    await steps.wait(THREADS, _adopt_threads(site))
+    site.bridge = await steps.enter(BRIDGE, open_bridge())
+    watch = LoopWatch(partial(_tell_blockage, site.log), partial(_tell_holdup, site.log))
+    site.watch = await steps.enter(WATCH, watch)
+    await steps.enter(EVENTS, site.bus.opened())
+    site.jobs = make_jobs(site)
+    await steps.enter(JOBS, working_off(site.fleet, site.jobs, site.log, site.is_outage))
+    site.stop_jobs = steps.stop_jobs
+
+
+async def _adopt_threads(site: Site) -> None:
+    site.threads.adopt_default()
+
+
+def reach_database(settings: Settings, process: Process) -> AbstractAsyncContextManager[Target]:
+    def give_up(problem: Problem) -> None:
+        """Without its database the process has nothing to do: whoever started it is to know."""
+        process.log.error("database_given_up", reason=str(problem))
+        process.failures.append("database")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    return access.reach(
+        settings.data,
+        settings.database_url,
+        alone=True,
+        log=leveled(process.log),
+        given_up=give_up,
+    )
+
+
+def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
+    return Queries.load(), migrations.load()
+
+
+def read_keys(settings: Settings) -> tuple[bytes, bytes]:
+    """The key for digests of passwords and the one under the worker's wheel."""
+    return key_in(settings.data / SEAL_KEY), key_in(settings.data / WHEEL_KEY)
+
+
+def address_of(settings: Settings) -> str:
+    return settings.base_url or f"http://{settings.host}:{settings.port}"
+
+
+@asynccontextmanager
+async def open_site(
+    settings: Settings,
+    process: Process,
+    pool: Pool,
+    queries: Queries,
+    lease: Lease,
+    *,
+    session_key: bytes,
+    seal_key: bytes,
+    wheel_key: bytes,
+) -> AsyncIterator[Site]:
+    """The fleet on its rows, and everything that stands on it."""
+    threads, clock, log = process.threads, process.clock, process.log
+    reserve = settings.disk_reserve_mb * MB
+    disk = Disk(settings.data, threads, clock, log, reserve=reserve, free=free_bytes)
+    opened: list[Site] = []
+
+    def lose(reason: str) -> None:
+        disk.note_words(reason)
+        for site in opened:
+            site.fleet.lost(reason)
+
+    # An idle primary writes nothing, and would not find out that it is to wait for its turn.
+    lease.on_loss(lose)
+    bus = Bus(PostgresReads(pool, queries), log)
+    assets, wheel = await threads.io(read_assets), await threads.io(own_wheel)
+    async with open_fleet_store(
+        pool, queries, lease, lost=lose, hears=(bus,), log=leveled(log)
+    ) as store:
+        site = Site(
+            settings,
+            process,
+            make_storage(settings, process, pool, queries, store),
+            policy=policy_of(settings),
+            session_key=session_key,
+            seal_key=seal_key,
+            bus=bus,
+            disk=disk,
+            outside=make_outside(settings, process),
+            assets=assets,
+            wheel=await threads.io(wheel.signed, wheel_key),
+            is_primary=lease.is_held,
+            database_answers=partial(answers, pool, queries),
+        )
+        site.pool_stats = partial(_pool_stats, pool)
+        async with open_fleet(site):
+            opened.append(site)
+            yield site
+
+
+@asynccontextmanager
+async def open_fleet(site: Site) -> AsyncIterator[None]:
+    """Reads what the site keeps in memory, and notes start and stop in the log of actions."""
+    await site.load()
+    await site.speed_keeping.load()
+    await site.fleet.open()
+    await _note(site, "started")
+    try:
+        yield
+    finally:
+        await site.fleet.close()
+        await _note_stop(site)
+
+
+def make_storage(
+    settings: Settings, process: Process, pool: Pool, queries: Queries, store: Store
+) -> Storage:
+    """Rows in PostgreSQL, files in folders below the data folder that leave the reserve free."""
+    reserve = settings.disk_reserve_mb * MB
+    return Storage(
+        fleet=store,
+        users=Users(pool, queries),
+        tokens=Tokens(pool, queries),
+        ended_sessions=EndedSessions(pool, queries),
+        teams=TeamRows(pool, queries),
+        audit=Audit(pool, queries),
+        engines=EngineRows(pool, queries),
+        speeds=SpeedRows(pool, queries),
+        statistics=Statistics(pool, queries),
+        repositories=GrantRows(pool, queries),
+        holdings=PostgresHoldings(pool, queries),
+        pgns=PostgresPgns(pool, queries),
+        nets=PostgresNets(pool, queries),
+        books=PostgresBooks(pool, queries),
+        binaries=PostgresBinaries(pool, queries),
+        worker_logs=PostgresWorkerLogs(pool, queries),
+        files=lambda name: FolderBlobs(
+            settings.data / BLOBS / name, process.clock, reserve=reserve
+        ),
+    )
+
+
+def make_outside(settings: Settings, process: Process) -> OutsideCommits:
+    """Whom this server asks about commits."""
+    reach = Reach(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
+    git = Git(reach, settings.git_credentials)
+    github = GitHub(process.clock, api=settings.github_api, token=settings.github_token)
+    return OutsideCommits(Mirrors(settings.data / "sources", git), github, process.clock)
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Which machines get tasks on this site."""
+    return Policy(
+        limit_by_address=settings.limit_per_address,
+        cores_per_user=settings.cores_per_user,
+        simulated=settings.simulated_fleet,
+    )
+
+
+def _pool_stats(pool: Pool) -> PoolStats:
+    return PoolStats(pool.get_size(), pool.get_idle_size(), pool.get_max_size())
+
+
+async def _note(site: Site, what: str) -> None:
+    """A line of the log of actions."""
+    await site.audit.write(about_system(f"Rookery {__version__} {what}", site.clock.now()))
+
+
+async def _note_stop(site: Site) -> None:
+    """Also where the database is away for good: a stop must not fail of it."""
+    try:
+        async with asyncio.timeout(STOP_NOTE_SECONDS):
+            await _note(site, "stopped")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the process ends now
+        site.log.warning("stop_not_noted", why=repr(error))
+
+
+def _tell_blockage(log: Log, blockage: Blockage) -> None:
+    """A hiccup is told with its place; only what lasts is worth a whole stack."""
+    seconds = round(blockage.seconds, 3)
+    if blockage.seconds >= WORTH_A_STACK_SECONDS:
+        log.warning("loop_blocked", seconds=seconds, stack=blockage.stack)
+        return
+    places = [line.strip() for line in blockage.stack.splitlines() if "File " in line]
+    log.warning("loop_late", seconds=seconds, at=places[-1] if places else "")
+
+
+def _tell_holdup(log: Log, holdup: Holdup) -> None:
+    log.warning(
+        "interpreter_held",
+        seconds=round(holdup.seconds, 3),
+        computed_seconds=round(holdup.computed_seconds, 3),
+        threads=holdup.places,
+    )

@@ -1,1 +1,0 @@
-"""What programs ask: probes, metrics, the description of the JSON routes."""

@@ -1,0 +1,278 @@
+"""The one container of a server: every part that endpoints, pages and jobs work with.
+
+A site is made from its settings and from what it keeps. It opens nothing itself: `app.build` opens
+the database, the lease and the files in their order and makes the site from them.
+"""
+
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rookery.boundary.bridge import Bridge
+from rookery.boundary.offload import Gate
+from rookery.boundary.watch import LoopMeter, LoopWatch
+from rookery.caches import Refresh, Remembered
+from rookery.db.fence import is_outage
+from rookery.db.listening import Changes, Channel, ListeningStats
+from rookery.farm.engine_rows import EngineRows
+from rookery.farm.engines import Engines
+from rookery.farm.events import Bus
+from rookery.farm.fleet import Fleet
+from rookery.farm.jobs import PeriodicJob
+from rookery.farm.ports import Contribution
+from rookery.farm.primary import Store
+from rookery.farm.privacy import Privacy
+from rookery.farm.statistics import LateGames, SpeedKeeping, Speeds
+from rookery.farm.statistics_rows import SpeedRows, Statistics
+from rookery.farm.waiting import WaitingLine
+from rookery.files.books import Books, BookStore
+from rookery.files.disk import Disk
+from rookery.files.games import Pgns, PgnStore
+from rookery.files.nets import Downloads, Nets
+from rookery.files.programs import Binaries, BinaryStore
+from rookery.files.quotas import MB, HoldingRows, Holdings
+from rookery.files.store import Blobs
+from rookery.files.worker_logs import LogStore, WorkerLogs
+from rookery.people.accounts import Accounts
+from rookery.people.bearers import Bearers, Standards, Trust
+from rookery.people.login import Credentials, Login, SignUp
+from rookery.people.passwords import Passwords
+from rookery.people.teams import TeamRows, Teams
+from rookery.people.users import Audit, EndedSessions, Tokens, User, Users
+from rookery.protocol.ed25519 import fingerprint
+from rookery.rules.answers import Word
+from rookery.rules.eligibility import Policy
+from rookery.settings import Settings
+from rookery.sources.commits import Archives, Commits
+from rookery.sources.grants import GrantRows, Repositories
+from rookery.sources.lookup import Outside
+from rookery.web.bodies import LargeBodies, Streams
+from rookery.web.limits import RequestBounds, hosts, proxies
+from rookery.web.metrics import PoolStats, Traffic
+from rookery.web.rendering import Assets, Templates
+from rookery.web.session import Ended, Seal, Standing
+from rookery.web.steps import Process, Readiness
+from rookery.web.wheel import Wheel
+
+ASKED_AT_ONCE = 4
+ASKING_SECONDS = 45.0
+MOST_REMEMBERED = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """Everything that is kept: in PostgreSQL and in folders, or in memory for tests."""
+
+    fleet: Store
+    users: Users
+    tokens: Tokens
+    ended_sessions: EndedSessions
+    teams: TeamRows
+    audit: Audit
+    engines: EngineRows
+    speeds: SpeedRows
+    statistics: Statistics
+    repositories: GrantRows
+    holdings: HoldingRows
+    pgns: Pgns
+    nets: Nets
+    books: Books
+    binaries: Binaries
+    worker_logs: WorkerLogs
+    files: Callable[[str], Blobs]
+    """The files of one kind, by the name of their folder."""
+
+
+class Site:
+    """One per process. Tests may exchange parts before the site is used."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        process: Process,
+        storage: Storage,
+        *,
+        policy: Policy,
+        session_key: bytes,
+        seal_key: bytes,
+        bus: Bus,
+        disk: Disk,
+        outside: Outside,
+        assets: Assets,
+        wheel: Wheel,
+        is_primary: Callable[[], bool],
+        database_answers: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`database_answers` raises, or takes too long, when the database does not answer."""
+        self.settings = settings
+        self.threads = process.threads
+        self.clock = process.clock
+        self.log = process.log
+        self.lifecycle = process.lifecycle
+        self.bus = bus
+        self.disk = disk
+        self.assets = assets
+        self.wheel = wheel
+        self.is_primary = is_primary
+        self.is_outage: Callable[[BaseException], bool] = is_outage
+        self.changes = Changes()
+        self.streams = Streams()
+        self.meter = LoopMeter()
+        self.upload_quota = settings.upload_quota_mb * MB or None
+        self.fleet = Fleet(
+            storage.fleet, self.clock, self.log, policy=policy, aside=self.threads.cpu
+        )
+        self._make_people(storage, seal_key)
+        self._make_fleet(storage)
+        self._make_files(storage)
+        self._make_sources(storage, outside)
+        self._make_web(storage, session_key, database_answers)
+        self._follow_changes()
+        # Opened later, or never in tests.
+        self.bridge: Bridge | None = None
+        self.watch: LoopWatch | None = None
+        self.jobs: tuple[PeriodicJob, ...] = ()
+        self.pool_stats: Callable[[], PoolStats | None] = lambda: None
+        self.listening_stats: Callable[[], ListeningStats | None] = lambda: None
+        self.connections: Callable[[], int] = lambda: 0
+        self.stop_jobs: Callable[[], Awaitable[None]] = _no_jobs
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the key by which workers know what this server hands out."""
+        return fingerprint(bytes.fromhex(self.wheel.key))
+
+    def _make_people(self, storage: Storage, seal_key: bytes) -> None:
+        clock, audit = self.clock, storage.audit
+        # Only ever compared within this process.
+        passwords = Passwords(self.threads, clock, key=secrets.token_bytes(32))
+        self.users = storage.users
+        self.audit = audit
+        self.teams = Teams(storage.teams, storage.users, clock, audit)
+        self.bearers = Bearers(storage.tokens, storage.users, clock)
+        self.credentials = Credentials(storage.users, passwords, self.bearers, clock, seal_key)
+        self.accounts = Accounts(
+            storage.users, storage.tokens, passwords, clock, secrets.token_bytes, audit
+        )
+        self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
+        self.login = Login(storage.users, passwords, clock)
+        trust = Trust(storage.statistics, clock, standards_of(self.settings))
+        self.trusts: Callable[[User], Awaitable[Word]] = trust
+        self.fleet.on_open(lambda term: self.credentials.adopt(term.seals()))
+
+    def _make_fleet(self, storage: Storage) -> None:
+        fleet, clock = self.fleet, self.clock
+        self.reads = storage.fleet.reads
+        self.statistics = storage.statistics
+        self.engines = Engines(
+            storage.engines, self.teams, clock, fleet.active, fleet.engine_shares, storage.audit
+        )
+        fleet.renewed = self.engines.renewed
+        self.privacy = Privacy(self.engines, self.teams)
+        self.speeds = Speeds()
+        self.speed_keeping = SpeedKeeping(self.speeds, storage.speeds, clock, self.is_primary)
+        self.late_games = LateGames(storage.statistics, fleet, clock)
+        self.waiting_line = WaitingLine(fleet)
+        self.task_gate = Gate("request_task", self.settings.task_semaphore_size)
+        self.event_gate = Gate("events", self.settings.event_streams)
+
+    def _make_files(self, storage: Storage) -> None:
+        threads, clock, limit = self.threads, self.clock, self.upload_quota
+        self.holdings = Holdings(storage.holdings, self.engines, self.privacy)
+        self.pgns = storage.pgns
+        self.games = storage.files("games")
+        self.pgn_store = PgnStore(self.fleet, storage.pgns, self.games, threads, clock)
+        self.nets = storage.nets
+        self.net_files = storage.files("nets")
+        self.downloads = Downloads(storage.nets)
+        self.logs = LogStore(storage.worker_logs, storage.files("logs"), threads, clock)
+        self.book_rows = storage.books
+        self.books = BookStore(
+            storage.books, storage.files("books"), threads, clock, self.fleet.active, limit=limit
+        )
+        self.binaries = BinaryStore(
+            storage.binaries, storage.files("binaries"), threads, clock, limit=limit
+        )
+        self.worker_bodies = LargeBodies()
+        self.upload_bodies = LargeBodies()
+
+    def _make_sources(self, storage: Storage, outside: Outside) -> None:
+        self.repositories = Repositories(
+            storage.repositories, self.teams, self.clock, storage.audit
+        )
+        gate = Gate("commits", ASKED_AT_ONCE)
+        self.commits = Commits(outside, self.threads, gate, seconds=ASKING_SECONDS)
+        self.archives = Archives(outside, self.threads, self.log)
+        self.github_quota = outside.quota
+
+    def _make_web(
+        self, storage: Storage, key: bytes, database_answers: Callable[[], Awaitable[None]]
+    ) -> None:
+        settings, clock = self.settings, self.clock
+        self.hosts = hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts))
+        self.proxies = proxies(settings.trusted_proxies)
+        self.limits = RequestBounds.of_settings(settings)
+        self.templates = Templates(
+            self.assets, simulated_fleet=settings.simulated_fleet, trouble=self.disk.trouble
+        )
+        self.traffic = Traffic()
+        self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock)
+        self.seal = Seal(lambda: (key,), clock)
+        self.standing = Standing(
+            storage.users, Ended(storage.ended_sessions, clock), clock, lambda: key
+        )
+        self.contributions: Remembered[str, tuple[Contribution, ...]] = Remembered(
+            clock, most=MOST_REMEMBERED
+        )
+        """By run, for a moment: they are summed up over all its tasks."""
+
+    def _follow_changes(self) -> None:
+        """Whoever changes something, from whichever process: within a moment it counts here."""
+        ended, standing = self.standing.ended, self.standing
+        self.changes.on(Channel.SESSIONS, ended.told, ended.missed)
+        self.changes.on(Channel.USERS, standing.forget, standing.forget_all)
+        forget_changed_accounts(self.changes, self.credentials, self.bearers)
+        refresh = Refresh(self.load, self.log)
+        self.changes.on(Channel.ENGINES, refresh.soon, refresh.soon)
+
+    async def load(self) -> None:
+        """Reads what is kept in memory and may change in other processes. Engines, teams and files
+        are read together: who may see what depends on all of them."""
+        await self.teams.load()
+        await self.engines.load()
+        await self.holdings.load()
+        await self.repositories.load()
+
+
+def forget_changed_accounts(changes: Changes, credentials: Credentials, bearers: Bearers) -> None:
+    """Drops what is remembered of an account or a token once any process has changed it."""
+
+    def forget_user(name: str) -> None:
+        credentials.forget(name)
+        bearers.forget_all()
+
+    def forget_token(_id: str) -> None:
+        credentials.forget_tokens()
+        bearers.forget_all()
+
+    def forget_everything() -> None:
+        credentials.forget_all()
+        bearers.forget_all()
+
+    changes.on(Channel.USERS, forget_user, forget_everything)
+    changes.on(Channel.TOKENS, forget_token, forget_everything)
+
+
+def standards_of(settings: Settings) -> Standards:
+    """Whose word about a run counts on this site."""
+    return Standards(
+        stop_hours=float(settings.stop_run_cpu_hours),
+        count_hours=float(settings.complaint_cpu_hours),
+        count_age=timedelta(days=settings.complaint_days),
+    )
+
+
+async def _no_jobs() -> None:
+    """Where none were started."""
