@@ -36,6 +36,7 @@ from rookery.books import demo_path
 from rookery.match.clock import Latency
 from rookery.match.fastchess import find_fastchess
 from rookery.match.job import (
+    Adjudication,
     EngineSpec,
     GameEnded,
     GameResult,
@@ -45,9 +46,7 @@ from rookery.match.job import (
     Termination,
 )
 from rookery.match.openings import STANDARD
-from rookery.match.scores import Adjudication
 from rookery.match.sharded import ShardedMatch
-from rookery.model.timecontrol import parse
 
 MOVES = 20
 
@@ -140,7 +139,7 @@ async def latencies(quick: bool) -> None:
 async def thinking(quick: bool) -> None:
     print(f"{len(os.sched_getaffinity(0))} processors for the engines and the runner\n{HEAD}")
     command = (sys.executable, "-m", "rookery.match.fledgling")
-    one, other = (EngineSpec(name, command, (), parse("1+0.01")) for name in "ab")
+    one, other = (EngineSpec(name, command, (), "1+0.01") for name in "ab")
     for concurrency in (1, 2) if quick else (1, 2, 4, 8):
         await latency_row(one, other, concurrency, concurrency * (1 if quick else 2))
 
@@ -181,7 +180,7 @@ def runners_of(pid: int) -> dict[str, float]:
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in file.read_text().split():
-                if b"rookery.match" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"rookery.match.shard" in Path(f"/proc/{child}/cmdline").read_bytes():
                     found[child] = processor_seconds(child)
     return found
 

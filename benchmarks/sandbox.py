@@ -16,7 +16,7 @@ from statistics import median, quantiles
 from time import perf_counter, process_time
 
 from rookery.boundary.offload import Threads
-from rookery.match.process import EngineProcess, start_process
+from rookery.match.engine_process import EngineProcess, start_process
 from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.installed import installed

@@ -12,11 +12,9 @@ import resource
 import sys
 from contextlib import nullcontext
 
-from rookery.match.job import EngineSpec, Match, PairJob, Setup
+from rookery.match.job import Adjudication, EngineSpec, Match, PairJob, Setup
 from rookery.match.openings import STANDARD
-from rookery.match.scores import Adjudication
 from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
-from rookery.model.timecontrol import parse
 
 COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
 MOVES = 20
@@ -25,7 +23,7 @@ ROUNDS = 3
 
 def jobs(batch: int, pairs: int, nodes: int) -> list[PairJob]:
     tempo = ("Hash", "1"), ("Tempo", str(10 + batch % 5))
-    sides = [EngineSpec(name, COMMAND, tempo, parse(f"N={nodes}")) for name in ("new", "base")]
+    sides = [EngineSpec(name, COMMAND, tempo, f"N={nodes}") for name in ("new", "base")]
     return [PairJob(number, STANDARD, *sides) for number in range(pairs)]
 
 

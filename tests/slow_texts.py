@@ -22,9 +22,8 @@ from rookery.errors import Complaint, Fault
 from rookery.farm import submission_fields
 from rookery.files.books import BookReading
 from rookery.match import openings
-from rookery.match.fastchess_output import read as read_fastchess
-from rookery.match.launch import LastScore, LineSplitter
-from rookery.match.scores import read_info
+from rookery.match.engine_output import LastScore, LineSplitter, read_info
+from rookery.match.fastchess import read_fastchess_line
 from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
 from rookery.people.profiles import repository
@@ -223,7 +222,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("UCI output", _uci_output, ("info ", "score cp ", "depth ", " pv ", "info score cp 1 ")),
     Parser("UCI options", lambda text: read_introduction(text.split("\n")), _OPTION),
     Parser("bench of an engine", lambda text: find_last_counts(text.splitlines()), _BENCH),
-    Parser("fastchess output", read_fastchess, _MATCH),
+    Parser("fastchess output", read_fastchess_line, _MATCH),
     Parser("SPSA lines", read_lines, ("a,1,0,2,1,1\n", "a,", "a,int,", "1e", "a,1")),
     Parser("options of an engine", partial(submission_fields.options, ""), ("Hash=", "Hash=1 ")),
     Parser("message of a commit", _commit_message, ("bench", "bench ", "Bench:", "bench: 1,")),

@@ -23,6 +23,8 @@ from tests.engines.matches import mover, movers_left
 
 from rookery.match.game import LocalMatch
 from rookery.match.job import (
+    OFFICIAL,
+    Adjudication,
     EngineSpec,
     EngineTimeouts,
     GameEnded,
@@ -35,10 +37,8 @@ from rookery.match.job import (
 )
 from rookery.match.openings import STANDARD, Opening
 from rookery.match.results import pair_score_of
-from rookery.match.scores import OFFICIAL, Adjudication
 from rookery.match.sharded import ShardedMatch
 from rookery.match.tuning import Tuner
-from rookery.model.timecontrol import parse
 from rookery.stats.numbers import cdf, upper_tail
 from rookery.stats.spsa import new_tune
 from rookery.stats.spsa_outcome import late_mean
@@ -96,7 +96,7 @@ async def hostile(games: int, seeds: int) -> bool:
     quiet = [word for word in words if not word.startswith("close")]
     stubborn = mover("bad", "--misdeed", *quiet, "stubborn=1", tc="1+0.01", options=sleep)
     setup = Setup(
-        Adjudication(most_moves=10), margin_ms=100, patience=EngineTimeouts(60.0, 2.0, 0.2)
+        Adjudication(most_moves=10), margin_ms=100, timeouts=EngineTimeouts(60.0, 2.0, 0.2)
     )
     before, began = descriptors(), time.monotonic()
     jobs = (
@@ -137,7 +137,7 @@ def check(game: GameResult) -> Iterator[str]:
 def fledgling(name: str, seed: int, nodes: int, noise: int) -> EngineSpec:
     options = (("NodeNoise", str(noise)), ("Seed", str(seed)))
     command = (sys.executable, "-m", "rookery.match.fledgling")
-    return EngineSpec(name, command, options, parse(f"N={nodes}"))
+    return EngineSpec(name, command, options, f"N={nodes}")
 
 
 def random_openings(count: int, seed: int = 5) -> list[Opening]:
@@ -243,7 +243,7 @@ async def spsa(games: int, seeds: int) -> bool:
     lines = f"P,80,0,200,{c_end:g},0.02\nQ,80,0,200,{c_end:g},0.02"
     hits, told = 0, Progress(seeds, "tunes")
     for seed in range(seeds):
-        engine = EngineSpec("engine", planted_command(seed), (), parse("N=1"))
+        engine = EngineSpec("engine", planted_command(seed), (), "N=1")
         tuner = Tuner(
             new_tune(lines, 2 * pairs),
             engine,

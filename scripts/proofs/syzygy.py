@@ -17,10 +17,9 @@ from pathlib import Path
 import chess
 from tests.engines.matches import mover, play
 
-from rookery.match.job import EngineTimeouts, GameResult, Setup, Termination
+from rookery.match.job import Adjudication, EngineTimeouts, GameResult, Setup, Termination
 from rookery.match.openings import Opening
-from rookery.match.position import open_tables, probe_of
-from rookery.match.scores import Adjudication
+from rookery.match.referee import open_tables, probe_of
 
 BY_TABLES = "Decided by tablebase"
 KNOWN = {
@@ -64,7 +63,7 @@ async def games(tables: Path, fen: str, men: int) -> list[GameResult]:
     setup = Setup(
         adjudication=Adjudication(syzygy_men=men, most_moves=20),
         syzygy=(str(tables),),
-        patience=EngineTimeouts(start=30.0, ready=5.0, quit=0.5),
+        timeouts=EngineTimeouts(start=30.0, ready=5.0, quit=0.5),
     )
     return (await play(mover("a"), mover("b"), setup=setup, opening=Opening(fen))).games
 

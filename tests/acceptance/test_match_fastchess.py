@@ -6,16 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rookery.match.fastchess import FastchessFailed, FastchessMatch
-from rookery.match.fastchess_command import Invocation, Side
-from rookery.match.job import Event, PairEnded
-from rookery.model.timecontrol import parse
+from rookery.match.fastchess import FastchessMatch
+from rookery.match.job import Event, MatchFault, PairEnded
 from tests.running import remaining
 
-SIDES = (
-    Side("New", Path("/engines/new"), parse("10+0.1")),
-    Side("Base", Path("/engines/base"), parse("10+0.1")),
-)
 GAMES = """\
 echo 'Started game 1 of 2 (New vs Base)'
 echo 'Finished game 1 (New vs Base): 1-0 {White mates}'
@@ -33,7 +27,7 @@ def script(folder: Path, text: str) -> str:
 
 async def heard(program: str, *, most: int = 99) -> list[Event]:
     events: list[Event] = []
-    async with FastchessMatch(program, Invocation(SIDES, pairs=1)) as match:
+    async with FastchessMatch([program], silence_seconds=3600.0) as match:
         async for event in match:
             events.append(event)
             if len(events) == most:
@@ -50,17 +44,17 @@ def test_a_pair_is_told_once_both_its_games_have_ended(tmp_path: Path) -> None:
 
 def test_the_reason_is_told_with_the_complaint(tmp_path: Path) -> None:
     said = "echo 'Error while reading option \"-tb\"'; echo 'Reason: no tables'; exit 1\n"
-    with pytest.raises(FastchessFailed, match='option "-tb" Reason: no tables'):
+    with pytest.raises(MatchFault, match='option "-tb" Reason: no tables'):
         asyncio.run(heard(script(tmp_path, said)))
 
 
 def test_an_end_without_a_word_is_told_by_the_last_line(tmp_path: Path) -> None:
-    with pytest.raises(FastchessFailed, match="exit code 7, so it goes"):
+    with pytest.raises(MatchFault, match="exit code 7, so it goes"):
         asyncio.run(heard(script(tmp_path, "echo so it goes\necho\nexit 7\n")))
 
 
 def test_a_signal_that_kills_it_is_told_as_what_it_is(tmp_path: Path) -> None:
-    with pytest.raises(FastchessFailed, match="it was killed by signal SIGABRT, so it goes"):
+    with pytest.raises(MatchFault, match="it was killed by signal SIGABRT, so it goes"):
         asyncio.run(heard(script(tmp_path, "echo so it goes\nkill -ABRT $$\n")))
 
 
@@ -87,13 +81,12 @@ def test_an_engine_that_left_the_group_ends_with_the_match(tmp_path: Path) -> No
 
 def test_silence_without_end_is_given_up(tmp_path: Path) -> None:
     async def waited() -> None:
-        async with FastchessMatch(program, Invocation(SIDES, pairs=1)) as match:
-            match._silence = 0.05
+        async with FastchessMatch([program], silence_seconds=0.05) as match:
             async for _ in match:
                 pass
 
     program = script(tmp_path, "exec sleep 60\n")
-    with pytest.raises(FastchessFailed, match="said nothing"):
+    with pytest.raises(MatchFault, match="said nothing"):
         asyncio.run(waited())
 
 

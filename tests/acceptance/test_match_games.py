@@ -7,10 +7,16 @@ import sys
 import pytest
 
 from rookery.match.game import LocalMatch
-from rookery.match.job import EngineSpec, EngineTimeouts, MatchFault, PairJob, Setup, Termination
+from rookery.match.job import (
+    OFFICIAL,
+    EngineSpec,
+    EngineTimeouts,
+    MatchFault,
+    PairJob,
+    Setup,
+    Termination,
+)
 from rookery.match.openings import STANDARD, Opening
-from rookery.match.scores import OFFICIAL
-from rookery.model.timecontrol import Nodes
 from tests.acceptance.checkout import PROJECT
 from tests.engines.matches import SHORT, mover, play
 
@@ -28,7 +34,7 @@ def anyio_backend() -> str:
 
 async def test_identical_engines_give_exactly_mirrored_pairs() -> None:
     played = await play(
-        mover("a"), mover("b"), pairs=2, setup=Setup(patience=EngineTimeouts(30, 5, 0.2))
+        mover("a"), mover("b"), pairs=2, setup=Setup(timeouts=EngineTimeouts(30, 5, 0.2))
     )
     for pair in played.pairs:
         first, second = pair.games
@@ -50,7 +56,7 @@ async def test_an_opening_that_is_over_is_scored_as_it_stands() -> None:
 
 
 async def test_fischer_random_is_told_and_played() -> None:
-    setup = Setup(adjudication=SHORT.adjudication, chess960=True, patience=SHORT.patience)
+    setup = Setup(adjudication=SHORT.adjudication, chess960=True, timeouts=SHORT.timeouts)
     played = await play(mover("a"), mover("b"), setup=setup, opening=Opening(CASTLE))
     assert [game.failed for game in played.games] == ["", ""]
 
@@ -107,7 +113,7 @@ INSTALLED = installed()
 @pytest.mark.parametrize("name", INSTALLED)
 async def test_real_engines_play_a_match(name: str) -> None:
     environment = (("PYTHONPATH", str(PROJECT / "src")), ("PATH", os.environ["PATH"]))
-    real = EngineSpec(name, INSTALLED[name], (("Hash", "1"),), Nodes(50), environment=environment)
+    real = EngineSpec(name, INSTALLED[name], (("Hash", "1"),), "N=50", environment=environment)
     setup = Setup(OFFICIAL)
     played = await play(real, mover("random"), setup=setup, opening=Opening(AHEAD))
     assert [game.failed for game in played.games] == ["", ""]

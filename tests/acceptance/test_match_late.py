@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rookery.boundary.offload import Threads
+from rookery.match.engine_process import EngineProcess
 from rookery.match.job import EngineSpec, EngineTimeouts
-from rookery.match.process import EngineProcess
 from rookery.match.uci import EngineMove, UciEngine
-from rookery.model.timecontrol import parse
 
 # Each answer is one writing, so that what lies in the pipe is all of it.
 ENGINE = """
@@ -25,7 +24,7 @@ for line in sys.stdin:
     if word == "quit":
         break
 """
-SPEC = EngineSpec("quick", (sys.executable, "-S", "-c", ENGINE), (), parse("10+0.1"))
+SPEC = EngineSpec("quick", (sys.executable, "-S", "-c", ENGINE), (), "10+0.1")
 LATE_SECONDS = 0.1
 
 

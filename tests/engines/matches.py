@@ -9,6 +9,7 @@ from pathlib import Path
 from rookery.match.clock import Latency
 from rookery.match.game import LocalMatch
 from rookery.match.job import (
+    Adjudication,
     EngineSpec,
     EngineTimeouts,
     GameEnded,
@@ -20,14 +21,12 @@ from rookery.match.job import (
     Setup,
 )
 from rookery.match.openings import STANDARD, Opening
-from rookery.match.scores import Adjudication
-from rookery.model.timecontrol import parse
 from tests.running import remaining
 
 MOVER = Path(__file__).with_name("mover.py")
 SHORT = Setup(
     adjudication=Adjudication(most_moves=8),
-    patience=EngineTimeouts(start=30.0, ready=4.0, quit=0.3),
+    timeouts=EngineTimeouts(start=30.0, ready=4.0, quit=0.3),
 )
 
 
@@ -35,7 +34,7 @@ def mover(
     name: str, *words: str, tc: str = "N=1", options: Sequence[tuple[str, str]] = ()
 ) -> EngineSpec:
     command = (sys.executable, "-S", str(MOVER), *words)
-    return EngineSpec(name, command, tuple(options), parse(tc), environment=_environment())
+    return EngineSpec(name, command, tuple(options), tc, environment=_environment())
 
 
 def movers_left() -> dict[int, str]:

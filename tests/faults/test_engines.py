@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.match.job import EngineSpec, EngineUnusable, GameResult, Termination
+from rookery.match.job import EngineSpec, GameResult, MatchFault, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import ROOT, kill, wait_until_gone
 from tests.running import processes_of
@@ -120,13 +120,13 @@ async def test_the_game_up_to_the_failure_is_kept() -> None:
 
 async def test_a_program_that_is_not_there_ends_the_match() -> None:
     absent = EngineSpec("absent", ("/no/such/engine",), (), mover("x").tc)
-    with pytest.raises(EngineUnusable, match="No such file"):
+    with pytest.raises(MatchFault, match="No such file"):
         await play(absent, mover("good"))
 
 
 async def test_a_program_that_speaks_no_uci_ends_the_match() -> None:
     mute = EngineSpec("mute", ("/bin/true",), (), mover("x").tc)
-    with pytest.raises(EngineUnusable, match="after `uci` it ended"):
+    with pytest.raises(MatchFault, match="after `uci` it ended"):
         await play(mute, mover("good"))
 
 
@@ -176,7 +176,9 @@ def test_a_killed_match_takes_its_engines_with_it(tmp_path: Path) -> None:
 
 def test_a_killed_runner_process_ends_the_match_with_a_word(tmp_path: Path) -> None:
     match = started(tmp_path)
-    runner = next(pid for pid, words in processes_of(tmp_path).items() if "rookery.match" in words)
+    runner = next(
+        pid for pid, words in processes_of(tmp_path).items() if "rookery.match.shard" in words
+    )
     kill(runner)
     _, said = match.communicate()
     assert match.returncode == 3

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.match.process import start_process
+from rookery.match.engine_process import start_process
 from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.installed import installed
 from rookery.worker.engines.order import Order

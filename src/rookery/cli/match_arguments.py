@@ -8,11 +8,18 @@ from pathlib import Path
 
 from rookery.books import DEMO, demo_path
 from rookery.cli.arguments import BadArgument
-from rookery.match.job import EngineSpec, Openings, Setup, openings_of
+from rookery.match.job import (
+    OFFICIAL_DRAW,
+    OFFICIAL_RESIGN,
+    Adjudication,
+    EngineSpec,
+    Openings,
+    Setup,
+    openings_of,
+)
 from rookery.match.opening_order import CROWDED, OpeningOrder
 from rookery.match.openings import BookFault, OpeningBook
-from rookery.match.scores import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
-from rookery.match.sharded import default_concurrency, read_concurrency
+from rookery.match.processors import default_concurrency, read_concurrency
 from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import BadTimeControl, TimeControl, parse
 from rookery.worker.engines.installed import OUR_COMMAND, OURS
@@ -238,9 +245,9 @@ def engine_of(
         name,
         command_of(command),
         tuple((options_of(args.option) | options_of(options)).items()),
-        time_control(args.tc if tc is None else tc),
+        str(time_control(args.tc if tc is None else tc)),
         own_threads,
-        None if folder is None else Path(folder),
+        folder,
     )
 
 

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 
 from rookery.cli.arguments import BadArgument
 from rookery.cli.match_arguments import book_path
-from rookery.match.fastchess import (
+from rookery.match.fastchess import FastchessMatch, FastchessProgram, find_fastchess
+from rookery.match.fastchess_command import (
     FastchessFiles,
-    FastchessMatch,
-    FastchessProgram,
-    find_fastchess,
-    invocation,
+    UnsupportedByFastchess,
+    command_line,
+    silence_seconds,
 )
-from rookery.match.fastchess_command import UnsupportedByFastchess
 from rookery.match.job import EngineSpec, Setup
 
 _BRACKETS = str.maketrans("(){}", "[][]")
@@ -45,7 +44,8 @@ def fastchess_match(
     try:
         if setup.strict_pvs:
             raise UnsupportedByFastchess("games lost by a variation")
-        wanted = invocation(
+        command = command_line(
+            program.path,
             engines,
             setup,
             _files(args),
@@ -55,7 +55,7 @@ def fastchess_match(
         )
     except UnsupportedByFastchess as fault:
         raise BadArgument(f"fastchess cannot play {fault}.") from None
-    return FastchessMatch(program.path, wanted)
+    return FastchessMatch(command, silence_seconds(engines))
 
 
 def _files(args: argparse.Namespace) -> FastchessFiles:

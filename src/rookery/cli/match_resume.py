@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TypeVar
 
 from rookery.boundary.bridge import call_soon
-from rookery.match.job import EngineSpec, FileUnusable, GameEnded, MatchFault
+from rookery.match.job import EngineSpec, GameEnded, MatchFault, file_fault
 from rookery.match.pgn import Journal, JournalHeader, JournalWriter, Tag, pgn_text, read_journal
 
 T = TypeVar("T")
@@ -258,7 +258,7 @@ class Games:
 
 def _engine_tags(colour: str, spec: EngineSpec) -> Iterator[Tag]:
     """What a replay needs to know about a side."""
-    yield f"{colour}TimeControl", str(spec.tc)
+    yield f"{colour}TimeControl", spec.tc
     yield f"{colour}Command", shlex.join(spec.command)
     yield f"{colour}Options", "; ".join(f"{name}={value}" for name, value in spec.options)
 
@@ -268,4 +268,4 @@ def _append(path: Path, text: str) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise FileUnusable(path, error) from None
+        raise file_fault(path, error) from None

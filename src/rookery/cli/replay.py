@@ -78,7 +78,7 @@ def _side(args: argparse.Namespace, game: RecordedGame, side: str) -> EngineSpec
     options = options_of(kept) | options_of(given[f"{side}_option"])
     name = game.tags.get(title, UNKNOWN)
     return EngineSpec(
-        side if name == UNKNOWN else name, command_of(command), tuple(options.items()), tc
+        side if name == UNKNOWN else name, command_of(command), tuple(options.items()), str(tc)
     )
 
 

@@ -6,22 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 from rookery.boundary.offload import Threads
 from rookery.errors import describe_exit
 from rookery.match import fastchess_guard
-from rookery.match.fastchess_command import Draw as FastchessDraw
-from rookery.match.fastchess_command import Invocation, Openings, Side, Tablebases, command_line
-from rookery.match.fastchess_command import Pgn as FastchessPgn
-from rookery.match.fastchess_command import Resign as FastchessResign
-from rookery.match.fastchess_output import Ending, Failed, GameFinished, Outcome, read
-from rookery.match.fastchess_output import GameStarted as FastchessStarted
 from rookery.match.job import (
-    EngineSpec,
     Event,
     GameEnded,
     GameResult,
@@ -29,88 +21,113 @@ from rookery.match.job import (
     MatchFault,
     PairEnded,
     PairResult,
-    Setup,
     Termination,
 )
 
 LONGEST_LINE = 2**20
-ENDLESS_PAIRS = 500_000
 GUARD_SECONDS = 5.0
 """What the guard may take to end the rest, once its own patience is over."""
 MOST_COMPLAINTS = 3
-TERMINATIONS = {
-    Ending.ADJUDICATION: Termination.ADJUDICATION,
-    Ending.TIME: Termination.TIME,
-    Ending.CRASH: Termination.CRASH,
-    Ending.STALL: Termination.STALL,
-    Ending.ILLEGAL_MOVE: Termination.ILLEGAL,
-}
 
+# A line of fastchess's output in, what it tells out; nothing for a line that tells nothing new.
 
-class FastchessFailed(MatchFault):
-    """fastchess gave up."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"fastchess gave up: {why}")
+LINE_CHARACTERS = 4096
+"""What is looked at of a line: fastchess repeats what engines say."""
+TERMINATIONS = (
+    ("adjudication", Termination.ADJUDICATION),
+    ("on time", Termination.TIME),
+    ("disconnects", Termination.CRASH),
+    ("stalls", Termination.STALL),
+    ("illegal move", Termination.ILLEGAL),
+)
+_LOG_PREFIX = re.compile(r"\[(?P<level>\w+)\s*\] .*? --- ")
+_STARTED = re.compile(r"Started game (\d+) of \d+ \((.+)\)$")
+_FINISHED = re.compile(r"Finished game (\d+) \((.+)\): (1-0|0-1|1/2-1/2|\*) \{(.*)\}$")
+_COMPLAINT = re.compile(r".*stopping tournament.*|Tournament was interrupted|Reason: .*")
+_WARNING = re.compile(
+    r"Warning[;:]|Engine .+ (?:did not respond|is not responsive|crashed)|Player: "
+)
+_LATER_COMPLAINT = re.compile(
+    r"(?i:fatal|error)\b.*|(?i:terminate called).*|(?i:.*failed to start engine.*)"
+    r"|(?:Invalid|Unrecognized|Unsupported) .*|(?:No openings|Engine not) found.*"
+    r"|Engine binary does not exist.*|Failed to (?:set position|open file).*"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class FastchessFiles:
-    """What fastchess reads openings from and writes games to."""
+class FastchessStarted:
+    """A game begins; fastchess counts games from 1."""
 
-    book: Path | None = None
-    plies: int | None = None
-    seed: int | None = None
-    start: int = 1
-    pgn: Path | None = None
+    game: int
+    white: str
+    black: str
 
 
-def invocation(
-    engines: Sequence[EngineSpec],
-    setup: Setup,
-    files: FastchessFiles,
-    *,
-    pairs: int | None,
-    concurrency: int,
-    round_robin: bool = False,
-) -> Invocation:
-    """The same match in fastchess's terms; raises Unspeakable where it has none."""
-    rules = setup.adjudication
-    resign, draw = rules.resign, rules.draw
-    openings = (
-        Openings(files.book.resolve(), files.seed, files.start, files.plies) if files.book else None
-    )
-    return Invocation(
-        tuple(_side(engine, setup.margin_ms) for engine in engines),
-        ENDLESS_PAIRS if pairs is None else pairs,
-        concurrency,
-        openings,
-        FastchessResign(resign.moves, resign.score, resign.two_sided) if resign else None,
-        FastchessDraw(draw.from_move, draw.moves, draw.score) if draw else None,
-        Tablebases(tuple(map(Path, setup.syzygy)), rules.syzygy_men) if setup.syzygy else None,
-        rules.most_moves or None,
-        setup.chess960,
-        round_robin,
-        FastchessPgn(files.pgn.resolve()) if files.pgn else None,
-    )
+@dataclass(frozen=True, slots=True)
+class FastchessFinished:
+    """A game is over; its result is `*` where it was interrupted."""
+
+    game: int
+    white: str
+    black: str
+    result: str
+    termination: Termination
+    reason: str
+
+    @property
+    def failed(self) -> str:
+        """The engine that did what a sound engine on a sound machine does not."""
+        if self.termination in (Termination.NORMAL, Termination.ADJUDICATION):
+            return ""
+        return {"1-0": self.black, "0-1": self.white}.get(self.result, "")
 
 
-def _side(engine: EngineSpec, margin_ms: int) -> Side:
-    program = Path(shutil.which(engine.command[0]) or engine.command[0]).absolute()
-    options = engine.options
-    if engine.threads > 1 and not any(name.lower() == "threads" for name, _ in options):
-        options = (("Threads", str(engine.threads)), *options)
-    return Side(
-        engine.name, program, engine.tc, engine.command[1:], options, engine.folder, margin_ms
-    )
+@dataclass(frozen=True, slots=True)
+class FastchessComplaint:
+    """fastchess gives up; the games so far may still count. What follows may say more."""
+
+    text: str
+
+
+FastchessNews = FastchessStarted | FastchessFinished | FastchessComplaint
+
+
+def read_fastchess_line(line: str) -> FastchessNews | None:
+    """What a line tells."""
+    text = line[:LINE_CHARACTERS].rstrip()
+    if prefix := _LOG_PREFIX.match(text):
+        text = text[prefix.end() :]
+    if (found := _STARTED.match(text)) and (players := _players(found[2])):
+        return FastchessStarted(int(found[1]), *players)
+    if (found := _FINISHED.match(text)) and (players := _players(found[2])):
+        return FastchessFinished(
+            int(found[1]), *players, found[3], termination_of(found[4]), found[4]
+        )
+    if found := _COMPLAINT.match(text):
+        return FastchessComplaint(found[0])
+    if not _WARNING.match(text) and (found := _LATER_COMPLAINT.match(text)):
+        return FastchessComplaint(found[0])
+    return None
+
+
+def termination_of(reason: str) -> Termination:
+    """How a game ended, from the words in its braces."""
+    low = reason.lower()
+    return next((kind for words, kind in TERMINATIONS if words in low), Termination.NORMAL)
+
+
+def _players(text: str) -> tuple[str, str] | None:
+    """The two in `A vs B`; a pattern with two texts of any length would try them all."""
+    first, _, second = text.rpartition(" vs ")
+    return (first, second) if first and second else None
 
 
 class FastchessMatch:
     """One call of fastchess; entered to start it, left to end it and its engines."""
 
-    def __init__(self, program: str, match: Invocation) -> None:
-        self._command = command_line(program, match)
-        self._silence = match.silence_seconds
+    def __init__(self, command: list[str], silence_seconds: float) -> None:
+        self._command = command
+        self._silence = silence_seconds
         self._threads = Threads()
         self._games: dict[int, dict[int, GameResult]] = {}
         self._complaints: list[str] = []
@@ -134,9 +151,9 @@ class FastchessMatch:
                 yield event
         code = await self._threads.io(self._process.wait)
         if self._complaints:
-            raise FastchessFailed(" ".join(self._complaints[:MOST_COMPLAINTS]))
+            raise _gave_up(" ".join(self._complaints[:MOST_COMPLAINTS]))
         if code:
-            raise FastchessFailed(f"it {describe_exit(code)}, {self._last_line}")
+            raise _gave_up(f"it {describe_exit(code)}, {self._last_line}")
 
     async def _line(self) -> str:
         """What it says next; nothing at its end."""
@@ -145,26 +162,26 @@ class FastchessMatch:
                 line = (await self._lines.readline()).decode("utf-8", "replace")
         except TimeoutError:
             why = f"it has said nothing for {self._silence / 60:.0f} minutes"
-            raise FastchessFailed(why) from None
+            raise _gave_up(why) from None
         self._last_line = line.strip() or self._last_line
         return line
 
     def _events(self, line: str) -> list[Event]:
-        said = read(line)
-        if isinstance(said, Failed):
+        news = read_fastchess_line(line)
+        if isinstance(news, FastchessComplaint):
             # It goes on to end by itself, and often gives the reason in a further line.
-            self._complaints.append(said.text)
-        if isinstance(said, FastchessStarted):
-            pair, place = divmod(said.game - 1, 2)
-            return [GameStarted(pair, place, said.white, said.black)]
-        if isinstance(said, GameFinished) and said.outcome is not Outcome.NONE:
-            return self._ended(said)
+            self._complaints.append(news.text)
+        if isinstance(news, FastchessStarted):
+            pair, place = divmod(news.game - 1, 2)
+            return [GameStarted(pair, place, news.white, news.black)]
+        if isinstance(news, FastchessFinished) and news.result != "*":
+            return self._ended(news)
         return []
 
-    def _ended(self, said: GameFinished) -> list[Event]:
+    def _ended(self, news: FastchessFinished) -> list[Event]:
         """A game, and its pair when it was the second of the two to end."""
-        number, place = divmod(said.game - 1, 2)
-        result = _result(said)
+        number, place = divmod(news.game - 1, 2)
+        result = _result(news)
         games = self._games.setdefault(number, {})
         games[place] = result
         ended: list[Event] = [GameEnded(number, place, result)]
@@ -175,18 +192,22 @@ class FastchessMatch:
         return ended
 
 
-def _result(said: GameFinished) -> GameResult:
+def _gave_up(why: str) -> MatchFault:
+    return MatchFault(f"fastchess gave up: {why}")
+
+
+def _result(news: FastchessFinished) -> GameResult:
     """fastchess writes the moves to its own file; here they are not known."""
     return GameResult(
-        said.white,
-        said.black,
+        news.white,
+        news.black,
         fen="",
         book_moves=(),
         moves=(),
-        result=said.outcome.value,
-        termination=TERMINATIONS.get(said.ending, Termination.NORMAL),
-        reason=said.reason,
-        failed=(said.loser or "") if said.ending.is_fault else "",
+        result=news.result,
+        termination=news.termination,
+        reason=news.reason,
+        failed=news.failed,
     )
 
 

@@ -4,153 +4,109 @@ Every word is one that all versions from 1.4 on take.
 """
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rookery.match.job import EngineSpec, Setup
 from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
 
-# What one call of fastchess is to play.
-
+ENDLESS_PAIRS = 500_000
 SHORTEST_SECONDS = 0.001
-"""It counts whole milliseconds, and takes none for no limit at all."""
+"""fastchess counts whole milliseconds, and takes none for no limit at all."""
 SLOWEST_NPS = 10_000.0
 SILENCE_SECONDS = 3600.0
 
 
 class UnsupportedByFastchess(ValueError):
-    """fastchess can't be told this"""
+    """A match that fastchess can't be told to play; the text names what it can't be told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One engine: what to start, under which limits, with which options."""
+class FastchessFiles:
+    """What fastchess reads openings from and writes games to.
 
-    name: str
-    program: Path
-    """An absolute path: fastchess does not look on the PATH."""
-    tc: TimeControl
-    arguments: tuple[str, ...] = ()
-    options: tuple[tuple[str, str], ...] = ()
-    directory: Path | None = None
-    time_margin_ms: int | None = None
+    Openings begin at place `start`, from 1, in the order of `seed`, or in the book's without one.
+    """
 
-    def __post_init__(self) -> None:
-        if not self.name or any(sign in self.name for sign in "(){}\n") or " vs " in self.name:
-            raise UnsupportedByFastchess(
-                f"an engine's name that its output would garble: {self.name!r}"
-            )
-        if not self.program.is_absolute():
-            raise UnsupportedByFastchess(f"a program without its whole path: {self.program}")
-        if any(set(word) & set(" \t\n\"'") or not word for word in self.arguments):
-            raise UnsupportedByFastchess(
-                f"engine arguments with blanks or quotes: {self.arguments!r}"
-            )
-        if wrong := [name for name, value in self.options if not value or "=" in name or not name]:
-            raise UnsupportedByFastchess(
-                f"options without a value or with an odd name: {', '.join(wrong)}"
-            )
-        if _seconds(self.tc) < SHORTEST_SECONDS:
-            raise UnsupportedByFastchess(f"less than a millisecond: {self.tc}")
-
-
-@dataclass(frozen=True, slots=True)
-class Openings:
-    """The book, and where in its order to begin (from 1). Without a seed: the book's own order."""
-
-    file: Path
-    seed: int | None
-    start: int = 1
+    book: Path | None = None
     plies: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.file.suffix not in (".epd", ".pgn"):
-            raise UnsupportedByFastchess(f"a book that is neither .epd nor .pgn: {self.file.name}")
-        if self.start < 1 or not (self.seed is None or 0 <= self.seed < 2**64):
-            raise UnsupportedByFastchess(f"openings from {self.start} on, shuffled by {self.seed}")
+    seed: int | None = None
+    start: int = 1
+    pgn: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Resign:
-    """A side whose own scores were so bad for so many of its moves has lost."""
+def command_line(
+    program: str,
+    engines: Sequence[EngineSpec],
+    setup: Setup,
+    files: FastchessFiles,
+    *,
+    pairs: int | None,
+    concurrency: int = 1,
+    round_robin: bool = False,
+) -> list[str]:
+    """The words to start, which pass through no shell; raises UnsupportedByFastchess.
 
-    moves: int = 3
-    score: int = 600
-    two_sided: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """From a full move on, scores so near to zero for so many moves of both sides are a draw."""
-
-    from_move: int = 34
-    moves: int = 8
-    score: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Tablebases:
-    """Adjudicate with up to so many men; where each side has its whole Syzygy set."""
-
-    folders: tuple[Path, ...]
-    men: int
-
-    def __post_init__(self) -> None:
-        if any(":" in str(folder) for folder in self.folders):
-            raise UnsupportedByFastchess("tablebases in a folder with a colon in its name")
+    It looks for programs and follows links, and so may wait for the disk.
+    """
+    _check_match(engines, setup, files, pairs, concurrency)
+    for engine in engines:
+        _check_engine(engine)
+    return [
+        program,
+        *_tournament(pairs, concurrency, gauntlet=len(engines) > 2 and not round_robin),
+        *("-variant", "fischerandom" if setup.chess960 else "standard"),
+        *_adjudication(setup),
+        *_openings(files),
+        *_games(files),
+        *(word for engine in engines for word in _engine(engine, setup.margin_ms)),
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class Pgn:
-    """Where games are written, and what names their event and site."""
+def silence_seconds(engines: Sequence[EngineSpec]) -> float:
+    """After how long without a word one of its games hangs, for which it waits for ever.
 
-    file: Path
-    event: str = "?"
-    site: str = "?"
-
-    def __post_init__(self) -> None:
-        # What begins with a dash would be the next option.
-        if self.event.startswith("-") or self.site.startswith("-"):
-            raise UnsupportedByFastchess(
-                f"an event or site with a dash in front: {self.event}, {self.site}"
-            )
+    At fixed nodes or depth it gives engines no limit.
+    """
+    games = (engine.time_control.limit_seconds(SLOWEST_NPS) for engine in engines)
+    return max(SILENCE_SECONDS, *games)
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """A match in game pairs between the first side and the others."""
+def _check_match(
+    engines: Sequence[EngineSpec],
+    setup: Setup,
+    files: FastchessFiles,
+    pairs: int | None,
+    concurrency: int,
+) -> None:
+    names = [engine.name for engine in engines]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise UnsupportedByFastchess(f"at least two engines with names of their own: {names}")
+    if (pairs is not None and pairs < 1) or concurrency < 1:
+        raise UnsupportedByFastchess(f"{pairs} pairs, {concurrency} at a time")
+    if setup.chess960 and files.book is None:
+        raise UnsupportedByFastchess("Fischer random without a book")
+    if any(":" in folder for folder in setup.syzygy):
+        raise UnsupportedByFastchess("tablebases in a folder with a colon in its name")
+    if files.book is not None and files.book.suffix not in (".epd", ".pgn"):
+        raise UnsupportedByFastchess(f"a book that is neither .epd nor .pgn: {files.book.name}")
+    if files.start < 1 or not (files.seed is None or 0 <= files.seed < 2**64):
+        raise UnsupportedByFastchess(f"openings from {files.start} on, shuffled by {files.seed}")
 
-    sides: tuple[Side, ...]
-    pairs: int
-    concurrency: int = 1
-    openings: Openings | None = None
-    resign: Resign | None = None
-    draw: Draw | None = None
-    tablebases: Tablebases | None = None
-    most_moves: int | None = None
-    chess960: bool = False
-    round_robin: bool = False
-    pgn: Pgn | None = None
-    report_every: int = 1
-    """Pairs between two reports of score and pentanomial."""
 
-    def __post_init__(self) -> None:
-        names = [side.name for side in self.sides]
-        if len(names) < 2 or len(set(names)) < len(names):
-            raise UnsupportedByFastchess(f"at least two engines with names of their own: {names}")
-        if self.pairs < 1 or self.concurrency < 1:
-            raise UnsupportedByFastchess(f"{self.pairs} pairs, {self.concurrency} at a time")
-        if self.chess960 and self.openings is None:
-            raise UnsupportedByFastchess("Fischer random without a book")
-
-    @property
-    def silence_seconds(self) -> float:
-        """Nothing said for so long: one of its games hangs, and it waits for ever.
-
-        At fixed nodes or depth it gives engines no limit.
-        """
-        games = (side.tc.limit_seconds(SLOWEST_NPS) for side in self.sides)
-        return max(SILENCE_SECONDS, *games)
+def _check_engine(engine: EngineSpec) -> None:
+    name, arguments = engine.name, engine.command[1:]
+    if not name or any(sign in name for sign in "(){}\n") or " vs " in name:
+        raise UnsupportedByFastchess(f"an engine's name that its output would garble: {name!r}")
+    if any(set(word) & set(" \t\n\"'") or not word for word in arguments):
+        raise UnsupportedByFastchess(f"engine arguments with blanks or quotes: {arguments!r}")
+    if wrong := [name for name, value in engine.options if not value or "=" in name or not name]:
+        names = ", ".join(wrong)
+        raise UnsupportedByFastchess(f"options without a value or with an odd name: {names}")
+    if _seconds(engine.time_control) < SHORTEST_SECONDS:
+        raise UnsupportedByFastchess(f"less than a millisecond: {engine.tc}")
 
 
 def _seconds(tc: TimeControl) -> float:
@@ -159,94 +115,71 @@ def _seconds(tc: TimeControl) -> float:
     return tc.seconds if isinstance(tc, MoveTime) else SHORTEST_SECONDS
 
 
-def command_line(program: str, match: Invocation) -> list[str]:
-    """The words to start; nothing passes through a shell."""
-    return [
-        program,
-        *_frame(match),
-        *_adjudication(match),
-        *_input_and_output(match),
-        *_engines(match),
-    ]
-
-
-def _frame(match: Invocation) -> Iterator[str]:
+def _tournament(pairs: int | None, concurrency: int, *, gauntlet: bool) -> Iterator[str]:
+    rounds = ENDLESS_PAIRS if pairs is None else pairs
     # A crashed engine is started again, and every opening is played with both colours.
-    yield from ("-recover", "-repeat", "-games", "2", "-rounds", str(match.pairs))
+    yield from ("-recover", "-repeat", "-games", "2", "-rounds", str(rounds))
     # All against all is what it does unasked; some versions play a gauntlet when asked for it.
-    if len(match.sides) > 2 and not match.round_robin:
+    if gauntlet:
         yield from ("-tournament", "gauntlet")
     # How many games run at once is decided by who knows the machine, not by fastchess.
-    yield from ("-concurrency", str(match.concurrency), "-force-concurrency")
-    yield from ("-variant", "fischerandom" if match.chess960 else "standard")
+    yield from ("-concurrency", str(concurrency), "-force-concurrency")
     yield from ("-output", "format=fastchess", "-report", "penta=true")
-    yield from ("-ratinginterval", str(match.report_every), "-autosaveinterval", "0")
+    yield from ("-ratinginterval", "1", "-autosaveinterval", "0")
     # It writes its settings when it ends, wherever it was started, unless told where.
     yield from ("-config", f"outname={os.devnull}")
 
 
-def _adjudication(match: Invocation) -> Iterator[str]:
-    if match.resign is not None:
-        yield from _resign(match.resign)
-    if match.draw is not None:
-        yield from _draw(match.draw)
-    if match.most_moves is not None:
-        yield from ("-maxmoves", str(match.most_moves))
-    if match.tablebases is not None:
-        yield from ("-tb", ":".join(map(str, match.tablebases.folders)))
-        yield from ("-tbpieces", str(match.tablebases.men))
+def _adjudication(setup: Setup) -> Iterator[str]:
+    rules = setup.adjudication
+    if rules.resign is not None:
+        yield from ("-resign", f"movecount={rules.resign.moves}", f"score={rules.resign.score}")
+        yield f"twosided={'true' if rules.resign.two_sided else 'false'}"
+    if rules.draw is not None:
+        yield from ("-draw", f"movenumber={rules.draw.from_move}", f"movecount={rules.draw.moves}")
+        yield f"score={rules.draw.score}"
+    if rules.most_moves:
+        yield from ("-maxmoves", str(rules.most_moves))
+    if setup.syzygy:
+        yield from ("-tb", ":".join(setup.syzygy), "-tbpieces", str(rules.syzygy_men))
 
 
-def _resign(rule: Resign) -> Iterator[str]:
-    yield from ("-resign", f"movecount={rule.moves}", f"score={rule.score}")
-    yield f"twosided={'true' if rule.two_sided else 'false'}"
+def _openings(files: FastchessFiles) -> Iterator[str]:
+    if files.book is None:
+        return
+    if files.seed is not None:
+        yield from ("-srand", str(files.seed))
+    book = files.book.resolve()
+    yield from ("-openings", f"file={book}", f"format={files.book.suffix.lstrip('.')}")
+    yield f"order={'sequential' if files.seed is None else 'random'}"
+    if files.plies is not None:
+        yield f"plies={files.plies}"
+    yield f"start={files.start}"
 
 
-def _draw(rule: Draw) -> Iterator[str]:
-    yield from ("-draw", f"movenumber={rule.from_move}", f"movecount={rule.moves}")
-    yield f"score={rule.score}"
+def _games(files: FastchessFiles) -> Iterator[str]:
+    if files.pgn is not None:
+        yield from ("-event", "?", "-site", "?")
+        yield from ("-pgnout", f"file={files.pgn.resolve()}")
+        yield from ("notation=san", "nodes=true", "nps=true")
 
 
-def _input_and_output(match: Invocation) -> Iterator[str]:
-    if match.openings is not None:
-        yield from _openings(match.openings)
-    if match.pgn is not None:
-        yield from _pgn(match.pgn)
+def _engine(engine: EngineSpec, margin_ms: int) -> Iterator[str]:
+    # fastchess does not look on the PATH.
+    program = Path(shutil.which(engine.command[0]) or engine.command[0]).absolute()
+    yield from ("-engine", f"name={engine.name}", f"cmd={program}", "proto=uci")
+    yield time_limit(engine.time_control)
+    if arguments := engine.command[1:]:
+        yield f"args={' '.join(arguments)}"
+    if engine.folder is not None:
+        yield f"dir={engine.folder}"
+    yield f"timemargin={margin_ms}"
+    if engine.threads > 1 and not any(name.lower() == "threads" for name, _ in engine.options):
+        yield f"option.Threads={engine.threads}"
+    yield from (f"option.{name}={value}" for name, value in engine.options)
 
 
-def _openings(book: Openings) -> Iterator[str]:
-    if book.seed is not None:
-        yield from ("-srand", str(book.seed))
-    yield from ("-openings", f"file={book.file}", f"format={book.file.suffix.lstrip('.')}")
-    yield f"order={'sequential' if book.seed is None else 'random'}"
-    if book.plies is not None:
-        yield f"plies={book.plies}"
-    yield f"start={book.start}"
-
-
-def _pgn(pgn: Pgn) -> Iterator[str]:
-    yield from ("-event", pgn.event, "-site", pgn.site)
-    yield from ("-pgnout", f"file={pgn.file}", "notation=san", "nodes=true", "nps=true")
-
-
-def _engines(match: Invocation) -> Iterator[str]:
-    for side in match.sides:
-        yield "-engine"
-        yield from _engine(side)
-
-
-def _engine(side: Side) -> Iterator[str]:
-    yield from (f"name={side.name}", f"cmd={side.program}", "proto=uci", limit(side.tc))
-    if side.arguments:
-        yield f"args={' '.join(side.arguments)}"
-    if side.directory is not None:
-        yield f"dir={side.directory}"
-    if side.time_margin_ms is not None:
-        yield f"timemargin={side.time_margin_ms}"
-    yield from (f"option.{name}={value}" for name, value in side.options)
-
-
-def limit(tc: TimeControl) -> str:
+def time_limit(tc: TimeControl) -> str:
     """A time control as an engine's option."""
     match tc:
         case Clock():

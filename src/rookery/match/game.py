@@ -28,14 +28,13 @@ from rookery.match.job import (
     Termination,
 )
 from rookery.match.openings import Opening
-from rookery.match.position import (
+from rookery.match.position import IllegalMove, position_after
+from rookery.match.referee import (
     GameEnd,
-    IllegalMove,
     Referee,
     TablebaseProbe,
     colour_name,
     open_tables,
-    position_after,
     probe_of,
     won_by,
 )
@@ -58,15 +57,18 @@ class RunningGame:
     """One game in progress; mutable, used once."""
 
     def __init__(
-        self, white: UciEngine, black: UciEngine, opening: Opening, table: RunnerContext
+        self, white: UciEngine, black: UciEngine, opening: Opening, context: RunnerContext
     ) -> None:
-        self._table = table
+        self._context = context
         self._engines = (black, white)
         self._opening = opening
-        margin = table.setup.margin_ms
-        self._clocks = (SideClock(black.spec.tc, margin), SideClock(white.spec.tc, margin))
-        self._position = position_after(opening, chess960=table.setup.chess960)
-        self._referee = Referee(table.setup.adjudication, table.probe)
+        margin = context.setup.margin_ms
+        self._clocks = (
+            SideClock(black.spec.time_control, margin),
+            SideClock(white.spec.time_control, margin),
+        )
+        self._position = position_after(opening, chess960=context.setup.chess960)
+        self._referee = Referee(context.setup.adjudication, context.probe)
         self._played: list[PlayedMove] = []
         self._read_at = 0.0
         self._pv: tuple[str, ...] = ()
@@ -108,7 +110,7 @@ class RunningGame:
         self._note(answer)
         if overrun:
             return await self._lost_on_time(f"by {overrun} ms", white=white)
-        if self._table.setup.strict_pvs and self._counts_bad_pv(answer.info.pv):
+        if self._context.setup.strict_pvs and self._counts_bad_pv(answer.info.pv):
             return await self._lost_by_move(" ".join(answer.info.pv), "variation", white=white)
         return self._referee.after_move(self._position, answer.info.score)
 
@@ -116,9 +118,9 @@ class RunningGame:
         go = go_line(clock, self._clocks[True], self._clocks[False])
         engine.think(self._position.line(), go)
         if self._read_at:
-            self._table.latency.turned_around(perf_counter() - self._read_at)
+            self._context.latency.turned_around(perf_counter() - self._read_at)
         # The other side's variation is looked at while this side thinks.
-        if not self._table.setup.strict_pvs:
+        if not self._context.setup.strict_pvs:
             self._counts_bad_pv(self._pv)
         return await engine.answer(clock.patience_seconds)
 
@@ -127,7 +129,7 @@ class RunningGame:
         time = answer.spent
         overrun = clock.overrun_ms(time.least)
         spared = not overrun and clock.overrun_ms(time.read) > 0
-        self._table.latency.read(time.late, spared=spared)
+        self._context.latency.read(time.late, spared=spared)
         clock.spend(time.charged)
         return overrun
 
@@ -178,7 +180,7 @@ class RunningGame:
             bad_pvs=self._bad_pvs,
             failed=self._failed,
             lines=self._lines,
-            chess960=self._table.setup.chess960,
+            chess960=self._context.setup.chess960,
         )
 
 
@@ -190,9 +192,9 @@ Tell = Callable[[Event], None]
 class GameSlot:
     """Two seats. An engine keeps its seat, and its process, as long as it is asked to play."""
 
-    def __init__(self, number: int, table: RunnerContext, threads: Threads, tell: Tell) -> None:
+    def __init__(self, number: int, context: RunnerContext, threads: Threads, tell: Tell) -> None:
         self._number = number
-        self._table = table
+        self._context = context
         self._threads = threads
         self._tell = tell
         self._seats: dict[str, UciEngine] = {}
@@ -217,11 +219,11 @@ class GameSlot:
     ) -> GameResult:
         # Engines that failed in the last game start again here, outside anybody's clock.
         for spec in (white, black):
-            await self._seats[spec.name].prepare(spec, chess960=self._table.setup.chess960)
+            await self._seats[spec.name].prepare(spec, chess960=self._context.setup.chess960)
         self._tell(GameStarted(job.number, number, white.name, black.name))
         seats = self._seats[white.name], self._seats[black.name]
-        result = await RunningGame(*seats, job.opening, self._table).play()
-        self._table.latency.plies += result.plies
+        result = await RunningGame(*seats, job.opening, self._context).play()
+        self._context.latency.plies += result.plies
         self._tell(GameEnded(job.number, number, result))
         return result
 
@@ -231,7 +233,7 @@ class GameSlot:
         await asyncio.gather(*(engine.quit() for engine in leaving))
         for name, spec in wanted.items():
             if name not in self._seats:
-                self._seats[name] = UciEngine(spec, self._table.setup.patience, self._threads)
+                self._seats[name] = UciEngine(spec, self._context.setup.timeouts, self._threads)
 
 
 # Carries events from the task that plays a match to the one that watches it.
@@ -308,9 +310,10 @@ class LocalMatch(QueuedMatch):
             tables.close()
         self._tell_latency(last=True)
 
-    async def _play_slots(self, table: RunnerContext, threads: Threads) -> None:
+    async def _play_slots(self, context: RunnerContext, threads: Threads) -> None:
         slots = [
-            GameSlot(number, table, threads, self._tell_both) for number in range(self._concurrency)
+            GameSlot(number, context, threads, self._tell_both)
+            for number in range(self._concurrency)
         ]
         working = [asyncio.create_task(self._work(slot)) for slot in slots]
         try:

@@ -7,13 +7,15 @@ from itertools import combinations, count
 from pathlib import Path
 from typing import Protocol, Self
 
+import msgspec
+
 from rookery.errors import Complaint
 from rookery.match.clock import Latency
 from rookery.match.opening_order import OpeningOrder
 from rookery.match.openings import STANDARD, BookFault, Opening, OpeningBook
-from rookery.match.scores import Adjudication
+from rookery.model.plan import Draw, Resign
 from rookery.model.task import Pentanomial, Results
-from rookery.model.timecontrol import TimeControl
+from rookery.model.timecontrol import TimeControl, parse
 
 # What is kept of a game: every move with what its engine thought, how it ended and why.
 
@@ -76,16 +78,20 @@ class GameResult:
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """An engine as a player: its program, its options and its time."""
+    """An engine as a player: its program, its options and its time control as text."""
 
     name: str
     command: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
-    tc: TimeControl
+    tc: str
     threads: int = 1
-    folder: Path | None = None
+    folder: str | None = None
     environment: tuple[tuple[str, str], ...] | None = None
     """What the engine sees of the environment; None is all of it."""
+
+    @property
+    def time_control(self) -> TimeControl:
+        return parse(self.tc)
 
     def runs_like(self, other: "EngineSpec") -> bool:
         """Whether one process can play as both, after other options were set."""
@@ -107,6 +113,25 @@ class EngineTimeouts:
     quit: float = 1.0
 
 
+OFFICIAL_RESIGN = Resign(score=600, moves=3)
+OFFICIAL_DRAW = Draw(from_move=34, moves=8, score=20)
+
+
+@dataclass(frozen=True, slots=True)
+class Adjudication:
+    """The rules in force; None and 0 are off."""
+
+    resign: Resign | None = None
+    draw: Draw | None = None
+    syzygy_men: int = 0
+    most_moves: int = 0
+    """A game of so many full moves is drawn."""
+
+
+OFFICIAL = Adjudication(OFFICIAL_RESIGN, OFFICIAL_DRAW)
+"""What the official worker plays by."""
+
+
 CRASHES = frozenset({Termination.CRASH, Termination.STALL})
 
 
@@ -117,15 +142,14 @@ class Setup:
     adjudication: Adjudication = field(default_factory=Adjudication)
     chess960: bool = False
     margin_ms: int = 20
-    patience: EngineTimeouts = field(default_factory=EngineTimeouts)
+    timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
     syzygy: tuple[str, ...] = ()
     """Folders with tablebases; looked at only if the adjudication has a number of men."""
     strict_pvs: bool = False
     """A principal variation with an illegal move loses the game instead of being counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairJob:
+class PairJob(msgspec.Struct, frozen=True, tag=True):
     """Two games from one opening; `first` has White in the first of them."""
 
     number: int
@@ -170,11 +194,11 @@ def pair_results(points: tuple[int, int], *, crashes: int = 0, time_losses: int 
     )
 
 
-# What a match tells whoever watches it, in the order in which it happens.
+# What a match tells whoever watches it, in the order in which it happens. Tagged, because a runner
+# process writes these as JSON.
 
 
-@dataclass(frozen=True, slots=True)
-class GameStarted:
+class GameStarted(msgspec.Struct, frozen=True, tag=True):
     """Game 0 or 1 of a pair begins."""
 
     pair: int
@@ -183,8 +207,7 @@ class GameStarted:
     black: str
 
 
-@dataclass(frozen=True, slots=True)
-class GameEnded:
+class GameEnded(msgspec.Struct, frozen=True, tag=True):
     """Game 0 or 1 of a pair is over."""
 
     pair: int
@@ -192,19 +215,18 @@ class GameEnded:
     result: GameResult
 
 
-@dataclass(frozen=True, slots=True)
-class PairEnded:
+class PairEnded(msgspec.Struct, frozen=True, tag=True):
     """Both games of a pair are over."""
 
     pair: PairResult
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyMeasured:
+class LatencyMeasured(msgspec.Struct, frozen=True, tag=True):
     """How late the runner has been so far, all of its processes together."""
 
     latency: Latency
-    last: bool = False  # nothing comes after it
+    last: bool = False
+    """Whether nothing comes after it."""
 
 
 Event = GameStarted | GameEnded | PairEnded | LatencyMeasured
@@ -230,22 +252,12 @@ class EngineFloods(EngineFault):
 
 
 class MatchFault(Complaint):
-    """A match that cannot go on."""
+    """A match that cannot go on; the text says why in a sentence."""
 
 
-class EngineUnusable(MatchFault):
-    """The engine can't be started or does not speak UCI, so no game could be fair."""
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"The engine {name} cannot play: {why}.")
-        self.name = name
-
-
-class FileUnusable(MatchFault):
-    """A file that the match writes to can't be written; a resume file says how to go on."""
-
-    def __init__(self, path: Path, error: OSError) -> None:
-        super().__init__(f"{path} can't be written: {error.strerror}.")
+def file_fault(path: Path, error: OSError) -> MatchFault:
+    """For a file that the match writes to; its resume file says how to go on."""
+    return MatchFault(f"{path} can't be written: {error.strerror}.")
 
 
 # What every match runner offers: events as they happen, and an end at any time.

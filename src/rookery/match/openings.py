@@ -14,8 +14,6 @@ from pathlib import Path, PurePath
 
 import chess
 
-from rookery.errors import Fault
-
 # An opening: where a game pair starts.
 
 
@@ -65,32 +63,8 @@ def _counters(rest: str) -> tuple[str, str]:
     return half.group(1) if half else "0", full.group(1) if full else "1"
 
 
-# What can be wrong with a book; the docstring of each class is its message.
-
-
-class BookFault(Fault):
-    """the opening book can't be used"""
-
-
-class UnreadableBook(BookFault):
-    """the book {name} can't be read: {why}"""
-
-
-class UnknownFormat(BookFault):
-    """the book {name} is neither .epd nor .pgn, plain or packed as .zip or .gz"""
-
-
-class EmptyBook(BookFault):
-    """the book {name} has no openings"""
-
-
-class BadOpening(BookFault):
-    """line {line} of the book {name} is not an opening ({why}): {text}"""
-
-    def __init__(self, *, name: str, line: int, why: str, text: str) -> None:
-        super().__init__(name=name, line=line, why=why, text=text[:80])
-        self.line = line
-        self.why = why
+class BookFault(Exception):
+    """An opening book that can't be used; the text says which and why."""
 
 
 # A book's text out of its file: plain, .gz or .zip, with every line ending in a line feed.
@@ -110,7 +84,7 @@ def read_book(path: Path) -> tuple[BookFormat, bytes]:
         return _unpacked(path)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
-        raise UnreadableBook(name=path.name, why=why) from error
+        raise BookFault(f"the book {path.name} can't be read: {why}") from error
 
 
 def book_sri(text: bytes) -> str:
@@ -137,20 +111,27 @@ def _member(path: Path, pack: zipfile.ZipFile) -> str:
     books = [name for name in pack.namelist() if PurePath(name).suffix in (".epd", ".pgn")]
     books.sort(key=lambda name: (PurePath(name).stem != PurePath(path.stem).stem, name))
     if not books:
-        raise UnknownFormat(name=path.name)
+        raise _unknown_format(path.name)
     return books[0]
+
+
+def _unknown_format(name: str) -> BookFault:
+    wanted = "neither .epd nor .pgn, plain or packed as .zip or .gz"
+    return BookFault(f"the book {name} is {wanted}")
 
 
 def _format(name: str) -> BookFormat:
     try:
         return BookFormat(PurePath(name).suffix)
     except ValueError:
-        raise UnknownFormat(name=name) from None
+        raise _unknown_format(name) from None
 
 
 def _bounded(path: Path, text: bytes) -> bytes:
     if len(text) > LARGEST_BOOK:
-        raise UnreadableBook(name=path.name, why=f"it unpacks to more than {LARGEST_BOOK} bytes")
+        raise BookFault(
+            f"the book {path.name} can't be read: it unpacks to more than {LARGEST_BOOK} bytes"
+        )
     return text
 
 
@@ -263,7 +244,7 @@ class OpeningBook:
         """A book from its text, whose lines end in line feeds."""
         starts = epd_starts(text) if kind is BookFormat.EPD else pgn_starts(text)
         if not starts:
-            raise EmptyBook(name=name)
+            raise BookFault(f"the book {name} has no openings")
         return OpeningBook(name, kind, text, memoryview(starts), plies)
 
     def __len__(self) -> int:
@@ -280,7 +261,7 @@ class OpeningBook:
         return any(word in self.name.lower() for word in FISCHER_RANDOM_NAMES)
 
     def __getitem__(self, index: int) -> Opening:
-        """An opening by its place in the file (from 0); raises BadOpening."""
+        """An opening by its place in the file (from 0); raises BookFault."""
         raw = self._raw(index).decode("utf-8", "replace")
         try:
             if self.format is BookFormat.EPD:
@@ -299,7 +280,9 @@ class OpeningBook:
         is_last = index + 1 == len(self.starts)
         return self.text[begin : None if is_last else self.starts[index + 1]]
 
-    def _bad(self, index: int, why: str) -> BadOpening:
+    def _bad(self, index: int, why: str) -> BookFault:
         line = self.text.count(b"\n", 0, self.starts[index]) + 1
         first = self._raw(index).split(b"\n", 1)[0].decode("utf-8", "replace")
-        return BadOpening(name=self.name, line=line, why=why, text=first)
+        return BookFault(
+            f"line {line} of the book {self.name} is not an opening ({why}): {first[:80]}"
+        )

@@ -8,7 +8,7 @@ from typing import BinaryIO, Self
 import chess
 import msgspec
 
-from rookery.match.job import FileUnusable, GameResult, MatchFault, PlayedMove, Termination
+from rookery.match.job import GameResult, MatchFault, PlayedMove, Termination, file_fault
 from rookery.match.results import PairScore
 
 WIDTH = 80
@@ -89,11 +89,8 @@ def _quoted(text: str) -> str:
 # written to its end is passed over, and its pair is played again.
 
 
-class UnusableJournal(MatchFault):
-    """A resume file that can't be read, or belongs to something else."""
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} cannot be resumed: {why}.")
+def _unreadable(path: Path, why: str) -> MatchFault:
+    return MatchFault(f"{path} cannot be resumed: {why}.")
 
 
 class JournalHeader(msgspec.Struct, frozen=True):
@@ -126,17 +123,17 @@ class Journal:
 
 
 def read_journal(path: Path, kind: str) -> Journal:
-    """Read a resume file; raises UnusableJournal."""
+    """Read a resume file; raises MatchFault."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise UnusableJournal(path, str(error.strerror)) from None
+        raise _unreadable(path, str(error.strerror)) from None
     try:
         head = msgspec.json.decode(lines[0], type=JournalHeader)
     except msgspec.DecodeError:
-        raise UnusableJournal(path, "it is no resume file") from None
+        raise _unreadable(path, "it is no resume file") from None
     if head.kind != kind:
-        raise UnusableJournal(path, f"it belongs to `rookery {head.kind}`")
+        raise _unreadable(path, f"it belongs to `rookery {head.kind}`")
     # What follows the last line end is nothing, or half a line.
     return Journal(head, _entries(path, lines[1:-1]))
 
@@ -146,7 +143,7 @@ def _entries(path: Path, lines: Sequence[bytes]) -> tuple[JournalEntry, ...]:
     try:
         return tuple(decoder.decode(line) for line in lines if line)
     except msgspec.DecodeError as error:
-        raise UnusableJournal(path, f"a line is damaged ({error})") from None
+        raise _unreadable(path, f"a line is damaged ({error})") from None
 
 
 class JournalWriter:
@@ -161,7 +158,7 @@ class JournalWriter:
         try:
             self._file = self.path.open("ab")
         except OSError as error:
-            raise FileUnusable(self.path, error) from None
+            raise file_fault(self.path, error) from None
         if self._file.tell() == 0:
             self._write(self._head)
         else:
@@ -181,7 +178,7 @@ class JournalWriter:
             self._file.write(msgspec.json.encode(said) + b"\n")
             self._file.flush()
         except OSError as error:
-            raise FileUnusable(self.path, error) from None
+            raise file_fault(self.path, error) from None
 
 
 def _drop_half_line(path: Path) -> None:

@@ -6,16 +6,149 @@ about is not claimed, and nothing is searched that a move can't have changed.
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import chess
-import chess.syzygy
 
-from rookery.match.job import MatchFault, Termination
+from rookery.match.job import MatchFault
 from rookery.match.openings import Opening
-from rookery.match.scores import Adjudication, DrawCount, ResignCount, Score
-from rookery.match.variation import MOVES, is_surely_legal
+
+# Whether a variation can be played, found out in a fifth of the time a whole board takes.
+#
+# Engines show a variation of ten or twenty moves with every answer, and the rules of a general
+# board took most of a ply's time. Here a position is eight numbers, whose bits are squares, and a
+# move is looked up. What it can't judge (castling, texts that are no moves) and whatever looks
+# illegal is left to the board: a yes is certain, a no only means that the board is to be asked.
+
+PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = chess.PIECE_TYPES
+BIT = chess.BB_SQUARES
+LAST_RANKS = chess.BB_RANK_1 | chess.BB_RANK_8
+SECOND_RANK = {True: chess.BB_RANK_2, False: chess.BB_RANK_7}
+AHEAD = {True: 8, False: -8}
+NOWHERE = -1
+STRAIGHT = [chess.BB_RANK_ATTACKS[at][0] | chess.BB_FILE_ATTACKS[at][0] for at in chess.SQUARES]
+DIAGONAL = [chess.BB_DIAG_ATTACKS[at][0] for at in chess.SQUARES]
+REACH = {
+    KNIGHT: chess.BB_KNIGHT_ATTACKS,
+    BISHOP: DIAGONAL,
+    ROOK: STRAIGHT,
+    QUEEN: [one | other for one, other in zip(STRAIGHT, DIAGONAL, strict=True)],
+    KING: chess.BB_KING_ATTACKS,
+}
+BETWEEN = [[chess.between(one, other) for other in chess.SQUARES] for one in chess.SQUARES]
+PLAIN = {
+    one + other: (chess.parse_square(one), chess.parse_square(other), 0)
+    for one in chess.SQUARE_NAMES
+    for other in chess.SQUARE_NAMES
+}
+MOVES = PLAIN | {
+    text + letter: (start, end, kind)
+    for text, (start, end, _) in PLAIN.items()
+    if BIT[end] & LAST_RANKS and abs((start & 7) - (end & 7)) < 2
+    for letter, kind in (("n", KNIGHT), ("b", BISHOP), ("r", ROOK), ("q", QUEEN))
+}
+"""By their text: from where, to where, and what a pawn becomes there."""
+
+
+def is_surely_legal(board: chess.Board, moves: Iterable[str]) -> bool:
+    """Whether all these moves can be played one after the other; a no is not certain."""
+    position = _BitPosition(board)
+    for text in moves:
+        move = MOVES.get(text)
+        if move is None or not position.play(*move):
+            return False
+    return True
+
+
+class _BitPosition:
+    """The men by kind, those of the side to move, and those of the other."""
+
+    __slots__ = ("_en_passant", "_men", "_other", "_own", "_white")
+
+    def __init__(self, board: chess.Board) -> None:
+        self._men = [
+            0, board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings
+        ]  # fmt: skip
+        self._white = board.turn
+        self._own = board.occupied_co[board.turn]
+        self._other = board.occupied_co[not board.turn]
+        self._en_passant = NOWHERE if board.ep_square is None else board.ep_square
+
+    def play(self, start: int, end: int, promotion: int) -> bool:
+        """Make the move; False where it may be illegal, and then nothing here counts any more."""
+        leaving, arriving, men = BIT[start], BIT[end], self._men
+        if not self._own & leaving or self._own & arriving:
+            return False
+        kind = next(kind for kind in chess.PIECE_TYPES if men[kind] & leaving)
+        if kind == PAWN:
+            possible = self._pawn_can(start, end, promotion)
+        else:
+            occupied = self._own | self._other
+            possible = bool(
+                REACH[kind][start] & arriving
+                and not BETWEEN[start][end] & occupied
+                and not promotion
+            )
+        if not possible:
+            return False
+        self._capture(kind, end, arriving)
+        men = self._men
+        men[kind] ^= leaving
+        men[promotion or kind] |= arriving
+        self._own ^= leaving | arriving
+        if self._is_in_check():
+            return False
+        self._en_passant = (
+            (start + end) // 2 if kind == PAWN and abs(start - end) == 16 else NOWHERE
+        )
+        self._own, self._other, self._white = self._other, self._own, not self._white
+        return True
+
+    def _pawn_can(self, start: int, end: int, promotion: int) -> bool:
+        arriving, ahead = BIT[end], AHEAD[self._white]
+        if bool(promotion) != bool(arriving & LAST_RANKS):
+            return False
+        occupied = self._own | self._other
+        if end == start + ahead:
+            return not occupied & arriving
+        if end == start + 2 * ahead:
+            through = arriving | BIT[start + ahead]
+            return bool(BIT[start] & SECOND_RANK[self._white]) and not occupied & through
+        if not chess.BB_PAWN_ATTACKS[self._white][start] & arriving:
+            return False
+        return bool(self._other & arriving) or end == self._en_passant
+
+    def _capture(self, kind: int, end: int, arriving: int) -> None:
+        if self._other & arriving:
+            taken = arriving
+        elif kind == PAWN and end == self._en_passant:
+            taken = BIT[end - AHEAD[self._white]]
+        else:
+            return
+        self._other ^= taken
+        self._men = [one & ~taken for one in self._men]
+
+    def _is_in_check(self) -> bool:
+        men, other = self._men, self._other
+        king = (men[KING] & self._own).bit_length() - 1
+        if other & (
+            chess.BB_KNIGHT_ATTACKS[king] & men[KNIGHT]
+            | chess.BB_KING_ATTACKS[king] & men[KING]
+            | chess.BB_PAWN_ATTACKS[self._white][king] & men[PAWN]
+        ):
+            return True
+        lines = STRAIGHT[king] & (men[ROOK] | men[QUEEN])
+        far = other & (lines | DIAGONAL[king] & (men[BISHOP] | men[QUEEN]))
+        occupied = self._own | other
+        while far:
+            square = far.bit_length() - 1
+            if not BETWEEN[king][square] & occupied:
+                return True
+            far ^= BIT[square]
+        return False
+
+
+# The game's own position.
 
 Key = tuple[int, ...]
 KNOWN = {text: chess.Move(start, end, kind or None) for text, (start, end, kind) in MOVES.items()}
@@ -34,13 +167,6 @@ class RuleEnding(enum.Enum):
 
 class IllegalMove(ValueError):
     """A text that is no legal move here."""
-
-
-class UnusableOpening(MatchFault):
-    """An opening that can't be set up, so that nobody could play from it."""
-
-    def __init__(self, fen: str, why: str) -> None:
-        super().__init__(f"The opening {fen} can't be played: {why}.")
 
 
 class Position:
@@ -134,140 +260,12 @@ class Position:
 
 
 def position_after(opening: Opening, *, chess960: bool) -> Position:
-    """The position that an opening leads to; raises UnusableOpening."""
+    """The position that an opening leads to; raises MatchFault."""
     try:
         position = Position(opening.fen, chess960=chess960)
         for move in opening.moves:
             position.play(move)
-    except IllegalMove as illegal:
-        raise UnusableOpening(opening.fen, f"{illegal} is no move") from None
     except ValueError as error:
-        raise UnusableOpening(opening.fen, str(error)) from None
+        why = f"{error} is no move" if isinstance(error, IllegalMove) else str(error)
+        raise MatchFault(f"The opening {opening.fen} can't be played: {why}.") from None
     return position
-
-
-# How a game stands after each move: over by the rules, by adjudication, or going on.
-
-DRAW = "1/2-1/2"
-TablebaseProbe = Callable[[chess.Board], int | None]
-"""What a tablebase says about a position for the side to move: 1, 0, -1, or nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class GameEnd:
-    """The result of a game, the kind of its end and a sentence about it."""
-
-    result: str
-    termination: Termination
-    reason: str
-
-
-def won_by(white: bool) -> str:
-    return "1-0" if white else "0-1"
-
-
-def colour_name(white: bool) -> str:
-    return "White" if white else "Black"
-
-
-class Referee:
-    """Judges one game; asked before the first move and after every one that an engine makes."""
-
-    def __init__(self, rules: Adjudication, probe: TablebaseProbe | None = None) -> None:
-        self._rules = rules
-        self._probe = probe
-        self._resign = ResignCount(rules.resign) if rules.resign else None
-        self._draw = DrawCount(rules.draw) if rules.draw else None
-        self._plies = 0
-
-    def at_start(self, position: Position) -> GameEnd | None:
-        """The verdict on an opening that leaves nothing to play."""
-        return self.by_rules(position) or self._by_tablebase(position)
-
-    def by_rules(self, position: Position) -> GameEnd | None:
-        """The end that the rules of chess bring about."""
-        ending = position.ending()
-        if ending is None:
-            return None
-        if ending is RuleEnding.CHECKMATE:
-            winner = not position.white_to_move
-            return GameEnd(won_by(winner), Termination.NORMAL, f"{colour_name(winner)} mates")
-        return GameEnd(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
-
-    def after_move(self, position: Position, score: Score | None) -> GameEnd | None:
-        """The verdict once a move with this score was made.
-
-        The rules go before tables, tables before scores, scores before the length.
-        """
-        mover = not position.white_to_move
-        self._plies += 1
-        # Both count every move, so both are asked before either may decide.
-        resigns = self._resign is not None and self._resign.after(score, white=mover)
-        drawn = self._draw is not None and self._draw.after(
-            score,
-            halfmove_clock=position.board.halfmove_clock,
-            completed_moves=position.board.fullmove_number - 1,
-        )
-        if over := self.by_rules(position) or self._by_tablebase(position):
-            return over
-        if resigns:
-            reason = f"{colour_name(not mover)} wins by adjudication"
-            return GameEnd(won_by(not mover), Termination.ADJUDICATION, reason)
-        if drawn or self._is_too_long():
-            return GameEnd(DRAW, Termination.ADJUDICATION, "Draw by adjudication")
-        return None
-
-    def _is_too_long(self) -> bool:
-        """The moves of the opening don't count: nobody has played them."""
-        most = self._rules.most_moves
-        return bool(most) and self._plies >= 2 * most
-
-    def _by_tablebase(self, position: Position) -> GameEnd | None:
-        men = self._rules.syzygy_men
-        if not men or self._probe is None or position.board.occupied.bit_count() > men:
-            return None
-        value = self._probe(position.board)
-        if value is None:
-            return None
-        mover = position.white_to_move
-        result = DRAW if value == 0 else won_by(mover if value > 0 else not mover)
-        return GameEnd(result, Termination.ADJUDICATION, "Decided by tablebase")
-
-
-# Asks Syzygy tablebases for the value of a position.
-
-CERTAIN = 2
-"""A win or loss that the fifty-move rule does not take away."""
-
-
-class NoTables(MatchFault):
-    """A folder of tablebases that can't be read."""
-
-    def __init__(self, folder: str, why: str) -> None:
-        super().__init__(f"The tablebases in {folder} cannot be read: {why}.")
-
-
-def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
-    """All tables in the folders; nothing is read of them yet. Raises NoTables."""
-    tables = chess.syzygy.Tablebase()
-    for folder in folders:
-        try:
-            tables.add_directory(folder)
-        except OSError as error:
-            raise NoTables(folder, str(error.strerror)) from None
-    return tables
-
-
-def probe_of(tables: chess.syzygy.Tablebase) -> TablebaseProbe:
-    """A way to ask them; positions they can't tell about give None."""
-
-    def probe(board: chess.Board) -> int | None:
-        # A table's values hold where the fifty-move count begins anew.
-        if board.castling_rights or board.halfmove_clock:
-            return None
-        value = tables.get_wdl(board)
-        if value is None:
-            return None
-        return (value >= CERTAIN) - (value <= -CERTAIN)
-
-    return probe

@@ -14,20 +14,6 @@ from rookery.match.uci import UciEngine
 BOOK = "book"
 
 
-class NoSuchGame(MatchFault):
-    """A file without the game that was asked for."""
-
-    def __init__(self, path: Path, number: int) -> None:
-        super().__init__(f"{path} has no game {number}.")
-
-
-class NoMoves(MatchFault):
-    """A game without moves, which is how any text that is no PGN reads."""
-
-    def __init__(self, path: Path, number: int) -> None:
-        super().__init__(f"Game {number} of {path} has no moves: is it a PGN file?")
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedGame:
     """A game as a file has it; the first `book` moves were nobody's decision."""
@@ -51,17 +37,18 @@ class ReplayDifference:
 
 
 def read_recorded(path: Path, number: int) -> RecordedGame:
-    """The game of this number, counted from 1; raises NoSuchGame or NoMoves."""
+    """The game of this number, counted from 1; raises MatchFault."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for _ in range(number - 1):
             if not chess.pgn.skip_game(file):
-                raise NoSuchGame(path, number)
+                raise MatchFault(f"{path} has no game {number}.")
         game = chess.pgn.read_game(file)
     if game is None:
-        raise NoSuchGame(path, number)
+        raise MatchFault(f"{path} has no game {number}.")
     nodes = list(game.mainline())
     if not nodes:
-        raise NoMoves(path, number)
+        # Any text that is no PGN reads as a game without moves.
+        raise MatchFault(f"Game {number} of {path} has no moves: is it a PGN file?")
     board = game.board()
     moves = tuple(node.parent.board().uci(node.move) for node in nodes)
     book = sum(node.comment.strip() == BOOK for node in nodes)
@@ -97,7 +84,7 @@ async def _first_difference(
     for ply, recorded in enumerate(game.moves):
         if ply >= game.book:
             engine = engines[position.white_to_move]
-            clock = SideClock(engine.spec.tc, margin_ms=0)
+            clock = SideClock(engine.spec.time_control, margin_ms=0)
             engine.think(position.line(), go_line(clock, clock, clock))
             answer = await engine.answer(clock.patience_seconds)
             if answer.move != recorded:

@@ -1,104 +1,32 @@
 """A match spread over runner processes, so that neither display nor files delay a clock."""
 
 import asyncio
-import os
-import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import Self
 
 from rookery.boundary.offload import Threads
-from rookery.errors import Complaint, describe_exit
+from rookery.errors import describe_exit
 from rookery.match.clock import Latency
 from rookery.match.game import QueuedMatch
 from rookery.match.job import Event, LatencyMeasured, MatchFault, PairEnded, PairJob, Setup
+from rookery.match.processors import Shard, local_nodes, plan_shards
 from rookery.match.shard import (
     LONGEST_LINE,
-    Enough,
-    Failed,
-    Hearing,
+    NoMorePairs,
+    ShardFailed,
     ShardOrder,
-    job_message,
-    line,
     read_report,
+    to_line,
 )
 
-# Spreads the games of a match over runner processes.
-#
-# One process that referees many games is late for all of them. So each NUMA node has its own,
-# which keeps its engines on that node's processors, and none referees more than sixteen games.
-
-MOST_GAMES = 16
-NODES = Path("/sys/devices/system/node")
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """One runner process: its games at a time, and the processors it and its engines stay on."""
-
-    games: int
-    processors: frozenset[int]
-
-
-def plan_shards(concurrency: int, nodes: Sequence[frozenset[int]]) -> tuple[Shard, ...]:
-    """Games by node in proportion to its processors, and by process in equal parts."""
-    wanted = min(concurrency, len(nodes)) or 1
-    used = sorted(nodes, key=len, reverse=True)[:wanted] or [frozenset()]
-    shares = _shares(concurrency, [max(1, len(node)) for node in used])
-    return tuple(
-        Shard(games, node)
-        for node, share in zip(used, shares, strict=True)
-        for games in _shares(share, [1] * -(-share // MOST_GAMES))
-        if games
-    )
-
-
-def _shares(total: int, weights: Sequence[int]) -> list[int]:
-    """Whole parts of a total, as near to the weights as can be."""
-    parts, given, weighed = [], 0, 0
-    for weight in weights:
-        weighed += weight
-        due = total * weighed // sum(weights)
-        parts.append(due - given)
-        given = due
-    return parts
-
-
-def local_nodes(folder: Path = NODES) -> tuple[frozenset[int], ...]:
-    """The processors of each node that this process may use; one node where nothing is known."""
-    allowed = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    lists = [path.read_text() for path in sorted(folder.glob("node[0-9]*/cpulist"))]
-    nodes = [frozenset(_numbers(text)) for text in lists]
-    if allowed is not None:
-        nodes = [node & allowed for node in nodes] or [allowed]
-    return tuple(node for node in nodes if node) or (allowed or frozenset(),)
-
-
-def _numbers(text: str) -> list[int]:
-    """`0-3,8` as numbers."""
-    found: list[int] = []
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
-    return found
-
-
-COMMAND = (sys.executable, "-m", "rookery.match")
+COMMAND = (sys.executable, "-m", "rookery.match.shard")
 FAREWELL_SECONDS = 10.0
 EXIT_LOOKS = 100
 Give = Callable[[PairJob | None], None]
-
-
-class ShardLost(MatchFault):
-    """A runner process ended in the middle of its games."""
-
-    def __init__(self, code: int | None) -> None:
-        how = "closed its output" if code is None else describe_exit(code)
-        super().__init__(f"A runner process {how} in the middle of its games.")
 
 
 class _Runner:
@@ -106,7 +34,7 @@ class _Runner:
 
     def __init__(self, shard: Shard, first_slot: int) -> None:
         self.shard = shard
-        self._hearing = Hearing(first_slot)
+        self._first_slot = first_slot
         self._output: asyncio.WriteTransport | None = None
         self._input: asyncio.ReadTransport | None = None
         self._starting: asyncio.Task[subprocess.Popen[bytes]] | None = None
@@ -123,24 +51,31 @@ class _Runner:
         )
         self._output, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._process.stdin)
         order = ShardOrder(setup, self.shard.games, tuple(sorted(self.shard.processors)))
-        self._output.write(line(order))
+        self._output.write(to_line(order))
 
     def give(self, job: PairJob | None) -> None:
         """Something to play at a free slot, or nothing more."""
         assert self._output is not None
-        self._output.write(line(Enough() if job is None else job_message(job)))
+        self._output.write(to_line(NoMorePairs() if job is None else job))
 
     async def events(self) -> AsyncIterator[Event]:
         ended = False
         while text := await self._reports.readline():
             report = read_report(text)
-            if isinstance(report, Failed):
+            if isinstance(report, ShardFailed):
                 raise MatchFault(report.why)
-            event = self._hearing.event(report)
-            ended = isinstance(event, LatencyMeasured) and event.last
-            yield event
+            ended = isinstance(report, LatencyMeasured) and report.last
+            yield self._renumbered(report)
         if not ended:
-            raise ShardLost(await self._exit_code())
+            code = await self._exit_code()
+            how = "closed its output" if code is None else describe_exit(code)
+            raise MatchFault(f"A runner process {how} in the middle of its games.")
+
+    def _renumbered(self, event: Event) -> Event:
+        """With the slot among all those of the match."""
+        if not isinstance(event, PairEnded):
+            return event
+        return PairEnded(replace(event.pair, slot=self._first_slot + event.pair.slot))
 
     async def _exit_code(self) -> int | None:
         """Its output ends a moment before the process does."""
@@ -296,57 +231,3 @@ class MatchBatch:
                 yield event
                 if over:
                     return
-
-
-# How many games this machine can play at a time, and the small expressions that say it.
-
-PROCESSORS = Path("/sys/devices/system/cpu")
-QUOTA = Path("/sys/fs/cgroup/cpu.max")
-_EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,5})(?:([-/*])(\d{1,4}))?", re.ASCII)
-
-
-class BadConcurrency(Complaint):
-    """A number of games at a time that makes no sense."""
-
-    exit_code = 2
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is no number of games: write 4, MAX, PHYS-1 or MAX/2.")
-
-
-def usable_processors(quota: Path = QUOTA) -> int:
-    """What affinity and the container's quota leave."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    try:
-        allowed, period = quota.read_text().split()
-    except (OSError, ValueError):
-        return count
-    return count if allowed == "max" else max(1, min(count, int(allowed) // int(period)))
-
-
-def physical_cores(folder: Path = PROCESSORS) -> int:
-    """Cores that share no silicon with one another; as many as processors where nobody knows."""
-    siblings = {path.read_text() for path in folder.glob("cpu[0-9]*/topology/thread_siblings_list")}
-    usable = usable_processors()
-    return min(len(siblings), usable) or usable
-
-
-def default_concurrency(threads: int) -> int:
-    """All physical cores but one, which the runner and the rest of the system have."""
-    return max(1, (physical_cores() - 1) // threads)
-
-
-def read_concurrency(text: str) -> int:
-    """A number, or an expression of MAX (processors) and PHYS (cores); raises BadConcurrency."""
-    found = _EXPRESSION.fullmatch(text.strip().upper())
-    if not found:
-        raise BadConcurrency(text)
-    word, sign, number = found.groups()
-    value = {"MAX": usable_processors, "PHYS": physical_cores}.get(word, lambda: int(word))()
-    if sign:
-        by = int(number)
-        value = {"-": value - by, "*": value * by, "/": value // max(by, 1)}[sign]
-    if not 1 <= value <= 4096:
-        raise BadConcurrency(text)
-    return value

@@ -7,10 +7,9 @@ from time import perf_counter
 
 from rookery.boundary.offload import Threads
 from rookery.match.clock import LATE_SLACK_SECONDS, SpentTime, spent_time
-from rookery.match.job import EngineFault, EngineGone, EngineSpec, EngineTimeouts, EngineUnusable
-from rookery.match.launch import LastScore
-from rookery.match.process import EngineProcess, TimedLine, start_process, wall_offset
-from rookery.match.scores import NOTHING_SAID, SearchInfo, read_info
+from rookery.match.engine_output import NOTHING_SAID, LastScore, SearchInfo, read_info
+from rookery.match.engine_process import EngineProcess, TimedLine, start_process, wall_offset
+from rookery.match.job import EngineFault, EngineGone, EngineSpec, EngineTimeouts, MatchFault
 
 STARTS = 3
 """An engine that fails so often in a row before its first word is not going to play."""
@@ -29,9 +28,9 @@ class EngineMove:
 class UciEngine:
     """An engine that plays for one slot; a process comes and goes beneath it."""
 
-    def __init__(self, spec: EngineSpec, patience: EngineTimeouts, threads: Threads) -> None:
+    def __init__(self, spec: EngineSpec, timeouts: EngineTimeouts, threads: Threads) -> None:
         self.spec = spec
-        self._patience = patience
+        self._timeouts = timeouts
         self._threads = threads
         self._process: EngineProcess | None = None
         self._offered: dict[str, str] = {}
@@ -51,7 +50,7 @@ class UciEngine:
         return frozenset(self._offered.values())
 
     async def prepare(self, spec: EngineSpec, *, chess960: bool) -> None:
-        """Make sure that a process runs with these options; raises EngineUnusable."""
+        """Make sure that a process runs with these options; raises MatchFault."""
         if self._process and not (self._process.is_sound and spec.runs_like(self.spec)):
             await self.kill()
         self.spec = spec
@@ -64,7 +63,7 @@ class UciEngine:
         """Both sides of a clean slate; raises EngineFault."""
         process = self._running()
         process.write(b"ucinewgame", b"isready")
-        await process.expect(b"readyok", self._patience.ready)
+        await process.expect(b"readyok", self._timeouts.ready)
 
     def think(self, position: bytes, go: bytes) -> None:
         """Let it think about a position; raises EngineFault."""
@@ -100,7 +99,7 @@ class UciEngine:
         """End the process the polite way, which is also sure."""
         if self._process:
             process, self._process = self._process, None
-            await process.quit(self._patience.quit)
+            await process.quit(self._timeouts.quit)
 
     def _running(self) -> EngineProcess:
         assert self._process is not None
@@ -117,7 +116,7 @@ class UciEngine:
             if not isinstance(failed, EngineGone):
                 break
         last = f" (its last words: {said[-1][2:200]})" if said else ""
-        raise EngineUnusable(self.spec.name, f"after `uci` {type(failed).__doc__}{last}")
+        raise _unusable(self.spec, f"after `uci` {type(failed).__doc__}{last}")
 
     async def _start_once(self) -> None:
         spec = self.spec
@@ -127,10 +126,10 @@ class UciEngine:
                 spec.command, self._threads, folder=spec.folder, environment=environment
             )
         except OSError as error:
-            raise EngineUnusable(spec.name, f"{spec.command[0]}: {error.strerror}") from None
+            raise _unusable(spec, f"{spec.command[0]}: {error.strerror}") from None
         self._offered, self._set = {}, {}
         self._process.write(b"uci")
-        await self._process.expect(b"uciok", self._patience.start, self._note_identity)
+        await self._process.expect(b"uciok", self._timeouts.start, self._note_identity)
 
     def _note_identity(self, line: bytes) -> None:
         words = line.decode("utf-8", "replace").split()
@@ -157,6 +156,11 @@ class UciEngine:
                 self._set[name] = value
 
 
+def _unusable(spec: EngineSpec, why: str) -> MatchFault:
+    """For an engine that can't be started or does not speak UCI, so that no game could be fair."""
+    return MatchFault(f"The engine {spec.name} cannot play: {why}.")
+
+
 # Starts engines once before a match, to learn what they are called and what options they have.
 
 LONGEST_NAME = 60
@@ -173,7 +177,7 @@ class InspectedEngine:
 async def inspect_engines(
     specs: Sequence[EngineSpec], waiting_for: Callable[[EngineSpec], object]
 ) -> tuple[InspectedEngine, ...]:
-    """In the order of the engines, each told before it is started; raises EngineUnusable."""
+    """In the order of the engines, each told before it is started; raises MatchFault."""
     threads, found = Threads(), list[InspectedEngine]()
     for spec in specs:
         waiting_for(spec)

@@ -29,7 +29,6 @@ STARTS = (
     "rookery.cli.main",
     *(f"rookery.cli.{name}" for name in COMMANDS),
     "rookery.match.fledgling",
-    "rookery.match.__main__",
     "rookery.worker.sandbox.launcher",
 )
 """The modules that are started by their name; all others are found by following imports."""

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from msgspec import UNSET, UnsetType
 
 from rookery.http_client import NoAnswer
-from rookery.match.job import Setup
-from rookery.match.scores import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication
+from rookery.match.job import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication, Setup
 from rookery.model.engine import STOCKFISH, EngineRecord
 from rookery.model.task import NOTHING, Results
 from rookery.model.timecontrol import BadTimeControl, Clock, TimeControl, parse

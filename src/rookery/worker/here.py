@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from rookery.boundary.bridge import call_soon
-from rookery.match.sharded import local_nodes, physical_cores, usable_processors
+from rookery.match.processors import local_nodes, physical_cores, usable_processors
 from rookery.worker.system import Cpu
 
 NAMES = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}

@@ -106,7 +106,7 @@ def _seated(player: Player, built: Built, factor: float, sandbox: Sandbox) -> En
         player.name,
         sandbox.playing(built),
         (*built.options, *player.options),
-        player.tc.scaled(factor),
+        str(player.tc.scaled(factor)),
         player.threads,
         environment=built.environment,
     )

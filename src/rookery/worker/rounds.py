@@ -15,8 +15,13 @@ from msgspec import UNSET
 
 from rookery.boundary.offload import Threads
 from rookery.http_client import CallRefused, NoAnswer
-from rookery.match.fastchess import FastchessFiles, FastchessMatch, invocation
-from rookery.match.fastchess_command import UnsupportedByFastchess
+from rookery.match.fastchess import FastchessMatch
+from rookery.match.fastchess_command import (
+    FastchessFiles,
+    UnsupportedByFastchess,
+    command_line,
+    silence_seconds,
+)
 from rookery.match.job import EngineSpec, Match, Openings, PairJob, Setup, openings_of, pair_jobs
 from rookery.match.opening_order import order_of_run, seed_of_run
 from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
@@ -67,10 +72,18 @@ class Runners:
         """By fastchess where it is to play; it finds its openings itself. Raises TaskFailed."""
         if not self.fastchess:
             return self.builtin(jobs)
-        asked = partial(invocation, sides, self.setup, files, pairs=pairs, concurrency=self.slots)
+        asked = partial(
+            command_line,
+            self.fastchess,
+            sides,
+            self.setup,
+            files,
+            pairs=pairs,
+            concurrency=self.slots,
+        )
         try:
             # It follows links, and so looks at the disk.
-            return FastchessMatch(self.fastchess, await threads.io(asked))
+            return FastchessMatch(await threads.io(asked), silence_seconds(sides))
         except UnsupportedByFastchess as fault:
             raise TaskFailed(f"fastchess cannot play {fault}.") from None
 
@@ -193,7 +206,7 @@ class Rounds:
         )
 
     def _table(self, batch: int, pairs: int, *, whole: bool) -> Table:
-        game_seconds = self.prepared.base.tc.game_seconds(self.prepared.nps)
+        game_seconds = self.prepared.base.time_control.game_seconds(self.prepared.nps)
         return Table(
             task=self.task,
             slots=self._slots,
@@ -215,7 +228,7 @@ class Rounds:
     def _limit(self, pairs: int) -> float:
         """How long fastchess may take; the built-in runner watches every move."""
         sides = (self.prepared.new, self.prepared.base)
-        limit = fmean(side.tc.limit_seconds(self.prepared.nps) for side in sides)
+        limit = fmean(side.time_control.limit_seconds(self.prepared.nps) for side in sides)
         whole = limit * max(8.0, 2 * pairs / self._slots)
         return 2 * whole if self.task.is_tune else whole
 

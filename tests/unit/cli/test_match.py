@@ -24,7 +24,6 @@ from rookery.match.openings import BookFormat, OpeningBook
 from rookery.match.pgn import Journal, JournalEntry, JournalHeader
 from rookery.match.results import MatchScore, pair_score_of
 from rookery.model.plan import Draw, Resign
-from rookery.model.timecontrol import Clock, Nodes
 from rookery.stats.sprt import Sprt
 from tests.unit.worker.match.games import pair
 
@@ -47,8 +46,8 @@ def standing(pairs: int, sprt: Sprt | None = None) -> MatchScore:
 def test_sides_have_what_is_theirs_and_what_is_everybodys() -> None:
     words = ("--tc", "N=5", "--new-tc", "1+0.01", "--option", "Hash=1", "--new-option", "Hash=2")
     new, base = field_of(parsed(*SIDES, *words, "--base-threads", "3")).engines
-    assert (new.command, new.tc, new.options) == (("./a", "-x"), Clock(1, 0.01), (("Hash", "2"),))
-    assert (base.tc, base.options, base.threads) == (Nodes(5), (("Hash", "1"),), 3)
+    assert (new.command, new.tc, new.options) == (("./a", "-x"), "1+0.01", (("Hash", "2"),))
+    assert (base.tc, base.options, base.threads) == ("N=5", (("Hash", "1"),), 3)
 
 
 def test_engines_of_one_name_are_told_apart() -> None:

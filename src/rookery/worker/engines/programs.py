@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
+from rookery.match.engine_process import EngineProcess, start_process
 from rookery.match.job import EngineFault
-from rookery.match.process import EngineProcess, start_process
 
 # Keeps what a program writes within bounds: the head, where the first error is, and the tail.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.http_client import ALLOWING
-from rookery.match.sharded import usable_processors
+from rookery.match.processors import usable_processors
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.cache import (
     Cache,

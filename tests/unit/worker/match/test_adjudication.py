@@ -1,6 +1,7 @@
 """Games ended by the engines' own scores."""
 
-from rookery.match.scores import DrawCount, ResignCount, Score
+from rookery.match.engine_output import Score
+from rookery.match.referee import DrawCount, ResignCount
 from rookery.model.plan import Draw, Resign
 
 LOST, FINE, MATED = Score(-600), Score(-599), Score(-3, mate=True)

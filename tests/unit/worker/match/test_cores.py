@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.match.sharded import (
+from rookery.match.processors import (
     BadConcurrency,
     physical_cores,
     read_concurrency,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.match.scores import Score, SearchInfo, read_info
+from rookery.match.engine_output import Score, SearchInfo, read_info
 
 
 def test_a_whole_line_is_read() -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from rookery.match.job import EngineSpec, PairResult, Termination
 from rookery.model.task import contradiction
-from rookery.model.timecontrol import Nodes
 from tests.unit.worker.match.games import game, pair
 
 
@@ -34,7 +33,7 @@ def test_crashes_stalls_and_time_losses_are_counted_for_both_sides() -> None:
 
 def test_a_process_may_go_on_with_other_values_of_the_same_options() -> None:
     def spec(*options: tuple[str, str]) -> EngineSpec:
-        return EngineSpec("a", ("./a",), options, Nodes(1))
+        return EngineSpec("a", ("./a",), options, "N=1")
 
     assert spec(("Hash", "2")).runs_like(spec(("Hash", "1")))
     assert not spec().runs_like(spec(("Hash", "1")))

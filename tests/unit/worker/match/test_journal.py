@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rookery.match.job import FileUnusable
+from rookery.match.job import MatchFault
 from rookery.match.pgn import (
     JournalEntry,
     JournalHeader,
     JournalWriter,
-    UnusableJournal,
     read_journal,
 )
 from rookery.match.results import pair_score_of
@@ -48,10 +47,10 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         (tmp_path / "b", "match"),
         (tmp_path / "c", "match"),
     ):
-        with pytest.raises(UnusableJournal, match="cannot be resumed"):
+        with pytest.raises(MatchFault, match="cannot be resumed"):
             read_journal(path, kind)
 
 
 def test_a_place_where_nothing_can_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FileUnusable, match=r"no-folder/a can't be written: No such file"):
+    with pytest.raises(MatchFault, match=r"no-folder/a can't be written: No such file"):
         written(tmp_path / "no-folder" / "a")

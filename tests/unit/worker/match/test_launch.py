@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from rookery.match.launch import launch, stamped_pipe
+from rookery.match.engine_process import launch, stamped_pipe
 
 
 def test_the_pipe_is_stamped_when_it_is_written_to_and_not_when_it_is_read() -> None:

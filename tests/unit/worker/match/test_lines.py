@@ -1,6 +1,6 @@
 """Bytes from an engine become lines."""
 
-from rookery.match.launch import MOST_LINE_BYTES, LastScore, LineSplitter, has_score
+from rookery.match.engine_output import MOST_LINE_BYTES, LastScore, LineSplitter, has_score
 
 
 def test_a_line_may_come_in_pieces() -> None:

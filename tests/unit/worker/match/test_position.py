@@ -3,14 +3,9 @@
 import chess
 import pytest
 
+from rookery.match.job import MatchFault
 from rookery.match.openings import Opening
-from rookery.match.position import (
-    IllegalMove,
-    Position,
-    RuleEnding,
-    UnusableOpening,
-    position_after,
-)
+from rookery.match.position import IllegalMove, Position, RuleEnding, position_after
 
 SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
 
@@ -103,5 +98,5 @@ def test_a_variation_begins_where_its_move_was_made() -> None:
     "opening", [Opening("nonsense"), Opening(chess.STARTING_FEN, ("e2e4", "e2e4"))]
 )
 def test_an_opening_that_cannot_be_played_is_named(opening: Opening) -> None:
-    with pytest.raises(UnusableOpening, match="can't be played"):
+    with pytest.raises(MatchFault, match="can't be played"):
         position_after(opening, chess960=False)

@@ -4,9 +4,8 @@ from itertools import islice
 
 from rookery.match.job import EngineSpec, gauntlet, openings_of, pair_jobs, round_robin
 from rookery.match.openings import Opening
-from rookery.model.timecontrol import Nodes
 
-ENGINES = tuple(EngineSpec(name, ("./x",), (), Nodes(1)) for name in "abc")
+ENGINES = tuple(EngineSpec(name, ("./x",), (), "N=1") for name in "abc")
 
 
 def opening(number: int) -> Opening:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rookery.match.sharded import MOST_GAMES, Shard, local_nodes, plan_shards
+from rookery.match.processors import MOST_GAMES, Shard, local_nodes, plan_shards
 
 ONE = (frozenset(range(8)),)
 TWO = (frozenset(range(32)), frozenset(range(32, 64)))

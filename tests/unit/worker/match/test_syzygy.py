@@ -5,7 +5,8 @@ from pathlib import Path
 import chess
 import pytest
 
-from rookery.match.position import NoTables, open_tables, probe_of
+from rookery.match.job import MatchFault
+from rookery.match.referee import open_tables, probe_of
 
 
 def test_a_folder_without_tables_knows_nothing(tmp_path: Path) -> None:
@@ -19,5 +20,5 @@ def test_a_position_in_the_middle_of_fifty_moves_is_not_asked_about(tmp_path: Pa
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoTables, match="No such file"):
+    with pytest.raises(MatchFault, match="No such file"):
         open_tables([str(tmp_path / "none")])

@@ -7,10 +7,9 @@ from rookery.match.openings import Opening
 from rookery.match.pgn import JournalEntry
 from rookery.match.results import PairScore
 from rookery.match.tuning import Tuner
-from rookery.model.timecontrol import Nodes
 from rookery.stats.spsa import Tune, new_tune
 
-ENGINE = EngineSpec("engine", ("./x",), (("Hash", "1"), ("P", "7")), Nodes(1))
+ENGINE = EngineSpec("engine", ("./x",), (("Hash", "1"), ("P", "7")), "N=1")
 
 
 def tune(pairs: int = 20) -> Tune:

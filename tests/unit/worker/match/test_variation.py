@@ -5,7 +5,7 @@ import random
 import chess
 import pytest
 
-from rookery.match.variation import MOVES, is_surely_legal
+from rookery.match.position import MOVES, is_surely_legal
 
 
 def judged(board: chess.Board, text: str) -> bool:

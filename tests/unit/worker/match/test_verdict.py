@@ -2,9 +2,10 @@
 
 import chess
 
-from rookery.match.job import Termination
-from rookery.match.position import GameEnd, Position, Referee
-from rookery.match.scores import Adjudication, Score
+from rookery.match.engine_output import Score
+from rookery.match.job import Adjudication, Termination
+from rookery.match.position import Position
+from rookery.match.referee import GameEnd, Referee
 from rookery.model.plan import Draw, Resign
 
 EAGER = Adjudication(Resign(100, 1), Draw(0, 1, 20))

@@ -1,11 +1,10 @@
 """What matches and shards say to one another."""
 
-from pathlib import Path
-
 import pytest
 
 from rookery.match.clock import Latency
 from rookery.match.job import (
+    Adjudication,
     EngineSpec,
     Event,
     GameEnded,
@@ -16,40 +15,23 @@ from rookery.match.job import (
     Setup,
 )
 from rookery.match.openings import Opening
-from rookery.match.scores import Adjudication
-from rookery.match.shard import (
-    Failed,
-    Hearing,
-    Job,
-    ShardOrder,
-    job_message,
-    job_of,
-    line,
-    read_question,
-    read_report,
-    report_of,
-)
+from rookery.match.shard import ShardOrder, read_question, read_report, to_line
 from rookery.model.plan import Resign
-from rookery.model.timecontrol import parse
 from tests.unit.worker.match.games import pair
 
 
 @pytest.mark.parametrize("tc", ["40/60+0.6", "10+0.1", "N=1000", "D=7", "MT=100"])
 def test_a_job_arrives_as_it_was_sent(tc: str) -> None:
-    spec = EngineSpec(
-        "a b", ("./a", "-x"), (("Hash", "1"),), parse(tc), 2, Path("/tmp"), (("A", "b"),)
-    )
+    spec = EngineSpec("a b", ("./a", "-x"), (("Hash", "1"),), tc, 2, "/tmp", (("A", "b"),))
     job = PairJob(7, Opening("8/8/8/8/8/8/8/8 w - - 0 1", ("e2e4",)), spec, spec)
-    message = read_question(line(job_message(job)))
-    assert isinstance(message, Job)
-    assert job_of(message) == job
+    assert read_question(to_line(job)) == job
 
 
 def test_an_order_arrives_as_it_was_sent() -> None:
     order = ShardOrder(
         Setup(Adjudication(Resign(1, 2)), chess960=True, syzygy=("/tb",)), 16, (0, 3)
     )
-    assert read_question(line(order)) == order
+    assert read_question(to_line(order)) == order
 
 
 def test_events_arrive_as_they_happened() -> None:
@@ -63,10 +45,4 @@ def test_events_arrive_as_they_happened() -> None:
         PairEnded(ended),
         LatencyMeasured(latency),
     ]
-    hearing = Hearing()
-    heard = []
-    for event in events:
-        report = read_report(line(report_of(event)))
-        assert not isinstance(report, Failed)
-        heard.append(hearing.event(report))
-    assert heard == events
+    assert [read_report(to_line(event)) for event in events] == events

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.match.openings import BadOpening, BookFormat, Opening, OpeningBook
+from rookery.match.openings import BookFault, BookFormat, Opening, OpeningBook
 
 STANDARD = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
@@ -63,7 +63,7 @@ def test_an_opening_stops_before_the_move_that_ends_the_game() -> None:
 
 def test_an_opening_without_a_single_sound_move_is_bad() -> None:
     book = pgn('[Event "1"]\n\n1. e4 *\n\n[Event "2"]\n\n1. Ke5 *\n')
-    with pytest.raises(BadOpening, match=r"line 5 of the book book.pgn .*: \[Event \"2\"\]"):
+    with pytest.raises(BookFault, match=r"line 5 of the book book.pgn .*: \[Event \"2\"\]"):
         book[1]
 
 
@@ -73,7 +73,7 @@ def test_a_game_may_start_from_a_position() -> None:
 
 
 def test_a_wrong_position_is_bad() -> None:
-    with pytest.raises(BadOpening, match="line 1"):
+    with pytest.raises(BookFault, match="line 1"):
         pgn('[FEN "nonsense"]\n\n1. e4 *')[0]
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from rookery.http_client import NoAnswer
-from rookery.match.scores import OFFICIAL
+from rookery.match.job import OFFICIAL
 from rookery.model.engine import STOCKFISH
 from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import Clock

@@ -1,75 +1,7 @@
-"""Starts an engine's program in a session of its own; its output knows when it was written to.
+"""Reads what an engine writes: its lines, the last line with a score, and what that line says."""
 
-Linux no longer notes when an ordinary pipe was written to; it does so for named ones. Where none
-can be made the output is an ordinary pipe, and nothing is known of its writings.
-"""
-
-import os
-import subprocess
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
-
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
-"""Where a name costs no disk."""
-OUTPUT = "output"
-
-
-def launch(
-    command: tuple[str, ...], folder: Path | None, environment: Mapping[str, str] | None
-) -> "subprocess.Popen[bytes]":
-    """The process with its three pipes, none of which blocks; raises OSError."""
-    ends = stamped_pipe()
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=None if environment is None else dict(environment),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE if ends is None else ends[1],
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-    except OSError:
-        if ends is not None:
-            os.close(ends[0])
-        raise
-    finally:
-        if ends is not None:
-            os.close(ends[1])
-    if ends is not None:
-        process.stdout = os.fdopen(ends[0], "rb", buffering=0)
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        assert pipe is not None
-        os.set_blocking(pipe.fileno(), False)
-    return process
-
-
-def stamped_pipe() -> tuple[int, int] | None:
-    """The reading and the writing end of a pipe that had a name for a moment; None without one."""
-    try:
-        with tempfile.TemporaryDirectory(dir=_place()) as folder:
-            name = Path(folder, OUTPUT)
-            os.mkfifo(name, 0o600)
-            return _opened(name)
-    except (OSError, AttributeError):
-        return None
-
-
-def _opened(name: Path) -> tuple[int, int]:
-    # In this order neither end waits for the other.
-    reading = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        return reading, os.open(name, os.O_WRONLY)
-    except OSError:
-        os.close(reading)
-        raise
-
-
-def _place() -> Path | None:
-    return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None
-
+from dataclasses import dataclass
+from itertools import pairwise
 
 # Splits what an engine writes into lines, as bytes, within fixed bounds of memory.
 #
@@ -150,3 +82,72 @@ def has_score(line: bytes) -> bool:
         and not line.startswith(b"info string")
         and (b" multipv " not in line or b" multipv 1 " in line)
     )
+
+
+# The one line of search information that counts: the last with a score.
+
+_LARGEST = 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Centipawns, or full moves to mate, seen from the side that moves."""
+
+    value: int
+    mate: bool = False
+
+    def __str__(self) -> str:
+        if not self.mate:
+            return f"{self.value / 100:+.2f}"
+        plies = 2 * self.value - 1 if self.value > 0 else -2 * self.value
+        return f"{'+' if self.value > 0 else '-'}M{plies}"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchInfo:
+    """What an engine said about its search."""
+
+    score: Score | None = None
+    depth: int = 0
+    seldepth: int = 0
+    nodes: int = 0
+    nps: int = 0
+    pv: tuple[str, ...] = ()
+
+
+NOTHING_SAID = SearchInfo()
+
+
+def read_info(line: bytes) -> SearchInfo:
+    """The line as a value; words that make no sense are passed over."""
+    head, _, variation = line.partition(b" pv ")
+    words = head.split()
+    if b"string" in words:
+        del words[words.index(b"string") :]
+        variation = b""
+    said = dict(pairwise(words))
+    return SearchInfo(
+        _score(said),
+        _number(said, b"depth") or 0,
+        _number(said, b"seldepth") or 0,
+        _number(said, b"nodes") or 0,
+        _number(said, b"nps") or 0,
+        tuple(variation.decode("ascii", "replace").split()),
+    )
+
+
+def _score(said: dict[bytes, bytes]) -> Score | None:
+    kind = said.get(b"score")
+    if kind not in (b"cp", b"mate"):
+        return None
+    value = _number(said, kind)
+    return None if value is None else Score(value, mate=kind == b"mate")
+
+
+def _number(said: dict[bytes, bytes], name: bytes) -> int | None:
+    """The word after a name, if it is a number of a sensible size."""
+    try:
+        value = int(said[name])
+    except (KeyError, ValueError):
+        return None
+    return value if abs(value) < _LARGEST else None

@@ -1,0 +1,187 @@
+"""Judges games: by the rules of chess, by tablebases, and by the scores that engines give."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import chess
+import chess.syzygy
+
+from rookery.match.engine_output import Score
+from rookery.match.job import Adjudication, MatchFault, Termination
+from rookery.match.position import Position, RuleEnding
+from rookery.model.plan import Draw, Resign
+
+# Ends games whose outcome is clear, by the scores the engines give, exactly as fastchess does.
+#
+# Resign: the side that just moved has given its own position at most minus `score` centipawns, or
+# a mate against itself, `moves` times in a row. Two-sided: the last 2 * `moves` scores of both
+# sides were that far from zero, and the side that just moved is the one that is losing.
+#
+# Draw: the last 2 * `moves` scores of both sides were within `score` of zero, since the last
+# capture or pawn move, and `from_move` full moves were completed, counted from the opening's own
+# number.
+#
+# A move without a score begins the count anew.
+
+
+class ResignCount:
+    """Counts scores towards a resignation; one a game."""
+
+    __slots__ = ("_counts", "_rule")
+
+    def __init__(self, rule: Resign) -> None:
+        self._rule = rule
+        self._counts = [0, 0]
+
+    def after(self, score: Score | None, *, white: bool) -> bool:
+        """Whether the side that moved with this score is to resign."""
+        place = 0 if self._rule.two_sided else int(white)
+        self._counts[place] = self._counts[place] + 1 if self._counted(score) else 0
+        needed = self._rule.moves * (2 if self._rule.two_sided else 1)
+        return score is not None and score.value < 0 and self._counts[place] >= needed
+
+    def _counted(self, score: Score | None) -> bool:
+        if score is None:
+            return False
+        if self._rule.two_sided:
+            return score.mate or abs(score.value) >= self._rule.score
+        return score.value < 0 if score.mate else score.value <= -self._rule.score
+
+
+class DrawCount:
+    """Counts scores towards a draw; one a game."""
+
+    __slots__ = ("_count", "_rule")
+
+    def __init__(self, rule: Draw) -> None:
+        self._rule = rule
+        self._count = 0
+
+    def after(self, score: Score | None, *, halfmove_clock: int, completed_moves: int) -> bool:
+        """Whether the game is drawn after a move with this score."""
+        if halfmove_clock == 0:
+            self._count = 0
+        quiet = score is not None and not score.mate and abs(score.value) <= self._rule.score
+        self._count = self._count + 1 if quiet else 0
+        return self._count >= 2 * self._rule.moves and completed_moves >= self._rule.from_move
+
+
+# How a game stands after each move: over by the rules, by adjudication, or going on.
+
+DRAW = "1/2-1/2"
+TablebaseProbe = Callable[[chess.Board], int | None]
+"""What a tablebase says about a position for the side to move: 1, 0, -1, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameEnd:
+    """The result of a game, the kind of its end and a sentence about it."""
+
+    result: str
+    termination: Termination
+    reason: str
+
+
+def won_by(white: bool) -> str:
+    return "1-0" if white else "0-1"
+
+
+def colour_name(white: bool) -> str:
+    return "White" if white else "Black"
+
+
+class Referee:
+    """Judges one game; asked before the first move and after every one that an engine makes."""
+
+    def __init__(self, rules: Adjudication, probe: TablebaseProbe | None = None) -> None:
+        self._rules = rules
+        self._probe = probe
+        self._resign = ResignCount(rules.resign) if rules.resign else None
+        self._draw = DrawCount(rules.draw) if rules.draw else None
+        self._plies = 0
+
+    def at_start(self, position: Position) -> GameEnd | None:
+        """The verdict on an opening that leaves nothing to play."""
+        return self.by_rules(position) or self._by_tablebase(position)
+
+    def by_rules(self, position: Position) -> GameEnd | None:
+        """The end that the rules of chess bring about."""
+        ending = position.ending()
+        if ending is None:
+            return None
+        if ending is RuleEnding.CHECKMATE:
+            winner = not position.white_to_move
+            return GameEnd(won_by(winner), Termination.NORMAL, f"{colour_name(winner)} mates")
+        return GameEnd(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
+
+    def after_move(self, position: Position, score: Score | None) -> GameEnd | None:
+        """The verdict once a move with this score was made.
+
+        The rules go before tables, tables before scores, scores before the length.
+        """
+        mover = not position.white_to_move
+        self._plies += 1
+        # Both count every move, so both are asked before either may decide.
+        resigns = self._resign is not None and self._resign.after(score, white=mover)
+        drawn = self._draw is not None and self._draw.after(
+            score,
+            halfmove_clock=position.board.halfmove_clock,
+            completed_moves=position.board.fullmove_number - 1,
+        )
+        if over := self.by_rules(position) or self._by_tablebase(position):
+            return over
+        if resigns:
+            reason = f"{colour_name(not mover)} wins by adjudication"
+            return GameEnd(won_by(not mover), Termination.ADJUDICATION, reason)
+        if drawn or self._is_too_long():
+            return GameEnd(DRAW, Termination.ADJUDICATION, "Draw by adjudication")
+        return None
+
+    def _is_too_long(self) -> bool:
+        """The moves of the opening don't count: nobody has played them."""
+        most = self._rules.most_moves
+        return bool(most) and self._plies >= 2 * most
+
+    def _by_tablebase(self, position: Position) -> GameEnd | None:
+        men = self._rules.syzygy_men
+        if not men or self._probe is None or position.board.occupied.bit_count() > men:
+            return None
+        value = self._probe(position.board)
+        if value is None:
+            return None
+        mover = position.white_to_move
+        result = DRAW if value == 0 else won_by(mover if value > 0 else not mover)
+        return GameEnd(result, Termination.ADJUDICATION, "Decided by tablebase")
+
+
+# Asks Syzygy tablebases for the value of a position.
+
+CERTAIN = 2
+"""A win or loss that the fifty-move rule does not take away."""
+
+
+def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
+    """All tables in the folders; nothing is read of them yet. Raises MatchFault."""
+    tables = chess.syzygy.Tablebase()
+    for folder in folders:
+        try:
+            tables.add_directory(folder)
+        except OSError as error:
+            why = f"The tablebases in {folder} cannot be read: {error.strerror}."
+            raise MatchFault(why) from None
+    return tables
+
+
+def probe_of(tables: chess.syzygy.Tablebase) -> TablebaseProbe:
+    """A way to ask them; positions they can't tell about give None."""
+
+    def probe(board: chess.Board) -> int | None:
+        # A table's values hold where the fifty-move count begins anew.
+        if board.castling_rights or board.halfmove_clock:
+            return None
+        value = tables.get_wdl(board)
+        if value is None:
+            return None
+        return (value >= CERTAIN) - (value <= -CERTAIN)
+
+    return probe
