@@ -25,7 +25,6 @@ from tests.unit.core.makers import NOW, make_run, pairs, sprt
 
 from rookery.db.pool import Queries
 from rookery.farm.commits import GroupCommit
-from rookery.farm.ports import Batch
 from rookery.farm.writing import Gathered, Writer
 from rookery.model.run import Run
 from rookery.model.task import Task
@@ -33,7 +32,7 @@ from rookery.rules.answers import Changes, Closing
 
 RUNS = [make_run(f"r{number:03}", kind=sprt()) for number in range(50)]
 MANY_TASKS = 100_000
-Acknowledge = Callable[[Batch], Awaitable[None]]
+Acknowledge = Callable[[Changes], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Table:
             run = RUNS[number % len(RUNS)]
             self.tasks[number] = make_task(run, number // len(RUNS), games=1_000_000)
 
-    def report(self, worker: int) -> Batch:
+    def report(self, worker: int) -> Changes:
         before = self.tasks[worker]
         task = before.with_results(before.results + pairs(ww=1), None, NOW)
         run = self.runs[task.run]
@@ -74,7 +73,7 @@ class Table:
         self.tasks[worker], self.runs[run.id] = task, run
         return changed(run, task)
 
-    def everything(self) -> Batch:
+    def everything(self) -> Changes:
         return changed(*self.runs.values(), *self.tasks.values())
 
 
@@ -99,8 +98,8 @@ async def measured(
 
 
 def by_group(commits: GroupCommit) -> Acknowledge:
-    async def send(batch: Batch) -> None:
-        await commits.committed(commits.put(batch))
+    async def send(batch: Changes) -> None:
+        await commits.wait_committed(commits.put(batch))
 
     return send
 
@@ -109,7 +108,7 @@ def row_by_row(writer: Writer) -> Acknowledge:
     """One transaction per change; one after the other, as one writer must."""
     turn, numbers = asyncio.Lock(), itertools.count(1)
 
-    async def send(batch: Batch) -> None:
+    async def send(batch: Changes) -> None:
         gathered = Gathered()
         gathered.add(batch)
         async with turn:
@@ -124,23 +123,23 @@ async def closing(commits: GroupCommit, table: Table, workers: int) -> None:
     tasks = tuple(make_task(run, number) for number in range(MANY_TASKS))
     commits.put(changed(run))
     for start in range(0, MANY_TASKS, 1000):
-        await commits.committed(commits.put(changed(*tasks[start : start + 1000])))
+        await commits.wait_committed(commits.put(changed(*tasks[start : start + 1000])))
     send = by_group(commits)
     (await measured(table, workers, 3, send, rate=1000)).print("before a large run ends")
     work = asyncio.create_task(measured(table, workers, 3, send, rate=1000))
     await asyncio.sleep(0.1)
     over = _ended(run, tasks)
     started = time.perf_counter()
-    await commits.committed(commits.put(over))
+    await commits.wait_committed(commits.put(over))
     print(f"a run with {MANY_TASKS:,} tasks ended in {time.perf_counter() - started:.3f} s")
     (await work).print("while it ends")
     await commits.flush(60)
     print(f"its tasks' rows followed within {time.perf_counter() - started:.1f} s")
 
 
-def _ended(run: Run, tasks: tuple[Task, ...]) -> Batch:
+def _ended(run: Run, tasks: tuple[Task, ...]) -> Changes:
     over = replace(finished("large", run=run), tally=replace(run.tally, tasks=len(tasks)))
-    return Batch(Changes(runs=(over,), closings=(Closing(run.id, NOW, tasks),)))
+    return Changes(runs=(over,), closings=(Closing(run.id, NOW, tasks),))
 
 
 async def main(workers: int, seconds: float) -> None:
@@ -148,7 +147,7 @@ async def main(workers: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with stored(Path(folder) / "data", queries) as (lease, store):
             commits = await store.take()
-            await commits.committed(commits.put(table.everything()))
+            await commits.wait_committed(commits.put(table.everything()))
             print(f"{workers} workers on {len(RUNS)} runs, {seconds:.0f} s each")
             writer = Writer(await lease.take(), queries)
             (await measured(table, workers, seconds, row_by_row(writer))).print("row by row")

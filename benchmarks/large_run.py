@@ -101,12 +101,12 @@ async def build(store: FleetStore, tasks: int) -> None:
     run = make_run("large", plan=make_plan(games=200 * tasks, priority=-5))
     made = [_task(run.id, make_task(run, number)) for number in range(tasks)]
     run = replace(run, tally=recounted(made), created=SystemClock().now())
-    await commits.committed(commits.put(changed(run)))
+    await commits.wait_committed(commits.put(changed(run)))
     for start in range(0, tasks, 1000):
-        await commits.committed(commits.put(changed(*made[start : start + 1000])))
+        await commits.wait_committed(commits.put(changed(*made[start : start + 1000])))
     for number in range(20):
         other = make_run(f"r{number}", plan=make_plan(games=10**8))
-        await commits.committed(commits.put(changed(replace(other, created=NOW))))
+        await commits.wait_committed(commits.put(changed(replace(other, created=NOW))))
 
 
 def _task(run_id: str, task: Task) -> Task:
@@ -119,23 +119,23 @@ def _task(run_id: str, task: Task) -> Task:
 async def measure(store: FleetStore, options: argparse.Namespace) -> None:
     await build(store, options.tasks)
     fleet = Fleet(
-        store, SystemClock(), logger(), policy=Policy(simulated=True), aside=Threads().cpu
+        store, SystemClock(), logger(), policy=Policy(simulated=True), in_thread=Threads().cpu
     )
     began = time.perf_counter()
-    await fleet.open()
+    await fleet.primary.open()
     print(f"{options.tasks:,} active tasks read in {time.perf_counter() - began:.1f} s")
     players = Players(fleet, options.rate)
     playing = asyncio.create_task(players.play())
     await asyncio.sleep(2)
     large = make_run("large").id
     await players.during("nothing else happens", asyncio.sleep(options.seconds))
-    await players.during("the run ends", fleet.stop(large, BOSS))
+    await players.during("the run ends", fleet.commands.stop(large, BOSS))
     await players.during("its tasks' rows follow", written(store))
     await players.during("half of its tasks are purged", purged(fleet, store, large))
     await players.during("nothing else happens", asyncio.sleep(options.seconds))
     playing.cancel()
     await asyncio.wait([playing])
-    await fleet.close()
+    await fleet.primary.close()
 
 
 async def written(store: FleetStore) -> None:
@@ -146,7 +146,7 @@ async def written(store: FleetStore) -> None:
 async def purged(fleet: Fleet, store: FleetStore, run_id: str) -> None:
     """It is answered as soon as it is written down; the log says when it is over."""
     began = time.perf_counter()
-    answer = await fleet.purge(run_id, BOSS)
+    answer = await fleet.purges.purge(run_id, BOSS)
     print(f"the purge is answered within {time.perf_counter() - began:.3f} s")
     while answer.under_way and not await _is_told(store):  # noqa: ASYNC110 - as above
         await asyncio.sleep(0.5)

@@ -114,7 +114,7 @@ async def furnish(site: "Site") -> None:  # type: ignore[name-defined]  # noqa: 
         run = create(
             f"{number:024x}", plan, SprtTest(Sprt(0, 2, batch_size=BATCH // 2)), STANDARD, now
         )
-        await site.fleet.submit(run, approver="boss")
+        await site.fleet.commands.submit(run, approver="boss")
 
 
 # The callers

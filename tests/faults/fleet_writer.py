@@ -16,7 +16,7 @@ from rookery.db.embedded.server import open_server
 from rookery.db.fence import Lease
 from rookery.db.pool import AWAY, Queries, open_pool
 from rookery.db.target import Problem, set_hook
-from rookery.farm.ports import Batch, CommitQueue, StateLost
+from rookery.farm.ports import CommitQueue, StateLost
 from rookery.farm.store import FleetStore
 from rookery.model.kinds import Report
 from rookery.rules.answers import Changes, HeldTask
@@ -42,11 +42,11 @@ class Scene:
 
     async def update(self, call: HeldTask, report: Report) -> None:
         """Returns when the report is acknowledged."""
-        self.commits.check_room()
+        self.commits.check_capacity()
         outcome = self.reception.update(call, report, NOW)
         assert outcome.answer.alive, outcome.answer
-        self.last = self.commits.put(Batch(outcome.changes))
-        await self.commits.committed(self.last)
+        self.last = self.commits.put(outcome.changes)
+        await self.commits.wait_committed(self.last)
 
 
 async def opened(store: FleetStore) -> Scene:
@@ -69,8 +69,8 @@ async def begin(scene: Scene) -> None:
         for number in range(TASKS_EACH):
             task = make_task(run, number, MANY_GAMES)
             opened_run = scene.working.open(task, NOW)
-            last = scene.commits.put(Batch(Changes(runs=(opened_run,), tasks=(task,))))
-    await scene.commits.committed(last)
+            last = scene.commits.put(Changes(runs=(opened_run,), tasks=(task,)))
+    await scene.commits.wait_committed(last)
 
 
 class Fleet:

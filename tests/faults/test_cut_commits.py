@@ -9,9 +9,10 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.ports import Batch, CommitQueue, StateLost
+from rookery.farm.ports import CommitQueue, StateLost
 from rookery.farm.store import FleetStore
 from rookery.model.task import Results
+from rookery.rules.answers import Changes
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.storage.fleet.scenes import changed, make_task, opened, played
@@ -52,14 +53,14 @@ async def scene(database: Target, queries: Queries, folder: Path) -> AsyncIterat
         yield Scene(store, proxy, database)
 
 
-def report(results: Results) -> Batch:
+def report(results: Results) -> Changes:
     task = replace(TASK, results=results)
     return changed(played(RUN, task), task)
 
 
-async def acknowledged(commits: CommitQueue, batch: Batch) -> bool:
+async def acknowledged(commits: CommitQueue, batch: Changes) -> bool:
     try:
-        await commits.committed(commits.put(batch))
+        await commits.wait_committed(commits.put(batch))
     except StateLost:
         return False
     return True
@@ -94,7 +95,7 @@ async def test_the_tenure_that_lost_its_state_writes_nothing_more(scene: Scene) 
     scene.proxy.arm(Cut.IN_BATCH)
     assert not await acknowledged(commits, report(pairs(ww=2)))
     with pytest.raises(StateLost):
-        commits.check_room()
+        commits.check_capacity()
     assert await scene.wins() == 2
 
 

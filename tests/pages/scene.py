@@ -12,7 +12,6 @@ from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import SystemClock
-from rookery.farm.views import tasks_at_play
 from rookery.logs import logger, start_logs
 from rookery.model.kinds import Report
 from rookery.people.users import APPROVERS
@@ -30,7 +29,7 @@ CHANCE = random.Random(11)
 async def play(request: Request) -> Response:
     """A batch on every machine of every run."""
     fleet = site_of(request).fleet
-    for task in await tasks_at_play(fleet):
+    for task in await fleet.views.tasks_at_play():
         results = task.results + drawn_pairs(CHANCE, (20, 200, 560, 212, 22), 10)
         call = HeldTask(task.run, task.id, task.machine)
         await fleet.update_task(call, Report(results), None)

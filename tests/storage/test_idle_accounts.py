@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_fields
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
 from rookery.farm.engine_rows import EngineRows, KeptEngine
-from rookery.farm.ports import Batch, MachineBlock, Sight
+from rookery.farm.ports import Sight
 from rookery.farm.reads import PostgresReads
 from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import Statistics
@@ -23,7 +23,7 @@ from rookery.model.events import Action, Event, about_user
 from rookery.people.teams import Team, TeamRows
 from rookery.people.users import APPROVERS, Audit, Scope, Tokens, Users, mint
 from rookery.protocol.actions import All
-from rookery.rules.answers import Changes
+from rookery.rules.answers import Changes, MachineBlock
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
 from tests.unit.core.makers import NOW, make_machine, make_run, pairs
@@ -127,7 +127,7 @@ async def _has_a_machine(site: Site, name: str) -> None:
 
 async def _has_a_blocked_machine(site: Site, name: str) -> None:
     block = MachineBlock(f"{name}-4cores-1a2b3c4d", "too slow", NOW)
-    await kept(site.store, Batch(Changes(), blocks=(block,)))
+    await kept(site.store, Changes(blocks=(block,)))
 
 
 async def _has_a_token(site: Site, name: str, **fields: datetime) -> None:

@@ -73,7 +73,7 @@ async def test_another_process_hears_of_commits_and_asks_the_rows_after_a_gap(
 
         async def commit(changes: Run) -> int:
             number = commits.put(changed(changes))
-            await commits.committed(number)
+            await commits.wait_committed(number)
             return number
 
         await commit(run)

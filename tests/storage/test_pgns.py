@@ -101,7 +101,7 @@ async def test_games_of_a_task_of_ones_own_are_stored_and_orphans_swept(tmp_path
     async with on_stage() as stage:
         await stage.submit()
         task = await stage.granted()
-        store = PgnStore(stage.fleet, rows, blobs, threads, clock)
+        store = PgnStore(stage.fleet.views, rows, blobs, threads, clock)
         await store.upload(call_of(task), games)
         orphan = await threads.io(blobs.write, b"orphan")
         clock.move(days=100_000)

@@ -16,17 +16,13 @@ from rookery.farm.columns import without_trail
 from rookery.farm.ports import (
     EVERYTHING,
     STRANGER,
-    Batch,
     ChangedRuns,
-    ChartPoint,
     CommitStats,
     Contribution,
     Correction,
     FinishedRunsQuery,
     Hears,
     MachineGames,
-    MachineHistory,
-    Provenance,
     QueueFull,
     Sight,
     Snapshot,
@@ -37,10 +33,11 @@ from rookery.farm.reads import corrected
 from rookery.farm.samples import period, place
 from rookery.model.events import PERSONAL, Event
 from rookery.model.run import Run
-from rookery.model.task import Task, TaskKey, recounted, total
+from rookery.model.task import Provenance, Task, TaskKey, recounted, total
 from rookery.model.timecontrol import base_seconds
 from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression, matches
 from rookery.protocol.user_queries import LTC_SECONDS
+from rookery.rules.answers import Changes, ChartPoint, MachineHistory
 from rookery.rules.purge import BadTask, Purging
 from rookery.stats.sprt import Flag
 
@@ -67,26 +64,25 @@ class MemoryRows:
     sequences: dict[str, int] = field(default_factory=dict)
     """By run, the last commit that changed it."""
 
-    def write(self, batch: Batch) -> set[str]:
+    def write(self, changes: Changes) -> set[str]:
         """Gives the runs that were changed."""
-        changes = batch.changes
         self.runs |= {run.id: run for run in changes.runs}
         self.tasks |= {(task.run, task.id): task for task in changes.tasks}
         for closing in changes.closings:
             self._close((closing.run, task.id) for task in closing.tasks)
         self.events += changes.events
-        self.provenance += batch.provenance
-        self.bad |= {(each.task.run, each.task.id): each for each in batch.bad}
-        self.recalled |= {each.short_name: each for each in batch.recalled}
-        self.seen |= {(each.run, each.task): each.at for each in batch.seen}
-        for block in batch.blocks:
+        self.provenance += changes.provenance
+        self.bad |= {(each.task.run, each.task.id): each for each in changes.bad}
+        self.recalled |= {each.short_name: each for each in changes.recalled}
+        self.seen |= {(each.run, each.task): each.at for each in changes.seen}
+        for block in changes.blocks:
             self.blocks.pop(block.short_name, None)
             if block.message is not None:
                 self.blocks[block.short_name] = block.message
-        self.purging |= {each.run: each for each in (*changes.purges, *batch.purging)}
-        for run_id in batch.purged:
+        self.purging |= {each.run: each for each in (*changes.purges, *changes.purging)}
+        for run_id in changes.purged:
             self.purging.pop(run_id, None)
-        for sample in batch.samples:
+        for sample in changes.samples:
             self._thin(sample)
         self.sequence += 1
         self.sequences |= {run.id: self.sequence for run in changes.runs}
@@ -126,25 +122,26 @@ class MemoryCommits:
         self._hears = hears
         self._most_changes = most_changes
         self._lost = lost
-        self._queue: list[Batch] = []
+        self._queue: list[Changes] = []
         self._issued = self._committed = rows.sequence
         self._broken = False
         self._going = asyncio.Event()
         self._going.set()
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         if self._broken:
             raise StateLost
         if len(self._queue) >= self._most_changes:
             raise QueueFull
 
-    def put(self, batch: Batch) -> int:
-        self.check_room()
-        self._queue.append(batch)
+    def put(self, changes: Changes) -> int:
+        if self._broken:
+            raise StateLost
+        self._queue.append(changes)
         self._issued += 1
         return self._issued
 
-    async def committed(self, sequence: int) -> None:
+    async def wait_committed(self, sequence: int) -> None:
         assert sequence <= self._issued
         while sequence > self._committed:
             if self._broken:
@@ -169,8 +166,8 @@ class MemoryCommits:
         self._lost(reason)
 
     def _flush(self) -> None:
-        for batch in self._queue:
-            changed = self._rows.write(batch)
+        for changes in self._queue:
+            changed = self._rows.write(changes)
             for hearer in self._hears:
                 hearer.add(self._rows.sequence, changed)
         self._queue.clear()

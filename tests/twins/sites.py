@@ -208,11 +208,11 @@ async def running(site: MemorySite, *troubles: Trouble) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _open_fleet(site: MemorySite) -> AsyncIterator[None]:
-    await site.fleet.open()
+    await site.fleet.primary.open()
     try:
         yield
     finally:
-        await site.fleet.close()
+        await site.fleet.primary.close()
 
 
 @asynccontextmanager

@@ -316,9 +316,11 @@ class Scene:
         elif name in ("public", "private", "stopped", "deleted"):
             first = self.words["first_private" if name == "private" else "first_public"]
             word = id_of(word)
-            await fleet.submit(replace(await fleet.known_run(first), id=word))
+            await fleet.commands.submit(replace(await fleet.views.known_run(first), id=word))
             if name in ("stopped", "deleted"):
-                await (fleet.stop if name == "stopped" else fleet.delete)(word, Actor("olga"))
+                commands = fleet.commands
+                act = commands.stop if name == "stopped" else commands.delete
+                await act(word, Actor("olga"))
         return word
 
     async def _given_name(self, name: str, word: str) -> str:

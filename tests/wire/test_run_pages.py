@@ -41,13 +41,13 @@ class Visitor:
         return await self.browser.post(path, data=given)
 
     async def run(self) -> Run:
-        return await self.fleet.known_run(RUN.id)
+        return await self.fleet.views.known_run(RUN.id)
 
 
 @asynccontextmanager
 async def visited(name: str = "", *, approver: bool = False) -> AsyncIterator[Visitor]:
     async with open_site() as site:
-        await site.parts.fleet.submit(replace(RUN, created=site.parts.clock.now()))
+        await site.parts.fleet.commands.submit(replace(RUN, created=site.parts.clock.now()))
         if name:
             await _enter(site, name, approver=approver)
         yield Visitor(site.browser, site.parts.fleet)
@@ -160,7 +160,7 @@ async def test_the_official_servers_address_of_a_run_leads_to_ours() -> None:
 async def test_texts_of_people_are_shown_as_texts() -> None:
     async with open_site() as site:
         plan = with_fields(make_plan(), info="<script>alert(1)</script>")
-        await site.parts.fleet.submit(make_run("b", plan, spsa()), approver=BOSS.name)
+        await site.parts.fleet.commands.submit(make_run("b", plan, spsa()), approver=BOSS.name)
         for path in ("/", f"/runs/{make_run('b').id}"):
             assert "<script>alert" not in (await site.browser.get(path)).text
 
@@ -168,11 +168,11 @@ async def test_texts_of_people_are_shown_as_texts() -> None:
 async def test_a_tune_and_a_finished_run_have_pages_too() -> None:
     async with open_site() as site:
         fleet, tune = site.parts.fleet, make_run("b", kind=spsa())
-        await fleet.submit(tune, approver=BOSS.name)
+        await fleet.commands.submit(tune, approver=BOSS.name)
         over = make_run("c", kind=sprt())
         tally = replace(over.tally, results=pairs(even=10, ww=4))
-        await fleet.submit(replace(over, tally=tally), approver=BOSS.name)
-        await fleet.stop(over.id, BOSS)
+        await fleet.commands.submit(replace(over, tally=tally), approver=BOSS.name)
+        await fleet.commands.stop(over.id, BOSS)
         assert "0 of 500 iterations" in (await site.browser.get(f"/runs/{tune.id}")).text
         page = (await site.browser.get(f"/runs/{over.id}")).text
         assert "stopped" in page
@@ -182,7 +182,7 @@ async def test_a_tune_and_a_finished_run_have_pages_too() -> None:
 async def test_a_run_of_a_private_engine_is_for_its_team_alone() -> None:
     async with open_site() as site:
         site.parts.engines.private["Stockfish"] = "falcons"
-        await site.parts.fleet.submit(RUN)
+        await site.parts.fleet.commands.submit(RUN)
         here = f"/runs/{RUN.id}"
         for path in ("/", "/live"):
             assert "idea" not in (await site.browser.get(path)).text

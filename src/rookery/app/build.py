@@ -249,7 +249,7 @@ async def open_site(
     def lose(reason: str) -> None:
         disk.note_words(reason)
         for site in opened:
-            site.fleet.lost(reason)
+            site.fleet.primary.lost(reason)
 
     # An idle primary writes nothing, and would not find out that it is to wait for its turn.
     lease.on_loss(lose)
@@ -284,12 +284,12 @@ async def open_fleet(site: Site) -> AsyncIterator[None]:
     """Reads what the site keeps in memory, and notes start and stop in the log of actions."""
     await site.load()
     await site.speed_keeping.load()
-    await site.fleet.open()
+    await site.fleet.primary.open()
     await _note(site, "started")
     try:
         yield
     finally:
-        await site.fleet.close()
+        await site.fleet.primary.close()
         await _note_stop(site)
 
 

@@ -186,5 +186,5 @@ async def begin_demo(site: Site, owner: User) -> str:
     """The id of the run, which is approved and may be played at once."""
     bearer = Bearer(owner, ORDINARY)
     made = await Submissions(site).made(msgspec.json.encode(SUBMISSION), bearer)
-    await site.fleet.submit(made.run, approver=owner.name)
+    await site.fleet.commands.submit(made.run, approver=owner.name)
     return made.run.id

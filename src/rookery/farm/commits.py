@@ -25,8 +25,9 @@ from typing import Protocol
 
 from rookery.db.pool import COMMAND_SECONDS, EventLog, quiet
 from rookery.db.target import reached
-from rookery.farm.ports import Batch, CommitStats, Hears, QueueFull, StateLost
+from rookery.farm.ports import CommitStats, Hears, QueueFull, StateLost
 from rookery.farm.writing import Backlog, Gathered, Slice
+from rookery.rules.answers import Changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Round:
     since: float
     last: int = 0
     gathered: Gathered = field(default_factory=Gathered)
-    followed_by: list[Batch] = field(default_factory=list)
+    followed_by: list[Changes] = field(default_factory=list)
     """What has rows for the backlog; they may not be written before the run that ended."""
     waiters: list["asyncio.Future[bool]"] = field(default_factory=list)
 
@@ -118,7 +119,7 @@ class GroupCommit:
         self._task = asyncio.create_task(self._work(), name="group commit")
         self._follower = asyncio.create_task(self._follow(), name="group commit's backlog")
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         if self._ending:
             raise StateLost
         if self._waiting >= self._limits.changes:
@@ -126,21 +127,22 @@ class GroupCommit:
         if self._rounds and self._loop.time() - self._rounds[0].since > self._limits.seconds:
             raise QueueFull
 
-    def put(self, batch: Batch) -> int:
-        self.check_room()
+    def put(self, changes: Changes) -> int:
+        if self._ending:
+            raise StateLost
         self._issued += 1
         gathering = self._gathering()
         before = gathering.gathered.changes
-        gathering.gathered.add(batch)
+        gathering.gathered.add(changes)
         gathering.last = self._issued
         self._waiting += gathering.gathered.changes - before
-        if batch.changes.closings or batch.seen or batch.recalled:
-            gathering.followed_by.append(batch)
+        if changes.closings or changes.seen or changes.recalled:
+            gathering.followed_by.append(changes)
         self._idle.clear()
         self._wake.set()
         return self._issued
 
-    async def committed(self, sequence: int) -> None:
+    async def wait_committed(self, sequence: int) -> None:
         if sequence <= self._committed:
             return
         if self._is_lost:
@@ -248,8 +250,8 @@ class GroupCommit:
         self._next_round = self._loop.time() + self._limits.round_pause
         self._committed = round_.last
         self._waiting -= size
-        for batch in round_.followed_by:
-            self._backlog.add(batch)
+        for changes in round_.followed_by:
+            self._backlog.add(changes)
         if round_.followed_by:
             self._follows.set()
         done = self._stats

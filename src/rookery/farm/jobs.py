@@ -5,19 +5,22 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import Batch, QueueFull, Rebuilding, StateLost, TaskSeen
+from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.farm.primary import Primary, PrimaryTerm
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.logs import Log
 from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault, games_per_minute, nodes_per_second
 from rookery.model.task import Task
+from rookery.rules.answers import Changes, Decision, TaskSeen
 from rookery.rules.assignment import share
 from rookery.rules.diagnosis import STILL_THERE
 from rookery.rules.working_set import WorkingSet
@@ -47,54 +50,46 @@ class SumsDisagree(Exception):
 class Reachability:
     """Whether the server could hear: silence counts against nobody while it could not."""
 
-    def __init__(self, fleet: Fleet, could_hear: Callable[[], bool]) -> None:
-        self._fleet = fleet
-        self._could_hear = could_hear
-        self._last = (fleet.clock.seconds(), fleet.clock.now())
+    def __init__(self, fleet: Fleet, is_reachable: Callable[[], bool]) -> None:
+        self._primary = fleet.primary
+        self._is_reachable = is_reachable
+        self._last = (self._primary.clock.seconds(), self._primary.clock.now())
 
     async def __call__(self) -> None:
-        seconds, now = self._fleet.clock.seconds(), self._fleet.clock.now()
+        seconds, now = self._primary.clock.seconds(), self._primary.clock.now()
         passed = seconds - self._last[0]
         jumped = abs((now - self._last[1]).total_seconds() - passed) > CLOCK_SLACK_SECONDS
         self._last = (seconds, now)
-        if passed > DEAF_AFTER_SECONDS or jumped or not self._could_hear():
-            self._fleet.enter().working.last_seen.excuse_silence(now)
+        if passed > DEAF_AFTER_SECONDS or jumped or not self._is_reachable():
+            self._primary.term().working.last_seen.excuse_silence(now)
 
 
 class Chores:
     """The chores themselves."""
 
     def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+        self._primary = fleet.primary
+        self._activity = fleet.activity
         self._checked = ""
 
     @runs(Domain.LOOP_CPU, "looks at 50 silent tasks at a time; awaits the commit")
     async def bury_the_dead(self) -> None:
-        fleet = self._fleet
         more = True
         while more:
-            term = fleet.enter()
-            fleet.check_room()
-            changes = term.reception.expire(fleet.clock.now(), DEATHS_AT_A_TIME)
-            fleet.put(term, Batch(changes))
-            more = term.reception.has_silent(fleet.clock.now())
-            await fleet.settle(term)
+            more = await self._primary.answer(_bury_some)
             await asyncio.sleep(0)
 
     @runs(Domain.LOOP_CPU, "looks at 200 tasks at a time; awaits the commit")
     async def take_back_the_stalled(self) -> None:
-        fleet = self._fleet
-        term = fleet.enter()
+        term = self._primary.term()
         async for _, tasks in portions(term.working):
-            fleet.check_room()
-            changes = term.reception.take_back(tasks, fleet.clock.now())
-            if changes:
-                fleet.put(term, Batch(changes))
-                await fleet.settle(term)
+            now = self._primary.clock.now()
+            if stalled := [task for task in tasks if term.reception.is_stalled(task, now)]:
+                await self._primary.answer(partial(_take_back, stalled))
 
     @runs(Domain.LOOP_CPU, "goes through 50 runs at a time")
     async def refresh_shares(self) -> None:
-        working = self._fleet.enter().working
+        working = self._primary.term().working
         busy: Counter[str] = Counter()
         async for part in slices(tuple(working.runs().values()), RUNS_AT_A_TIME):
             busy.update(run.plan.owner for run in part if run.tally.workers > 0)
@@ -104,58 +99,67 @@ class Chores:
 
     @runs(Domain.LOOP_CPU, "adds up 200 tasks at a time")
     async def measure_speeds(self) -> None:
-        pulses: dict[str, RunSpeed] = {}
+        speeds: dict[str, RunSpeed] = {}
         paces: defaultdict[str, float] = defaultdict(float)
-        async for run, tasks in portions(self._fleet.enter().working):
-            before = pulses.get(run.id, NO_SPEED)
-            pulses[run.id] = RunSpeed(
+        async for run, tasks in portions(self._primary.term().working):
+            before = speeds.get(run.id, NO_SPEED)
+            speeds[run.id] = RunSpeed(
                 before.nps + nodes_per_second(tasks),
                 before.games_per_minute + games_per_minute(run, tasks),
             )
             for task in tasks:
                 paces[task.machine.user] += games_per_minute(run, (task,))
-        self._fleet.pulses = pulses
-        self._fleet.user_paces = paces
+        self._activity.speeds = speeds
+        self._activity.user_paces = paces
 
     @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
-        fleet = self._fleet
-        term = fleet.enter()
-        async for run, tasks in portions(term.working):
-            fleet.check_room()
-            seen = tuple(
-                TaskSeen(run.id, task.id, heard)
-                for task in tasks
-                if (heard := term.working.last_seen.get((run.id, task.id)))
-            )
-            fleet.put(term, Batch(seen=seen))
-            await fleet.settle(term)
+        async for run, tasks in portions(self._primary.term().working):
+            await self._primary.answer(partial(_note_last_seen, run.id, tasks))
 
     @runs(Domain.LOOP, "chooses one run, whose sums are awaited")
     async def check_sums(self) -> None:
         """One run at a time: sums that are not what tasks say would be a fault of ours."""
-        runs = self._fleet.enter().working.runs()
+        runs = self._primary.term().working.runs()
         later = [run_id for run_id in runs if run_id > self._checked]
         self._checked = min(later or runs, default="")
-        if self._checked and not await self._fleet.agrees(self._checked):
+        if self._checked and not await self._primary.reads.agrees(self._checked):
             raise SumsDisagree(self._checked)
 
     @runs(Domain.LOOP_CPU, "looks at 500 machines at a time")
     async def count_waiting(self) -> None:
-        self._fleet.waiting_machines = len(await find_waiting_machines(self._fleet))
+        self._activity.waiting_machines = len(await find_waiting_machines(self._primary))
 
     @runs(Domain.LOOP_CPU, "looks at 500 machines at a time")
     async def forget_machines(self) -> None:
-        working = self._fleet.enter().working
-        before = self._fleet.clock.now() - FORGOTTEN_AFTER
+        working = self._primary.term().working
+        before = self._primary.clock.now() - FORGOTTEN_AFTER
         async for names in slices(working.machines.names(), MACHINES_AT_A_TIME):
             working.machines.forget(names, before, working.task)
 
 
-async def find_waiting_machines(fleet: Fleet) -> list[Machine]:
+def _bury_some(term: PrimaryTerm, now: datetime) -> Decision[bool]:
+    """Whether there may be more."""
+    changes = term.reception.expire(now, DEATHS_AT_A_TIME)
+    return Decision(term.reception.has_silent(now), changes)
+
+
+def _take_back(tasks: Iterable[Task], term: PrimaryTerm, now: datetime) -> Decision[None]:
+    return Decision(None, term.reception.take_back(tasks, now))
+
+
+def _note_last_seen(
+    run_id: str, tasks: Iterable[Task], term: PrimaryTerm, _now: datetime
+) -> Decision[None]:
+    times = ((task.id, term.working.last_seen.get((run_id, task.id))) for task in tasks)
+    seen = tuple(TaskSeen(run_id, task_id, at) for task_id, at in times if at)
+    return Decision(None, Changes(seen=seen))
+
+
+async def find_waiting_machines(primary: Primary) -> list[Machine]:
     """The machines that asked for a task not long ago and found none."""
-    working = fleet.enter().working
-    since, waiting = fleet.clock.now() - STILL_THERE, list[Machine]()
+    working = primary.term().working
+    since, waiting = primary.clock.now() - STILL_THERE, list[Machine]()
     async for names in slices(working.machines.names(), MACHINES_AT_A_TIME):
         waiting += working.machines.waiting(names, since, working.task)
     return waiting
@@ -211,10 +215,10 @@ class PeriodicJob:
     spent_seconds: float = 0.0
 
 
-def jobs_of(fleet: Fleet, could_hear: Callable[[], bool]) -> tuple[PeriodicJob, ...]:
+def jobs_of(fleet: Fleet, is_reachable: Callable[[], bool]) -> tuple[PeriodicJob, ...]:
     chores = Chores(fleet)
     return (
-        PeriodicJob("listening", TICK_SECONDS, Reachability(fleet, could_hear)),
+        PeriodicJob("listening", TICK_SECONDS, Reachability(fleet, is_reachable)),
         PeriodicJob("dead tasks", 60, chores.bury_the_dead),
         PeriodicJob("stalled tasks", 60, chores.take_back_the_stalled),
         PeriodicJob("shares", 60, chores.refresh_shares),
@@ -231,7 +235,9 @@ async def working_off(
     fleet: Fleet, jobs: Iterable[PeriodicJob], log: Log, is_outage: IsOutage = never
 ) -> AsyncIterator[None]:
     """Does the jobs for the length of the block."""
-    task = asyncio.create_task(_work(fleet.clock, tuple(jobs), log, is_outage), name="fleet jobs")
+    task = asyncio.create_task(
+        _work(fleet.primary.clock, tuple(jobs), log, is_outage), name="fleet jobs"
+    )
     try:
         yield
     finally:

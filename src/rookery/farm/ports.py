@@ -8,9 +8,9 @@ from typing import Protocol
 from rookery.boundary.watch import Histogram
 from rookery.model.events import Event
 from rookery.model.run import Run, RunFault
-from rookery.model.task import Results, Tally, Task
+from rookery.model.task import Provenance, Results, Tally, Task
 from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
-from rookery.rules.answers import NO_CHANGES, Changes
+from rookery.rules.answers import Changes, ChartPoint, MachineHistory
 from rookery.rules.purge import BadTask, Purging
 
 EVERYTHING = 2**31 - 1
@@ -22,79 +22,6 @@ class QueueFull(Exception):
 
 class StateLost(Exception):
     """The commit failed or its outcome is unknown: what is in memory may not be told to anyone."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChartPoint:
-    """A point of a run's charts."""
-
-    run: str
-    at: datetime
-    games: int
-    pentanomial: tuple[int, int, int, int, int]
-    llr: float
-    cores: int
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """How a batch of games was played; it can't be found out later."""
-
-    run: str
-    task: int
-    at: datetime
-    games: int
-    runner: str
-    version: str
-    new_hash: str
-    base_hash: str
-    factor: float
-    latency_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class MachineHistory:
-    """What a machine played before: kept so that it goes on with runs it knows."""
-
-    short_name: str
-    seen: tuple[str, ...]
-    last: str
-
-
-@dataclass(frozen=True, slots=True)
-class MachineBlock:
-    """A machine that gets no tasks, with the message it is given; None lifts the block."""
-
-    short_name: str
-    message: str | None
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TaskSeen:
-    """When a task last gave a sign of life; written in bulk, for display alone."""
-
-    run: str
-    task: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Everything that one operation writes."""
-
-    changes: Changes = NO_CHANGES
-    samples: tuple[ChartPoint, ...] = ()
-    provenance: tuple[Provenance, ...] = ()
-    blocks: tuple[MachineBlock, ...] = ()
-    seen: tuple[TaskSeen, ...] = ()
-    bad: tuple[BadTask, ...] = ()
-    """Tasks as they were before a purge; what is left of them is among the changes."""
-    recalled: tuple[MachineHistory, ...] = ()
-    purging: tuple[Purging, ...] = ()
-    """Purges under way, as they are to be found after a crash; those among the changes besides."""
-    purged: tuple[str, ...] = ()
-    """Runs whose purge is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +38,19 @@ class CommitStats:
 
 
 class CommitQueue(Protocol):
-    """The group commit. Each put has a sequence number; batches are committed in that order."""
+    """The group commit. Each put has a sequence number; puts are committed in that order."""
 
-    def check_room(self) -> None:
-        """Raises QueueFull or StateLost; else the very next put is taken, whatever its size.
-
-        There is no rollback in memory, so this is asked before anything is changed there.
-        """
+    def check_capacity(self) -> None:
+        """Raises StateLost once a commit has failed, and QueueFull beyond the bound of changes or
+        of age. There is no rollback in memory, so this is asked before anything is changed there;
+        the very next put is then taken, whatever its size."""
         ...
 
-    def put(self, batch: Batch) -> int:
-        """Joins the next commit; raises QueueFull beyond the bound of changes or of age, and
-        StateLost once a commit has failed."""
+    def put(self, changes: Changes) -> int:
+        """Joins the next commit; raises StateLost once a commit has failed."""
         ...
 
-    async def committed(self, sequence: int) -> None:
+    async def wait_committed(self, sequence: int) -> None:
         """Returns once everything up to there is committed; raises StateLost when it is not."""
         ...
 

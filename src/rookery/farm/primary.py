@@ -11,16 +11,16 @@ again, memory is thrown away, the fence is taken anew, and what the rows say is 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
+
+from msgspec.structs import replace
 
 from rookery.clock import Clock
 from rookery.farm.ports import (
-    Batch,
     CommitQueue,
     CommitStats,
     FleetReads,
@@ -32,6 +32,7 @@ from rookery.farm.ports import (
 from rookery.farm.samples import Sampling
 from rookery.logs import Log
 from rookery.model.run import Run, RunFault
+from rookery.rules.answers import Changes, Decision
 from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.rules.observations import LogBound
@@ -39,19 +40,16 @@ from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, finish_decided
 
-# A term: the working set under one fence, and how much of what happened to it is committed.
-
 A = TypeVar("A")
-
-NOTHING = Batch()
 
 
 class PrimaryTerm:
-    """Lives until a commit fails; nobody uses what is in it afterwards."""
+    """The working set from taking the fence until a commit fails, and how much of what happened
+    to it is committed. Nobody uses it afterwards."""
 
     def __init__(self, working: WorkingSet, commits: CommitQueue, policy: Policy) -> None:
         self.working = working
-        self.assignment = Scheduler(working, policy)
+        self.scheduler = Scheduler(working, policy)
         self.reception = Reception(working, policy)
         self.sampling = Sampling()
         self._commits = commits
@@ -63,34 +61,28 @@ class PrimaryTerm:
         runs = self.working.runs()
         return {task.machine.seal for run_id in runs for task in self.working.tasks(run_id)}
 
-    def check_room(self) -> None:
-        """Raises QueueFull; to be asked before anything is changed."""
-        self._commits.check_room()
+    def check_capacity(self) -> None:
+        """Raises QueueFull or StateLost; to be asked before anything is changed."""
+        self._commits.check_capacity()
 
-    def put(self, batch: Batch) -> None:
-        self._put = self._commits.put(batch)
+    def put(self, changes: Changes) -> None:
+        """Into the next commit; raises StateLost."""
+        self._put = self._commits.put(changes)
 
-    async def settled(self) -> None:
+    async def wait_committed(self) -> None:
         """Returns once everything that happened so far is committed; raises StateLost.
 
         A waiter that is cancelled leaves; the commit goes on without it.
         """
         awaited = self._put
         if awaited > self._committed:
-            await self._commits.committed(awaited)
+            await self._commits.wait_committed(awaited)
             self._committed = max(self._committed, awaited)
 
 
-@dataclass(frozen=True, slots=True)
-class Done(Generic[A]):
-    """What to answer once what is to be written is committed."""
-
-    answer: A
-    batch: Batch = NOTHING
-
-
-Act = Callable[[PrimaryTerm, datetime], Done[A]]
+Act = Callable[[PrimaryTerm, datetime], Decision[A]]
 """Looks at the working set, changes it, and says what came of it; never awaits anything."""
+StartPurge = Callable[[Purging], Coroutine[Any, Any, None]]
 
 
 Opened = Callable[[PrimaryTerm], object]
@@ -119,35 +111,45 @@ class Store(Protocol):
 
 
 class Primary:
-    """One per process; the event loop alone uses it."""
+    """The working set with its group commit, and what happens when a commit fails. One per
+    process; the event loop alone uses it."""
 
     def __init__(
         self, store: Store, clock: Clock, log: Log, policy: Policy = STANDARD_POLICY
     ) -> None:
         self.clock = clock
+        self.reads = store.reads
+        self.engine_shares: dict[str, float] = {}
+        """How much of the fleet engines are entitled to; looked at anew for each machine."""
         self._store = store
         self._log = log
         self._policy = policy
-        self.renewed: Callable[[Run], Run] | None = None
-        """Gives a run that is taken up again the demands that its engines have by then."""
-        self.engine_shares: dict[str, float] = {}
-        """How much of the fleet engines are entitled to; looked at anew for each machine."""
+        self._renewed: Callable[[Run], Run] | None = None
+        self._start_purge: StartPurge | None = None
         self._log_bound = LogBound()
-        self._tenure: PrimaryTerm | None = None
+        self._term: PrimaryTerm | None = None
         self._on_open: list[Opened] = []
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def renew_with(self, renewed: Callable[[Run], Run]) -> None:
+        """What gives a run that is taken up again the demands that its engines have by then."""
+        self._renewed = renewed
+
+    def purge_with(self, start: StartPurge) -> None:
+        """What carries out the purges that are due."""
+        self._start_purge = start
 
     def on_open(self, act: Opened) -> None:
         """Called with each new term, before anybody else sees it."""
         self._on_open.append(act)
 
     async def open(self) -> None:
-        """The first term; raises when there can be none."""
-        self._tenure = await self._begun()
+        """Begins the first term; raises when there can be none."""
+        self._term = await self._begin()
 
     async def close(self) -> None:
         """Waits for what was put, and ends."""
-        self._tenure = None
+        self._term = None
         for task in tuple(self._tasks):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -156,70 +158,52 @@ class Primary:
 
     def lost(self, reason: str) -> None:
         """Told by the store, also where nobody waits for a commit."""
-        if self._tenure is not None:
+        if self._term is not None:
             self._log.warning("fleet_commit_failed", reason=reason)
-            self._lose(self._tenure)
+            self._lose(self._term)
 
     @property
     def is_serving(self) -> bool:
-        return self._tenure is not None
+        return self._term is not None
 
     def commit_stats(self) -> CommitStats:
         return self._store.stats()
 
-    def check_room(self) -> None:
-        """Raises Rebuilding, StateLost or QueueFull where nothing could be answered anyway."""
-        self._check_room(self.enter())
-
-    def enter(self) -> PrimaryTerm:
+    def term(self) -> PrimaryTerm:
         """The present term; raises Rebuilding."""
-        if self._tenure is None:
+        if self._term is None:
             raise Rebuilding
-        return self._tenure
+        return self._term
 
     async def answer(self, act: Act[A]) -> A:
         """Do it in memory, write it down, and answer when all of it is committed."""
-        term = self.enter()
-        self._check_room(term)
+        term = self.term()
+        try:
+            term.check_capacity()
+        except StateLost:
+            self._lose(term)
+            raise
         try:
             done = act(term, self.clock.now())
         except RunFault:
             # What is refused depends on the state as much as what is granted.
-            await self.settle(term)
+            await self.wait_committed(term)
             raise
         except BaseException:
             # Nobody knows how far it came, and memory can't be rolled back.
             self._lose(term)
             raise
-        self.put(term, done.batch)
-        await self.settle(term)
+        self._put(term, done.changes)
+        await self.wait_committed(term)
         return done.answer
 
-    def put(self, term: PrimaryTerm, batch: Batch) -> None:
-        """Into the next commit."""
-        if batch is NOTHING or not (batch.changes or batch.seen or batch.purging or batch.purged):
-            return
-        if batch.changes.events and not self._policy.simulated:
-            kept = self._log_bound.kept(batch.changes.events)
-            batch = replace(batch, changes=replace(batch.changes, events=kept))
+    async def wait_committed(self, term: PrimaryTerm) -> None:
+        """Wait until nothing in memory is ahead of the rows; raises StateLost."""
         try:
-            term.put(batch)
-        except (StateLost, QueueFull):
-            self._lose(term)
-            raise StateLost from None
-        for purging in batch.changes.purges:
-            self.spawn(self.carry_on(purging))
-
-    async def settle(self, term: PrimaryTerm) -> None:
-        """Wait until nothing in memory is ahead of the rows."""
-        try:
-            await term.settled()
+            await term.wait_committed()
         except StateLost:
             self._lose(term)
             raise
-
-    async def carry_on(self, purging: Purging) -> None:
-        """With a purge that is due; those who know how override it."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Something that goes on after its caller was answered."""
@@ -229,6 +213,23 @@ class Primary:
         # One that is cancelled before it began would leave the work neither done nor closed.
         task.add_done_callback(lambda _: work.close())
 
+    def _put(self, term: PrimaryTerm, changes: Changes) -> None:
+        if not changes:
+            return
+        if changes.events and not self._policy.simulated:
+            changes = replace(changes, events=self._log_bound.kept(changes.events))
+        try:
+            term.put(changes)
+        except StateLost:
+            self._lose(term)
+            raise
+        self._purge(changes.purges)
+
+    def _purge(self, purges: Iterable[Purging]) -> None:
+        if self._start_purge is not None:
+            for purging in purges:
+                self.spawn(self._start_purge(purging))
+
     async def _logged(self, work: Awaitable[None]) -> None:
         try:
             await work
@@ -237,16 +238,9 @@ class Primary:
         except Exception as error:  # noqa: BLE001 - nobody waits for it, so it is written down
             self._log.error("fleet_work_failed", error=repr(error), exc_info=error)
 
-    def _check_room(self, term: PrimaryTerm) -> None:
-        try:
-            term.check_room()
-        except StateLost:
-            self._lose(term)
-            raise
-
     def _lose(self, term: PrimaryTerm) -> None:
-        if self._tenure is term:
-            self._tenure = None
+        if self._term is term:
+            self._term = None
             self._log.warning("fleet_state_lost")
             self.spawn(self._rebuild())
 
@@ -254,19 +248,19 @@ class Primary:
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
-                self._tenure = await self._begun()
+                self._term = await self._begin()
             except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may do
                 self._log.warning("fleet_not_rebuilt", why=repr(error))
             else:
-                self._log.info("fleet_rebuilt", runs=len(self._tenure.working.runs()))
+                self._log.info("fleet_rebuilt", runs=len(self._term.working.runs()))
                 return
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
-    async def _begun(self) -> PrimaryTerm:
+    async def _begin(self) -> PrimaryTerm:
         commits = await self._store.take()
-        term = PrimaryTerm(WorkingSet(self.engine_shares, self.renewed), commits, self._policy)
-        await self._fill(term, await self._store.reads.snapshot())
+        term = PrimaryTerm(WorkingSet(self.engine_shares, self._renewed), commits, self._policy)
+        await self._fill(term, await self.reads.snapshot())
         for act in self._on_open:
             act(term)
         return term
@@ -284,17 +278,14 @@ class Primary:
             working.machines.restore(past.short_name, past.seen, past.last)
         working.last_seen.excuse_silence(now)
         for run in [run for run in working.runs().values() if run.decided]:
-            self.put(term, Batch(finish_decided(working, run, now)))
-        term.assignment.refresh_shares()
-        for purging in found.purging:
-            self.spawn(self.carry_on(purging))
-
-
-# Turns: who changes the same thing waits for the other; who changes another does not.
+            self._put(term, finish_decided(working, run, now))
+        term.scheduler.refresh_shares()
+        self._purge(found.purging)
 
 
 class KeyedLocks:
-    """A lock per key, which lives for as long as somebody holds it or waits for it."""
+    """A lock per key: who changes the same thing waits for the other, who changes another does not.
+    A lock lives for as long as somebody holds it or waits for it."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

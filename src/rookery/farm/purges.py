@@ -1,6 +1,6 @@
 """Purges, carried out portion by portion, and carried on by whoever is primary next.
 
-See `core.purge` for the rules. The run is over, so that only people's commands touch it, and these
+See `rules.purge` for the rules. The run is over, so that only people's commands touch it, and these
 wait for their turn. Nobody waits for the purge of a very large run: once it is written down that it
 has begun, it is answered that it is under way, and the next primary would carry it on.
 """
@@ -11,13 +11,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from rookery.farm.ports import Batch
-from rookery.farm.primary import Done, KeyedLocks, PrimaryTerm
+from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
 from rookery.farm.views import FleetViews
 from rookery.model.run import Run, RunFault
 from rookery.model.task import Task
 from rookery.rules import commands, purge
-from rookery.rules.answers import Changes
+from rookery.rules.answers import Changes, Decision
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import Culprit, Inquiry, Purged, Purging, Struck, Toll
 
@@ -42,27 +41,32 @@ async def inline(work: Callable[[], T], /) -> T:
     return work()
 
 
-class Purges(FleetViews):
+class RunPurges:
     """What is struck out and what is left of the run are always committed together."""
 
-    _turns: KeyedLocks
-    _aside: InThread
-    _under_way: set[str]
-    """Runs whose purge nobody waits for."""
+    def __init__(
+        self, primary: Primary, views: FleetViews, locks: KeyedLocks, in_thread: InThread = inline
+    ) -> None:
+        self._primary = primary
+        self._views = views
+        self._locks = locks
+        self._in_thread = in_thread
+        self._under_way: set[str] = set()
+        """Runs whose purge nobody waits for."""
 
     async def purge(self, run_id: str, actor: Actor) -> Purged:
         """Take out results that can't be trusted; the run plays on if it is undecided then. The
         answer may be that this is under way."""
         if run_id in self._under_way:
-            return Purged(await self.known_run(run_id), Toll(), under_way=True)
-        async with self._turns(run_id):
-            run = await self.known_run(run_id)
-            purging = commands.begin_purge(run, actor, self.clock.now())
+            return Purged(await self._views.known_run(run_id), Toll(), under_way=True)
+        async with self._locks(run_id):
+            run = await self._views.known_run(run_id)
+            purging = commands.begin_purge(run, actor, self._primary.clock.now())
             if run.tally.tasks <= AT_ONCE:
                 return await self._purged(run, purging)
             await self._begin(purging)
         self._under_way.add(run_id)
-        self.spawn(self.carry_on(purging))
+        self._primary.spawn(self.carry_on(purging))
         return Purged(run, purging.toll, under_way=True)
 
     async def carry_on(self, purging: Purging) -> None:
@@ -70,10 +74,10 @@ class Purges(FleetViews):
         for, or with one that a crash interrupted."""
         self._under_way.add(purging.run)
         try:
-            async with self._turns(purging.run):
-                run = await self.known_run(purging.run)
+            async with self._locks(purging.run):
+                run = await self._views.known_run(purging.run)
                 try:
-                    purge.check(run, self.clock.now())
+                    purge.check(run, self._primary.clock.now())
                 except RunFault:
                     await self._drop(run, purging)
                 else:
@@ -87,18 +91,18 @@ class Purges(FleetViews):
         if purging.culprit is not None:
             async for tasks in self._bad(run, purging.culprit):
                 struck = purge.strike(run, purging, tasks)
-                began = self.clock.seconds()
+                began = self._primary.clock.seconds()
                 await self._write(struck)
                 run, purging = struck.run, struck.purging
                 # As long again belongs to those who wait for their own commits.
-                await asyncio.sleep(self.clock.seconds() - began)
+                await asyncio.sleep(self._primary.clock.seconds() - began)
         return await self._conclude(run, purging)
 
     async def _found(self, run: Run, purging: Purging) -> Culprit | None:
         inquiry = Inquiry()
         async for tasks in self._pages(run):
             inquiry.look(tasks)
-        return await self._aside(lambda: inquiry.verdict(run, purging.rule))
+        return await self._in_thread(lambda: inquiry.verdict(run, purging.rule))
 
     async def _bad(self, run: Run, culprit: Culprit) -> AsyncIterator[list[Task]]:
         """The tasks that go, as many at a time as are struck out together."""
@@ -113,29 +117,31 @@ class Purges(FleetViews):
 
     async def _pages(self, run: Run) -> AsyncIterator[tuple[Task, ...]]:
         for first in range(0, run.tally.tasks, PAGE):
-            yield await self._store.reads.task_page(run.id, first, PAGE)
+            yield await self._primary.reads.task_page(run.id, first, PAGE)
 
     async def _begin(self, purging: Purging) -> None:
-        await self.answer(lambda _tenure, _now: Done(None, Batch(purging=(purging,))))
+        await self._primary.answer(lambda _term, _now: Decision(None, Changes(purging=(purging,))))
 
     async def _write(self, struck: Struck) -> None:
-        def written(_: PrimaryTerm, _now: datetime) -> Done[None]:
+        def written(_: PrimaryTerm, _now: datetime) -> Decision[None]:
             rows = tuple(each.struck for each in struck.bad)
-            changes = Changes(runs=(struck.run,), tasks=rows)
-            return Done(None, Batch(changes, bad=struck.bad, purging=(struck.purging,)))
+            changes = Changes(
+                runs=(struck.run,), tasks=rows, bad=struck.bad, purging=(struck.purging,)
+            )
+            return Decision(None, changes)
 
-        await self.answer(written)
+        await self._primary.answer(written)
 
     async def _conclude(self, run: Run, purging: Purging) -> Purged:
-        def concluded(term: PrimaryTerm, now: datetime) -> Done[Purged]:
+        def concluded(term: PrimaryTerm, now: datetime) -> Decision[Purged]:
             purged, changes = commands.conclude_purge(term.working, run, purging, now)
-            return Done(purged, Batch(changes, purged=(run.id,)))
+            return Decision(purged, changes + Changes(purged=(run.id,)))
 
-        return await self.answer(concluded)
+        return await self._primary.answer(concluded)
 
     async def _drop(self, run: Run, purging: Purging) -> None:
-        def dropped(_: PrimaryTerm, now: datetime) -> Done[None]:
+        def dropped(_: PrimaryTerm, now: datetime) -> Decision[None]:
             changes = commands.drop_purge(run, purging, now)
-            return Done(None, Batch(changes, purged=(run.id,)))
+            return Decision(None, changes + Changes(purged=(run.id,)))
 
-        await self.answer(dropped)
+        await self._primary.answer(dropped)

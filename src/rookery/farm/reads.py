@@ -19,12 +19,10 @@ from rookery.farm.ports import (
     EVERYTHING,
     STRANGER,
     ChangedRuns,
-    ChartPoint,
     Contribution,
     Correction,
     FinishedRunsQuery,
     MachineGames,
-    Provenance,
     Sight,
     Snapshot,
     WorkerResults,
@@ -44,8 +42,9 @@ from rookery.farm.rows import (
 )
 from rookery.model.events import Action, Event
 from rookery.model.run import Run
-from rookery.model.task import Tally, Task
+from rookery.model.task import Provenance, Tally, Task
 from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
+from rookery.rules.answers import ChartPoint
 from rookery.rules.purge import BadTask
 
 # What a new primary puts right before it starts: rows that a crash kept behind, and sums that are

@@ -17,20 +17,14 @@ from rookery.farm.columns import (
     ticket_of,
     ticket_text,
 )
-from rookery.farm.ports import (
-    ChartPoint,
-    Contribution,
-    MachineBlock,
-    MachineHistory,
-    Provenance,
-    WorkerResults,
-)
+from rookery.farm.ports import Contribution, WorkerResults
 from rookery.farm.samples import place
 from rookery.model.machine import Machine
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run, Sole, Status
-from rookery.model.task import Results, Tally, Task
+from rookery.model.task import Provenance, Results, Tally, Task
 from rookery.model.timecontrol import base_seconds
+from rookery.rules.answers import ChartPoint, MachineBlock, MachineHistory
 from rookery.rules.purge import BadTask, Culprit, Purging, Toll
 from rookery.stats.residuals import Colour
 from rookery.stats.sprt import Flag

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from rookery.farm.ports import ChartPoint
 from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
+from rookery.rules.answers import ChartPoint
 
 GROWTH = 1.02
 """Each point has this many times the games of the one before, so that many runs end with few."""

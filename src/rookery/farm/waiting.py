@@ -78,7 +78,7 @@ class WaitingLine:
         self._line[name] = place
         if not self._looking:
             self._looking, self._seen = True, self._opened()
-            self._fleet.spawn(self._look_out())
+            self._fleet.primary.spawn(self._look_out())
         try:
             async with asyncio.timeout(seconds):
                 await place.called.wait()
@@ -113,11 +113,11 @@ class WaitingLine:
         if place is None:
             return False
         try:
-            term = self._fleet.enter()
+            term = self._fleet.primary.term()
         except Rebuilding:
             return False
-        now = self._fleet.clock.now()
-        if term.assignment.next_in_line(place.machine, now, limit=place.limit) is None:
+        now = self._fleet.primary.clock.now()
+        if term.scheduler.next_in_line(place.machine, now, limit=place.limit) is None:
             return False
         place.called.set()
         return True
@@ -125,7 +125,7 @@ class WaitingLine:
     def _opened(self) -> object:
         """Changes whenever some run becomes open for machines, or the working set is a new one."""
         try:
-            term = self._fleet.enter()
+            term = self._fleet.primary.term()
         except Rebuilding:
             return None
         return term, term.working.index.opened

@@ -15,7 +15,6 @@ from rookery.db.pool import Connection, Queries, clean
 from rookery.db.target import Problem
 from rookery.farm.action_log import action_columns
 from rookery.farm.columns import Parts, taken_apart
-from rookery.farm.ports import Batch, ChartPoint, MachineBlock, MachineHistory, Provenance
 from rookery.farm.rows import (
     Columns,
     bad_task,
@@ -36,8 +35,8 @@ from rookery.model.events import Event
 from rookery.model.machine import Machine
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run
-from rookery.model.task import Task, TaskKey
-from rookery.rules.answers import Changes, Closing
+from rookery.model.task import Provenance, Task, TaskKey
+from rookery.rules.answers import Changes, ChartPoint, Closing, MachineBlock, MachineHistory
 from rookery.rules.purge import BadTask, Purging
 
 
@@ -59,21 +58,7 @@ class Gathered:
     purging: dict[str, Purging | None] = field(default_factory=dict)
     """Purges that are due or under way, by run; None where one is over."""
 
-    def add(self, batch: Batch) -> None:
-        self._change(batch.changes)
-        for bad in batch.bad:
-            self.bad[bad.task.run, bad.task.id] = bad
-        for sample in batch.samples:
-            self.samples[sample.run, place(sample)] = sample
-        for block in batch.blocks:
-            self.blocks[block.short_name] = block
-        for purging in (*batch.changes.purges, *batch.purging):
-            self.purging[purging.run] = purging
-        self.purging |= dict.fromkeys(batch.purged)
-        self.provenance += batch.provenance
-        self.changes += 1 + len(batch.changes.tasks) + len(batch.changes.events)
-
-    def _change(self, changes: Changes) -> None:
+    def add(self, changes: Changes) -> None:
         for run in changes.runs:
             self.runs[run.id] = run
             if run.status.finished:
@@ -81,6 +66,21 @@ class Gathered:
         for task in changes.tasks:
             self.tasks[task.run, task.id] = task
         self.events += changes.events
+        self.provenance += changes.provenance
+        for sample in changes.samples:
+            self.samples[sample.run, place(sample)] = sample
+        self.changes += 1 + len(changes.tasks) + len(changes.events)
+        if changes.bad or changes.blocks or changes.purges or changes.purging or changes.purged:
+            self._add_seldom(changes)
+
+    def _add_seldom(self, changes: Changes) -> None:
+        for bad in changes.bad:
+            self.bad[bad.task.run, bad.task.id] = bad
+        for block in changes.blocks:
+            self.blocks[block.short_name] = block
+        for purging in (*changes.purges, *changes.purging):
+            self.purging[purging.run] = purging
+        self.purging |= dict.fromkeys(changes.purged)
 
     def touched(self) -> set[str]:
         """The runs that somebody may want to look at again."""
@@ -124,12 +124,12 @@ class Backlog:
         """Whether rows say that tasks are active which are not."""
         return bool(self._open)
 
-    def add(self, batch: Batch) -> None:
-        for closing in batch.changes.closings:
+    def add(self, changes: Changes) -> None:
+        for closing in changes.closings:
             self._closing.append(_keys(closing))
             self._open += len(closing.tasks)
-        self._seen.update(((each.run, each.task), each.at) for each in batch.seen)
-        self._recalled.update((each.short_name, each) for each in batch.recalled)
+        self._seen.update(((each.run, each.task), each.at) for each in changes.seen)
+        self._recalled.update((each.short_name, each) for each in changes.recalled)
 
     def take(self, most: int) -> Slice:
         """The next slice; closings go first."""
@@ -278,7 +278,8 @@ class Writer:
         new: list[Columns] = []
         moved: list[Columns] = []
         for key, task in gathered.tasks.items():
-            if self._machines.get(key) is task.machine or key in gathered.bad:
+            purged = key in gathered.bad and not task.too_fast
+            if purged or self._machines.get(key) is task.machine:
                 moved.append(moving_task(task))
             else:
                 new.append(fixed_task(task) + moving_task(task)[2:])

@@ -275,3 +275,19 @@ class Players:
 
     def forget(self, run_id: str) -> None:
         self._by_run.pop(run_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a batch of games was played; it can't be found out later."""
+
+    run: str
+    task: int
+    at: datetime
+    games: int
+    runner: str
+    version: str
+    new_hash: str
+    base_hash: str
+    factor: float
+    latency_ms: float

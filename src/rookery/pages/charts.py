@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rookery.farm.ports import ChartPoint
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.pages import figures, words
+from rookery.rules.answers import ChartPoint
 
 WIDE, HIGH = 640.0, 220.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 26.0

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from rookery.farm.ports import ChartPoint
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model import run as rates
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Pentanomial, Task
+from rookery.rules.answers import ChartPoint
 from rookery.stats.elo import estimate_elo, live_elo
 from rookery.stats.outlook import sprt_outlook
 from rookery.stats.sprt import Sprt

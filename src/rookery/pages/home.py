@@ -10,15 +10,16 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import ChartPoint, FinishedRunsQuery, Rebuilding, StateLost
+from rookery.farm.ports import FinishedRunsQuery, Rebuilding, StateLost
 from rookery.farm.privacy import name_of
-from rookery.farm.views import RunSpeed, tasks_at_play
+from rookery.farm.views import RunSpeed
 from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.pages import figures, words
 from rookery.pages.figures import pulse_of
 from rookery.pages.page import made_fragment, made_page, plays, viewer_of
 from rookery.pages.row import Known, RunRow, row_of
+from rookery.rules.answers import ChartPoint
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import address_of, site_of
 from rookery.web.site import Site
@@ -333,7 +334,7 @@ async def _filled(
     fleet, reads, now = site.fleet, site.reads, bare.now
     privacy = site.privacy
     hidden = privacy.hidden(name_of(viewer))
-    seen = [run for run in await fleet.active() if not plays(run, hidden)]
+    seen = [run for run in await fleet.views.active() if not plays(run, hidden)]
     unfinished = tuple(privacy.shown(viewer, run) for run in seen)
     finished = await reads.finished(_query(filters, hidden))
     return HomeMaterial(
@@ -345,9 +346,9 @@ async def _filled(
         then=await reads.samples_at(
             [run.id for run in unfinished if run.tally.workers], now - figures.WINDOW
         ),
-        pulses=dict(fleet.pulses),
+        pulses=dict(fleet.activity.speeds),
         young=await _young(fleet, unfinished),
-        waiting_machines=fleet.waiting_machines,
+        waiting_machines=fleet.activity.waiting_machines,
         signing_up=site.sign_up.is_open,
         filters=filters,
         role=bare.role,
@@ -357,8 +358,8 @@ async def _filled(
 
 async def _young(fleet: Fleet, unfinished: Sequence[Run]) -> dict[str, tuple[Task, ...]]:
     """The tasks of runs whose speed is worked out within the minute; not of all after a restart."""
-    found = [run for run in unfinished if run.tally.workers and run.id not in fleet.pulses]
-    return {run.id: await tasks_at_play(fleet, run.id) for run in found[:MOST_YOUNG]}
+    found = [run for run in unfinished if run.tally.workers and run.id not in fleet.activity.speeds]
+    return {run.id: await fleet.views.tasks_at_play(run.id) for run in found[:MOST_YOUNG]}
 
 
 def _query(filters: Filters, hidden: frozenset[str]) -> FinishedRunsQuery:

@@ -4,7 +4,6 @@ import enum
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rookery.farm.ports import ChartPoint
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.events import run_name
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
@@ -13,6 +12,7 @@ from rookery.pages import figures, words
 from rookery.pages import words as terms
 from rookery.pages.charts import LlrBar, Pentanomial, llr_bar, pentanomial
 from rookery.pages.words import Moment
+from rookery.rules.answers import ChartPoint
 from rookery.stats.elo import estimate_elo
 from rookery.stats.sprt import Sprt, Style, Verdict, fixed_verdict, style
 

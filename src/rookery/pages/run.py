@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.ports import ChartPoint, Contribution
+from rookery.farm.ports import Contribution
 from rookery.farm.privacy import name_of
-from rookery.farm.views import NO_SPEED, RunSpeed, tasks_at_play
+from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Task
@@ -42,6 +42,7 @@ from rookery.pages.run_tables import (
 )
 from rookery.pages.words import Moment, Term
 from rookery.protocol.actions import ActionDocument, Compare, Order
+from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import BadTask
@@ -251,10 +252,10 @@ async def _material(site: Site, run: Run, viewer: Actor | None) -> RunMaterial:
         run=run,
         now=site.clock.now(),
         viewer=viewer,
-        pulse=site.fleet.pulse(run.id),
+        pulse=site.fleet.activity.speed(run.id),
         samples=await site.reads.samples(run.id),
-        playing=await tasks_at_play(site.fleet, run.id),
-        diagnosis=None if run.status.finished else await site.fleet.diagnosis(run.id),
+        playing=await site.fleet.views.tasks_at_play(run.id),
+        diagnosis=None if run.status.finished else await site.fleet.views.diagnosis(run.id),
         names={} if run.status.finished else await _names(site, viewer),
     )
 
@@ -271,7 +272,7 @@ async def _contributions(site: Site, run_id: str) -> tuple[Contribution, ...]:
 async def _names(site: Site, viewer: Actor | None) -> dict[str, str]:
     """Of the unfinished runs that this person may know of."""
     hidden = site.privacy.hidden(name_of(viewer))
-    shown = (run for run in await site.fleet.active() if not plays(run, hidden))
+    shown = (run for run in await site.fleet.views.active() if not plays(run, hidden))
     return {run.id: run.plan.sides[0].tag for run in shown}
 
 

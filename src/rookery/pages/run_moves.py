@@ -41,12 +41,12 @@ async def move_run(request: Request) -> Response:
 
 
 async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
-    run = await fleet.approve(run_id, actor)
+    run = await fleet.commands.approve(run_id, actor)
     return f"{run.plan.sides[0].tag} is approved."
 
 
 async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
-    run = await fleet.stop(run_id, actor, form.text("message")[:LONGEST_MESSAGE])
+    run = await fleet.commands.stop(run_id, actor, form.text("message")[:LONGEST_MESSAGE])
     return f"{run.plan.sides[0].tag} is stopped."
 
 
@@ -55,12 +55,12 @@ async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
         priority=_whole(form, "priority", -1000, 1000),
         throughput=_whole(form, "throughput", 1, 1000),
     )
-    run = await fleet.modify(run_id, actor, wanted)
+    run = await fleet.commands.modify(run_id, actor, wanted)
     return f"Priority {run.plan.priority}, throughput {run.plan.throughput} %."
 
 
 async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
-    purged = await fleet.purge(run_id, actor)
+    purged = await fleet.purges.purge(run_id, actor)
     if purged.under_way:
         return "The purge is under way; the log of actions will say what it struck out."
     struck = purged.toll.tasks
@@ -68,12 +68,12 @@ async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
 
 
 async def _delete(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
-    run = await fleet.delete(run_id, actor)
+    run = await fleet.commands.delete(run_id, actor)
     return f"{run.plan.sides[0].tag} is deleted; its page can restore it."
 
 
 async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
-    run = await fleet.restore(run_id, actor)
+    run = await fleet.commands.restore(run_id, actor)
     return f"{run.plan.sides[0].tag} is listed again."
 
 

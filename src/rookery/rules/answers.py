@@ -1,15 +1,19 @@
-"""Changes: what an operation altered, for the group commit and for those who listen."""
+"""What comes of a call: the answer, and what is to be written before the answer may leave."""
 
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from operator import add
 from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from rookery.model.events import Event
 from rookery.model.machine import Machine
 from rookery.model.run import Run
-from rookery.model.task import Task
+from rookery.model.task import Provenance, Task
 from rookery.rules.eligibility import Reason
 from rookery.rules.purge import BadTask, Purging
 
@@ -29,8 +33,47 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """Rows with their new absolute values, and events to be told once they are committed."""
+class ChartPoint:
+    """A point of a run's charts."""
+
+    run: str
+    at: datetime
+    games: int
+    pentanomial: tuple[int, int, int, int, int]
+    llr: float
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineHistory:
+    """What a machine played before: kept so that it goes on with runs it knows."""
+
+    short_name: str
+    seen: tuple[str, ...]
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineBlock:
+    """A machine that gets no tasks, with the message it is given; None lifts the block."""
+
+    short_name: str
+    message: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSeen:
+    """When a task last gave a sign of life; written in bulk, for display alone."""
+
+    run: str
+    task: int
+    at: datetime
+
+
+class Changes(Struct, frozen=True):
+    """Everything that one operation writes: rows with their new absolute values, and events that
+    are told once they are committed."""
 
     runs: tuple[Run, ...] = ()
     tasks: tuple[Task, ...] = ()
@@ -38,29 +81,31 @@ class Changes:
     events: tuple[Event, ...] = ()
     purges: tuple[Purging, ...] = ()
     """Of runs that ended and are to be purged next."""
-    apart: tuple[BadTask, ...] = ()
-    """What tasks reported that is kept apart; what is left of them is among the tasks."""
+    bad: tuple[BadTask, ...] = ()
+    """Tasks as they were before their results were struck out or kept apart; what is left of them
+    is among the tasks."""
+    samples: tuple[ChartPoint, ...] = ()
+    provenance: tuple[Provenance, ...] = ()
+    blocks: tuple[MachineBlock, ...] = ()
+    seen: tuple[TaskSeen, ...] = ()
+    recalled: tuple[MachineHistory, ...] = ()
+    purging: tuple[Purging, ...] = ()
+    """Purges under way, as they are to be found after a crash; those that are due besides."""
+    purged: tuple[str, ...] = ()
+    """Runs whose purge is over."""
 
     def __add__(self, other: "Changes") -> "Changes":
-        return Changes(
-            self.runs + other.runs,
-            self.tasks + other.tasks,
-            self.closings + other.closings,
-            self.events + other.events,
-            self.purges + other.purges,
-            self.apart + other.apart,
-        )
+        return Changes(*map(add, astuple(self), astuple(other)))
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.tasks or self.closings or self.events)
+        return self != NO_CHANGES
 
 
 NO_CHANGES = Changes()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision(Generic[A]):
-    """What to answer, and what changed."""
+class Decision(Struct, Generic[A], frozen=True):
+    """An answer, and what must be written before it may leave."""
 
     answer: A
     changes: Changes = NO_CHANGES

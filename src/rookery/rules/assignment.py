@@ -12,7 +12,16 @@ from rookery.model.plan import Demands, first_missing
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.model.timecontrol import Clock, Depth, Nodes, TimeControl, is_classic
-from rookery.rules.answers import NO_CHANGES, Changes, Decision, Grant, NoTask, Refusal, RefusalKind
+from rookery.rules.answers import (
+    NO_CHANGES,
+    Changes,
+    Decision,
+    Grant,
+    MachineHistory,
+    NoTask,
+    Refusal,
+    RefusalKind,
+)
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.rules.observations import GamePace
 from rookery.rules.working_set import WorkingSet, fail_task
@@ -182,13 +191,16 @@ class Scheduler:
             return Decision(refusal)
         cleared = self._clear(machine, now)
         past = self._working.machines.past(machine, now)
-        self._working.machines.note_request(machine, now)
+        state = self._working.machines.note_request(machine, now)
+        last = state.last
         run_id = self._working.index.choose(machine, past)
         if run_id is None:
             reasons = self._working.index.reasons(machine, past)
             return Decision(NoTask(tuple(reasons.items())), cleared)
         grant = self._grant(self._working.runs()[run_id], machine, now)
-        given = Changes(runs=(grant.run,), tasks=(grant.task,))
+        moved = (MachineHistory(machine.short_name, tuple(state.seen), run_id),)
+        recalled = moved if run_id != last else ()
+        given = Changes(runs=(grant.run,), tasks=(grant.task,), recalled=recalled)
         return Decision(grant, cleared + given if cleared else given)
 
     def next_in_line(

@@ -320,7 +320,7 @@ class Reception:
         apart = BadTask(replace(task.flagged(), results=claimed), EXCESS_RESIDUAL, Colour.RED)
         self._working.machines.note_failure(task, now)
         run, row = self._working.set_apart(task.flagged(), strike=struck)
-        changes = Changes(runs=(run,), tasks=(row,), events=(event,), apart=(apart,))
+        changes = Changes(runs=(run,), tasks=(row,), events=(event,), bad=(apart,))
         if run.decided:
             changes += finish_decided(self._working, run, now)
         return Decision(TaskVerdict(False, info=TOO_FAST), changes)

@@ -75,7 +75,7 @@ def take_figures(site: Site) -> Figures:
         loop_times=site.meter.times(),
         jobs=tuple(replace(job) for job in site.jobs),
         pool=site.pool_stats(),
-        commits=site.fleet.commit_stats(),
+        commits=site.fleet.primary.commit_stats(),
         bus=site.bus.stats(),
         listening=site.listening_stats(),
         primary=site.is_primary(),

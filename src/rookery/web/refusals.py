@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 from rookery.farm.engines import NotOfTeam, UnknownEngine, UnknownVersion
 from rookery.farm.ports import UnknownMachine, UnknownRun, UnknownTask
-from rookery.farm.views import tasks_at_play
 from rookery.files.books import UnknownBook
 from rookery.files.nets import NotYourNet, UnknownNet
 from rookery.files.quotas import QuotaExceeded
@@ -58,7 +57,7 @@ def refusals() -> Iterator[None]:
 async def seen_run(site: Site, run_id: str, viewer: str | None) -> Run:
     """A run that the viewer may know of; of any other, what is said of those that never were."""
     with refusals():
-        run = await site.fleet.known_run(run_id)
+        run = await site.fleet.views.known_run(run_id)
         if not site.privacy.sees(viewer, run):
             raise UnknownRun(run=run_id)
     return run
@@ -72,10 +71,10 @@ async def shown_run(site: Site, run_id: str, reader: Actor | None) -> Run:
 
 async def seen_tasks_at_play(site: Site, viewer: str | None) -> tuple[Task, ...]:
     with refusals():
-        tasks = await tasks_at_play(site.fleet)
+        tasks = await site.fleet.views.tasks_at_play()
         if not site.privacy.hidden(viewer):
             return tasks
-        seen = {run.id for run in await site.fleet.active() if site.privacy.sees(viewer, run)}
+        seen = {run.id for run in await site.fleet.views.active() if site.privacy.sees(viewer, run)}
     return tuple(task for task in tasks if task.run in seen)
 
 

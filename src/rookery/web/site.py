@@ -122,7 +122,7 @@ class Site:
         self.meter = LoopMeter()
         self.upload_quota = settings.upload_quota_mb * MB or None
         self.fleet = Fleet(
-            storage.fleet, self.clock, self.log, policy=policy, aside=self.threads.cpu
+            storage.fleet, self.clock, self.log, policy=policy, in_thread=self.threads.cpu
         )
         self._make_people(storage, seal_key)
         self._make_fleet(storage)
@@ -160,20 +160,25 @@ class Site:
         self.login = Login(storage.users, passwords, clock)
         trust = Trust(storage.statistics, clock, standards_of(self.settings))
         self.trusts: Callable[[User], Awaitable[Word]] = trust
-        self.fleet.on_open(lambda term: self.credentials.adopt(term.seals()))
+        self.fleet.primary.on_open(lambda term: self.credentials.adopt(term.seals()))
 
     def _make_fleet(self, storage: Storage) -> None:
         fleet, clock = self.fleet, self.clock
         self.reads = storage.fleet.reads
         self.statistics = storage.statistics
         self.engines = Engines(
-            storage.engines, self.teams, clock, fleet.active, fleet.engine_shares, storage.audit
+            storage.engines,
+            self.teams,
+            clock,
+            fleet.views.active,
+            fleet.primary.engine_shares,
+            storage.audit,
         )
-        fleet.renewed = self.engines.renewed
+        fleet.primary.renew_with(self.engines.renewed)
         self.privacy = Privacy(self.engines, self.teams)
         self.speeds = Speeds()
         self.speed_keeping = SpeedKeeping(self.speeds, storage.speeds, clock, self.is_primary)
-        self.late_games = LateGames(storage.statistics, fleet, clock)
+        self.late_games = LateGames(storage.statistics, fleet.views, clock)
         self.waiting_line = WaitingLine(fleet)
         self.task_gate = Gate("request_task", self.settings.task_semaphore_size)
         self.event_gate = Gate("events", self.settings.event_streams)
@@ -183,14 +188,19 @@ class Site:
         self.holdings = Holdings(storage.holdings, self.engines, self.privacy)
         self.pgns = storage.pgns
         self.games = storage.files("games")
-        self.pgn_store = PgnStore(self.fleet, storage.pgns, self.games, threads, clock)
+        self.pgn_store = PgnStore(self.fleet.views, storage.pgns, self.games, threads, clock)
         self.nets = storage.nets
         self.net_files = storage.files("nets")
         self.downloads = Downloads(storage.nets)
         self.logs = LogStore(storage.worker_logs, storage.files("logs"), threads, clock)
         self.book_rows = storage.books
         self.books = BookStore(
-            storage.books, storage.files("books"), threads, clock, self.fleet.active, limit=limit
+            storage.books,
+            storage.files("books"),
+            threads,
+            clock,
+            self.fleet.views.active,
+            limit=limit,
         )
         self.binaries = BinaryStore(
             storage.binaries, storage.files("binaries"), threads, clock, limit=limit

@@ -10,11 +10,11 @@ from rookery.db.fence import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.commits import STANDARD_LIMITS, CommitLimits
-from rookery.farm.ports import Batch, ChartPoint, CommitQueue, FleetReads
+from rookery.farm.ports import CommitQueue, FleetReads
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run
 from rookery.model.task import Task, recounted
-from rookery.rules.answers import Changes
+from rookery.rules.answers import Changes, ChartPoint
 from tests.database import pool_on
 from tests.unit.core.makers import NOW, later, make_machine, make_run
 from tests.unit.core.rehearsal import OFTEN, Rehearsal
@@ -44,21 +44,19 @@ async def opened(
         await store.close()
 
 
-async def kept(store: Store, *batches: Batch) -> None:
+async def kept(store: Store, *batches: Changes) -> None:
     """All of it in one term, committed."""
     commits = await store.take()
     for batch in batches:
         sequence = commits.put(batch)
-    await commits.committed(sequence)
+    await commits.wait_committed(sequence)
 
 
-def changed(*rows: Run | Task) -> Batch:
+def changed(*rows: Run | Task) -> Changes:
     """Rows as they are now."""
-    return Batch(
-        Changes(
-            runs=tuple(row for row in rows if isinstance(row, Run)),
-            tasks=tuple(row for row in rows if isinstance(row, Task)),
-        )
+    return Changes(
+        runs=tuple(row for row in rows if isinstance(row, Run)),
+        tasks=tuple(row for row in rows if isinstance(row, Task)),
     )
 
 
@@ -97,5 +95,5 @@ class WrittenRehearsal(Rehearsal):
 
     def _store(self, changes: Changes) -> None:
         if changes:
-            self.last = self.commits.put(Batch(changes))
+            self.last = self.commits.put(changes)
         super()._store(changes)

@@ -46,7 +46,7 @@ async def test_a_run_comes_back_as_it_was(
     postgres_store: FleetStore, commits: CommitQueue, run: Run
 ) -> None:
     run = replace(run, id=another_run().id)
-    await commits.committed(commits.put(changed(run)))
+    await commits.wait_committed(commits.put(changed(run)))
     assert await postgres_store.reads.run(run.id) == run
 
 
@@ -63,8 +63,8 @@ async def test_a_task_comes_back_as_it_was(
         first = replace(last[task.id], results=task.results, ticket=task.ticket)
         sequence = commits.put(changed(first))
         if task.active:
-            await commits.committed(sequence)
-    await commits.committed(commits.put(changed(*last.values())))
+            await commits.wait_committed(sequence)
+    await commits.wait_committed(commits.put(changed(*last.values())))
     found = await postgres_store.reads.tasks(run.id)
     assert {task.id: task for task in found} == last
     assert all(task.machine.details == last[task.id].machine.details for task in found)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.farm.commits import CommitLimits, GroupCommit
-from rookery.farm.ports import Batch, QueueFull, StateLost
+from rookery.farm.ports import QueueFull, StateLost
 from rookery.farm.writing import Gathered, Slice
 from rookery.rules.answers import Changes, Closing
 from tests.eventually import eventually
@@ -68,7 +68,7 @@ async def commits(script: Script) -> AsyncIterator[GroupCommit]:
     await found.end("the test is over")
 
 
-def result(wins: int) -> Batch:
+def result(wins: int) -> Changes:
     return changed(replace(TASK, results=pairs(ww=wins)))
 
 
@@ -81,7 +81,7 @@ async def test_what_is_put_together_is_committed_together(
 ) -> None:
     first, second = commits.put(result(1)), commits.put(result(2))
     assert (first, second) == (101, 102)
-    await commits.committed(second)
+    await commits.wait_committed(second)
     ((gathered, sequence),) = script.written
     assert sequence == 102
     assert gathered.tasks == {(RUN.id, 0): replace(TASK, results=pairs(ww=2))}
@@ -96,13 +96,13 @@ async def test_what_comes_during_a_commit_goes_with_the_next(
     commits.put(result(2))
     last = commits.put(result(3))
     script.going.set()
-    await commits.committed(last)
+    await commits.wait_committed(last)
     assert [sequence for *_, sequence in script.written] == [101, 103]
 
 
 async def test_nobody_is_told_before_the_commit(commits: GroupCommit, script: Script) -> None:
     script.going.clear()
-    waiting = asyncio.create_task(commits.committed(commits.put(result(1))))
+    waiting = asyncio.create_task(commits.wait_committed(commits.put(result(1))))
     await begun(script)
     assert not waiting.done()
     assert script.told == []
@@ -115,27 +115,27 @@ async def test_a_waiter_that_is_cancelled_does_not_stop_the_commit(
     commits: GroupCommit, script: Script
 ) -> None:
     script.going.clear()
-    waiting = asyncio.create_task(commits.committed(commits.put(result(1))))
+    waiting = asyncio.create_task(commits.wait_committed(commits.put(result(1))))
     await begun(script)
     waiting.cancel()
     script.going.set()
-    await commits.committed(101)
+    await commits.wait_committed(101)
     assert len(script.written) == 1
 
 
-async def test_a_full_queue_takes_nothing(commits: GroupCommit, script: Script) -> None:
+async def test_a_full_queue_says_so_before_anything_is_changed(
+    commits: GroupCommit, script: Script
+) -> None:
     script.going.clear()
     commits.put(result(1))
     await begun(script)
     commits.put(result(2))
     last = commits.put(result(3))
     with pytest.raises(QueueFull):
-        commits.check_room()
-    with pytest.raises(QueueFull):
-        commits.put(result(4))
+        commits.check_capacity()
     script.going.set()
-    await commits.committed(last)
-    commits.check_room()
+    await commits.wait_committed(last)
+    commits.check_capacity()
 
 
 async def test_a_queue_whose_oldest_change_waits_too_long_takes_nothing(script: Script) -> None:
@@ -144,7 +144,7 @@ async def test_a_queue_whose_oldest_change_waits_too_long_takes_nothing(script: 
     commits.put(result(1))
     await asyncio.sleep(0.001)
     with pytest.raises(QueueFull):
-        commits.check_room()
+        commits.check_capacity()
     script.going.set()
     await commits.end("the test is over")
 
@@ -152,7 +152,7 @@ async def test_a_queue_whose_oldest_change_waits_too_long_takes_nothing(script: 
 async def test_a_large_crowd_goes_in_several_rounds(commits: GroupCommit, script: Script) -> None:
     for wins in range(3):
         last = commits.put(result(wins))
-    await commits.committed(last)
+    await commits.wait_committed(last)
     assert [sequence for *_, sequence in script.written] == [102, 103]
 
 
@@ -161,7 +161,7 @@ async def test_a_failed_commit_loses_all_that_waits(commits: GroupCommit, script
     first = commits.put(result(1))
     await begun(script)
     second = commits.put(result(2))
-    waiting = [asyncio.create_task(commits.committed(each)) for each in (first, second)]
+    waiting = [asyncio.create_task(commits.wait_committed(each)) for each in (first, second)]
     await asyncio.sleep(0)
     script.error = ConnectionError("cut")
     script.going.set()
@@ -175,17 +175,17 @@ async def test_a_failed_commit_loses_all_that_waits(commits: GroupCommit, script
 
 async def test_after_a_loss_nothing_more_is_taken(commits: GroupCommit, script: Script) -> None:
     good = commits.put(result(1))
-    await commits.committed(good)
+    await commits.wait_committed(good)
     script.error = ConnectionError("cut")
     bad = commits.put(result(2))
-    for deed in (commits.committed(bad), commits.committed(bad)):
+    for deed in (commits.wait_committed(bad), commits.wait_committed(bad)):
         with pytest.raises(StateLost):
             await deed
     with pytest.raises(StateLost):
-        commits.check_room()
+        commits.check_capacity()
     with pytest.raises(StateLost):
         commits.put(result(3))
-    await commits.committed(good)
+    await commits.wait_committed(good)
     assert commits.stats().lost
 
 
@@ -194,7 +194,7 @@ async def test_the_tasks_of_a_run_that_ended_follow_in_slices(
 ) -> None:
     tasks = tuple(make_task(RUN, number) for number in range(7))
     ended = Changes(runs=(finished("a"),), closings=(Closing(RUN.id, NOW, tasks),))
-    await commits.committed(commits.put(Batch(ended)))
+    await commits.wait_committed(commits.put(ended))
     assert slices(script) == []
     await commits.flush(10)
     assert [len(each) for each in slices(script)] == [3, 3, 1]
@@ -205,8 +205,8 @@ async def test_the_tasks_of_a_run_that_ended_follow_in_slices(
 async def test_answers_do_not_wait_for_the_slices(commits: GroupCommit, script: Script) -> None:
     tasks = tuple(make_task(RUN, number) for number in range(70))
     ended = Changes(runs=(finished("a"),), closings=(Closing(RUN.id, NOW, tasks),))
-    await commits.committed(commits.put(Batch(ended)))
-    await commits.committed(commits.put(result(1)))
+    await commits.wait_committed(commits.put(ended))
+    await commits.wait_committed(commits.put(result(1)))
     assert len(slices(script)) < 5
     await commits.flush(10)
     assert len(slices(script)) == 24
@@ -223,8 +223,8 @@ async def test_no_slice_is_written_before_the_run_that_ended(
     closing = Closing(RUN.id, NOW, (make_task(RUN, 5),))
     script.going.set()
     await asyncio.sleep(0)
-    last = commits.put(Batch(Changes(runs=(finished("a"),), closings=(closing,))))
-    await commits.committed(last)
+    last = commits.put(Changes(runs=(finished("a"),), closings=(closing,)))
+    await commits.wait_committed(last)
     await commits.flush(10)
     *_, end, close = script.order
     assert isinstance(end, Gathered)
@@ -234,11 +234,11 @@ async def test_no_slice_is_written_before_the_run_that_ended(
 
 async def test_a_slice_that_fails_is_nobodys_loss(commits: GroupCommit, script: Script) -> None:
     closing = Closing(RUN.id, NOW, (make_task(RUN, 5),))
-    await commits.committed(commits.put(Batch(Changes(runs=(finished("a"),), closings=(closing,)))))
+    await commits.wait_committed(commits.put(Changes(runs=(finished("a"),), closings=(closing,))))
     script.error = ConnectionResetError()
     await commits.flush(10)
     script.error = None
-    await commits.committed(commits.put(result(1)))
+    await commits.wait_committed(commits.put(result(1)))
     assert script.losses == []
 
 
@@ -247,7 +247,7 @@ def slices(script: Script) -> list[Slice]:
 
 
 async def test_it_counts_what_it_does(commits: GroupCommit, script: Script) -> None:
-    await commits.committed(commits.put(result(1)))
+    await commits.wait_committed(commits.put(result(1)))
     script.going.clear()
     commits.put(result(2))
     found = commits.stats()

@@ -68,9 +68,9 @@ async def test_they_can_be_chosen(
 
 async def test_a_run_that_is_opened_again_leaves_the_list(store: Store) -> None:
     commits = await store.take()
-    await commits.committed(commits.put(changed(finished("a"))))
+    await commits.wait_committed(commits.put(changed(finished("a"))))
     assert await names(store, FinishedRunsQuery()) == ["a"]
-    await commits.committed(commits.put(changed(make_run("a"))))
+    await commits.wait_committed(commits.put(changed(make_run("a"))))
     assert await names(store, FinishedRunsQuery()) == []
 
 

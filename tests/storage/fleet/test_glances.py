@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.ports import Batch, Contribution
+from rookery.farm.ports import Contribution
 from rookery.model.task import NOTHING
+from rookery.rules.answers import Changes
 from tests.storage.fleet.scenes import (
     UNKNOWN,
     Store,
@@ -26,7 +27,7 @@ RUN = make_run("a")
 async def test_the_last_point_up_to_a_time_is_found_for_each_run(store: Store) -> None:
     old, young = RUN, make_run("b")
     points = [make_sample(old, games) for games in (100, 200, 300)]
-    await kept(store, changed(old, young), Batch(samples=(*points, make_sample(young, 500))))
+    await kept(store, changed(old, young), Changes(samples=(*points, make_sample(young, 500))))
     found = await store.reads.samples_at([old.id, young.id, UNKNOWN], later(250))
     assert {run: point.games for run, point in found.items()} == {old.id: 200, young.id: 500}
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rookery.farm.action_log import documented
-from rookery.farm.ports import Batch, CommitQueue, Sight
+from rookery.farm.ports import CommitQueue, Sight
 from rookery.farm.store import FleetStore
 from rookery.model.events import Action, Event
 from rookery.protocol.actions import All, Compare, Expression, Order, matches
@@ -25,8 +25,8 @@ DELETED = Event(Action.DELETE_RUN, later(1), "bob", make_run("b").id, "b-1")
 STOPPED = Event(Action.STOP_RUN, later(1), "bob", make_run("b").id, "b-1", "")
 
 
-def logged(*events: Event) -> Batch:
-    return Batch(Changes(events=events))
+def logged(*events: Event) -> Changes:
+    return Changes(events=events)
 
 
 async def test_events_come_newest_first(store: Store) -> None:
@@ -85,7 +85,7 @@ async def test_sql_chooses_what_the_filter_means(
 ) -> None:
     actions = partial(postgres_store.reads.actions, limit=10_000, sight=Sight(person=None))
     first = len(await actions(EVERYTHING))
-    await commits.committed(commits.put(logged(*some)))
+    await commits.wait_committed(commits.put(logged(*some)))
     log = [documented(first + number, event) for number, event in enumerate(some, 1)]
     found = await actions(wanted)
     mine = {action for action in found if int(action.id) > first}

@@ -8,12 +8,12 @@ import pytest
 
 from rookery.farm import purges
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import Batch, CommitQueue, CommitStats, FleetReads, StateLost
+from rookery.farm.ports import CommitQueue, CommitStats, FleetReads, StateLost
 from rookery.farm.primary import Store
 from rookery.model.events import Action
 from rookery.model.run import Run
 from rookery.model.task import recounted
-from rookery.rules.answers import Grant
+from rookery.rules.answers import Changes, Grant
 from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from tests.eventually import eventually
@@ -56,17 +56,17 @@ class _Dying:
         self._owner = owner
         self._commits = commits
 
-    def check_room(self) -> None:
-        self._commits.check_room()
+    def check_capacity(self) -> None:
+        self._commits.check_capacity()
 
-    def put(self, batch: Batch) -> int:
+    def put(self, batch: Changes) -> int:
         self._owner.left -= bool(batch.purging or batch.purged)
         if self._owner.left < 0:
             raise StateLost
         return self._commits.put(batch)
 
-    async def committed(self, sequence: int) -> None:
-        await self._commits.committed(sequence)
+    async def wait_committed(self, sequence: int) -> None:
+        await self._commits.wait_committed(sequence)
 
 
 @asynccontextmanager
@@ -74,16 +74,16 @@ async def fleet_on(store: Store) -> AsyncIterator[Fleet]:
     clock = HandClock()
     clock.move(seconds=(NOW - clock.now()).total_seconds())
     fleet = Fleet(store, clock, RecordedLog(), policy=Policy(simulated=True))
-    await fleet.open()
+    await fleet.primary.open()
     try:
         yield fleet
     finally:
-        await fleet.close()
+        await fleet.primary.close()
 
 
 async def played(fleet: Fleet, run: Run = RUN) -> None:
     """A run with crashes on every machine but one."""
-    await fleet.submit(run, approver=BOSS.name)
+    await fleet.commands.submit(run, approver=BOSS.name)
     for number in range(WORKERS):
         answer = await fleet.request_task(make_machine(f"w{number}", cores=1), limit=100)
         assert isinstance(answer, Grant)
@@ -100,10 +100,10 @@ def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_purge_that_died_at_any_point_is_carried_on(store: Store, commits: int) -> None:
     async with fleet_on(Dying(store, commits)) as fleet:
         await played(fleet)
-        await eventually(lambda: not fleet.is_serving)
+        await eventually(lambda: not fleet.primary.is_serving)
     async with fleet_on(store) as fleet:
-        await eventually(lambda: RUN.id in fleet.enter().working.runs())
-        run = await fleet.known_run(RUN.id)
+        await eventually(lambda: RUN.id in fleet.primary.term().working.runs())
+        run = await fleet.views.known_run(RUN.id)
     tasks = await store.reads.tasks(RUN.id)
     assert run.tally == recounted(tasks)
     assert run.tally.results == pairs(even=GAMES // 2)
@@ -122,12 +122,12 @@ async def test_a_purge_that_nobody_waited_for_is_carried_on(
     plan = make_plan(games=2 * GAMES * WORKERS, tc=LONG)
     async with fleet_on(Dying(store, commits)) as fleet:
         await played(fleet, replace(RUN, plan=plan))
-        await fleet.stop(RUN.id, OWNER)
-        assert (await fleet.purge(RUN.id, OWNER)).under_way
-        await eventually(lambda: not fleet.is_serving)
+        await fleet.commands.stop(RUN.id, OWNER)
+        assert (await fleet.purges.purge(RUN.id, OWNER)).under_way
+        await eventually(lambda: not fleet.primary.is_serving)
     async with fleet_on(store) as fleet:
-        await eventually(lambda: RUN.id in fleet.enter().working.runs())
-        run = await fleet.known_run(RUN.id)
+        await eventually(lambda: RUN.id in fleet.primary.term().working.runs())
+        run = await fleet.views.known_run(RUN.id)
     tasks = await store.reads.tasks(RUN.id)
     assert run.tally == recounted(tasks)
     assert sum(task.bad for task in tasks) == WORKERS - 1
@@ -138,9 +138,9 @@ async def test_a_purge_that_nobody_waited_for_is_carried_on(
 
 async def test_a_run_that_stays_decided_is_told_to_be_over_once(store: Store) -> None:
     async with fleet_on(store) as fleet:
-        await fleet.submit(RUN, approver=BOSS.name)
+        await fleet.commands.submit(RUN, approver=BOSS.name)
         await fleet.request_task(make_machine(), limit=1)
-        stopped = await fleet.stop(RUN.id, OWNER)
+        stopped = await fleet.commands.stop(RUN.id, OWNER)
         # The fleet carries it on by itself too, so that the row may be gone by now.
-        await fleet.carry_on(Purging(RUN.id, revive=stopped.decided))
+        await fleet.purges.carry_on(Purging(RUN.id, revive=stopped.decided))
         assert (await store.reads.snapshot()).purging == ()

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("may_block_the_loop")]
 async def check(store: Store, scene: WrittenRehearsal) -> None:
     """Every row is what it should be."""
     scene.check()
-    await scene.commits.committed(scene.last)
+    await scene.commits.wait_committed(scene.last)
     for run in scene.runs.values():
         found = await store.reads.run(run.id)
         assert found is not None
@@ -26,7 +26,7 @@ async def test_rows_follow_whatever_happens(store: Store, seed: int) -> None:
     for number in range(1500):
         scene.step()
         if scene.chance.random() < 0.2 and scene.last:
-            await scene.commits.committed(scene.last)
+            await scene.commits.wait_committed(scene.last)
         if number % 500 == 499:
             await check(store, scene)
 
@@ -35,7 +35,7 @@ async def test_a_snapshot_is_the_working_set(store: Store) -> None:
     scene = WrittenRehearsal(3, await store.take())
     for _ in range(600):
         scene.step()
-    await scene.commits.committed(scene.last)
+    await scene.commits.wait_committed(scene.last)
     found = await store.reads.snapshot()
     assert found.corrections == ()
     working = scene.working

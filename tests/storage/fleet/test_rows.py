@@ -8,16 +8,9 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace as with_fields
 
-from rookery.farm.ports import (
-    Batch,
-    MachineBlock,
-    MachineHistory,
-    Provenance,
-    TaskSeen,
-    WorkerResults,
-)
-from rookery.model.task import NOTHING, recounted
-from rookery.rules.answers import Changes, Closing
+from rookery.farm.ports import WorkerResults
+from rookery.model.task import NOTHING, Provenance, recounted
+from rookery.rules.answers import Changes, Closing, MachineBlock, MachineHistory, TaskSeen
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour
 from tests.storage.fleet.scenes import (
@@ -63,7 +56,7 @@ async def test_later_commits_change_what_earlier_ones_wrote(store: Store) -> Non
     commits = await store.take()
     for wins in range(3):
         task = replace(TASK, results=pairs(ww=wins))
-        await commits.committed(commits.put(changed(played(RUN, task), task)))
+        await commits.wait_committed(commits.put(changed(played(RUN, task), task)))
         assert await store.reads.task(RUN.id, 0) == task
         assert await store.reads.run(RUN.id) == played(RUN, task)
 
@@ -72,15 +65,15 @@ async def test_a_modified_plan_is_kept(store: Store) -> None:
     commits = await store.take()
     commits.put(changed(RUN))
     longer = replace(RUN, plan=with_fields(RUN.plan, games=90_000))
-    await commits.committed(commits.put(changed(longer)))
+    await commits.wait_committed(commits.put(changed(longer)))
     assert await store.reads.run(RUN.id) == longer
 
 
 async def test_a_machine_that_describes_itself_anew_is_kept(store: Store) -> None:
     commits = await store.take()
-    await commits.committed(commits.put(changed(RUN, TASK)))
+    await commits.wait_committed(commits.put(changed(RUN, TASK)))
     again = replace(TASK, machine=replace(TASK.machine, nps=5e5, details="moved", seal="s"))
-    await commits.committed(commits.put(changed(again)))
+    await commits.wait_committed(commits.put(changed(again)))
     found = await store.reads.task(RUN.id, 0)
     assert found == again
     assert found.machine.details == "moved"
@@ -133,7 +126,7 @@ async def test_the_tasks_of_a_run_that_ends_end_with_it(store: Store) -> None:
     commits.put(changed(played(RUN, TASK, other), TASK, other))
     closing = Closing(RUN.id, NOW, (TASK, other))
     over = replace(finished("a", run=RUN), tally=recounted(closing.rows()))
-    await commits.committed(commits.put(Batch(Changes(runs=(over,), closings=(closing,)))))
+    await commits.wait_committed(commits.put(Changes(runs=(over,), closings=(closing,))))
     assert await store.reads.tasks(RUN.id) == (TASK.closed(), other.closed())
     assert await store.reads.task(RUN.id, 1) == other.closed()
 
@@ -142,13 +135,13 @@ async def test_a_run_that_opens_again_in_the_same_commit_has_its_old_tasks_close
     store: Store,
 ) -> None:
     commits = await store.take()
-    await commits.committed(commits.put(changed(played(RUN, TASK), TASK)))
+    await commits.wait_committed(commits.put(changed(played(RUN, TASK), TASK)))
     closing = Closing(RUN.id, NOW, (TASK,))
     over = replace(finished("a", run=RUN), tally=recounted(closing.rows()))
     new = make_task(RUN, 1)
     again = played(RUN, TASK.closed(), new)
-    commits.put(Batch(Changes(runs=(over,), closings=(closing,))))
-    await commits.committed(commits.put(changed(again, new)))
+    commits.put(Changes(runs=(over,), closings=(closing,)))
+    await commits.wait_committed(commits.put(changed(again, new)))
     assert await store.reads.tasks(RUN.id) == (TASK.closed(), new)
     assert (await store.reads.snapshot()).runs == ((again, (new,)),)
 
@@ -170,7 +163,7 @@ async def test_what_a_purge_struck_out_is_remembered_in_order(store: Store) -> N
     bad = tuple(BadTask(task, 10.0 * task.id, Colour.RED) for task in tasks[::-1])
     struck = Changes(tasks=tuple(each.struck for each in bad))
     await kept(store, changed(RUN, *tasks))
-    await kept(store, Batch(struck, bad=bad))
+    await kept(store, struck + Changes(bad=bad))
     assert await store.reads.bad_tasks(RUN.id) == bad
     assert await store.reads.bad_tasks(RUN.id, 1, 1) == bad[1:2]
     assert [task.results for task in await store.reads.tasks(RUN.id)] == [NOTHING] * 3
@@ -183,21 +176,21 @@ async def test_blocks_are_put_changed_and_lifted(store: Store) -> None:
         MachineBlock("c", None, NOW),
     ]
     then = [MachineBlock("a", "why else", NOW), MachineBlock("b", None, NOW)]
-    await kept(store, Batch(blocks=tuple(given)), Batch(blocks=tuple(then)))
+    await kept(store, Changes(blocks=tuple(given)), Changes(blocks=tuple(then)))
     assert (await store.reads.snapshot()).blocks == {"a": "why else"}
 
 
 async def test_what_machines_played_is_remembered(store: Store) -> None:
     first, second = MachineHistory("m", (RUN.id,), RUN.id), MachineHistory("n", (), "")
     again = MachineHistory("m", (UNKNOWN, RUN.id), UNKNOWN)
-    await kept(store, Batch(recalled=(first, second)), Batch(recalled=(again,)))
+    await kept(store, Changes(recalled=(first, second)), Changes(recalled=(again,)))
     await store.close()
     assert set((await store.reads.snapshot()).recalled) == {again, second}
 
 
 async def test_signs_of_life_are_kept(store: Store) -> None:
     await kept(
-        store, changed(RUN, TASK, make_task(RUN, 1)), Batch(seen=(TaskSeen(RUN.id, 0, NOW),))
+        store, changed(RUN, TASK, make_task(RUN, 1)), Changes(seen=(TaskSeen(RUN.id, 0, NOW),))
     )
     await store.close()
     assert await store.reads.last_seen(RUN.id) == {0: NOW}
@@ -207,7 +200,7 @@ async def test_signs_of_life_are_kept(store: Store) -> None:
 async def test_provenance_is_kept_in_the_order_it_came(store: Store) -> None:
     first = Provenance(RUN.id, 0, NOW, 8, "fastchess", "1.5", "n", "b", 1.25, 40.5)
     second = replace(first, games=16, at=NOW - timedelta(seconds=1))
-    await kept(store, Batch(Changes(runs=(RUN,)), provenance=(first, second)))
+    await kept(store, Changes(runs=(RUN,), provenance=(first, second)))
     assert await store.reads.provenance(RUN.id) == (first, second)
     assert await store.reads.provenance(RUN.id, 1, 5) == (second,)
 
@@ -229,10 +222,10 @@ async def test_a_chart_keeps_a_few_hundred_points_however_long_the_run(store: St
     commits = await store.take()
     sequence = commits.put(changed(RUN))
     for games in range(2, 20_000, 14):
-        sequence = commits.put(Batch(samples=(make_sample(RUN, games),)))
+        sequence = commits.put(Changes(samples=(make_sample(RUN, games),)))
         if games % 400 == 2:
-            await commits.committed(sequence)
-    await commits.committed(sequence)
+            await commits.wait_committed(sequence)
+    await commits.wait_committed(sequence)
     found = [sample.games for sample in await store.reads.samples(RUN.id)]
     assert 128 <= len(found) <= 256
     assert found == sorted(found)
@@ -241,5 +234,5 @@ async def test_a_chart_keeps_a_few_hundred_points_however_long_the_run(store: St
 
 
 async def test_a_point_of_a_chart_comes_back_as_it_was(store: Store) -> None:
-    await kept(store, Batch(Changes(runs=(RUN,)), samples=(make_sample(RUN, 32),)))
+    await kept(store, Changes(runs=(RUN,), samples=(make_sample(RUN, 32),)))
     assert await store.reads.samples(RUN.id) == (make_sample(RUN, 32),)

@@ -11,7 +11,7 @@ from rookery.db.fence import FencedOff, Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.commits import CommitLimits
-from rookery.farm.ports import Batch, ChangedRuns, StateLost
+from rookery.farm.ports import ChangedRuns, StateLost
 from rookery.farm.store import PAUSE_SECONDS, FleetStore, open_fleet_store
 from rookery.farm.writing import Gathered, RowsMissing, Writer
 from rookery.model.task import recounted
@@ -28,11 +28,11 @@ SLOWLY = CommitLimits(slice_rows=1, slice_pause=0.1)
 TASKS = tuple(make_task(RUN, number) for number in range(20))
 
 
-def ended() -> Batch:
+def ended() -> Changes:
     """The run and all its tasks end."""
     closing = Closing(RUN.id, NOW, TASKS)
     over = replace(finished("a", run=RUN), tally=recounted(closing.rows()))
-    return Batch(Changes(runs=(over,), closings=(closing,)))
+    return Changes(runs=(over,), closings=(closing,))
 
 
 async def active_rows(target: Target) -> int:
@@ -43,11 +43,11 @@ async def active_rows(target: Target) -> int:
     return found
 
 
-async def crashed(store: FleetStore, *batches: Batch) -> None:
+async def crashed(store: FleetStore, *batches: Changes) -> None:
     """All of it committed, and the writer ended before the rows of the tasks followed."""
     commits = await store.take()
     for batch in (changed(played(RUN, *TASKS), *TASKS), *batches):
-        await commits.committed(commits.put(batch))
+        await commits.wait_committed(commits.put(batch))
     await commits.end("a crash")
 
 
@@ -104,17 +104,17 @@ async def test_closing_writes_what_was_put(database: Target, queries: Queries) -
 
 async def test_a_new_tenure_ends_the_old_one(postgres_store: FleetStore) -> None:
     old = await postgres_store.take()
-    await old.committed(old.put(changed(RUN)))
+    await old.wait_committed(old.put(changed(RUN)))
     new = await postgres_store.take()
     with pytest.raises(StateLost):
         old.put(changed(RUN))
-    await new.committed(new.put(changed(RUN, TASKS[0])))
+    await new.wait_committed(new.put(changed(RUN, TASKS[0])))
 
 
 async def test_sequence_numbers_go_on_over_tenures(postgres_store: FleetStore) -> None:
     first = await postgres_store.take()
     last = first.put(changed(RUN))
-    await first.committed(last)
+    await first.wait_committed(last)
     assert (await postgres_store.take()).put(changed(RUN)) == last + 1
 
 
@@ -123,7 +123,7 @@ async def test_a_primary_of_the_past_loses_its_state(database: Target, queries: 
         commits = await store.take()
         await Lease(pool, queries, instance="other", address="").take(force=True)
         with pytest.raises(StateLost):
-            await commits.committed(commits.put(changed(RUN)))
+            await commits.wait_committed(commits.put(changed(RUN)))
         assert await store.reads.run(RUN.id) is None
 
 
@@ -160,7 +160,7 @@ async def test_listeners_hear_of_many_commits_in_few_notices(
     commits = await postgres_store.take()
     for number in range(30):
         task = replace(TASKS[0], results=pairs(ww=number))
-        await commits.committed(commits.put(changed(played(RUN, task), task)))
+        await commits.wait_committed(commits.put(changed(played(RUN, task), task)))
     last = f'"sequence":30,"runs":["{RUN.id}"]}}'
     await eventually(lambda: heard != [] and str(heard[-1]).endswith(last))
     assert len(heard) <= 2 + (monotonic() - began) / PAUSE_SECONDS
@@ -182,7 +182,7 @@ async def test_rows_say_which_runs_changed_after_a_commit(store: Store) -> None:
     ended = finished("b")
     commits = await store.take()
     for run in (RUN, ended, make_run("c")):
-        await commits.committed(commits.put(changed(run)))
+        await commits.wait_committed(commits.put(changed(run)))
     found = await store.reads.changed(1, 10)
     assert found == ChangedRuns(3, {ended.id: 2, make_run("c").id: 3})
     assert await store.reads.changed(0, 2) == replace(found, complete=False)

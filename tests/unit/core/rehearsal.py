@@ -48,7 +48,7 @@ class Rehearsal:
         self.chance = chance
         self.now = NOW
         self.working = WorkingSet()
-        self.assignment = Scheduler(self.working)
+        self.scheduler = Scheduler(self.working)
         self.reception = Reception(self.working)
         self.runs: dict[str, Run] = {}
         self.tasks: dict[str, dict[int, Task]] = {}
@@ -81,8 +81,8 @@ class Rehearsal:
 
     def request(self) -> None:
         machine = self.chance.choice(self.machines)
-        expected = self.assignment.next_in_line(machine, self.now)
-        outcome = self.assignment.request(machine, self.now)
+        expected = self.scheduler.next_in_line(machine, self.now)
+        outcome = self.scheduler.request(machine, self.now)
         self._store(outcome.changes)
         if isinstance(outcome.answer, Grant):
             grant = outcome.answer
@@ -140,7 +140,7 @@ class Rehearsal:
     def wait(self) -> None:
         self.now += timedelta(seconds=self.chance.choice((1, 30, 100, 400)))
         self._store(self.reception.expire(self.now))
-        self.assignment.refresh_shares()
+        self.scheduler.refresh_shares()
 
     def purge(self) -> None:
         run = self._some_run()

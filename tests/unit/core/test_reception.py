@@ -213,7 +213,7 @@ def test_results_faster_than_games_can_be_played_are_kept_apart_and_not_counted(
     (event,), (row,), (apart,) = (
         outcome.changes.events,
         outcome.changes.tasks,
-        outcome.changes.apart,
+        outcome.changes.bad,
     )
     assert event.action is Action.TOO_FAST
     assert (row.bad, row.too_fast, row.results.games) == (True, True, 0)
@@ -246,7 +246,7 @@ def test_a_few_games_too_fast_count_once_in_an_hour_and_not_from_task_to_task() 
     for number in range(6):
         task = grant(scene.working, make_machine(f"m{number}"))
         outcome = scene.reception.update(call_of(task), Report(pairs(ww=1)), later(1))
-        counted.append(not outcome.changes.apart)
+        counted.append(not outcome.changes.bad)
     assert counted == [True, True, True, False, False, False]
     assert scene.run.tally.results.games == 6
 
@@ -255,7 +255,7 @@ def test_the_former_batches_of_a_tune_stay_when_a_later_one_comes_too_fast() -> 
     scene = Scene(make_run(plan=make_plan(games=1000), kind=spsa()))
     assert scene.report(pairs(even=4), seconds=20).alive
     outcome = scene.reception.update(scene.call, Report(pairs(even=100)), later(21))
-    (row,), (apart,) = outcome.changes.tasks, outcome.changes.apart
+    (row,), (apart,) = outcome.changes.tasks, outcome.changes.bad
     assert (row.bad, row.too_fast, row.results) == (False, True, pairs(even=4))
     assert apart.task.results == pairs(even=96)
     assert scene.run.tally.results == pairs(even=4)

@@ -137,7 +137,7 @@ async def _files(api: Api) -> str:
 
 async def _submitted(api: Api, args: Json) -> str:
     run_id = await api.submitted(OLGA, **args)
-    await api.fleet.approve(run_id, Actor("boris", approver=True))
+    await api.fleet.commands.approve(run_id, Actor("boris", approver=True))
     return run_id
 
 

@@ -70,7 +70,7 @@ async def test_who_is_not_in_the_team_finds_nothing(scene: Scene) -> None:
 async def test_an_approver_finds_the_team_and_does_nothing_to_its_runs(scene: Scene) -> None:
     found = await (await scene.by_token(BORIS)).leaks()
     assert {place: told for place, told in found.items() if told != {TEAM}} == {}
-    live, over = [await scene.api.fleet.known_run(run_id) for run_id in scene.planted.runs]
+    live, over = [await scene.api.fleet.views.known_run(run_id) for run_id in scene.planted.runs]
     assert not live.status.finished
     assert not over.status.deleted
 

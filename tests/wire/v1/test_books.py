@@ -82,7 +82,7 @@ async def test_the_book_of_the_package_and_official_ones_are_listed(api: Api) ->
 async def test_a_run_from_a_book_of_ones_own_knows_its_hash(api: Api) -> None:
     given = (await put(api)).json()
     run_id = await api.submitted(BORIS, book="mine.epd", book_sri=None)
-    run = await api.fleet.known_run(run_id)
+    run = await api.fleet.views.known_run(run_id)
     assert (run.plan.book_sri, run.plan.book_official) == (given["sri"], False)
     other = await api.post("/api/v1/runs", BORIS, body(book="mine.epd"))
     assert "book_sri: the book that is kept here" in other.text
@@ -91,7 +91,7 @@ async def test_a_run_from_a_book_of_ones_own_knows_its_hash(api: Api) -> None:
 async def test_an_official_books_hash_is_filled_in(api: Api) -> None:
     name = "UHO_Lichess_4852_v1.epd"
     run_id = await api.submitted(BORIS, book=name, book_sri=None)
-    plan = (await api.fleet.known_run(run_id)).plan
+    plan = (await api.fleet.views.known_run(run_id)).plan
     assert (plan.book_sri, plan.book_official) == (books.official_books()[name].sri, True)
 
 

@@ -55,7 +55,7 @@ async def api(told: Told) -> AsyncIterator[Api]:
 
 
 async def test_commits_benches_and_words_are_filled_in(api: Api) -> None:
-    run = await api.fleet.known_run(await api.submitted(BORIS, **UNKNOWN))
+    run = await api.fleet.views.known_run(await api.submitted(BORIS, **UNKNOWN))
     new, base = run.plan.sides
     assert (new.commit, new.signature, new.message) == ("c" * 40, "1234567", "Prune more")
     assert (base.commit, base.signature) == ("d" * 40, "7654321")

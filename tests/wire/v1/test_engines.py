@@ -114,7 +114,7 @@ async def test_what_machines_build_is_what_the_approver_saw(api: Api) -> None:
     assert (await api.post(approve, BORIS, {"records": "f" * 16})).status_code == 409
     assert (await api.post(approve, BORIS, {"records": seen["records"]})).status_code == 200
     await put(api, {**harmless, "recipe": evil, "share": 2}, OLGA)
-    run = await api.fleet.known_run((await api.granted(OURS)).run)
+    run = await api.fleet.views.known_run((await api.granted(OURS)).run)
     told = msgspec.json.decode(
         msgspec.json.encode(Payloads(api.site.engines.told_of).args(run, ours=True))
     )
@@ -159,7 +159,7 @@ async def test_a_run_of_an_unknown_engine_is_refused_with_those_that_are_known(a
 async def test_a_run_has_the_needs_of_its_engines_record(api: Api) -> None:
     await put(api, ETHEREAL)
     run_id = await api.submitted(BORIS, new_engine="Ethereal", base_engine="Ethereal")
-    run = await api.fleet.known_run(run_id)
+    run = await api.fleet.views.known_run(run_id)
     assert run.reference_nps == 1e6
     assert "recipe:make" in map(str, run.demands.needs)
 
@@ -170,7 +170,7 @@ async def test_a_worker_of_ours_is_told_the_record_of_each_side_that_is_not_plai
     await put(api, ETHEREAL)
     await api.submitted(BORIS, new_engine="Ethereal")
     task = await api.granted(OURS)
-    run = await api.fleet.known_run(task.run)
+    run = await api.fleet.views.known_run(task.run)
     told = msgspec.json.decode(
         msgspec.json.encode(Payloads(api.site.engines.told_of).args(run, ours=True))
     )
@@ -183,14 +183,14 @@ async def test_an_engine_of_unknown_speed_is_not_scaled_until_a_worker_has_told_
 ) -> None:
     await put(api, {"name": "Tiny"})
     tiny: Json = {"new_engine": "Tiny", "base_engine": "Tiny"}
-    first = await api.fleet.known_run(await api.submitted(BORIS, **tiny))
+    first = await api.fleet.views.known_run(await api.submitted(BORIS, **tiny))
     assert not first.plan.is_scaled
     await with_password(api, OLGA)
     worker = worker_of(api, OLGA, "abcdef01", nps=10_000.0)
     await worker.request_task()
     played = {"runner": "match", "runner_version": "1", "factor": 1.0}
     await worker.update(pairs(even=15), rookery=played)
-    second = await api.fleet.known_run(await api.submitted(BORIS, **tiny))
+    second = await api.fleet.views.known_run(await api.submitted(BORIS, **tiny))
     assert (second.plan.is_scaled, second.reference_nps) == (True, 10_000)
 
 
@@ -202,5 +202,5 @@ async def test_the_engine_with_the_larger_share_is_played_more(api: Api) -> None
         (await api.granted(replace(make_machine(f"m{number}"), abilities=ROOKERY))).run
         for number in range(4)
     ]
-    engines = [(await api.fleet.known_run(run_id)).plan.engine for run_id in given]
+    engines = [(await api.fleet.views.known_run(run_id)).plan.engine for run_id in given]
     assert engines.count("Large") == 3

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from rookery.farm.ports import Provenance
 from rookery.files.games import Pgn
 from rookery.model.engine import EngineRecord
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
-from rookery.model.task import Results, Task
+from rookery.model.task import Provenance, Results, Task
 from rookery.protocol.games import Ending, Game, Outcome
 from rookery.rules.answers import HeldTask
 from rookery.rules.lifecycle import Actor
@@ -66,7 +65,7 @@ async def test_who_stands_in_the_way_is_named_to_those_alone_who_may_know_it(api
     waiting = await api.submitted(BORIS, priority=-1)
     sides: Json = {"new_engine": "owls~Strix", "base_engine": "owls~Strix"}
     ahead = await api.submitted(OLGA, **sides)
-    await api.fleet.approve(ahead, Actor("boris", approver=True))
+    await api.fleet.commands.approve(ahead, Actor("boris", approver=True))
     machine = replace(make_machine(), user="olga")
     abilities = replace(
         machine.abilities, rookery=True, teams=frozenset({"owls"}), sandbox=True,

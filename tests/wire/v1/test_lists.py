@@ -64,7 +64,7 @@ async def test_machines_are_listed_with_what_they_play(api: Api) -> None:
 
 
 async def test_why_a_machine_is_blocked_is_told_to_approvers_only(api: Api) -> None:
-    await api.fleet.block("wanda-4cores-6d000000", "bad memory", BORIS_ACTING)
+    await api.fleet.commands.block("wanda-4cores-6d000000", "bad memory", BORIS_ACTING)
     for reader, message in ((None, ""), (OLGA, ""), (BORIS, "bad memory")):
         answer = await api.get("/api/v1/workers", reader)
         (worker,) = msgspec.json.decode(answer.content, type=v1.WorkerList).workers

@@ -51,7 +51,7 @@ async def test_an_owner_blocks_a_machine_of_theirs_and_lets_it_back_in(api: Api)
 
 async def test_an_approver_blocks_any_machine(api: Api) -> None:
     assert (await block(api, BORIS)).status_code == 200
-    assert await api.fleet.blocks() == {NAME: "bad memory"}
+    assert await api.fleet.views.blocks() == {NAME: "bad memory"}
 
 
 async def test_others_block_nothing_and_learn_nothing(api: Api) -> None:
@@ -68,7 +68,7 @@ async def test_an_owner_fills_no_list_with_names_of_nothing(api: Api) -> None:
     assert (await block(api, OLGA)).status_code == 404
     for nonsense in ("olga", "olga-4cores-", "olga-x-y"):
         assert (await block(api, BORIS, nonsense)).status_code == 404
-    assert await api.fleet.blocks() == {}
+    assert await api.fleet.views.blocks() == {}
 
 
 @pytest.mark.parametrize("wish", [{}, {"message": ""}, {"message": "x" * 501}, {"why": "x"}])
@@ -130,5 +130,5 @@ async def test_the_processors_name_is_shown_where_a_worker_tells_it(api: Api) ->
     first, second = (await api.get(WORKERS)).json()["workers"]
     assert (first["cpu"], second["cpu"]) == ("AMD EPYC 7B12", "")
     assert (second["system"], second["compiler"]) == ("Linux 6.1", "g++")
-    (task, _) = await api.fleet.task_page(first["run"], 0, 2)
+    (task, _) = await api.fleet.views.task_page(first["run"], 0, 2)
     assert task.machine.cpu == "AMD  EPYC 7B12"

@@ -173,13 +173,13 @@ async def test_a_run_is_built_from_its_submitters_own_repository(api: Api) -> No
     args = {name: value for name, value in body(sprt=SPRT).items() if name != "tests_repo"}
     made = await api.post("/api/v1/runs", OLGA, args)
     assert made.status_code == 201, made.text
-    new, base = (await api.fleet.known_run(made.json()["id"])).plan.sides
+    new, base = (await api.fleet.views.known_run(made.json()["id"])).plan.sides
     assert (new.repository, base.repository) == (
         FORK,
         "https://github.com/official-stockfish/Stockfish",
     )
     named = await api.submitted(OLGA)
-    assert (await api.fleet.known_run(named)).plan.sides[0].repository != FORK
+    assert (await api.fleet.views.known_run(named)).plan.sides[0].repository != FORK
 
 
 async def test_a_token_is_made_by_session_and_counts(api: Api) -> None:

@@ -34,7 +34,7 @@ async def preview(api: Api, **changes: object) -> v1.Preview:
 
 async def test_nothing_is_made(api: Api) -> None:
     await preview(api)
-    assert await api.fleet.active() == ()
+    assert await api.fleet.views.active() == ()
 
 
 async def test_a_sequential_test_tells_how_it_goes_at_its_bounds(api: Api) -> None:

@@ -20,7 +20,7 @@ OPENING = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n"
 
 
 def limited(site: MemorySite) -> None:
-    threads, clock, active = site.threads, site.clock, site.fleet.active
+    threads, clock, active = site.threads, site.clock, site.fleet.views.active
     site.binaries = BinaryStore(
         site.binaries.rows, site.binaries.blobs, threads, clock, limit=LIMIT
     )

@@ -47,7 +47,7 @@ async def test_a_session_with_its_token_changes_something(api: Api) -> None:
     token = await csrf_of(api, OLGA)
     made = await submit(api, **{"x-csrf-token": token})
     assert made.status_code == 201
-    run = await api.fleet.known_run(made.json()["id"])
+    run = await api.fleet.views.known_run(made.json()["id"])
     assert run.plan.owner == "olga"
 
 
@@ -57,7 +57,7 @@ async def test_the_cookie_alone_changes_nothing(api: Api) -> None:
     assert (refused.status_code, "x-csrf-token" in refused.text.lower()) == (401, True)
     assert (await submit(api, **{"x-csrf-token": "0" * 32})).status_code == 401
     assert (await submit(api, origin="https://evil.example")).status_code == 401
-    assert await api.fleet.active() == ()
+    assert await api.fleet.views.active() == ()
 
 
 async def test_an_approver_approves_by_session(api: Api) -> None:
@@ -97,7 +97,9 @@ async def test_the_session_of_a_blocked_user_counts_for_nothing(api: Api) -> Non
 
 
 async def test_why_a_machine_is_blocked_is_told_to_an_approvers_session(api: Api) -> None:
-    await api.fleet.block("wanda-4cores-6d000000", "bad memory", Actor("boris", approver=True))
+    await api.fleet.commands.block(
+        "wanda-4cores-6d000000", "bad memory", Actor("boris", approver=True)
+    )
     await csrf_of(api, BORIS)
     (worker,) = (await api.visitor.get("/api/v1/workers")).json()["workers"]
     assert worker["message"] == "bad memory"

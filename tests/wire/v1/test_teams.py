@@ -105,7 +105,7 @@ async def test_a_run_that_plays_again_after_its_engine_became_private_is_for_the
     run_id = await api.submitted(BORIS, new_engine="Strix", base_engine="Strix")
     await api.post(f"/api/v1/runs/{run_id}/stop", BORIS)
     await put(api, "/api/v1/engines/Strix", BORIS, {**NOT_HIDDEN, "private": True})
-    await api.fleet.reopen(run_id, Actor("boris", approver=True))
+    await api.fleet.commands.reopen(run_id, Actor("boris", approver=True))
     stranger, member = await worker(api, SVEN), await worker(api, OLGA)
     assert "run" not in await stranger.request_task()
     assert "run" in await member.request_task()

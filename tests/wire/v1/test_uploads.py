@@ -83,7 +83,7 @@ async def test_a_run_plays_uploaded_programs(api: Api) -> None:
     await upload(api)
     gone = dict.fromkeys(("resolved_new", "new_signature", "tests_repo"))
     run_id = await api.submitted(BORIS, new_binary=HASH, **gone)
-    run = await api.fleet.known_run(run_id)
+    run = await api.fleet.views.known_run(run_id)
     new, base = run.plan.sides
     assert (new.binary, new.commit, new.signature) == (HASH, HASH[:40], "")
     assert (new.engine, base.binary) == ("uploaded", "")

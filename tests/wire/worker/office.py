@@ -135,7 +135,7 @@ class Office:
     ) -> Run:
         """An approved run, by default a sequential test with batches of two games."""
         run = create(run_id(name), plan or make_plan(), kind or sprt(), STANDARD, self.clock.now())
-        await self.parts.fleet.submit(run, approver=BOSS.name)
+        await self.parts.fleet.commands.submit(run, approver=BOSS.name)
         return run
 
     async def change_user(self, **fields: object) -> None:

@@ -68,7 +68,7 @@ async def test_an_empty_house_says_just_that_there_is_nothing(office: Office) ->
 async def test_a_blocked_machine_reads_why(office: Office) -> None:
     await office.submit()
     worker = office.worker()
-    await office.parts.fleet.block("wanda-8cores-1a2b3c4d", "too hot", Actor("b", True))
+    await office.parts.fleet.commands.block("wanda-8cores-1a2b3c4d", "too hot", Actor("b", True))
     answer = await worker.request_task()
     assert "too hot" in answer["error"]
 

@@ -320,7 +320,7 @@ async def test_after_a_stop_tasks_are_over_without_an_error_and_games_still_come
     await office.submit()
     worker = office.worker()
     await worker.request_task()
-    await office.parts.fleet.stop(run_id("a"), BOSS)
+    await office.parts.fleet.commands.stop(run_id("a"), BOSS)
     for answer in (await worker.beat(), await worker.update(pairs(even=1))):
         assert answer["task_alive"] is False
         assert "error" not in answer

@@ -136,7 +136,7 @@ async def test_a_conversation_goes_the_same_way(office: Office, said: list[Excha
     if any(one["status"] == 200 and call_of(one) == "stop_run" for one in said):
         office.parts.rules.trusted.add(said[0]["request"]["worker_info"]["username"])
     run = run_of(said, office)
-    await office.parts.fleet.submit(run, approver=BOSS.name)
+    await office.parts.fleet.commands.submit(run, approver=BOSS.name)
     speaker = Speaker(office, run)
     for exchange in said:
         status, answer = await speaker.say(exchange)

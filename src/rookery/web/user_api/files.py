@@ -186,7 +186,7 @@ class FileEndpoints:
         """Raises NotFound; where nothing is hidden, no run need be looked at."""
         site, viewer = self._site, await viewer_of(request, self._site.bearers)
         if site.privacy.hidden(viewer):
-            run = await site.fleet.run(run_id)
+            run = await site.fleet.views.run(run_id)
             if run is not None and not site.privacy.sees(viewer, run):
                 raise NotFound(NO_GAMES)
 
@@ -291,7 +291,7 @@ class SourceEndpoints:
         the run's people before that and where it is private."""
         site, fetcher = self._site, await fetching_actor(request, self._site)
         with refusals():
-            active = await site.fleet.active()
+            active = await site.fleet.views.active()
         for run in active:
             side = mirrored_side(run.plan, name, sha)
             if side is not None and site.privacy.opens(fetcher, run):

@@ -53,9 +53,13 @@ class DocumentEndpoints:
     @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
     async def active_runs(self, request: Request) -> Response:
         site, reader = self._site, await reader_of(request, self._site)
-        seen = [run for run in await site.fleet.active() if site.privacy.sees(name_of(reader), run)]
+        seen = [
+            run
+            for run in await site.fleet.views.active()
+            if site.privacy.sees(name_of(reader), run)
+        ]
         found = [site.privacy.shown(reader, run) for run in seen]
-        pulses = [site.fleet.pulse(run.id) for run in found]
+        pulses = [site.fleet.activity.speed(run.id) for run in found]
         return await site.threads.cpu(_listed_answer, found, pulses)
 
     @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
@@ -106,10 +110,10 @@ class DocumentEndpoints:
 
     async def _run(self, request: Request) -> tuple[Run, RunSpeed]:
         reader = await reader_of(request, self._site)
-        run = await self._site.fleet.run(request.path_params["run_id"])
+        run = await self._site.fleet.views.run(request.path_params["run_id"])
         if run is None or not self._site.privacy.sees(name_of(reader), run):
             raise NotFound("There is no such run.")
-        return self._site.privacy.shown(reader, run), self._site.fleet.pulse(run.id)
+        return self._site.privacy.shown(reader, run), self._site.fleet.activity.speed(run.id)
 
     async def _task(self, run_id: str, number: int, *, bad: bool) -> tuple[Task, BadTask | None]:
         """A task by its number, or the n-th of those that were thrown out."""
@@ -117,7 +121,7 @@ class DocumentEndpoints:
             thrown_out = await self._site.reads.bad_tasks(run_id)
             if number < len(thrown_out):
                 return thrown_out[number].task, thrown_out[number]
-        elif task := await self._site.fleet.task(run_id, number):
+        elif task := await self._site.fleet.views.task(run_id, number):
             return task, None
         raise NotFound("There is no such task.")
 

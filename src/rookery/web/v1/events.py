@@ -83,10 +83,10 @@ class News:
 
     async def _look(self, run_id: str) -> Item | None:
         sequence = self._bus.seen
-        run = await self._fleet.run(run_id)
+        run = await self._fleet.views.run(run_id)
         if run is None:
             return None
-        item = Item(run, sequence, await self._encode(run, self._fleet.pulse(run_id)))
+        item = Item(run, sequence, await self._encode(run, self._fleet.activity.speed(run_id)))
         self._keep(item)
         return item
 
@@ -193,7 +193,7 @@ class EventEndpoints:
             run_id, user = callers.run_in(query), callers.name_in(query, "user")
             after = callers.after_in(query, header(request.scope, b"last-event-id"))
             brief = callers.switch_in(query, "brief")
-            run = await self._site.fleet.run(run_id) if run_id else None
+            run = await self._site.fleet.views.run(run_id) if run_id else None
         if run_id and (run is None or not self._site.privacy.sees(viewer, run)):
             raise NotFound
         return Reader(viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer))

@@ -190,7 +190,7 @@ class NetEndpoints:
                 raise UnknownNet(name=name)
             if (again := site.holdings.seen_again(actor.name, name)) is not None:
                 return await self._taken_back(name, again, actor)
-            removed = await self._intake.remove(name, actor, await site.fleet.active())
+            removed = await self._intake.remove(name, actor, await site.fleet.views.active())
         engine = site.holdings.engine_of(name)
         await site.holdings.forget(name)
         await self._tell(removed, actor.name, engine, Action.REMOVE_NN)

@@ -12,12 +12,14 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.caches import Joined, Remembered
-from rookery.farm.ports import ChartPoint, Provenance, WorkerResults
+from rookery.farm.ports import WorkerResults
 from rookery.files.games import IndexedGame
 from rookery.model.run import Run
+from rookery.model.task import Provenance
 from rookery.protocol import v1
 from rookery.protocol.codec import finite
 from rookery.protocol.runs import stats_of
+from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import WorkerTest
@@ -54,8 +56,8 @@ class InsightEndpoints:
         site, run = self._site, await self._run(request)
         viewer = await viewer_of(request, site.bearers)
         with refusals():
-            found = await site.fleet.diagnosis(run.id)
-            active = await site.fleet.active()
+            found = await site.fleet.views.diagnosis(run.id)
+            active = await site.fleet.views.active()
         seen = {each.id for each in active if site.privacy.sees(viewer, each)}
         return json_answer(_diagnosis(found, seen))
 

@@ -73,7 +73,7 @@ class ListEndpoints:
             rows = await self._site.reads.last_seen(run_id, tasks[0].id, count)
             heard = {(run_id, task): at for task, at in rows.items()}
         for task in tasks:
-            if task.active and (at := self._site.fleet.last_heard(task.run, task.id)):
+            if task.active and (at := self._site.fleet.views.last_seen(task.run, task.id)):
                 heard[task.run, task.id] = at
         return heard
 
@@ -90,7 +90,7 @@ class ListEndpoints:
         count = run.tally.tasks
         if first >= count:
             return (), count
-        return await self._site.fleet.task_page(run.id, first, min(end, count) - first), count
+        return await self._site.fleet.views.task_page(run.id, first, min(end, count) - first), count
 
     @described(
         Operation(
@@ -123,7 +123,7 @@ class ListEndpoints:
             period = callers.choice(query, "period", Period)
             page, size = callers.page_in(query)
         found = await site.statistics.page(period, (page - 1) * size, size + 1)
-        paces = site.fleet.user_paces
+        paces = site.fleet.activity.user_paces
         shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
         more = len(found) > size
         return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))

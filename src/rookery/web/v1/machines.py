@@ -43,7 +43,7 @@ class MachineEndpoints:
         site, reader = self._site, await reader_of(request, self._site)
         with refusals():
             tasks = await seen_tasks_at_play(site, _viewer(reader))
-            blocks = await site.fleet.blocks()
+            blocks = await site.fleet.views.blocks()
         return await site.threads.cpu(
             lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
         )
@@ -70,7 +70,7 @@ class MachineEndpoints:
         body = await read_body(request.receive)
         with refusals():
             name = _name(request)
-            await self._site.fleet.block(name, BLOCK.read(body).message, actor)
+            await self._site.fleet.commands.block(name, BLOCK.read(body).message, actor)
             return json_answer(await self._details(name, actor) or _unseen(name))
 
     @described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
@@ -79,7 +79,7 @@ class MachineEndpoints:
         actor = await self._actor(request)
         with refusals():
             name = _name(request)
-            await self._site.fleet.block(name, None, actor)
+            await self._site.fleet.commands.block(name, None, actor)
             return json_answer(await self._details(name, actor) or _unseen(name))
 
     async def _actor(self, request: Request) -> Actor:
@@ -88,7 +88,7 @@ class MachineEndpoints:
     async def _details(self, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
         """None for a machine that nobody knows, or that the reader may not know of."""
         site = self._site
-        blocks, known = await site.fleet.blocks(), site.fleet.machine(name)
+        blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
         at_play = await seen_tasks_at_play(site, _viewer(reader))
         tasks = [task for task in at_play if task.machine.short_name == name]
         concerned = _is_concerned(reader, name)

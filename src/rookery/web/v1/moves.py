@@ -42,9 +42,12 @@ class MoveEndpoints:
         actor = await self._actor(request, Scope.APPROVE)
         body = await read_body(request.receive)
         with refusals():
-            seen, run = APPROVE.read(body or b"{}"), await self._site.fleet.known_run(_id(request))
+            seen, run = (
+                APPROVE.read(body or b"{}"),
+                await self._site.fleet.views.known_run(_id(request)),
+            )
             self._site.engines.check_looked_at(run, seen.records)
-            return _changed(await self._site.fleet.approve(_id(request), actor))
+            return _changed(await self._site.fleet.commands.approve(_id(request), actor))
 
     @described(Operation("Stop a run", CHANGED, path=BY_ID, body=v1.StopBody, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
@@ -53,7 +56,7 @@ class MoveEndpoints:
         body = await read_body(request.receive)
         with refusals():
             wish = STOP.read(body or b"{}")
-            return _changed(await self._site.fleet.stop(_id(request), actor, wish.message))
+            return _changed(await self._site.fleet.commands.stop(_id(request), actor, wish.message))
 
     @described(Operation("Change a run", CHANGED, path=BY_ID, body=v1.ModifyBody, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
@@ -62,7 +65,7 @@ class MoveEndpoints:
         body = await read_body(request.receive)
         with refusals():
             wanted = _modification(MODIFY.read(body))
-            return _changed(await self._site.fleet.modify(_id(request), actor, wanted))
+            return _changed(await self._site.fleet.commands.modify(_id(request), actor, wanted))
 
     @described(
         Operation(
@@ -76,35 +79,35 @@ class MoveEndpoints:
     async def purge(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return json_answer(purge_of(await self._site.fleet.purge(_id(request), actor)))
+            return json_answer(purge_of(await self._site.fleet.purges.purge(_id(request), actor)))
 
     @described(Operation("Hide a run, stopped", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def delete(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return _changed(await self._site.fleet.delete(_id(request), actor))
+            return _changed(await self._site.fleet.commands.delete(_id(request), actor))
 
     @described(Operation("Show a deleted run again", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def restore(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return _changed(await self._site.fleet.restore(_id(request), actor))
+            return _changed(await self._site.fleet.commands.restore(_id(request), actor))
 
     @described(Operation("Take a run's approval back", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def withdraw(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.APPROVE)
         with refusals():
-            return _changed(await self._site.fleet.withdraw(_id(request), actor))
+            return _changed(await self._site.fleet.commands.withdraw(_id(request), actor))
 
     @described(Operation("Let a stopped run play on", CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit")
     async def reopen(self, request: Request) -> Response:
         actor = await self._actor(request, *OWNERS)
         with refusals():
-            return _changed(await self._site.fleet.reopen(_id(request), actor))
+            return _changed(await self._site.fleet.commands.reopen(_id(request), actor))
 
     async def _actor(self, request: Request, *scopes: Scope) -> Actor:
         """Raises NotFound for those who may not know of the run, whatever they may do to others."""

@@ -227,7 +227,7 @@ class RunEndpoints:
         with refusals():
             made = await self._submissions.made(body, bearer)
             run, approver = made.run, self._approver_of(bearer)
-            await site.fleet.submit(run, approver=approver)
+            await site.fleet.commands.submit(run, approver=approver)
         state = DisplayState.PAUSED if approver else DisplayState.PENDING
         return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
 
@@ -244,7 +244,7 @@ class RunEndpoints:
         with refusals():
             made = await self._submissions.previewed(body, bearer)
             playing = await seen_tasks_at_play(site, bearer.user.name)
-            waiting = await find_waiting_machines(site.fleet)
+            waiting = await find_waiting_machines(site.fleet.primary)
         machines = (*(task.machine for task in playing), *waiting)
         return await site.threads.cpu(
             lambda: json_answer(preview_of(made.run, made.warnings, machines))
@@ -275,7 +275,7 @@ class RunEndpoints:
                 found = await site.reads.finished(wanted)
                 more = len(found) == size
             else:
-                active = await site.fleet.active()
+                active = await site.fleet.views.active()
                 seen = [run for run in active if site.privacy.sees(viewer, run)]
                 listed = _listed(seen, state, owner)
                 first = (page - 1) * size
@@ -289,7 +289,7 @@ class RunEndpoints:
         """Runs of any state whose id begins so."""
         site = self._site
         ids = await site.reads.ids_from(prefix, size, site.privacy.hidden(viewer))
-        found = [await site.fleet.run(run_id) for run_id in ids]
+        found = [await site.fleet.views.run(run_id) for run_id in ids]
         return tuple(run for run in found if run and owner in ("", run.plan.owner))
 
     @described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
@@ -297,7 +297,7 @@ class RunEndpoints:
     async def one(self, request: Request) -> Response:
         site = self._site
         run = await self._run(request)
-        pulse = site.fleet.pulse(run.id)
+        pulse = site.fleet.activity.speed(run.id)
         return await site.threads.cpu(lambda: json_answer(details_of(run, pulse)))
 
     @described(

@@ -115,7 +115,6 @@ class WorkerCall(Generic[R]):
     """An endpoint, as a bare ASGI app. Each says what it reads, does and answers."""
 
     path: ClassVar[str]
-    writes: ClassVar[bool] = True  # and so is refused early while too much waits to be written
     reader: Reader[R]
 
     def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
@@ -182,8 +181,6 @@ class WorkerCall(Generic[R]):
     async def _begun(self, scope: Scope, receive: Receive) -> Arriving:
         if method_of(scope) != "POST":
             raise WrongMethod
-        if self.writes:
-            self.site.fleet.check_room()
         return await arriving(scope, receive, self.reader.most_bytes)
 
     async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, Answer]:

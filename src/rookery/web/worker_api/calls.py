@@ -66,7 +66,6 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
     """A worker ends at any error here, so that only its credentials may be called wrong."""
 
     path: ClassVar[str] = "/api/request_version"
-    writes: ClassVar[bool] = False
     reader = worker_requests.REQUEST_VERSION
 
     def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
@@ -149,7 +148,7 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
         call = self.machines.call(request, caller)
         provenance = incoming.provenance_of(request, self.site.clock.now())
         report = incoming.report_of(request)
-        if provenance is not None and (run := self.site.fleet.present(call.run)):
+        if provenance is not None and (run := self.site.fleet.views.present(call.run)):
             self.site.speeds.note(run.plan, call.machine)
         answer = await self.site.fleet.update_task(call, report, provenance)
         if answer is OVER and (games := await self.site.late_games.credit(call, report)):
@@ -163,7 +162,6 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
 @runs(Domain.LOOP, "notes a time in memory; a living task's answer waits for nothing")
 class BeatCall(WorkerCall[worker_requests.TaskCall]):
     path: ClassVar[str] = "/api/beat"
-    writes: ClassVar[bool] = False
     reader = worker_requests.BEAT
 
     async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> Answer:
@@ -204,7 +202,7 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
         call = self.machines.call(request, caller)
         bench = 0 if request.rookery is UNSET else request.rookery.bench
         log = incoming.log_of(request.rookery)
-        if log and (await self.site.fleet.own_task(call)).active:
+        if log and (await self.site.fleet.views.own_task(call)).active:
             await self.site.logs.keep(call, "stop_run", log)
         answer = await self.site.fleet.stop_run(
             call,
@@ -220,7 +218,6 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
 @runs(Domain.THREAD, "decodes and stores games in threads, as they come")
 class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
     path: ClassVar[str] = "/api/upload_pgn"
-    writes: ClassVar[bool] = False
     reader = worker_requests.UPLOAD_PGN
 
     async def act(self, request: worker_requests.UploadPgn, caller: VerifiedCaller) -> Answer:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 from starlette.types import Scope
 
-from rookery.farm.ports import Provenance
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine, rookery_abilities
+from rookery.model.task import Provenance
 from rookery.people.login import Verified
 from rookery.people.users import User
 from rookery.protocol import worker_requests

@@ -45,7 +45,7 @@ class Stage:
     ) -> Run:
         now = self.clock.now()
         run = create(run_id(name), plan or make_plan(), kind or sprt(), STANDARD, now)
-        await self.fleet.submit(run, approver=BOSS.name)
+        await self.fleet.commands.submit(run, approver=BOSS.name)
         return run
 
     async def granted(self, machine: Machine | None = None) -> Task:
@@ -58,7 +58,7 @@ class Stage:
 
     async def rebuilt(self) -> None:
         """Until the fleet serves again after a loss."""
-        await eventually(lambda: self.fleet.is_serving)
+        await eventually(lambda: self.fleet.primary.is_serving)
 
 
 def call_of(task: Task) -> HeldTask:
@@ -84,8 +84,8 @@ def started(work: Awaitable[T]) -> "asyncio.Task[T]":
 async def on_stage(store: MemoryStore | None = None) -> AsyncIterator[Stage]:
     store, clock, log = store or MemoryStore(), HandClock(), RecordedLog()
     fleet = Fleet(store, clock, log, policy=Policy(simulated=True), chance=CountedChance())
-    await fleet.open()
+    await fleet.primary.open()
     try:
         yield Stage(fleet, store, clock, log)
     finally:
-        await fleet.close()
+        await fleet.primary.close()

@@ -83,7 +83,7 @@ async def test_speeds_are_worked_out_for_all_runs(stage: Stage) -> None:
     await stage.submit()
     await stage.granted(make_machine(nps=628_000.0))
     await Chores(stage.fleet).measure_speeds()
-    pulse = stage.fleet.pulse(run_id("a"))
+    pulse = stage.fleet.activity.speed(run_id("a"))
     assert pulse.nps == 4 * 628_000
     assert pulse.games_per_minute > 0
 
@@ -91,7 +91,7 @@ async def test_speeds_are_worked_out_for_all_runs(stage: Stage) -> None:
 async def test_shares_follow_what_runs_ask_for(stage: Stage) -> None:
     await stage.submit()
     await Chores(stage.fleet).refresh_shares()
-    assert stage.fleet.enter().working.runs()[run_id("a")].share != 0
+    assert stage.fleet.primary.term().working.runs()[run_id("a")].share != 0
 
 
 async def test_signs_of_life_are_written_in_bulk(stage: Stage) -> None:
@@ -108,17 +108,17 @@ async def test_machines_that_never_came_back_are_forgotten(stage: Stage) -> None
     await stage.fleet.request_task(machine, limit=1)
     stage.clock.move(days=8)
     await Chores(stage.fleet).forget_machines()
-    assert stage.fleet.enter().working.machines.get(machine.short_name) is None
+    assert stage.fleet.primary.term().working.machines.get(machine.short_name) is None
 
 
 async def test_machines_without_work_are_counted_while_they_still_ask(stage: Stage) -> None:
     chores = Chores(stage.fleet)
     await stage.fleet.request_task(make_machine(), limit=1)
     await chores.count_waiting()
-    assert stage.fleet.waiting_machines == 1
+    assert stage.fleet.activity.waiting_machines == 1
     stage.clock.move(minutes=21)
     await chores.count_waiting()
-    assert stage.fleet.waiting_machines == 0
+    assert stage.fleet.activity.waiting_machines == 0
 
 
 async def test_sums_that_are_not_what_tasks_say_are_noticed(stage: Stage) -> None:
@@ -143,7 +143,7 @@ async def test_a_job_that_fails_is_written_down(stage: Stage) -> None:
 
 
 async def test_a_job_is_put_off_while_there_is_no_working_set(stage: Stage) -> None:
-    stage.fleet.lost("on purpose")
+    stage.fleet.primary.lost("on purpose")
     await attempt(PeriodicJob("dead tasks", 60, Chores(stage.fleet).bury_the_dead), stage.log)
     assert stage.log.fields("job_put_off")["why"] == "Rebuilding"
     await stage.rebuilt()

@@ -54,7 +54,7 @@ async def test_that_a_task_is_over_waits_for_the_commit_of_its_end(stage: Stage)
     await stage.submit()
     task = await stage.granted()
     stage.store.commits.hold()
-    stop = started(stage.fleet.stop(run_id("a"), BOSS))
+    stop = started(stage.fleet.commands.stop(run_id("a"), BOSS))
     beat = started(stage.fleet.beat(call_of(task)))
     assert await is_waiting(beat)
     stage.store.commits.release()
@@ -68,7 +68,7 @@ async def test_a_refusal_that_depends_on_state_waits_too(stage: Stage) -> None:
     asking = started(stage.granted(make_machine("m")))
     await asyncio.sleep(0)
     thief = make_machine("t")
-    stolen = call_of(next(iter(stage.fleet.enter().working.tasks(run_id("a")))))
+    stolen = call_of(next(iter(stage.fleet.primary.term().working.tasks(run_id("a")))))
     theft = started(stage.fleet.beat(type(stolen)(stolen.run, stolen.task, thief)))
     assert await is_waiting(theft)
     stage.store.commits.release()
@@ -83,7 +83,7 @@ async def test_reads_from_memory_wait_too(stage: Stage) -> None:
     stage.store.commits.hold()
     update = started(stage.fleet.update_task(call_of(task), report(pairs(even=1))))
     await asyncio.sleep(0)
-    looks = [started(stage.fleet.run(run_id("a"))), started(stage.fleet.active())]
+    looks = [started(stage.fleet.views.run(run_id("a"))), started(stage.fleet.views.active())]
     for look in looks:
         assert await is_waiting(look)
     stage.store.commits.release()
@@ -111,7 +111,7 @@ async def test_a_waiter_that_leaves_does_not_take_the_change_with_it(stage: Stag
     await asyncio.sleep(0)
     update.cancel()
     stage.store.commits.release()
-    assert (await stage.fleet.run(run_id("a"))) == stage.stored()
+    assert (await stage.fleet.views.run(run_id("a"))) == stage.stored()
     assert stage.stored().tally.results == pairs(even=1)
 
 
@@ -144,7 +144,7 @@ async def test_what_was_lost_is_forgotten_and_rows_are_the_truth(stage: Stage) -
         await lost
     await stage.rebuilt()
     assert await stage.fleet.beat(call_of(task)) == GO_ON
-    run = await stage.fleet.run(run_id("a"))
+    run = await stage.fleet.views.run(run_id("a"))
     assert run is not None
     assert run.tally.results == pairs(even=1)
     assert await stage.fleet.update_task(call_of(task), report(pairs(even=5))) == GO_ON
@@ -153,8 +153,8 @@ async def test_what_was_lost_is_forgotten_and_rows_are_the_truth(stage: Stage) -
 async def test_a_loss_that_nobody_waited_for_is_noticed(stage: Stage) -> None:
     await stage.submit()
     stage.store.commits.lose()
-    stage.fleet.lost("the database went away")
-    assert not stage.fleet.is_serving
+    stage.fleet.primary.lost("the database went away")
+    assert not stage.fleet.primary.is_serving
     await stage.rebuilt()
     await stage.granted()
 
@@ -170,7 +170,7 @@ async def test_a_fleet_that_cannot_be_rebuilt_tries_again(stage: Stage) -> None:
         return await take()
 
     stage.store.take = refuse_once  # type: ignore[method-assign, assignment]  # a database that is away
-    stage.fleet.lost("on purpose")
+    stage.fleet.primary.lost("on purpose")
     await stage.rebuilt()
     assert stage.log.events().count("fleet_not_rebuilt") == 1
 
@@ -185,7 +185,7 @@ async def test_a_full_queue_changes_nothing(stage: Stage) -> None:
     ):
         with pytest.raises(QueueFull):
             await call
-    working = stage.fleet.enter().working
+    working = stage.fleet.primary.term().working
     assert working.runs()[run_id("a")].tally.results.games == 0
     assert len(working.tasks(run_id("a"))) == 1
     assert await stage.fleet.beat(call_of(task)) == GO_ON
@@ -198,6 +198,6 @@ async def test_an_act_that_fails_halfway_costs_the_working_set(stage: Stage) -> 
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await stage.fleet.answer(broken)  # type: ignore[arg-type]  # any act will do
-    assert not stage.fleet.is_serving
+        await stage.fleet.primary.answer(broken)  # type: ignore[arg-type]  # any act will do
+    assert not stage.fleet.primary.is_serving
     await stage.rebuilt()

@@ -46,7 +46,7 @@ async def test_a_batch_with_the_drawn_signature_moves_the_tune(stage: Stage) -> 
 async def test_a_dead_task_of_a_tune_gets_no_values(stage: Stage) -> None:
     run = await stage.submit(kind=spsa())
     task = await stage.granted()
-    await stage.fleet.stop(run.id, BOSS)
+    await stage.fleet.commands.stop(run.id, BOSS)
     answer = await stage.fleet.request_spsa(call_of(task))
     assert isinstance(answer, TaskVerdict)
     assert not answer.alive
@@ -57,7 +57,7 @@ async def test_a_run_that_tunes_nothing_has_no_values(stage: Stage) -> None:
     task = await stage.granted()
     with pytest.raises(NoTune):
         await stage.fleet.request_spsa(call_of(task))
-    assert stage.fleet.is_serving
+    assert stage.fleet.primary.is_serving
 
 
 async def test_runs_and_tasks_that_never_were_are_named(stage: Stage) -> None:
@@ -72,7 +72,7 @@ async def test_runs_and_tasks_that_never_were_are_named(stage: Stage) -> None:
 async def test_a_late_call_about_a_finished_run_is_over_and_no_error(stage: Stage) -> None:
     run = await stage.submit()
     task = await stage.granted()
-    await stage.fleet.stop(run.id, BOSS)
+    await stage.fleet.commands.stop(run.id, BOSS)
     for _ in range(2):
         answer = await stage.fleet.update_task(call_of(task), report(pairs(even=1)))
         assert (answer.alive, answer.error) == (False, "")
@@ -81,10 +81,10 @@ async def test_a_late_call_about_a_finished_run_is_over_and_no_error(stage: Stag
 async def test_games_of_another_are_not_ones_own(stage: Stage) -> None:
     run = await stage.submit()
     task = await stage.granted()
-    await stage.fleet.stop(run.id, BOSS)
-    assert await stage.fleet.own_task(call_of(task)) == task.closed()
+    await stage.fleet.commands.stop(run.id, BOSS)
+    assert await stage.fleet.views.own_task(call_of(task)) == task.closed()
     with pytest.raises(ForeignTask):
-        await stage.fleet.own_task(HeldTask(task.run, task.id, make_machine("thief")))
+        await stage.fleet.views.own_task(HeldTask(task.run, task.id, make_machine("thief")))
 
 
 async def test_a_machine_goes_on_with_the_run_it_knows_after_a_restart(stage: Stage) -> None:
@@ -93,7 +93,7 @@ async def test_a_machine_goes_on_with_the_run_it_knows_after_a_restart(stage: St
     machine = make_machine(near_api_limit=False)
     task = await stage.granted(machine)
     async with on_stage(stage.store) as again:
-        past = again.fleet.enter().working.machines.past(machine, again.clock.now())
+        past = again.fleet.primary.term().working.machines.past(machine, again.clock.now())
         assert past.last == task.run
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from rookery.farm.ports import ChartPoint
 from rookery.model.kinds import SprtTest
 from rookery.pages.charts import HIGH, MOST_POINTS, charts_of
+from rookery.rules.answers import ChartPoint
 from tests.unit.core.makers import later, make_run, sprt, spsa
 
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.farm.ports import ChartPoint
 from rookery.farm.views import RunSpeed
 from rookery.model.run import Run
 from rookery.pages import figures
+from rookery.rules.answers import ChartPoint
 from tests.unit.core.makers import NOW, make_plan, make_run, pairs, sprt, spsa
 
 STILL = RunSpeed()

@@ -1,0 +1,124 @@
+"""What people do to runs and machines, carried out by the primary one after the other.
+
+A run that is not in memory is read from its row. What was read must still hold when it is changed,
+so that commands about the same run wait for one another; workers touch runs in memory only.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from rookery.farm.ports import UnknownMachine
+from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
+from rookery.farm.views import FleetViews
+from rookery.model.events import Action, Event, about_run
+from rookery.model.run import NotApprover, Run, Status
+from rookery.rules import commands, lifecycle
+from rookery.rules.answers import Changes, Decision, MachineBlock
+from rookery.rules.lifecycle import Actor, Modification, Moved
+
+Decide = Callable[[Run, datetime], Moved]
+
+LONGEST_BLOCK_MESSAGE = 500
+
+
+class RunCommands:
+    """Who may do what is for the rules to say; here it is done."""
+
+    def __init__(self, primary: Primary, views: FleetViews, locks: KeyedLocks) -> None:
+        self._primary = primary
+        self._views = views
+        self._locks = locks
+
+    async def submit(self, run: Run, *, approver: str = "") -> None:
+        """Take up a new run, approved at once where an approver is named."""
+
+        def submitted(term: PrimaryTerm, now: datetime) -> Decision[None]:
+            taken = replace(run, status=Status(approver=approver)) if approver else run
+            changes = commands.submit(term.working, taken, now)
+            if approver:
+                event = about_run(Action.APPROVE_RUN, taken, approver, now, "approved")
+                changes += Changes(events=(event,))
+            return Decision(None, changes)
+
+        await self._primary.answer(submitted)
+
+    async def approve(self, run_id: str, actor: Actor) -> Run:
+        """Let a run be played; a run that may be already stays as it is."""
+
+        def approved(run: Run, now: datetime) -> Moved:
+            if run.status.approved and actor.approver and not run.status.finished:
+                return Moved(run)
+            return lifecycle.approve(run, actor, now)
+
+        return await self._carry_out(run_id, approved)
+
+    async def withdraw(self, run_id: str, actor: Actor) -> Run:
+        return await self._carry_out(run_id, lambda run, now: lifecycle.withdraw(run, actor, now))
+
+    async def stop(self, run_id: str, actor: Actor, message: str = "") -> Run:
+        return await self._carry_out(
+            run_id, lambda run, now: lifecycle.stop(run, actor, now, message)
+        )
+
+    async def modify(self, run_id: str, actor: Actor, wanted: Modification) -> Run:
+        return await self._carry_out(
+            run_id, lambda run, now: lifecycle.modify(run, wanted, actor, now)
+        )
+
+    async def delete(self, run_id: str, actor: Actor) -> Run:
+        return await self._carry_out(run_id, lambda run, now: lifecycle.delete(run, actor, now))
+
+    async def restore(self, run_id: str, actor: Actor) -> Run:
+        return await self._carry_out(run_id, lambda run, now: lifecycle.restore(run, actor, now))
+
+    async def reopen(self, run_id: str, actor: Actor) -> Run:
+        """Play on: a run stopped by hand, or one that an error stopped."""
+
+        def again(run: Run, now: datetime) -> Moved:
+            act = lifecycle.restart if run.status.failed else lifecycle.reopen
+            return act(run, actor, now)
+
+        return await self._carry_out(run_id, again)
+
+    async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
+        """Give a machine no more tasks, for its owner's or an approver's reasons; None ends it.
+
+        Owners block machines that have been here, so that nobody fills the list with names;
+        approvers any. What is so already changes nothing and is not told.
+        """
+        if not actor.approver and not short_name.startswith(f"{actor.name}-"):
+            raise NotApprover
+
+        def blocked(term: PrimaryTerm, now: datetime) -> Decision[None]:
+            text = None if message is None else message[:LONGEST_BLOCK_MESSAGE]
+            machines, blocks = term.working.machines, term.working.machines.blocks
+            if not (actor.approver or short_name in blocks or machines.knows(short_name)):
+                raise UnknownMachine(machine=short_name)
+            if blocks.get(short_name) == text:
+                return Decision(None)
+            if text is None:
+                blocks.pop(short_name, None)
+            else:
+                blocks[short_name] = text
+            word = "unblocked" if text is None else "blocked"
+            event = Event(Action.BLOCK_WORKER, now, actor.name, "", "", word, worker=short_name)
+            block = MachineBlock(short_name, text, now)
+            return Decision(None, Changes(events=(event,), blocks=(block,)))
+
+        await self._primary.answer(blocked)
+
+    async def _carry_out(self, run_id: str, decide: Decide) -> Run:
+        async with self._locks(run_id):
+            found = await self._views.known_run(run_id)
+
+            def moved(term: PrimaryTerm, now: datetime) -> Decision[Run]:
+                # It may have gone on while its row was read, or have ended.
+                run = term.working.runs().get(run_id, found)
+                move = decide(run, now)
+                if move.run is run and not move.events:
+                    return Decision(run)
+                changes = commands.settle(term.working, move, now)
+                return Decision(changes.runs[-1] if changes.runs else run, changes)
+
+            return await self._primary.answer(moved)
