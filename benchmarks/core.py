@@ -21,7 +21,7 @@ from rookery.model.kinds import Fixed, Kind, Report, SprtTest
 from rookery.model.machine import Machine
 from rookery.model.plan import Plan, Side
 from rookery.model.run import Run, Status, create
-from rookery.model.task import Results
+from rookery.model.task import NOTHING, Results
 from rookery.rules.answers import Grant, HeldTask, NoTask
 from rookery.rules.assignment import Scheduler
 from rookery.rules.reception import Reception
@@ -35,7 +35,7 @@ CLASSES = tuple(
     for threads, mib in ((1, 16), (1, 64), (1, 128), (8, 64), (8, 256))
     for arch in ("", "avx2|bmi2|avx512")
 )
-BATCH = Results(wins=8, losses=7, draws=17, pentanomial=(0, 4, 7, 5, 0))
+BATCH = Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0))
 
 
 def make_run(number: int, rng: random.Random, kind: Kind | None = None) -> Run:
@@ -133,7 +133,7 @@ def folds(rounds: int) -> list[float]:
         machine = make_machine(64)
         answer = assignment.request(machine, now).answer
         assert isinstance(answer, Grant)
-        call, results = HeldTask(run.id, answer.task.id, machine), Results()
+        call, results = HeldTask(run.id, answer.task.id, machine), NOTHING
         for _ in range(answer.task.games // 32):
             now += timedelta(seconds=100)
             results += BATCH

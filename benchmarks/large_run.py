@@ -29,7 +29,7 @@ from rookery.farm.store import FleetStore
 from rookery.logs import logger
 from rookery.model.events import Action
 from rookery.model.kinds import Report
-from rookery.model.task import Results, Task, recounted
+from rookery.model.task import NOTHING, Task, recounted
 from rookery.rules.answers import Grant, HeldTask
 from rookery.rules.eligibility import Policy
 
@@ -74,7 +74,7 @@ class Players:
         return answer.task
 
     async def _report(self, task: Task) -> None:
-        results, call = Results(), HeldTask(task.run, task.id, task.machine)
+        results, call = NOTHING, HeldTask(task.run, task.id, task.machine)
         while results.games + 4 < task.games:
             await asyncio.sleep(random.uniform(0, 2 * self._pause))
             results = results + pairs(ld=1, wd=1)

@@ -181,20 +181,18 @@ def test_a_weaker_engine_is_rejected(season: Season) -> None:
 def test_all_games_of_a_run_are_played_once(name: str, games: int, season: Season) -> None:
     run = season.runs[name]
     assert run.state is DisplayState.FINISHED, season.troubles
-    assert run.results.results().games == games
+    assert run.results.games == games
     assert (run.results.crashes, run.results.time_losses) == (0, 0)
 
 
 def test_debians_stockfish_plays_where_it_is(season: Season) -> None:
-    games = [
-        run.results.results().games for name, run in season.runs.items() if name == "stockfish"
-    ]
+    games = [run.results.games for name, run in season.runs.items() if name == "stockfish"]
     assert games in ([], [4])
 
 
 def test_a_wrong_bench_ends_its_run(season: Season) -> None:
     run = season.runs["wrong bench"]
-    assert (run.state, run.results.results().games) == (DisplayState.FAILED, 0)
+    assert (run.state, run.results.games) == (DisplayState.FAILED, 0)
 
 
 def test_a_build_that_fails_is_told_with_its_log_and_not_tried_again(season: Season) -> None:
@@ -207,7 +205,7 @@ def test_a_build_that_fails_is_told_with_its_log_and_not_tried_again(season: Sea
 def test_a_run_that_is_stopped_keeps_its_games(season: Season) -> None:
     run = season.runs["stopped"]
     assert run.state is DisplayState.FINISHED
-    assert run.results.results().games > 0
+    assert run.results.games > 0
 
 
 def test_workers_that_are_asked_to_leave_do_so(season: Season) -> None:

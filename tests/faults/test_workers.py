@@ -60,7 +60,7 @@ def test_a_killed_engine_loses_that_game_alone(a_farm: Farm, tmp_path: Path) -> 
         until(lambda: killed_one_at_play(a_farm, worker), worker)
         assert worker.ended() == 0, worker.said()
     results = a_farm.run(run).results
-    assert (results.results().games, results.crashes) == (16, 1)
+    assert (results.games, results.crashes) == (16, 1)
 
 
 def killed_one_at_play(a_farm: Farm, worker: Working) -> bool:

@@ -38,7 +38,7 @@ async def audited(lines: Lines, ledger: Ledger, runs: list[str], data: Path) -> 
     reports = 0
     for run_id in runs:
         tasks = await _tasks(lines, run_id)
-        found |= {(run_id, task.id): task.results.results() for task in tasks}
+        found |= {(run_id, task.id): task.results for task in tasks}
         shown = _as(v1.RunDetails, await lines.get(f"/api/v1/runs/{run_id}"))
         wrong += [f"{run_id}: {word}" for word in _disagreements(shown, tasks)]
         document = await lines.get(f"/api/get_run/{run_id}")
@@ -68,13 +68,11 @@ async def _tasks(lines: Lines, run_id: str) -> list[v1.TaskEntry]:
 
 
 def _disagreements(run: v1.RunDetails, tasks: list[v1.TaskEntry]) -> list[str]:
-    results = total(task.results.results() for task in tasks)
+    results = total(task.results for task in tasks)
     active = [task for task in tasks if task.active]
-    committed = sum(
-        task.num_games if task.active else task.results.results().games for task in tasks
-    )
+    committed = sum(task.num_games if task.active else task.results.games for task in tasks)
     sums = {
-        "results": (run.results.results(), results),
+        "results": (run.results, results),
         "tasks": (run.tasks, len(tasks)),
         "total_games": (run.total_games, sum(task.num_games for task in tasks)),
         "committed_games": (run.committed_games, committed),

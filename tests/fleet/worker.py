@@ -10,6 +10,7 @@ from typing import Any
 from rookery.model.task import NOTHING, Results
 from tests.fleet.ledger import Key, Ledger, Vector
 from tests.fleet.line import Answer, Lines, Unanswered
+from tests.unit.core.makers import counts
 from tests.wire.worker.office import GAMES, stats, worker_info
 
 CORES = 8
@@ -206,7 +207,7 @@ class Worker:
         key = self._chance.choice(list(self._ledger.entries))
         if key == own:
             return
-        lie = stats(Results(wins=800, pentanomial=(0, 0, 0, 0, 400)))
+        lie = stats(counts(wins=800, pentanomial=(0, 0, 0, 0, 400)))
         body = self._body({"run_id": key[0], "task_id": key[1], "stats": lie})
         answer = await self._try("update_task", body)
         self._ledger.forged += 1
@@ -263,9 +264,9 @@ class Worker:
 
 
 PAIRS = (
-    Results(losses=2, pentanomial=(1, 0, 0, 0, 0)),
-    Results(losses=1, draws=1, pentanomial=(0, 1, 0, 0, 0)),
-    Results(draws=2, pentanomial=(0, 0, 1, 0, 0)),
-    Results(wins=1, draws=1, pentanomial=(0, 0, 0, 1, 0)),
-    Results(wins=2, pentanomial=(0, 0, 0, 0, 1)),
+    counts(losses=2, pentanomial=(1, 0, 0, 0, 0)),
+    counts(losses=1, draws=1, pentanomial=(0, 1, 0, 0, 0)),
+    counts(draws=2, pentanomial=(0, 0, 1, 0, 0)),
+    counts(wins=1, draws=1, pentanomial=(0, 0, 0, 1, 0)),
+    counts(wins=2, pentanomial=(0, 0, 0, 0, 1)),
 )

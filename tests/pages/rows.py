@@ -26,6 +26,8 @@ def drawn_pairs(chance: random.Random, shares: tuple[int, ...], number: int) -> 
         wins=2 * ww + wd,
         losses=2 * ll + ld,
         draws=ld + 2 * even + wd,
+        crashes=0,
+        time_losses=0,
         pentanomial=(ll, ld, even, wd, ww),
     )
 

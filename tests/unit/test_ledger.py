@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from rookery.model.task import Results
+from rookery.model.task import NOTHING, Results
 from rookery.stats.sprt import Sprt
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.replay import Counted, disagreements, replayed
@@ -28,7 +28,7 @@ def test_an_unanswered_report_may_be_counted_or_not(ledger: Ledger, found: Resul
     assert ledger.check({KEY: found}) == []
 
 
-@pytest.mark.parametrize("found", [Results(), pairs(even=3), pairs(ww=1)])
+@pytest.mark.parametrize("found", [NOTHING, pairs(even=3), pairs(ww=1)])
 def test_lost_doubled_and_altered_games_are_noticed(ledger: Ledger, found: Results) -> None:
     assert len(ledger.check({KEY: found})) == 1
 

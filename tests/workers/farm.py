@@ -50,7 +50,7 @@ class Farm:
         return self.client.run(run_id)
 
     def games(self, run_id: str) -> int:
-        return self.run(run_id).results.results().games
+        return self.run(run_id).results.games
 
     def start_again(self) -> None:
         """Another server process on the same data, at the same address for workers."""

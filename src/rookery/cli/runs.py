@@ -9,7 +9,6 @@ from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import add_server_command, print_json, tell
 from rookery.client.client import Client
 from rookery.protocol import v1
-from rookery.protocol.runs import Stats
 
 EXAMPLES = """\
 examples:
@@ -139,7 +138,7 @@ def _bins(at: v1.SampleEntry) -> str:
 def _residuals(client: Client, parsed: argparse.Namespace) -> None:
     found = client.residuals(client.find_run(parsed.id), parsed.page, parsed.size)
     rows = [
-        (each.worker, str(_games_in(each.results)), _sigmas(each.residual), each.colour or "")
+        (each.worker, str(each.results.games), _sigmas(each.residual), each.colour or "")
         for each in found.workers
     ]
     _tell_page(found, parsed, ("worker", "games", "sigmas", "colour"), rows)
@@ -153,7 +152,7 @@ def _bad_tasks(client: Client, parsed: argparse.Namespace) -> None:
         (
             str(task.id),
             task.worker,
-            str(_games_in(task.results)),
+            str(task.results.games),
             str(task.results.crashes),
             str(task.results.time_losses),
             _sigmas(task.residual),
@@ -207,10 +206,6 @@ def _tell_page(
 ) -> None:
     more = f"\nThere are more: --page {found.page + 1}" if found.more else ""
     tell(found, parsed, table(heads, rows) + more)
-
-
-def _games_in(results: Stats) -> int:
-    return results.wins + results.losses + results.draws
 
 
 def _sigmas(residual: float | UnsetType) -> str:

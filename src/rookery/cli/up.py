@@ -252,7 +252,7 @@ def end_of_demo(run: v1.RunDetails) -> str:
     if run.state not in (DisplayState.FINISHED, DisplayState.FAILED):
         return ""
     ended = "passed" if run.flag is Flag.GREEN else "ended without passing"
-    return f"The first test has {ended}, after {run.results.results().games} games."
+    return f"The first test has {ended}, after {run.results.games} games."
 
 
 def reachable(address: str) -> str:

@@ -43,7 +43,7 @@ class Glance:
 
     @property
     def results(self) -> Results:
-        return self.run.results.results()
+        return self.run.results
 
     @property
     def is_over(self) -> bool:
@@ -202,7 +202,7 @@ class Watch:
 
     def _pace(self, seen: Seen) -> float:
         """Games a minute since we look."""
-        now, games = monotonic(), seen.run.results.results().games
+        now, games = monotonic(), seen.run.results.games
         if self._first is None:
             self._first = now, games
         since, before = self._first

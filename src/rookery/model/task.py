@@ -6,24 +6,27 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Self
 
+from msgspec import Struct
+
+from rookery.model.bounds import Count
 from rookery.model.machine import Machine
 from rookery.stats.residuals import excessive
 
-Pentanomial = tuple[int, int, int, int, int]
+Pentanomial = tuple[Count, Count, Count, Count, Count]
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Single games by outcome, and game pairs by pair score 0, 1/2, 1, 3/2, 2."""
+class Results(Struct, frozen=True, gc=False):
+    """Single games by outcome, and game pairs by pair score 0, 1/2, 1, 3/2, 2: as workers report
+    them, rows and answers hold them, and rules and statistics reckon with them. Whether games and
+    pairs agree is for `contradiction` to say."""
 
-    wins: int = 0
-    losses: int = 0
-    draws: int = 0
-    crashes: int = 0
-    time_losses: int = 0
-    pentanomial: Pentanomial = (0, 0, 0, 0, 0)
+    wins: Count
+    losses: Count
+    draws: Count
+    crashes: Count
+    time_losses: Count
+    pentanomial: Pentanomial
 
     @property
     def games(self) -> int:
@@ -38,9 +41,9 @@ class Results:
         """Losses, draws, wins: the order in which statistics count outcomes."""
         return self.losses, self.draws, self.wins
 
-    def __add__(self, other: Results) -> Self:
+    def __add__(self, other: Results) -> Results:
         a, b = self.pentanomial, other.pentanomial
-        return type(self)(
+        return Results(
             self.wins + other.wins,
             self.losses + other.losses,
             self.draws + other.draws,
@@ -49,9 +52,9 @@ class Results:
             (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4]),
         )
 
-    def __sub__(self, other: Results) -> Self:
+    def __sub__(self, other: Results) -> Results:
         a, b = self.pentanomial, other.pentanomial
-        return type(self)(
+        return Results(
             self.wins - other.wins,
             self.losses - other.losses,
             self.draws - other.draws,
@@ -78,7 +81,7 @@ class Results:
         )
 
 
-NOTHING = Results()
+NOTHING = Results(0, 0, 0, 0, 0, (0, 0, 0, 0, 0))
 
 
 def total(parts: Iterable[Results]) -> Results:

@@ -17,7 +17,6 @@ from rookery.model.bounds import (
 )
 from rookery.model.engine import EngineRecord
 from rookery.model.plan import Compiler, Draw, Filled, Nets, PgnDetail, Resign, Scaling, Variant
-from rookery.model.task import Results
 from rookery.protocol.codec import Reader
 
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
@@ -176,41 +175,3 @@ class SubmittedArgs(HouseArgs, frozen=True, gc=False, kw_only=True, forbid_unkno
 
 
 SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
-
-
-# Game results on the wire: cumulative for a task, from the new engine's point of view.
-
-Bins = tuple[Count, Count, Count, Count, Count]
-
-
-class Stats(Struct, frozen=True, gc=False):
-    """Single games by outcome and pairs by score; whether they agree is for the core to say."""
-
-    wins: Count
-    losses: Count
-    draws: Count
-    crashes: Count
-    time_losses: Count
-    pentanomial: Bins
-
-    def results(self) -> Results:
-        return Results(
-            self.wins,
-            self.losses,
-            self.draws,
-            self.crashes,
-            self.time_losses,
-            self.pentanomial,
-        )
-
-
-def stats_of(results: Results) -> Stats:
-    """Results as they are sent."""
-    return Stats(
-        results.wins,
-        results.losses,
-        results.draws,
-        results.crashes,
-        results.time_losses,
-        results.pentanomial,
-    )

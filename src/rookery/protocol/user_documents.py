@@ -7,7 +7,8 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import asdict, replace
 
-from rookery.protocol.runs import HouseArgs, SprtTask, SpsaMark, Stats
+from rookery.model.task import Results
+from rookery.protocol.runs import HouseArgs, SprtTask, SpsaMark
 from rookery.protocol.user_queries import LiveElo
 from rookery.protocol.worker_requests import WorkerInfo
 from rookery.stats.spsa import Issued, ParameterSample, Tune
@@ -195,7 +196,7 @@ class RunDocument(Struct, frozen=True, gc=False, kw_only=True):
     cores: int
     committed_games: int
     total_games: int
-    results: Stats
+    results: Results
     nps: float
     games_per_minute: float
     args: ArgsDocument
@@ -249,7 +250,7 @@ class TaskDocument(Struct, frozen=True, gc=False, kw_only=True):
     active: bool
     last_updated: str
     start: int
-    stats: Stats
+    stats: Results
     worker_info: WorkerDocument
     spsa_params: IssuedDocument | UnsetType = UNSET
     bad: bool | UnsetType = UNSET

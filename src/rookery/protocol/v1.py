@@ -10,8 +10,8 @@ from rookery.model.bounds import Count, Paragraph, RunId
 from rookery.model.engine import EngineRecord
 from rookery.model.machine import SHORT_NAME
 from rookery.model.run import DisplayState, Sole
+from rookery.model.task import Results
 from rookery.protocol.codec import Reader
-from rookery.protocol.runs import Stats
 from rookery.protocol.user_documents import ArgsDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
 from rookery.stats.sprt import Flag
@@ -49,8 +49,8 @@ class TaskEntry(Struct, frozen=True, kw_only=True):
     created: datetime
     reported: datetime
     seen: datetime | UnsetType = UNSET
-    results: Stats
-    kept_apart: Stats | UnsetType = UNSET
+    results: Results
+    kept_apart: Results | UnsetType = UNSET
 
 
 class TaskList(PageOf, frozen=True, kw_only=True):
@@ -172,7 +172,7 @@ class ResidualEntry(Struct, frozen=True, kw_only=True):
 
     worker: str
     user: str
-    results: Stats
+    results: Results
     residual: float | UnsetType = UNSET
     colour: Colour | UnsetType = UNSET
 
@@ -457,7 +457,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     num_games: int
     workers: int
     cores: int
-    results: Stats
+    results: Results
     llr: float | UnsetType = UNSET
     decided_by: Sole | UnsetType = UNSET
     info: str = ""

@@ -9,8 +9,9 @@ from typing import Annotated, TypeVar
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from rookery.model.bounds import Checksum, Count, Phrase, Positive, Word, Words
+from rookery.model.task import Results
 from rookery.protocol.codec import Reader
-from rookery.protocol.runs import Stats, TaskArgs
+from rookery.protocol.runs import TaskArgs
 from rookery.stats.spsa import Perturbation, Tune, joint_signature
 
 OFFICIAL_VERSION = 325
@@ -59,7 +60,7 @@ class MyTask(Struct, frozen=True, gc=False, kw_only=True):
 
     num_games: Positive
     start: Count
-    stats: Stats | UnsetType = UNSET
+    stats: Results | UnsetType = UNSET
 
 
 class GrantedRun(Struct, frozen=True, gc=False, kw_only=True):

@@ -18,8 +18,8 @@ from rookery.model.bounds import (
     Word,
     Words,
 )
+from rookery.model.task import Results
 from rookery.protocol.codec import Reader
-from rookery.protocol.runs import Stats
 
 Men = Annotated[int, Meta(ge=0, le=8)]
 Tools = Annotated[dict[Word, Word], Meta(max_length=200)]
@@ -165,7 +165,7 @@ class Provenance(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True
 class UpdateTask(TaskCall, frozen=True, gc=False, kw_only=True):
     """update_task."""
 
-    stats: Stats
+    stats: Results
     spsa: SpsaResult | UnsetType = UNSET
     rookery: Provenance | UnsetType = UNSET
 

@@ -12,7 +12,6 @@ from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.model.timecontrol import base_seconds
 from rookery.protocol.codec import Reader, WireFault, finite, rendered
-from rookery.protocol.runs import stats_of
 from rookery.protocol.user_documents import (
     ArgsDocument,
     IssuedDocument,
@@ -54,7 +53,7 @@ def run_document(run: Run, pulse: RunSpeed = NO_SPEED) -> RunDocument:
         cores=tally.cores,
         committed_games=tally.committed,
         total_games=tally.total,
-        results=stats_of(tally.results),
+        results=tally.results,
         nps=finite(pulse.nps),
         games_per_minute=finite(pulse.games_per_minute),
         args=args_document(run),
@@ -94,7 +93,7 @@ def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:
         active=task.active,
         last_updated=rendered(task.reported),
         start=task.start,
-        stats=stats_of(task.results),
+        stats=task.results,
         worker_info=worker_document(task),
         spsa_params=_issued(task),
         bad=True if task.bad or bad else UNSET,

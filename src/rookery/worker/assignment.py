@@ -98,7 +98,7 @@ def assignment_of(answer: TaskAnswer) -> Assignment | None:
         _base(args),
         mine.num_games,
         mine.start,
-        NOTHING if mine.stats is UNSET else mine.stats.results(),
+        NOTHING if mine.stats is UNSET else mine.stats,
     )
 
 

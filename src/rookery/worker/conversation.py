@@ -6,9 +6,9 @@ from typing import TypeVar
 from msgspec import UNSET, UnsetType
 
 from rookery.http_client import CallRefused, HeldCall, NoAnswer
+from rookery.model.task import Results
 from rookery.protocol import worker_answers, worker_requests
 from rookery.protocol.codec import Reader, WireFault, encode
-from rookery.protocol.runs import Stats
 from rookery.protocol.worker_answers import Answer
 from rookery.protocol.worker_requests import WorkerInfo
 from rookery.worker.transport import Transport
@@ -19,14 +19,14 @@ A = TypeVar("A", bound=Answer)
 class SpsaCall(worker_requests.RequestSpsa, frozen=True, gc=False, kw_only=True):
     """request_spsa as the official worker sends it: with the results so far."""
 
-    stats: Stats
+    stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
 
 
 class UpdateCall(worker_requests.TaskCall, frozen=True, gc=False, kw_only=True):
     """update_task; a batch of a tune has parts only where the server is one of ours."""
 
-    stats: Stats
+    stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
     rookery: worker_requests.Provenance | UnsetType = UNSET
 
@@ -51,7 +51,7 @@ class TaskName:
 class Progress:
     """What an update tells: all results of the task, and what came with the last batch."""
 
-    stats: Stats
+    stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
     provenance: worker_requests.Provenance | UnsetType = UNSET
 

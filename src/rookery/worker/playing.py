@@ -21,7 +21,6 @@ from rookery.match.job import (
     PairResult,
 )
 from rookery.model.task import NOTHING, Results
-from rookery.protocol.runs import stats_of
 from rookery.protocol.worker_requests import SlotResult, SpsaResult
 from rookery.worker.assignment import Assignment
 from rookery.worker.conversation import Progress
@@ -78,7 +77,7 @@ class GamesLedger:
         if self._pending == NOTHING:
             return None
         self._reported, self._pending = self.total, NOTHING
-        return Progress(stats_of(self._reported))
+        return Progress(self._reported)
 
 
 class TuneLedger:
@@ -108,7 +107,7 @@ class TuneLedger:
         self.finished += 1
         self._slots[pair.number % len(self._slots)] += pair.results
         if self.finished == self._pairs:
-            self.told = Progress(stats_of(self.total), self._spsa())
+            self.told = Progress(self.total, self._spsa())
         return self.told
 
     def rest(self) -> Progress | None:

@@ -26,7 +26,6 @@ from rookery.match.job import EngineSpec, Match, Openings, PairJob, Setup, openi
 from rookery.match.opening_order import order_of_run, seed_of_run
 from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
 from rookery.model.task import Results
-from rookery.protocol.runs import stats_of
 from rookery.protocol.worker_answers import Settings, SpsaAnswer
 from rookery.worker.assignment import Assignment, batch_pairs, setup_of
 from rookery.worker.conversation import Progress
@@ -267,7 +266,7 @@ class Rounds:
             return await self._batches(openings, lasting)
 
     async def _batches(self, openings: Openings, lasting: LastingMatch | None) -> bool:
-        total, told = self.task.before, Progress(stats_of(self.task.before))
+        total, told = self.task.before, Progress(self.task.before)
         while (left := (self.task.games - total.games) // 2) > 0 and not self._ending:
             pairs = min(self._batch, left)
             answer = await self._values(told, pairs)

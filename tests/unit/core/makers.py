@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 from hypothesis import settings
 
 from rookery.model.engine import STANDARD, Catalogue
@@ -12,7 +13,7 @@ from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.machine import Machine, rookery_abilities
 from rookery.model.plan import Plan, Side
 from rookery.model.run import Run, Status, create
-from rookery.model.task import Results, Task
+from rookery.model.task import NOTHING, Pentanomial, Results, Task
 from rookery.rules.answers import Grant, HeldTask
 from rookery.rules.assignment import Scheduler
 from rookery.rules.lifecycle import Actor
@@ -99,13 +100,18 @@ def pairs(
     ll: int = 0, ld: int = 0, even: int = 0, wd: int = 0, ww: int = 0, **more: int
 ) -> Results:
     """Whole pairs; even ones are two draws."""
-    return Results(
+    return counts(
         wins=2 * ww + wd,
         losses=2 * ll + ld,
         draws=ld + 2 * even + wd,
         pentanomial=(ll, ld, even, wd, ww),
         **more,
     )
+
+
+def counts(**found: int | Pentanomial) -> Results:
+    """Results that need not agree; what is not named is zero."""
+    return msgspec.structs.replace(NOTHING, **found)
 
 
 def working_with(*runs: Run) -> WorkingSet:

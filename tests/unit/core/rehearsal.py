@@ -29,6 +29,7 @@ from tests.unit.core.makers import (
     NOW,
     OWNER,
     ROOKERY,
+    counts,
     make_machine,
     make_plan,
     make_run,
@@ -101,7 +102,7 @@ class Rehearsal:
 
     def report_nonsense(self) -> None:
         if task := self._some_task():
-            odd = Report(task.results + Results(wins=self.chance.choice((1, 2))))
+            odd = Report(task.results + counts(wins=self.chance.choice((1, 2))))
             call = HeldTask(task.run, task.id, task.machine)
             outcome = self.reception.update(call, odd, self.now)
             assert not outcome.answer.alive

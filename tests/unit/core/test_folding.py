@@ -2,14 +2,24 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from rookery.model.kinds import Report
 from rookery.model.run import Run
-from rookery.model.task import Results, Task
+from rookery.model.task import NOTHING, Results, Task
 from rookery.rules.observations import UNMEASURED
 from rookery.rules.reception import Judgement, Weight, is_hasty, judge, least_game_seconds
-from tests.unit.core.makers import NOW, later, make_machine, make_plan, make_run, pairs, sprt
+from tests.unit.core.makers import (
+    NOW,
+    counts,
+    later,
+    make_machine,
+    make_plan,
+    make_run,
+    pairs,
+    sprt,
+)
 
 RUN = make_run(kind=sprt(batch=2))
 TASK = Task(RUN.id, 0, 0, 16, make_machine(nps=628_000.0), NOW, NOW, pairs(ld=1, even=2, wd=1))
@@ -34,7 +44,7 @@ def test_the_same_again_is_a_repeat() -> None:
 
 def test_an_earlier_report_is_late_and_harmless() -> None:
     assert weight(pairs(even=2)) is Weight.LATE
-    assert weight(Results()) is Weight.LATE
+    assert weight(NOTHING) is Weight.LATE
 
 
 @pytest.mark.parametrize(
@@ -45,8 +55,8 @@ def test_an_earlier_report_is_late_and_harmless() -> None:
         (pairs(even=4), "results reported before have changed"),
         (pairs(even=6), "results reported before have changed"),
         (pairs(ww=2), "results reported before have changed"),
-        (replace(TASK.results, wins=5, draws=2), "wins minus losses differs"),
-        (TASK.results + Results(wins=2, losses=2), "twice the number of pairs"),
+        (msgspec.structs.replace(TASK.results, wins=5, draws=2), "wins minus losses differs"),
+        (TASK.results + counts(wins=2, losses=2), "twice the number of pairs"),
     ],
 )
 def test_what_cannot_be_true_is_refused(results: Results, sentence: str) -> None:
@@ -60,7 +70,7 @@ def test_the_number_of_cores_stays() -> None:
 
 
 def test_crashes_may_be_counted_later_than_their_games() -> None:
-    assert weight(TASK.results + Results(crashes=1)) is Weight.NEWS
+    assert weight(TASK.results + counts(crashes=1)) is Weight.NEWS
 
 
 def too_fast(games: int, seconds: float, run: Run = RUN, task: Task = TASK) -> bool:

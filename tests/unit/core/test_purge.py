@@ -8,7 +8,7 @@ import pytest
 from rookery.model import run as faults
 from rookery.model.kinds import Kind, SprtTest
 from rookery.model.run import Run
-from rookery.model.task import Results, Task, recounted
+from rookery.model.task import NOTHING, Results, Task, recounted
 from rookery.rules import lifecycle as life
 from rookery.stats.residuals import AUTOMATIC, MANUAL, Colour, PurgeRule
 from tests.unit.core.makers import NOW, broken, make_machine, make_plan, make_run, pairs, sprt, spsa
@@ -51,7 +51,7 @@ def test_struck_tasks_are_empty_and_the_sums_follow() -> None:
     left = [struck.get(task.id, task) for task in VECTOR]
     assert recounted(left) == purged.run.tally
     assert struck[2].bad
-    assert struck[2].results == Results()
+    assert struck[2].results == NOTHING
 
 
 def test_crashes_and_time_losses_go_first() -> None:

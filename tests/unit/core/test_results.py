@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.model.task import NOTHING, Results, contradiction, total
-from tests.unit.core.makers import QUICK
+from tests.unit.core.makers import QUICK, counts
 
 PAIRS = ((0, 2, 0), (0, 1, 1), (0, 0, 2), (1, 1, 0), (1, 0, 1), (2, 0, 0))  # wins, losses, draws
 SCORES = (0, 1, 2, 2, 3, 4)
@@ -17,7 +17,7 @@ def from_pairs(counts: list[int]) -> Results:
     wins, losses, draws = (
         sum(p[i] * n for p, n in zip(PAIRS, counts, strict=True)) for i in range(3)
     )
-    return Results(wins, losses, draws, pentanomial=(bins[0], bins[1], bins[2], bins[3], bins[4]))
+    return Results(wins, losses, draws, 0, 0, (bins[0], bins[1], bins[2], bins[3], bins[4]))
 
 
 played = st.lists(st.integers(0, 50), min_size=6, max_size=6).map(from_pairs)
@@ -54,17 +54,17 @@ def test_a_sum_covers_its_parts(a: Results, b: Results) -> None:
 
 
 def test_each_contradiction_has_its_sentence() -> None:
-    assert contradiction(Results(1, -1)) == "a count is negative"
-    odd = Results(wins=1, draws=2, pentanomial=(0, 0, 0, 1, 0))
+    assert contradiction(counts(wins=1, losses=-1)) == "a count is negative"
+    odd = counts(wins=1, draws=2, pentanomial=(0, 0, 0, 1, 0))
     assert contradiction(odd) == "the number of games is not twice the number of pairs"
-    swapped = Results(wins=1, draws=1, pentanomial=(0, 1, 0, 0, 0))
+    swapped = counts(wins=1, draws=1, pentanomial=(0, 1, 0, 0, 0))
     assert contradiction(swapped) == "wins minus losses differs from what the pairs say"
-    decisive = Results(wins=4, losses=4, pentanomial=(0, 2, 0, 2, 0))
+    decisive = counts(wins=4, losses=4, pentanomial=(0, 2, 0, 2, 0))
     assert contradiction(decisive) == "the number of draws is not possible with these pairs"
 
 
 def test_more_than_three_crashes_or_a_tenth_lost_on_time_is_excessive() -> None:
-    assert Results(draws=10, crashes=4).excessive()
-    assert not Results(draws=10, crashes=3, time_losses=10).excessive()
-    assert Results(draws=30, time_losses=4).excessive()
-    assert not Results(draws=30, time_losses=3).excessive()
+    assert counts(draws=10, crashes=4).excessive()
+    assert not counts(draws=10, crashes=3, time_losses=10).excessive()
+    assert counts(draws=30, time_losses=4).excessive()
+    assert not counts(draws=30, time_losses=3).excessive()

@@ -1,7 +1,5 @@
 """The working set takes up what is stored and knows what each machine would play."""
 
-from dataclasses import replace
-
 from rookery.model.kinds import Report
 from rookery.rules.answers import StopAnswer, Word
 from rookery.rules.assignment import Scheduler
@@ -68,7 +66,7 @@ def test_tasks_with_too_many_crashes_are_known_also_after_a_restart() -> None:
     working = working_with(make_run())
     task = grant(working, make_machine())
     grant(working, make_machine("sound"))
-    crashed = replace(pairs(even=5), crashes=4)
+    crashed = pairs(even=5, crashes=4)
     Reception(working).update(call_of(task), Report(crashed), later(1000))
     for each in (working, refilled(working, 5)):
         assert [found.id for found in each.excessive(task.run)] == [task.id]
@@ -79,10 +77,10 @@ def test_a_task_that_ends_or_recovers_is_not_among_those_with_too_many_crashes()
     reception = Reception(working)
     ended, recovered = grant(working, make_machine()), grant(working, make_machine("slow"))
     for task in (ended, recovered):
-        late = replace(pairs(even=15), time_losses=4)
+        late = pairs(even=15, time_losses=4)
         reception.update(call_of(task), Report(late), later(1000))
     assert len(working.excessive(ended.run)) == 2
-    more = replace(pairs(even=25), time_losses=4)
+    more = pairs(even=25, time_losses=4)
     reception.update(call_of(recovered), Report(more), later(2000))
     reception.fail(call_of(ended), "", later(2000))
     assert not working.excessive(ended.run)

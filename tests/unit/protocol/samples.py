@@ -5,14 +5,14 @@ import copy
 import gzip
 import json
 
+from rookery.model.task import Results
 from rookery.protocol import worker_requests
 from rookery.protocol.codec import Reader
-from rookery.protocol.runs import Stats
 from rookery.protocol.user_documents import ArgsDocument, RunDocument
 
 RUN_ID = "64e74776a170cb1f26fa3930"
 KEY = "1a2b3c4d-0e3f-4a55-9c1d-6b7f8e9a0b1c"
-NO_GAMES = Stats(0, 0, 0, 0, 0, (0, 0, 0, 0, 0))
+NO_GAMES = Results(0, 0, 0, 0, 0, (0, 0, 0, 0, 0))
 
 Json = dict[str, object]
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from rookery.model.task import Results
 from rookery.protocol import codec
 from rookery.protocol.codec import Reader
-from rookery.protocol.runs import Stats
 from tests.unit.protocol.samples import STATS, body, changed
 
-READER = Reader(Stats, most_bytes=1_000_000)
+READER = Reader(Results, most_bytes=1_000_000)
 TEXTS = Reader(dict[str, str])
 
 
@@ -65,7 +65,7 @@ def test_deep_nesting_is_a_fault_also_under_an_unknown_key() -> None:
 
 def test_a_body_has_a_largest_size() -> None:
     with pytest.raises(codec.TooLarge, match="10 bytes"):
-        Reader(Stats, most_bytes=10).read(body(STATS))
+        Reader(Results, most_bytes=10).read(body(STATS))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from rookery.model.run import Run
 from rookery.model.task import Provenance
 from rookery.protocol import v1
 from rookery.protocol.codec import finite
-from rookery.protocol.runs import stats_of
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
@@ -192,7 +191,7 @@ def _residual(each: WorkerResults, test: WorkerTest | None) -> v1.ResidualEntry:
     return v1.ResidualEntry(
         worker=each.worker,
         user=each.user,
-        results=stats_of(each.results),
+        results=each.results,
         residual=UNSET if far is None else finite(far),
         colour=UNSET if test is None or far is None else test.colour(far).value,
     )

@@ -22,7 +22,6 @@ from rookery.people.users import User, is_approver
 from rookery.protocol import people, v1
 from rookery.protocol.actions import ActionDocument
 from rookery.protocol.codec import finite
-from rookery.protocol.runs import stats_of
 from rookery.protocol.user_queries import FixedElo
 from rookery.rules.purge import Purged
 from rookery.web.documents import args_document, fixed_elo, live_elo_of
@@ -51,7 +50,7 @@ def summary_of(run: Run) -> v1.RunSummary:
         num_games=plan.games,
         workers=tally.workers,
         cores=tally.cores,
-        results=stats_of(tally.results),
+        results=tally.results,
         llr=finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
         decided_by=status.sole or UNSET,
         info=plan.info,
@@ -115,8 +114,8 @@ def task_of(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
         num_games=task.games,
         created=task.created,
         reported=task.reported,
-        results=stats_of(task.results),
-        kept_apart=stats_of(apart[task.id]) if task.id in apart else UNSET,
+        results=task.results,
+        kept_apart=apart.get(task.id, UNSET),
     )
 
 

@@ -126,7 +126,7 @@ def sign_of_life(request: worker_requests.TaskCall) -> HeldTask:
 
 def report_of(request: worker_requests.UpdateTask) -> Report:
     in_parts = request.worker_info.rookery is not UNSET
-    return Report(request.stats.results(), _batches(request.spsa), in_parts)
+    return Report(request.stats, _batches(request.spsa), in_parts)
 
 
 def log_of(failure: worker_requests.Failure | UnsetType) -> str:
@@ -142,7 +142,7 @@ def provenance_of(request: worker_requests.UpdateTask, now: datetime) -> Provena
         run=request.run_id,
         task=request.task_id,
         at=now,
-        games=request.stats.results().games,
+        games=request.stats.games,
         runner=said.runner,
         version=said.runner_version,
         new_hash=said.new_hash,

@@ -16,12 +16,7 @@ from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Plan, Side
 from rookery.model.run import STOCKFISH_NPS, Run
 from rookery.protocol.codec import encode, finite
-from rookery.protocol.runs import (
-    HouseArgs,
-    SpsaMark,
-    TaskArgs,
-    stats_of,
-)
+from rookery.protocol.runs import HouseArgs, SpsaMark, TaskArgs
 from rookery.protocol.user_documents import (
     OvershootDocument,
     SprtDocument,
@@ -183,7 +178,7 @@ def task_answer(
     if isinstance(answer, NoTask):
         return waiting(_reasons(answer) or UNSET)
     run, task = answer.run, answer.task
-    mine = MyTask(num_games=task.games, start=task.start, stats=stats_of(task.results))
+    mine = MyTask(num_games=task.games, start=task.start, stats=task.results)
     mirror = server() if run.plan.mirrored else ""
     args = payloads.args(run, ours=task.machine.abilities.rookery, mirror=mirror)
     granted = GrantedRun(id=run.id, args=args, my_task=mine)

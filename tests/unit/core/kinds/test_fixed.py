@@ -5,7 +5,7 @@ import pytest
 from rookery.model.kinds import Fixed, Report
 from rookery.model.task import NOTHING, Results
 from rookery.stats.sprt import Flag
-from tests.unit.core.makers import pairs
+from tests.unit.core.makers import counts, pairs
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,5 @@ def test_reports_come_in_pairs_and_change_nothing_but_the_sums() -> None:
     assert kind.folded(report.results, "ticket", report).ticket == "ticket"
     assert kind.rejudged(NOTHING) is kind
     assert (kind.name, kind.step, kind.bonus) == ("fixed", 2, 0)
-    odd = Report(Results(wins=1))
+    odd = Report(counts(wins=1))
     assert kind.objection(NOTHING, odd) == "the number of games is not a multiple of 2"

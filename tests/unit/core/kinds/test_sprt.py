@@ -5,7 +5,7 @@ import pytest
 from rookery.model.kinds import Report, SprtTest
 from rookery.model.task import NOTHING, Results
 from rookery.stats.sprt import Flag, Sprt, SprtState, Verdict
-from tests.unit.core.makers import pairs, sprt
+from tests.unit.core.makers import counts, pairs, sprt
 
 STEPS = [
     pairs(1, 3, 8, 3, 1),
@@ -39,7 +39,7 @@ def test_games_come_in_whole_batches() -> None:
 def test_our_workers_report_any_number_of_whole_pairs() -> None:
     kind = sprt(batch=16)
     assert kind.objection(NOTHING, Report(pairs(even=15), in_parts=True)) is None
-    half = Results(wins=1, draws=30, pentanomial=(0, 0, 15, 0, 0))
+    half = counts(wins=1, draws=30, pentanomial=(0, 0, 15, 0, 0))
     assert kind.objection(NOTHING, Report(half, in_parts=True)) == (
         "the number of games is not a multiple of 2"
     )

@@ -8,7 +8,6 @@ import pytest
 from rookery.model.task import Results
 from rookery.protocol import worker_requests
 from rookery.protocol.codec import BadName, encode
-from rookery.protocol.runs import stats_of
 from rookery.protocol.user_documents import TaskDocument, issued_document, masked, shown_residual
 from rookery.protocol.user_queries import (
     PgnName,
@@ -29,7 +28,7 @@ TASK = TaskDocument(
     active=True,
     last_updated="2026-08-22 08:16:56.123000+00:00",
     start=0,
-    stats=stats_of(Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0))),
+    stats=Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0)),
     worker_info=masked(READ.worker_info, "NZ"),
     spsa_params=issued_document(Issued(3, b"\x9c\x80")),
     residual=shown_residual(math.inf),

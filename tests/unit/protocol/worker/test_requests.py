@@ -104,7 +104,7 @@ def test_a_task_id_is_a_small_integer(value: object) -> None:
 
 def test_stats_become_results() -> None:
     read = worker_requests.UPDATE_TASK.read(body(UPDATE))
-    assert read.stats.results() == Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0))
+    assert read.stats == Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0))
     assert read.spsa is UNSET
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from rookery.match.job import pair_results
 from rookery.match.results import mirror_results, rate_engines
-from rookery.model.task import Results
+from rookery.model.task import NOTHING, Results
 from rookery.stats.elo import estimate_elo
 
 
 def meeting(pentanomial: tuple[int, int, int, int, int]) -> Results:
     points = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2))
     parts = [pair_results(points[place]) for place in range(5) for _ in range(pentanomial[place])]
-    return sum(parts, Results())
+    return sum(parts, NOTHING)
 
 
 def test_two_engines_differ_by_what_the_plain_estimate_says() -> None:

@@ -2,7 +2,6 @@
 
 from rookery.match.job import GameResult, PairResult, Termination
 from rookery.model.task import NOTHING, Results
-from rookery.protocol.runs import stats_of
 from rookery.protocol.worker_requests import SlotResult, SpsaResult
 from rookery.worker.conversation import Progress
 from rookery.worker.playing import GamesLedger, TuneLedger
@@ -20,13 +19,13 @@ def pair(number: int, first: str = "1-0", second: str = "1/2-1/2") -> PairResult
 def test_a_batch_is_reported_when_it_is_whole() -> None:
     ledger = GamesLedger(NOTHING, batch_pairs=2)
     assert ledger.add(pair(0)) is None
-    assert ledger.add(pair(1)) == Progress(stats_of(Results(2, 0, 2, 0, 0, (0, 0, 0, 2, 0))))
+    assert ledger.add(pair(1)) == Progress(Results(2, 0, 2, 0, 0, (0, 0, 0, 2, 0)))
 
 
 def test_totals_include_what_was_played_before() -> None:
     before = Results(1, 1, 0, 0, 0, (0, 0, 1, 0, 0))
     told = GamesLedger(before, batch_pairs=1).add(pair(0))
-    assert told == Progress(stats_of(Results(2, 1, 1, 0, 0, (0, 0, 1, 1, 0))))
+    assert told == Progress(Results(2, 1, 1, 0, 0, (0, 0, 1, 1, 0)))
 
 
 def test_what_is_left_over_is_reported_once() -> None:
@@ -34,7 +33,7 @@ def test_what_is_left_over_is_reported_once() -> None:
     ledger.add(pair(0))
     told = ledger.rest()
     assert told is not None
-    assert told.stats.results().games == 2
+    assert told.stats.games == 2
     assert ledger.rest() is None
 
 

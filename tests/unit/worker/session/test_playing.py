@@ -77,7 +77,7 @@ async def reported_of(match: Endless, folder: Path, parts: Parts | None, batch: 
     gone, told = asyncio.Event(), []
 
     def report(progress: Progress) -> None:
-        told.append(progress.stats.results().games)
+        told.append(progress.stats.games)
         gone.set()
 
     asyncio.get_running_loop().call_later(0.2 if parts is None else 30.0, gone.set)
