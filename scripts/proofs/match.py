@@ -40,8 +40,7 @@ from rookery.match.results import pair_score_of
 from rookery.match.sharded import ShardedMatch
 from rookery.match.tuning import Tuner
 from rookery.stats.numbers import cdf, upper_tail
-from rookery.stats.spsa import new_tune
-from rookery.stats.spsa_outcome import late_mean
+from rookery.stats.spsa import late_mean, new_tune
 
 LIKELY = 0.001
 """A balance less likely than this is no chance."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from rookery.cli.arguments import BadArgument, add_schedule, text_of
-from rookery.stats.spsa import Tune, new_tune
-from rookery.stats.spsa_outcome import as_lines, as_options, as_pairs, as_setoption, remarks
+from rookery.stats.spsa import Tune, as_lines, as_options, as_pairs, as_setoption, new_tune
+from rookery.stats.spsa_parameters import remarks
 
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
@@ -73,7 +73,7 @@ def _report(args: argparse.Namespace) -> Report:
         iterations=tune.schedule.iterations,
         stability=tune.schedule.stability,
         schedule=tuple(_rows(tune, shown)),
-        warnings=tuple(remark.text for remark in remarks(tune, args.known)),
+        warnings=tuple(remark.text for remark in remarks(tune.parameters, args.known)),
         values=_written(tune, _values(tune, args.set), args.form),
     )
 

@@ -38,15 +38,8 @@ from rookery.match.results import pair_score_of
 from rookery.match.sharded import ShardedMatch
 from rookery.match.tuning import Tuner
 from rookery.match.uci import inspect_engines
-from rookery.stats.spsa import Tune, new_tune
-from rookery.stats.spsa_outcome import (
-    Concern,
-    as_lines,
-    as_mapping,
-    as_setoption,
-    late_mean,
-    remarks,
-)
+from rookery.stats.spsa import Tune, as_lines, as_mapping, as_setoption, late_mean, new_tune
+from rookery.stats.spsa_parameters import Concern, remarks
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +86,7 @@ def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
 def _look_over(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
     """Say what is odd about the parameters; one that the engine does not have is no use to tune."""
     (found,) = INTERRUPTS.run(inspect_engines([engine], waiting(quiet=quiet)))
-    for remark in remarks(tune, found.options):
+    for remark in remarks(tune.parameters, found.options):
         if remark.concern is Concern.UNKNOWN_OPTION:
             raise BadArgument(f"{remark.text}.")
         warn(remark.text)

@@ -1,4 +1,4 @@
-"""The clock of one side: what `go` says, when the flag falls, and when silence becomes a stall."""
+"""The clocks of a game, the time that a move took, and how late the runner itself is."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Plays one game between two engines, whatever they do, and says how it ended."""
+"""Plays games between engines, whatever they do: one game, a slot of games, a match on one loop."""
 
 import abc
 import asyncio

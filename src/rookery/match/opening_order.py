@@ -1,4 +1,7 @@
-"""The 64-bit Mersenne twister of the C++ standard library, made fast by whole-block arithmetic.
+"""The order in which the openings of a book are played: the one that fastchess gives to a seed.
+
+It is drawn by the 64-bit Mersenne twister of the C++ standard library, made fast by whole-block
+arithmetic.
 
 The 312 words of its state are kept as one large integer, word i in the bits from 64 * i on. Shifts
 and masks then work on all words at once: a shift lets bits slip into the neighbouring word, and

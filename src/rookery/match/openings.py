@@ -1,4 +1,4 @@
-"""A book of openings: its text and where each opening begins; each is read when it is asked for."""
+"""Books of openings: EPD and PGN, plain or packed. An opening is read when it is asked for."""
 
 import base64
 import gzip

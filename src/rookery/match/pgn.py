@@ -1,4 +1,4 @@
-"""Writes a game as PGN: what each engine thought, how long it took, how the game ended and why."""
+"""The files of a match: games as PGN, and the resume file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,8 @@ import msgspec
 
 from rookery.match.job import GameResult, MatchFault, PlayedMove, Termination, file_fault
 from rookery.match.results import PairScore
+
+# A game as PGN: what each engine thought, how long it took, how the game ended and why.
 
 WIDTH = 80
 Tag = tuple[str, str]

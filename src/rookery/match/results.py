@@ -1,4 +1,4 @@
-"""Where a match between two engines stands: counts, White's share, faults, and the SPRT."""
+"""The score of a match between two engines with its SPRT, and the ratings of several engines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -16,11 +16,11 @@ from rookery.stats.spsa import (
     PerturbationDraw,
     Tune,
     TuneBatch,
+    as_mapping,
     fold,
     packed_size,
     perturb_final,
 )
-from rookery.stats.spsa_outcome import as_mapping
 
 PLUS, MINUS = "plus", "minus"
 

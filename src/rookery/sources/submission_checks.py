@@ -19,7 +19,7 @@ from rookery.model.run import Run
 from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import SubmittedArgs
 from rookery.sources.commits import Archives, CannotAsk, Commit, Commits
-from rookery.stats.spsa_outcome import remarks
+from rookery.stats.spsa_parameters import remarks
 from rookery.stats.walk import TestLength, length_at, pace_of
 
 # How many games a new run will take: all of them, or as many as a sequential test usually does.
@@ -86,7 +86,7 @@ def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
         yield f"book: {run.plan.book} is neither kept here nor known as an official one"
     yield from _book_remarks(run, book)
     if isinstance(run.kind, SpsaTuning):
-        yield from (remark.text for remark in remarks(run.kind.tune))
+        yield from (remark.text for remark in remarks(run.kind.tune.parameters))
 
 
 def _book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""The Elo of a fixed number of games, with its 95 % interval and likelihood of superiority."""
+"""Elo estimates: of fixed games, of a running SPRT, and how many games an Elo needs to show.
+
+Each comes with its 95 % interval and the likelihood of superiority.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +12,7 @@ from rookery.stats.numbers import (
     NELO_PER_SIGMA,
     Z95,
     Moments,
-    UnusablePowerQuestion,
+    StatisticsFault,
     cdf,
     elo_of,
     moments,
@@ -149,6 +152,11 @@ def _elo_where(worse: Callable[[float], float], chance: float, spec: Sprt) -> fl
 # superiority exceeds 1 - alpha.
 
 
+POWER_WANTED = (
+    "Games and Elo must be above 0, power above alpha and below 1, alpha between 1e-9 and 0.5."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class FixedTest:
     """How much single games spread, and how often equal engines may look unequal."""
@@ -158,7 +166,7 @@ class FixedTest:
 
     def __post_init__(self) -> None:
         if not (0.0 < self.sigma_per_game <= 1.0 and 1e-9 <= self.alpha <= 0.5):
-            raise UnusablePowerQuestion
+            raise StatisticsFault(POWER_WANTED)
 
     def power(self, games: float, elo: float) -> float:
         """The chance to see that a version with this true Elo is better."""
@@ -189,4 +197,4 @@ class FixedTest:
 
 def _require(condition: bool) -> None:
     if not condition:
-        raise UnusablePowerQuestion
+        raise StatisticsFault(POWER_WANTED)

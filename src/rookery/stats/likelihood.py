@@ -2,8 +2,8 @@
 
 Under each hypothesis the most likely distribution is the observed one, tilted: each share p
 becomes p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every
-accepted result, hence the plain loops, the warm starts, and `five_bins`, where the same is written
-out for pairs of games.
+accepted result, hence the plain loops, the warm starts, and the tilt of five bins, where the same
+is written out for pairs of games.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from math import hypot, log1p, log10, sqrt
 from operator import mul
 
 from rookery.stats.numbers import (
+    BINS_WANTED,
     CONVERGED,
     MAX_NEWTON_STEPS,
     MAX_REFINEMENTS,
@@ -22,7 +23,7 @@ from rookery.stats.numbers import (
     SMALLEST_SHARE,
     STEP_THAT_SETTLES,
     Z95,
-    UnusableBins,
+    StatisticsFault,
     elo_of,
     moments,
     regularised,
@@ -33,7 +34,7 @@ from rookery.stats.numbers import (
 # The tilt of a distribution over game pairs, written out for its five bins.
 #
 # Every accepted report of a sequential test needs one or two of these, and they were its dearest
-# part. Nothing here differs from the loops in `likelihood`, down to the last bit, but the time:
+# part. Nothing here differs from the loops below, down to the last bit, but the time:
 # less than half. A test holds both against each other.
 
 Five = tuple[float, float, float, float, float]
@@ -85,7 +86,7 @@ def _linearised(found: Five, sigmas: float) -> Five:
 
 
 def _tilt(shares: Five, slopes: Five, start: float) -> float:
-    """As in `likelihood`; here slopes of either sign exist."""
+    """As `_likelihood_tilt`; here slopes of either sign exist."""
     p0, p1, p2, p3, p4 = shares
     b0, b1, b2, b3, b4 = slopes
     top, bottom = max(slopes), min(slopes)
@@ -158,7 +159,7 @@ def bayes_ratio(
 def bayes_bounds(elo0: float, elo1: float, trinomial: Sequence[int]) -> tuple[float, float]:
     """BayesElo bounds as logistic Elo, for games with this share of draws."""
     if len(trinomial) != 3:
-        raise UnusableBins
+        raise StatisticsFault(BINS_WANTED)
     losses, draws, wins = regularised(trinomial)
     # The odds against a loss times the odds against a win, as one length on the Elo scale.
     draw_elo = 200.0 * (log10((draws + wins) / losses) + log10((draws + losses) / wins))

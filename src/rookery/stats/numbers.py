@@ -1,10 +1,12 @@
-"""The normal distribution, exact far into its tails."""
+"""What all statistics here share: distributions, roots, the Elo scales, counted results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import erfc, exp, lgamma, log, log10, pi, sqrt
 from operator import mul
 from statistics import NormalDist
+
+# The normal distribution, exact far into its tails.
 
 _STANDARD = NormalDist()
 _ROOT_TWO = sqrt(2.0)
@@ -149,42 +151,13 @@ def elo_of(score: float) -> float:
     return 0.0 - 400.0 * log10(1.0 / bounded - 1.0)
 
 
-# What makes numbers unusable for a statistic; the docstring of each class is its message.
-
-
 class StatisticsFault(ValueError):
-    """These numbers cannot be used."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
+    """Numbers that a statistic can't use; the text says which it wants."""
 
 
-class UnusableBins(StatisticsFault):
-    """Results are 3 counts (losses, draws, wins) or 5 counts of pairs, none of them negative."""
-
-
-class EqualBounds(StatisticsFault):
-    """elo1 must exceed elo0 by at least 0.01."""
-
-
-class BoundsOutOfRange(StatisticsFault):
-    """elo0 and elo1 must be numbers between -1000 and 1000."""
-
-
-class UnusableErrorRates(StatisticsFault):
-    """alpha and beta must be at least 1e-9 each and at most 0.99 together."""
-
-
-class UnusableBatchSize(StatisticsFault):
-    """The batch size must be at least one pair."""
-
-
-class UnusablePowerQuestion(StatisticsFault):
-    """Games and Elo must be above 0, power above alpha and below 1, alpha between 1e-9 and 0.5."""
-
-
-class UnusablePrior(StatisticsFault):
-    """A prior's mean must lie within a million Elo, its sigma between a millionth and a million."""
+BINS_WANTED = (
+    "Results are 3 counts (losses, draws, wins) or 5 counts of pairs, none of them negative."
+)
 
 
 # Counted results: three bins (losses, draws, wins) or five bins of game pairs.
@@ -222,12 +195,12 @@ def values_of(bins: Sequence[float]) -> tuple[float, ...]:
         return PENTANOMIAL
     if len(bins) == 3:
         return TRINOMIAL
-    raise UnusableBins
+    raise StatisticsFault(BINS_WANTED)
 
 
 def regularised(bins: Sequence[int]) -> list[float]:
     if min(bins, default=-1) < 0:
-        raise UnusableBins
+        raise StatisticsFault(BINS_WANTED)
     return [float(count) if count else EMPTY_BIN for count in bins]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from rookery.stats.numbers import UnusablePrior, quantile
+from rookery.stats.numbers import StatisticsFault, quantile
 from rookery.stats.sprt import Sprt, SprtState
 from rookery.stats.walk import GamesRange, LlrPace, Walk, range_of
 
@@ -84,7 +84,10 @@ def sprt_outlook(
     """The outlook of a running test at `llr` after so many games; ask its verdict first."""
     before = prior or usual_prior(pace.spec)
     if not (abs(before.mean) <= WIDEST and 1.0 / WIDEST <= before.sigma <= WIDEST):
-        raise UnusablePrior
+        raise StatisticsFault(
+            "A prior's mean must lie within a million Elo,"
+            " its sigma between a millionth and a million."
+        )
     after = posterior(pace, before, llr, games)
     if not _carried_by_data(pace, before, llr, games):
         return Outlook(before, after, None)

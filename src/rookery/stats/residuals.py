@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
-from rookery.stats.numbers import UnusableBins, upper_quantile, upper_tail
+from rookery.stats.numbers import BINS_WANTED, StatisticsFault, upper_quantile, upper_tail
 
 # A row that expects fewer in any cell says too little for a chi-square.
 SMALLEST_EXPECTATION = 5.0
@@ -93,7 +93,7 @@ def excessive(*, games: int, crashes: int, time_losses: int) -> bool:
 
 def _row(bins: Sequence[int]) -> Row:
     if len(bins) != 5 or min(bins) < 0:
-        raise UnusableBins
+        raise StatisticsFault(BINS_WANTED)
     ll, ld, even, wd, ww = bins
     return wd + ww, ll + ld, even
 

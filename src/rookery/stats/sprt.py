@@ -13,12 +13,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from rookery.stats.likelihood import bayes_ratio, logistic_ratio, normalised_ratio
-from rookery.stats.numbers import (
-    BoundsOutOfRange,
-    EqualBounds,
-    UnusableBatchSize,
-    UnusableErrorRates,
-)
+from rookery.stats.numbers import StatisticsFault
 
 MAX_BOUND = 1000.0
 MIN_WIDTH = 0.01
@@ -53,13 +48,15 @@ class Sprt:
 
     def __post_init__(self) -> None:
         if not (abs(self.elo0) <= MAX_BOUND and abs(self.elo1) <= MAX_BOUND):
-            raise BoundsOutOfRange
+            raise StatisticsFault("elo0 and elo1 must be numbers between -1000 and 1000.")
         if self.elo1 - self.elo0 < MIN_WIDTH - 1e-9:
-            raise EqualBounds
+            raise StatisticsFault("elo1 must exceed elo0 by at least 0.01.")
         if not (min(self.alpha, self.beta) >= MIN_RATE and self.alpha + self.beta <= MAX_RATES):
-            raise UnusableErrorRates
+            raise StatisticsFault(
+                "alpha and beta must be at least 1e-9 each and at most 0.99 together."
+            )
         if self.batch_size < 1:
-            raise UnusableBatchSize
+            raise StatisticsFault("The batch size must be at least one pair.")
 
     @property
     def lower(self) -> float:

@@ -6,9 +6,12 @@ Values are frozen and chance comes in as a draw, so that the same draws and resu
 the same tune.
 """
 
+import enum
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from rookery.stats.spsa_parameters import (
     DEFAULT_A_RATIO,
@@ -16,9 +19,10 @@ from rookery.stats.spsa_parameters import (
     DEFAULT_GAMMA,
     Parameter,
     ParameterKind,
+    ParameterLine,
     Schedule,
+    SpsaFault,
     Steps,
-    WrongDrawSize,
     parameter_for,
     read_lines,
     schedule_for,
@@ -47,9 +51,13 @@ def pack(flips: Sequence[int]) -> bytes:
 def unpack(packed: bytes, count: int) -> tuple[int, ...]:
     """The flips of `count` parameters; random bytes serve as a draw."""
     if len(packed) != packed_size(count):
-        raise WrongDrawSize(found=len(packed), wanted=packed_size(count))
+        raise _wrong_draw(len(packed), packed_size(count))
     bits = int.from_bytes(packed, "big") >> (8 * len(packed) - count)
     return tuple(1 if bits >> place & 1 else -1 for place in range(count - 1, -1, -1))
+
+
+def _wrong_draw(found: int, wanted: int) -> SpsaFault:
+    return SpsaFault(f"the draw holds {found} values, {wanted} are wanted")
 
 
 def signature(packed: bytes) -> int:
@@ -162,7 +170,7 @@ def perturb_final(tune: Tune, draws: Iterable[PerturbationDraw]) -> tuple[Pertur
 
 def _final(tune: Tune, steps: tuple[Steps, ...], draw: PerturbationDraw) -> Perturbation:
     if len(draw.rounding) != len(tune.parameters):
-        raise WrongDrawSize(found=len(draw.rounding), wanted=len(tune.parameters))
+        raise _wrong_draw(len(draw.rounding), len(tune.parameters))
     flips = unpack(draw.flips, len(tune.parameters))
     issued = Issued(tune.iteration, pack(flips), final=True)
     new, base = _moved(tune, steps, flips, 1), _moved(tune, steps, flips, -1)
@@ -223,7 +231,7 @@ def fold(tune: Tune, issued: Issued | None, batch: TuneBatch) -> Tune:
     flips = unpack(issued.packed_flips, len(tune.parameters))
     moved = replace(
         tune,
-        thetas=_folding_moved(tune, steps, flips, batch.wins - batch.losses),
+        thetas=_moved_by_result(tune, steps, flips, batch.wins - batch.losses),
         iteration=tune.iteration + batch.games // 2,
     )
     return _remembered(moved, steps)
@@ -236,7 +244,7 @@ def fold_all(tune: Tune, pairs: Iterable[tuple[Issued, TuneBatch]]) -> Tune:
     return tune
 
 
-def _folding_moved(
+def _moved_by_result(
     tune: Tune, steps: tuple[Steps, ...], flips: tuple[int, ...], result: int
 ) -> tuple[float, ...]:
     return tuple(
@@ -266,3 +274,87 @@ def _samples(parameters: int) -> float:
     if parameters < MOST_SAMPLES:
         return MOST_SAMPLES
     return MOST_SAMPLE_VALUES / parameters if parameters < MANY_PARAMETERS else 1
+
+
+# What people take away from a tune: its values in the forms that other places want.
+
+LATE_SHARE = 5
+"""The mean is taken over the last fifth of the history."""
+
+
+class LineStyle(enum.Enum):
+    """How parameter lines are written."""
+
+    SIX_FIELDS = 6
+    SEVEN_FIELDS = 7
+
+
+def late_mean(tune: Tune) -> tuple[float, ...]:
+    """The mean of the last fifth of the history, steadier than the last values."""
+    count = math.ceil(len(tune.history) / LATE_SHARE)
+    if not count:
+        return tune.thetas
+    rows = tune.history[-count:]
+    return tuple(
+        math.fsum(sample.theta for sample in column) / count for column in zip(*rows, strict=True)
+    )
+
+
+def engine_values(tune: Tune, values: Sequence[float]) -> tuple[float, ...]:
+    """Values as an engine would be given them: whole numbers to the nearest."""
+    return settled(tune, values, [0.5] * len(tune.parameters))
+
+
+def as_pairs(tune: Tune, values: Sequence[float]) -> tuple[str, ...]:
+    """`Name Value`, a line each."""
+    return tuple(f"{name} {value}" for name, value in _named(tune, values))
+
+
+def as_options(tune: Tune, values: Sequence[float]) -> str:
+    """`Name=Value` with spaces between, as an official worker takes a test's options."""
+    for parameter in tune.parameters:
+        if " " in parameter.line.name:
+            raise SpsaFault(
+                f"{parameter.line.name!r} holds a space and cannot be written as Name=Value"
+            )
+    return " ".join(f"{name}={value}" for name, value in _named(tune, values))
+
+
+def as_mapping(tune: Tune, values: Sequence[float]) -> dict[str, str]:
+    """Values by name, for a test of ours, whose option names may hold spaces."""
+    return dict(_named(tune, values))
+
+
+def as_setoption(tune: Tune, values: Sequence[float]) -> tuple[str, ...]:
+    """Commands for an engine's input, a line each."""
+    return tuple(f"setoption name {name} value {value}" for name, value in _named(tune, values))
+
+
+def as_lines(
+    tune: Tune, values: Sequence[float], style: LineStyle | None = None
+) -> tuple[str, ...]:
+    """Input for the next tune, starting from these values (fractions kept)."""
+    style = style or (LineStyle.SEVEN_FIELDS if tune.needs_floats else LineStyle.SIX_FIELDS)
+    return tuple(
+        _written(parameter.line, value, style)
+        for parameter, value in zip(tune.parameters, values, strict=True)
+    )
+
+
+def _named(tune: Tune, values: Sequence[float]) -> list[tuple[str, str]]:
+    finals = engine_values(tune, values)
+    return [
+        (parameter.line.name, _number(value))
+        for parameter, value in zip(tune.parameters, finals, strict=True)
+    ]
+
+
+def _written(line: ParameterLine, value: float, style: LineStyle) -> str:
+    numbers = (value, line.minimum, line.maximum, line.c_end, line.r_end)
+    kind = [line.kind.value] if style is LineStyle.SEVEN_FIELDS else []
+    return ",".join([line.name, *kind, *map(_number, numbers)])
+
+
+def _number(value: float) -> str:
+    # Engines read no exponents, and the last two digits of a sum of steps are noise.
+    return format(Decimal(format(value + 0.0, ".15g")), "f")

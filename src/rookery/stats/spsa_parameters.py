@@ -1,68 +1,18 @@
-"""One tuned option: its range, its step sizes at the end of the tune, and those they start from."""
+"""The parameters of a tune: how they are written, how their steps shrink, what looks odd."""
 
 import enum
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from rookery.errors import Complaint, Fault
-
-# What can be wrong with the description of a tune; each class's docstring is its message.
+from rookery.errors import Complaint
 
 
-class SpsaFault(Fault, Complaint):
-    """the tune cannot be set up"""
+class SpsaFault(Complaint):
+    """A tune that can't be set up; the text says what is wrong with its description."""
 
     exit_code = 2
-
-
-class NoParameters(SpsaFault):
-    """there is no parameter line"""
-
-
-class TooManyParameters(SpsaFault):
-    """there are {found} parameter lines, at most {limit} are allowed"""
-
-
-class WrongFieldCount(SpsaFault):
-    """line {line}: {found} fields; 6 are wanted (name,start,min,max,c_end,r_end) or 7 with int or float after the name"""  # noqa: E501 - one message
-
-
-class BadName(SpsaFault):
-    """line {line}: {name!r} is no option name"""
-
-
-class RepeatedName(SpsaFault):
-    """line {line}: {name} is named twice"""
-
-
-class BadKind(SpsaFault):
-    """line {line}: the type of {name} is {found!r}, but must be int or float"""
-
-
-class BadNumber(SpsaFault):
-    """line {line}: {field} of {name} is {found!r}, not a number within ±{limit:g}"""
-
-
-class OutOfBounds(SpsaFault):
-    """line {line}: {field} of {name} is {found:g}, but must lie within {low:g} and {high:g}"""
-
-
-class EmptyRange(SpsaFault):
-    """line {line}: no value of {name} lies within {low:g} and {high:g}"""
-
-
-class BadSetting(SpsaFault):
-    """{field} is {found:g}, but must lie within {low:g} and {high:g}"""
-
-
-class WrongDrawSize(SpsaFault):
-    """the draw holds {found} values, {wanted} are wanted"""
-
-
-class SpacedName(SpsaFault):
-    """{name!r} holds a space and cannot be written as Name=Value"""
 
 
 # How the step sizes of a tune shrink with its iterations; one iteration is one pair of games.
@@ -111,16 +61,16 @@ def schedule_for(
     gamma: float = DEFAULT_GAMMA,
 ) -> Schedule:
     """The schedule of a tune over that many games."""
-    _within("num_games", games, 2, 2 * MOST_PAIRS)
-    _within("A", a_ratio, 0, LARGEST_A_RATIO)
-    _within("alpha", alpha, 0, LARGEST_EXPONENT)
-    _within("gamma", gamma, 0, LARGEST_EXPONENT)
+    _check_within("num_games", games, 2, 2 * MOST_PAIRS)
+    _check_within("A", a_ratio, 0, LARGEST_A_RATIO)
+    _check_within("alpha", alpha, 0, LARGEST_EXPONENT)
+    _check_within("gamma", gamma, 0, LARGEST_EXPONENT)
     return Schedule(games // 2, int(a_ratio * games / 2), alpha, gamma)
 
 
-def _within(field: str, found: float, low: float, high: float) -> None:
+def _check_within(field: str, found: float, low: float, high: float) -> None:
     if not low <= found <= high:
-        raise BadSetting(field=field, found=found, low=low, high=high)
+        raise SpsaFault(f"{field} is {found:g}, but must lie within {low:g} and {high:g}")
 
 
 LEAST_WHOLE_STEP = 0.5
@@ -216,12 +166,14 @@ def read_lines(text: str) -> tuple[ParameterLine, ...]:
     for number, fields in _rows(text):
         line = _read(number, fields)
         if line.name in lines:
-            raise RepeatedName(line=number, name=line.name)
+            raise SpsaFault(f"line {number}: {line.name} is named twice")
         lines[line.name] = line
     if not lines:
-        raise NoParameters
+        raise SpsaFault("there is no parameter line")
     if len(lines) > MOST_PARAMETERS:
-        raise TooManyParameters(found=len(lines), limit=MOST_PARAMETERS)
+        raise SpsaFault(
+            f"there are {len(lines)} parameter lines, at most {MOST_PARAMETERS} are allowed"
+        )
     return tuple(lines.values())
 
 
@@ -233,10 +185,13 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _read(number: int, fields: list[str]) -> ParameterLine:
     if len(fields) not in (6, 7):
-        raise WrongFieldCount(line=number, found=len(fields))
+        raise SpsaFault(
+            f"line {number}: {len(fields)} fields; 6 are wanted (name,start,min,max,c_end,r_end)"
+            " or 7 with int or float after the name"
+        )
     name = fields[0]
     if not _NAME.fullmatch(name):
-        raise BadName(line=number, name=name[:100])
+        raise SpsaFault(f"line {number}: {name[:100]!r} is no option name")
     kind = _kind(number, name, fields[1]) if len(fields) == 7 else ParameterKind.INT
     start, low, high, c_end, r_end = (
         _number(number, name, field, found)
@@ -251,28 +206,97 @@ def _kind(number: int, name: str, found: str) -> ParameterKind:
     try:
         return ParameterKind(found.lower())
     except ValueError:
-        raise BadKind(line=number, name=name, found=found[:100]) from None
+        raise SpsaFault(
+            f"line {number}: the type of {name} is {found[:100]!r}, but must be int or float"
+        ) from None
 
 
 def _number(number: int, name: str, field: str, found: str) -> float:
     value = float(found) if _NUMBER.fullmatch(found) else math.inf
     if abs(value) > LARGEST_NUMBER:
-        raise BadNumber(
-            line=number, name=name, field=field, found=found[:100], limit=LARGEST_NUMBER
+        raise SpsaFault(
+            f"line {number}: {field} of {name} is {found[:100]!r},"
+            f" not a number within ±{LARGEST_NUMBER:g}"
         )
     return value
 
 
 def _check(number: int, line: ParameterLine) -> None:
-    _lines_within(number, line.name, "c_end", line.c_end, SMALLEST_C_END, LARGEST_NUMBER)
-    _lines_within(number, line.name, "r_end", line.r_end, 0, LARGEST_R_END)
+    _check_within(
+        f"line {number}: c_end of {line.name}", line.c_end, SMALLEST_C_END, LARGEST_NUMBER
+    )
+    _check_within(f"line {number}: r_end of {line.name}", line.r_end, 0, LARGEST_R_END)
     low, high = line.minimum, line.maximum
     if low > high or (line.kind is ParameterKind.INT and math.ceil(low) > math.floor(high)):
-        raise EmptyRange(line=number, name=line.name, low=low, high=high)
+        raise SpsaFault(f"line {number}: no value of {line.name} lies within {low:g} and {high:g}")
 
 
-def _lines_within(
-    number: int, name: str, field: str, found: float, low: float, high: float
-) -> None:
-    if not low <= found <= high:
-        raise OutOfBounds(line=number, name=name, field=field, found=found, low=low, high=high)
+# What a person should hear before a tune starts: legal, but seldom meant.
+
+USUAL_R_END = 0.002
+FAR_FACTOR = 10.0
+
+
+class Concern(enum.Enum):
+    """Why a parameter looks odd."""
+
+    SMALL_STEP = "small_step"
+    START_OUTSIDE = "start_outside"
+    STEP_LEAVES_RANGE = "step_leaves_range"
+    FIXED = "fixed"
+    FRACTIONS = "fractions"
+    UNKNOWN_OPTION = "unknown_option"
+    UNUSUAL_RATE = "unusual_rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A concern about one parameter, with the sentence to show."""
+
+    name: str
+    concern: Concern
+    text: str
+
+
+def remarks(
+    parameters: Iterable[Parameter], options: Collection[str] | None = None
+) -> tuple[Remark, ...]:
+    """All concerns; `options` are the names the engine offers, None where nobody knows them."""
+    known = None if options is None else {name.casefold() for name in options}
+    return tuple(
+        Remark(parameter.line.name, concern, f"{parameter.line.name}: {text}")
+        for parameter in parameters
+        for concern, text in _concerns(parameter, known)
+    )
+
+
+def _concerns(parameter: Parameter, known: set[str] | None) -> Iterator[tuple[Concern, str]]:
+    line = parameter.line
+    if known is not None and line.name.casefold() not in known:
+        yield Concern.UNKNOWN_OPTION, "the engine has no such option"
+    yield from _about_range(line, parameter.c)
+    if line.kind is ParameterKind.INT:
+        yield from _about_whole_numbers(line)
+    if not USUAL_R_END / FAR_FACTOR <= line.r_end <= USUAL_R_END * FAR_FACTOR:
+        yield Concern.UNUSUAL_RATE, f"r_end {line.r_end:g} is far from the usual {USUAL_R_END:g}"
+
+
+def _about_range(line: ParameterLine, c: float) -> Iterator[tuple[Concern, str]]:
+    span = f"{line.minimum:g} to {line.maximum:g}"
+    if line.minimum == line.maximum:
+        yield Concern.FIXED, f"the range {span} holds one value only"
+    elif line.clip(line.start) != line.start:
+        yield Concern.START_OUTSIDE, f"start {line.start:g} lies outside {span}"
+    elif line.start - c < line.minimum or line.start + c > line.maximum:
+        yield (
+            Concern.STEP_LEAVES_RANGE,
+            f"the first step {line.start:g} ± {c:.4g} leaves {span} and will be cut short",
+        )
+
+
+def _about_whole_numbers(line: ParameterLine) -> Iterator[tuple[Concern, str]]:
+    if line.c_end < LEAST_WHOLE_STEP:
+        often = "both sides will often play the same whole number"
+        yield Concern.SMALL_STEP, f"c_end {line.c_end:g} is below {LEAST_WHOLE_STEP:g}: {often}"
+    if any(not value.is_integer() for value in (line.start, line.minimum, line.maximum)):
+        yield Concern.FRACTIONS, "start, min or max is not whole, but engines get whole numbers"

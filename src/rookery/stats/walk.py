@@ -1,4 +1,4 @@
-"""A random walk with drift between two bounds: the log-likelihood ratio seen from afar.
+"""How long an SPRT takes: its log-likelihood ratio as a random walk between two bounds.
 
 The walk starts at 0, moves by `drift` and spreads by `variance` per unit of time, and ends at
 `low` (below 0) or `high` (above 0).

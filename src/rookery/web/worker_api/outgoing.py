@@ -39,8 +39,7 @@ from rookery.protocol.worker_answers import (
 from rookery.rules.answers import Grant, NoTask, Refusal, TaskVerdict
 from rookery.rules.eligibility import Filter
 from rookery.sources.commits import PREFIX, mirror_name
-from rookery.stats.spsa import Tune
-from rookery.stats.spsa_outcome import as_lines
+from rookery.stats.spsa import Tune, as_lines
 
 # Sequential tests and tunes as fishtest's documents, for those who play and those who look on.
 

@@ -3,11 +3,11 @@
 import pytest
 
 from rookery.stats.spsa import new_tune
-from rookery.stats.spsa_outcome import Concern, remarks
+from rookery.stats.spsa_parameters import Concern, remarks
 
 
 def concerns(line: str, options: list[str] | None = None) -> list[Concern]:
-    return [remark.concern for remark in remarks(new_tune(line, 1000), options)]
+    return [remark.concern for remark in remarks(new_tune(line, 1000).parameters, options)]
 
 
 def test_a_sound_parameter_draws_no_remark() -> None:
@@ -40,5 +40,5 @@ def test_small_steps_are_fine_for_floats() -> None:
 
 
 def test_a_remark_is_a_sentence_about_its_parameter() -> None:
-    (remark,) = remarks(new_tune("P,100,0,200,10,0.2", 1000))
+    (remark,) = remarks(new_tune("P,100,0,200,10,0.2", 1000).parameters)
     assert remark.text == "P: r_end 0.2 is far from the usual 0.002"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.stats.spsa import joint_signature, pack, packed_size, signature, unpack
-from rookery.stats.spsa_parameters import WrongDrawSize
+from rookery.stats.spsa_parameters import SpsaFault
 
 
 def test_the_first_flip_is_the_most_significant_bit() -> None:
@@ -34,7 +34,7 @@ def test_bits_behind_the_last_parameter_do_not_count() -> None:
 
 
 def test_a_draw_of_the_wrong_size_is_refused() -> None:
-    with pytest.raises(WrongDrawSize, match="holds 1 values, 2 are wanted"):
+    with pytest.raises(SpsaFault, match="holds 1 values, 2 are wanted"):
         unpack(b"\x00", 9)
 
 

@@ -14,12 +14,12 @@ from rookery.stats.spsa import (
     TuneBatch,
     fold,
     fold_all,
+    late_mean,
     new_tune,
     perturb,
     perturb_final,
 )
 from rookery.stats.spsa import sampling_period as period
-from rookery.stats.spsa_outcome import late_mean
 
 TUNE = new_tune("P,100,0,200,20,0.002", 60_000)
 UP = perturb(TUNE, b"\x80").issued

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.stats import spsa_parameters
 from rookery.stats.spsa_parameters import ParameterKind, ParameterLine, SpsaFault, read_lines
 
 
@@ -27,37 +26,36 @@ def test_both_forms_and_blank_lines_may_be_mixed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault", "message"),
+    ("text", "message"),
     [
-        ("", spsa_parameters.NoParameters, "no parameter line"),
-        ("P,1,0,2,1", spsa_parameters.WrongFieldCount, "line 1: 5 fields"),
-        ("\nP,1,0,2,1,0.002,7,8", spsa_parameters.WrongFieldCount, "line 2: 8 fields"),
-        (",1,0,2,1,0.002", spsa_parameters.BadName, "'' is no option name"),
-        ("A=B,1,0,2,1,0.002", spsa_parameters.BadName, "'A=B' is no option name"),
+        ("", "no parameter line"),
+        ("P,1,0,2,1", "line 1: 5 fields"),
+        ("\nP,1,0,2,1,0.002,7,8", "line 2: 8 fields"),
+        (",1,0,2,1,0.002", "'' is no option name"),
+        ("A=B,1,0,2,1,0.002", "'A=B' is no option name"),
         (
             "P,1,0,2,1,0.002\nP,1,0,2,1,0.002",
-            spsa_parameters.RepeatedName,
             "line 2: P is named twice",
         ),
-        ("P,bool,1,0,2,1,0.002", spsa_parameters.BadKind, "the type of P is 'bool'"),
-        ("P,one,0,2,1,0.002", spsa_parameters.BadNumber, "start of P is 'one'"),
-        ("P,1,0,inf,1,0.002", spsa_parameters.BadNumber, "max of P is 'inf'"),
-        ("P,1,0,2,nan,0.002", spsa_parameters.BadNumber, "c_end of P is 'nan'"),
-        ("P,1_0,0,20,1,0.002", spsa_parameters.BadNumber, "start of P is '1_0'"),
-        ("P,1,0,2,1,1e999", spsa_parameters.BadNumber, "r_end of P is '1e999'"),
-        ("P,1,0,2,0,0.002", spsa_parameters.OutOfBounds, "c_end of P is 0"),
-        ("P,1,0,2,1,-1", spsa_parameters.OutOfBounds, "r_end of P is -1"),
-        ("P,1,2,0,1,0.002", spsa_parameters.EmptyRange, "no value of P lies within 2 and 0"),
-        ("P,1,0.2,0.8,1,0.002", spsa_parameters.EmptyRange, "no value of P"),
+        ("P,bool,1,0,2,1,0.002", "the type of P is 'bool'"),
+        ("P,one,0,2,1,0.002", "start of P is 'one'"),
+        ("P,1,0,inf,1,0.002", "max of P is 'inf'"),
+        ("P,1,0,2,nan,0.002", "c_end of P is 'nan'"),
+        ("P,1_0,0,20,1,0.002", "start of P is '1_0'"),
+        ("P,1,0,2,1,1e999", "r_end of P is '1e999'"),
+        ("P,1,0,2,0,0.002", "c_end of P is 0"),
+        ("P,1,0,2,1,-1", "r_end of P is -1"),
+        ("P,1,2,0,1,0.002", "no value of P lies within 2 and 0"),
+        ("P,1,0.2,0.8,1,0.002", "no value of P"),
     ],
 )
-def test_a_faulty_line_is_named(text: str, fault: type[SpsaFault], message: str) -> None:
-    with pytest.raises(fault, match=message):
+def test_a_faulty_line_is_named(text: str, message: str) -> None:
+    with pytest.raises(SpsaFault, match=message):
         read_lines(text)
 
 
 def test_there_is_a_most_number_of_parameters() -> None:
-    with pytest.raises(spsa_parameters.TooManyParameters, match="10001"):
+    with pytest.raises(SpsaFault, match="10001"):
         read_lines("\n".join(f"P{number},1,0,2,1,0.002" for number in range(10_001)))
 
 

@@ -4,17 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.stats.spsa import ParameterSample, new_tune
-from rookery.stats.spsa_outcome import (
+from rookery.stats.spsa import (
     LineStyle,
+    ParameterSample,
     as_lines,
     as_mapping,
     as_options,
     as_pairs,
     as_setoption,
     late_mean,
+    new_tune,
 )
-from rookery.stats.spsa_parameters import SpacedName, read_lines
+from rookery.stats.spsa_parameters import SpsaFault, read_lines
 
 TUNE = new_tune("P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002", 60_000)
 VALUES = (103.7, 0.1 + 0.2)
@@ -35,7 +36,7 @@ def test_values_as_the_options_of_a_test() -> None:
 def test_a_name_with_a_space_is_kept_by_name_but_cannot_be_an_option_word() -> None:
     tune = new_tune("Skill Level,10,0,20,2,0.002", 1000)
     assert as_mapping(tune, [11]) == {"Skill Level": "11"}
-    with pytest.raises(SpacedName, match="Skill Level"):
+    with pytest.raises(SpsaFault, match="Skill Level"):
         as_options(tune, [11])
 
 

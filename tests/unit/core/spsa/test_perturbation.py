@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.stats.spsa import Issued, PerturbationDraw, new_tune, perturb, perturb_final
-from rookery.stats.spsa_parameters import ParameterKind, WrongDrawSize
+from rookery.stats.spsa_parameters import ParameterKind, SpsaFault
 
 TUNE = new_tune("P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.002", 60_000)
 UNITS = st.floats(0, 1, exclude_max=True)
@@ -52,7 +52,7 @@ def test_whole_bounds_hold_after_rounding() -> None:
 
 
 def test_a_rounding_draw_for_every_parameter_is_wanted() -> None:
-    with pytest.raises(WrongDrawSize):
+    with pytest.raises(SpsaFault, match="are wanted"):
         perturb_final(TUNE, [PerturbationDraw(b"\x80", (0.5,))])
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.stats.spsa import new_tune
-from rookery.stats.spsa_parameters import BadSetting, schedule_for
+from rookery.stats.spsa_parameters import SpsaFault, schedule_for
 
 TUNE = new_tune("P,100,0,200,20,0.002", 60_000)
 
@@ -49,5 +49,5 @@ def test_final_steps_keep_whole_numbers_half_apart() -> None:
 def test_impossible_settings_are_refused(
     games: int, a_ratio: float, alpha: float, gamma: float
 ) -> None:
-    with pytest.raises(BadSetting, match="must lie within"):
+    with pytest.raises(SpsaFault, match="must lie within"):
         schedule_for(games, a_ratio=a_ratio, alpha=alpha, gamma=gamma)

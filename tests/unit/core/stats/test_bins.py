@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.stats.numbers import UnusableBins, games_in, moments, regularised
+from rookery.stats.numbers import StatisticsFault, games_in, moments, regularised
 
 
 def test_an_empty_bin_counts_as_a_thousandth() -> None:
@@ -29,10 +29,10 @@ def test_pairs_as_independent_games_would_spread_alike() -> None:
 
 @pytest.mark.parametrize("bins", [(), (1,), (1, 2, 3, 4), (1, 2, 3, 4, 5, 6)])
 def test_other_numbers_of_bins_are_refused(bins: tuple[int, ...]) -> None:
-    with pytest.raises(UnusableBins, match="3 counts"):
+    with pytest.raises(StatisticsFault, match="3 counts"):
         moments(bins)
 
 
 def test_negative_counts_are_refused() -> None:
-    with pytest.raises(UnusableBins):
+    with pytest.raises(StatisticsFault, match="3 counts"):
         moments((1, -1, 1))

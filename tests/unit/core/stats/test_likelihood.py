@@ -18,7 +18,7 @@ from rookery.stats.likelihood import (
 )
 from rookery.stats.numbers import (
     NELO_PER_SIGMA,
-    UnusableBins,
+    StatisticsFault,
     moments,
     regularised,
     score_of,
@@ -61,7 +61,7 @@ def test_pairs_without_single_games_count_even_pairs_as_draws() -> None:
 
 
 def test_single_games_of_five_bins_are_refused() -> None:
-    with pytest.raises(UnusableBins):
+    with pytest.raises(StatisticsFault, match="3 counts"):
         bayes_ratio(P, -3.0, 1.0, P)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.stats.numbers import NELO_PER_SIGMA, UnusablePrior
+from rookery.stats.numbers import NELO_PER_SIGMA, StatisticsFault
 from rookery.stats.outlook import Belief, forecast, posterior, sprt_outlook, usual_prior
 from rookery.stats.sprt import Sprt
 from rookery.stats.walk import GamesRange, length_at, pace_of
@@ -100,7 +100,7 @@ def test_another_prior_is_another_outlook() -> None:
     ("mean", "sigma"), [(0.0, 0.0), (0.0, -1.0), (0.0, float("nan")), (0.0, 1e300), (1e300, 1.0)]
 )
 def test_a_prior_off_the_scale_is_refused(mean: float, sigma: float) -> None:
-    with pytest.raises(UnusablePrior):
+    with pytest.raises(StatisticsFault, match="prior"):
         sprt_outlook(PACE, 0.5, 40_000, prior=Belief(mean, sigma))
 
 

@@ -4,7 +4,7 @@ import pytest
 from scipy import special
 
 from rookery.stats.elo import FixedTest
-from rookery.stats.numbers import UnusablePowerQuestion, score_of
+from rookery.stats.numbers import StatisticsFault, score_of
 
 TEST = FixedTest(sigma_per_game=0.3)
 
@@ -36,18 +36,18 @@ def test_four_times_the_games_halve_the_interval() -> None:
     ("elo", "power"), [(0.0, 0.9), (-1.0, 0.9), (1e-300, 0.9), (2.0, 0.05), (2.0, 1.0), (2.0, 7.0)]
 )
 def test_impossible_wishes_are_refused(elo: float, power: float) -> None:
-    with pytest.raises(UnusablePowerQuestion):
+    with pytest.raises(StatisticsFault, match="power above alpha"):
         TEST.games_needed(elo, power)
 
 
 @pytest.mark.parametrize(("sigma", "alpha"), [(0.0, 0.05), (0.3, 0.0), (0.3, 0.9), (2.0, 0.05)])
 def test_impossible_tests_are_refused(sigma: float, alpha: float) -> None:
-    with pytest.raises(UnusablePowerQuestion):
+    with pytest.raises(StatisticsFault, match="power above alpha"):
         FixedTest(sigma, alpha)
 
 
 def test_no_games_are_refused() -> None:
-    with pytest.raises(UnusablePowerQuestion):
+    with pytest.raises(StatisticsFault, match="power above alpha"):
         TEST.power(0, 2.0)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.stats.numbers import UnusableBins
+from rookery.stats.numbers import StatisticsFault
 from rookery.stats.residuals import (
     AUTOMATIC,
     MANUAL,
@@ -88,7 +88,7 @@ def test_worlds_apart_still_make_finite_residuals() -> None:
 
 
 def test_single_games_are_refused() -> None:
-    with pytest.raises(UnusableBins):
+    with pytest.raises(StatisticsFault, match="3 counts"):
         judge_workers({"a": (1, 2, 3)})
 
 
