@@ -20,7 +20,7 @@ from time import thread_time
 
 from rookery.errors import Complaint, Fault
 from rookery.farm import submission_fields
-from rookery.files.books import BookReading
+from rookery.files.books import BookReader
 from rookery.match import openings
 from rookery.match.engine_output import LastScore, LineSplitter, read_info
 from rookery.match.fastchess import read_fastchess_line
@@ -125,7 +125,7 @@ def too_steep(parser: Parser, shape: Shape, size: int, floor: float) -> float:
 
 def _books(name: str) -> Read:
     def read(text: str) -> None:
-        reading = BookReading(name)
+        reading = BookReader(name)
         reading.feed(text.encode("utf-8", "replace"))
         reading.finish()
 

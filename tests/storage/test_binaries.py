@@ -8,33 +8,33 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.programs import Binaries, Binary, PostgresBinaries
+from rookery.files.programs import ProgramRows, StoredProgram
 from tests.database import pool_on
-from tests.twins.files import MemoryBinaries
+from tests.twins.files import MemoryPrograms
 
 pytestmark = pytest.mark.anyio
 
-BINARY = Binary("a" * 64, "blob", 5, "engine", "olga", datetime(2026, 3, 1, tzinfo=UTC))
+BINARY = StoredProgram("a" * 64, "blob", 5, "engine", "olga", datetime(2026, 3, 1, tzinfo=UTC))
 
 
 @pytest.fixture(params=["memory", "postgres"])
 async def binaries(
     request: pytest.FixtureRequest, database: Target, queries: Queries
-) -> AsyncIterator[Binaries]:
+) -> AsyncIterator[ProgramRows]:
     if request.param == "memory":
-        yield MemoryBinaries()
+        yield MemoryPrograms()
         return
     async with pool_on(database) as pool:
-        yield PostgresBinaries(pool, queries)
+        yield ProgramRows(pool, queries)
 
 
-async def test_an_added_program_comes_back_as_it_was(binaries: Binaries) -> None:
+async def test_an_added_program_comes_back_as_it_was(binaries: ProgramRows) -> None:
     assert await binaries.add(BINARY) == BINARY
-    assert await binaries.by_hash(BINARY.sha256) == BINARY
-    assert await binaries.by_hash("b" * 64) is None
+    assert await binaries.get(BINARY.sha256) == BINARY
+    assert await binaries.get("b" * 64) is None
 
 
-async def test_the_first_of_equal_programs_stays(binaries: Binaries) -> None:
+async def test_the_first_of_equal_programs_stays(binaries: ProgramRows) -> None:
     await binaries.add(BINARY)
     assert await binaries.add(replace(BINARY, blob="other", user="sven")) == BINARY
     assert await binaries.known(["blob", "other"]) == {"blob"}

@@ -8,7 +8,14 @@ import pytest
 
 from rookery.clock import SystemClock
 from rookery.db.keys import key_in
-from rookery.files.store import UNFINISHED, FolderBlobs, NoRoom, UnknownBlob
+from rookery.files.blobs import (
+    UNFINISHED,
+    DiskNearlyFull,
+    FolderBlobs,
+    UnknownBlob,
+    read_blob,
+    write_blob,
+)
 
 
 @pytest.fixture
@@ -21,9 +28,11 @@ def age(path: Path) -> None:
 
 
 def test_what_was_written_is_read(blobs: FolderBlobs) -> None:
-    key = blobs.write(b"games")
-    assert blobs.read(key) == b"games"
-    assert blobs.path(key).name == key
+    key = write_blob(blobs, b"games")
+    assert read_blob(blobs, key) == b"games"
+    assert blobs.has(key)
+    with blobs.open(key, 2) as rest:
+        assert rest.read() == b"mes"
 
 
 def test_pieces_become_one_blob_once_it_is_kept(blobs: FolderBlobs) -> None:
@@ -32,7 +41,7 @@ def test_pieces_become_one_blob_once_it_is_kept(blobs: FolderBlobs) -> None:
     draft.write(b"second")
     key = draft.keep()
     draft.drop()
-    assert blobs.read(key) == b"first second"
+    assert read_blob(blobs, key) == b"first second"
 
 
 def test_a_dropped_draft_leaves_nothing(blobs: FolderBlobs, tmp_path: Path) -> None:
@@ -44,39 +53,40 @@ def test_a_dropped_draft_leaves_nothing(blobs: FolderBlobs, tmp_path: Path) -> N
 
 def test_a_disk_that_is_nearly_full_is_left_to_the_database(tmp_path: Path) -> None:
     full = FolderBlobs(tmp_path, SystemClock(), reserve=2**60)
-    with pytest.raises(NoRoom):
-        full.write(b"games")
+    with pytest.raises(DiskNearlyFull):
+        write_blob(full, b"games")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_equal_bytes_are_kept_twice(blobs: FolderBlobs) -> None:
-    first, second = blobs.write(b"same"), blobs.write(b"same")
+    first, second = write_blob(blobs, b"same"), write_blob(blobs, b"same")
     blobs.remove(first)
-    assert blobs.read(second) == b"same"
+    assert read_blob(blobs, second) == b"same"
 
 
 @pytest.mark.parametrize("key", ["", "x", "0" * 32, "../../../../etc/passwd", "a/" * 16])
 def test_a_key_that_was_never_given_out_is_unknown(blobs: FolderBlobs, key: str) -> None:
     with pytest.raises(UnknownBlob):
-        blobs.read(key)
+        read_blob(blobs, key)
 
 
 def test_removing_twice_is_no_fault(blobs: FolderBlobs) -> None:
-    key = blobs.write(b"x")
+    key = write_blob(blobs, b"x")
     blobs.remove(key)
     blobs.remove(key)
+    assert not blobs.has(key)
     with pytest.raises(UnknownBlob):
-        blobs.path(key)
+        blobs.open(key)
 
 
 def test_only_old_blobs_are_listed_for_the_sweep(blobs: FolderBlobs) -> None:
-    old, _ = blobs.write(b"old"), blobs.write(b"new")
+    old, _ = write_blob(blobs, b"old"), write_blob(blobs, b"new")
     age(blobs.path(old))
     assert list(blobs.older_than(3600)) == [old]
 
 
 def test_what_was_never_finished_goes_with_the_sweep(blobs: FolderBlobs) -> None:
-    left = blobs.path(blobs.write(b"x")).with_suffix(UNFINISHED)
+    left = blobs.path(write_blob(blobs, b"x")).with_suffix(UNFINISHED)
     left.write_bytes(b"half")
     age(left)
     assert list(blobs.older_than(3600)) == []

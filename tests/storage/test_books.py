@@ -8,38 +8,40 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.books import Book, Books, PostgresBooks
+from rookery.files.books import BookRows, StoredBook
 from tests.database import pool_on
 from tests.twins.files import MemoryBooks
 
 pytestmark = pytest.mark.anyio
 
-BOOK = Book("b.epd", "blob", 5, "a" * 64, "k" * 64, 3, "olga", datetime(2026, 3, 1, tzinfo=UTC))
+BOOK = StoredBook(
+    "b.epd", "blob", 5, "a" * 64, "k" * 64, 3, "olga", datetime(2026, 3, 1, tzinfo=UTC)
+)
 OTHER = replace(BOOK, name="a.pgn", blob="other")
 
 
 @pytest.fixture(params=["memory", "postgres"])
 async def books(
     request: pytest.FixtureRequest, database: Target, queries: Queries
-) -> AsyncIterator[Books]:
+) -> AsyncIterator[BookRows]:
     if request.param == "memory":
         yield MemoryBooks()
         return
     async with pool_on(database) as pool:
-        yield PostgresBooks(pool, queries)
+        yield BookRows(pool, queries)
 
 
-async def test_books_are_listed_by_name(books: Books) -> None:
+async def test_books_are_listed_by_name(books: BookRows) -> None:
     assert await books.add(BOOK) == BOOK
     assert await books.add(OTHER) == OTHER
     assert await books.everything() == (OTHER, BOOK)
-    assert await books.by_name(BOOK.name) == BOOK
+    assert await books.get(BOOK.name) == BOOK
     assert await books.known(["blob", "x"]) == {"blob"}
 
 
-async def test_the_first_book_of_a_name_stays_until_it_is_removed(books: Books) -> None:
+async def test_the_first_book_of_a_name_stays_until_it_is_removed(books: BookRows) -> None:
     await books.add(BOOK)
     assert await books.add(replace(BOOK, blob="new")) == BOOK
-    await books.remove(BOOK.name)
-    assert await books.by_name(BOOK.name) is None
+    await books.forget([BOOK.blob])
+    assert await books.get(BOOK.name) is None
     assert await books.add(replace(BOOK, blob="new")) == replace(BOOK, blob="new")

@@ -7,7 +7,8 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.quotas import GivenAgain, HoldingRows, PostgresHoldings, QuotaExceeded
+from rookery.files.holdings import GivenAgain, HoldingRows
+from rookery.files.store import QuotaExceeded
 from tests.database import pool_on
 from tests.twins.files import MemoryHoldings
 
@@ -24,7 +25,7 @@ async def rows(
         yield MemoryHoldings()
         return
     async with pool_on(database) as pool:
-        yield PostgresHoldings(pool, queries)
+        yield HoldingRows(pool, queries)
 
 
 async def test_the_first_engine_keeps_a_file_until_it_is_gone(rows: HoldingRows) -> None:

@@ -15,9 +15,9 @@ from rookery.farm.reads import PostgresReads
 from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import Statistics
 from rookery.farm.store import FleetStore
-from rookery.files.books import Book, PostgresBooks
-from rookery.files.nets import Net, PostgresNets
-from rookery.files.programs import Binary, PostgresBinaries
+from rookery.files.books import BookRows, StoredBook
+from rookery.files.nets import NetRows, StoredNet
+from rookery.files.programs import ProgramRows, StoredProgram
 from rookery.model.engine import EngineRecord
 from rookery.model.events import Action, Event, about_user
 from rookery.people.teams import Team, TeamRows
@@ -142,17 +142,17 @@ async def _is_in_a_team(site: Site, name: str) -> None:
 
 
 async def _gave_a_net(site: Site, name: str) -> None:
-    await PostgresNets(site.pool, site.queries).add(Net("nn-1.nnue", "blob", 1, name, NOW))
+    await NetRows(site.pool, site.queries).add(StoredNet("nn-1.nnue", "blob", 1, name, NOW))
 
 
 async def _gave_a_book(site: Site, name: str) -> None:
-    book = Book("a.epd", "blob", 1, "", "", 1, name, NOW)
-    await PostgresBooks(site.pool, site.queries).add(book)
+    book = StoredBook("a.epd", "blob", 1, "", "", 1, name, NOW)
+    await BookRows(site.pool, site.queries).add(book)
 
 
 async def _gave_a_program(site: Site, name: str) -> None:
-    program = Binary("0" * 64, "blob", 1, "a", name, NOW)
-    await PostgresBinaries(site.pool, site.queries).add(program)
+    program = StoredProgram("0" * 64, "blob", 1, "a", name, NOW)
+    await ProgramRows(site.pool, site.queries).add(program)
 
 
 async def _wrote_an_engine(site: Site, name: str) -> None:

@@ -8,57 +8,57 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.nets import Net, NetExists, Nets, PostgresNets
+from rookery.files.nets import NetRows, StoredNet
 from tests.database import pool_on
 from tests.twins.files import MemoryNets
 
 pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-NET = Net("nn-0123456789ab.nnue", "a blob", 60_000_000, "olga", NOW)
+NET = StoredNet("nn-0123456789ab.nnue", "a blob", 60_000_000, "olga", NOW)
 OLDER = replace(NET, name="nn-000000000000.nnue", blob="b", created=NOW - timedelta(days=1))
 
 
 @pytest.fixture(params=["memory", "postgres"])
 async def nets(
     request: pytest.FixtureRequest, database: Target, queries: Queries
-) -> AsyncIterator[Nets]:
+) -> AsyncIterator[NetRows]:
     if request.param == "memory":
         yield MemoryNets()
         return
     async with pool_on(database) as pool:
-        yield PostgresNets(pool, queries)
+        yield NetRows(pool, queries)
 
 
-async def test_an_added_net_comes_back_as_it_was(nets: Nets) -> None:
+async def test_an_added_net_comes_back_as_it_was(nets: NetRows) -> None:
     await nets.add(NET)
-    assert await nets.by_name(NET.name) == NET
-    assert await nets.by_name("nn-ffffffffffff.nnue") is None
+    assert await nets.get(NET.name) == NET
+    assert await nets.get("nn-ffffffffffff.nnue") is None
 
 
-async def test_a_name_can_be_taken_only_once(nets: Nets) -> None:
+async def test_a_name_can_be_taken_only_once(nets: NetRows) -> None:
     await nets.add(NET)
-    with pytest.raises(NetExists, match=NET.name):
-        await nets.add(replace(NET, blob="other"))
+    assert await nets.add(replace(NET, blob="other")) == NET
+    assert await nets.everything() == (NET,)
 
 
-async def test_nets_are_listed_newest_first(nets: Nets) -> None:
+async def test_nets_are_listed_newest_first(nets: NetRows) -> None:
     await nets.add(OLDER)
     await nets.add(NET)
     assert await nets.everything() == (NET, OLDER)
 
 
-async def test_downloads_add_up(nets: Nets) -> None:
+async def test_downloads_add_up(nets: NetRows) -> None:
     await nets.add(NET)
     await nets.note_downloads({NET.name: 3, "nn-ffffffffffff.nnue": 1})
     await nets.note_downloads({NET.name: 2})
-    assert await nets.by_name(NET.name) == replace(NET, downloads=5)
+    assert await nets.get(NET.name) == replace(NET, downloads=5)
 
 
-async def test_a_removed_net_is_gone_and_its_blob_is_nobodys(nets: Nets) -> None:
+async def test_a_removed_net_is_gone_and_its_blob_is_nobodys(nets: NetRows) -> None:
     await nets.add(NET)
     await nets.add(OLDER)
-    await nets.remove(NET.name)
-    assert await nets.by_name(NET.name) is None
+    await nets.forget([NET.blob])
+    assert await nets.get(NET.name) is None
     assert await nets.known(["a blob", "b", "c"]) == {"b"}
-    await nets.remove(NET.name)
+    await nets.forget([NET.blob])

@@ -10,14 +10,14 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.games import Pgn, PgnStore, PostgresPgns
-from rookery.files.store import FolderBlobs
+from rookery.files.blobs import FolderBlobs, read_blob, write_blob
+from rookery.files.games import GameRows, GameStore, GameUpload
 from rookery.protocol.games import Ending, Game, Outcome
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, opened
-from tests.twins.files import MemoryPgns
+from tests.twins.files import MemoryGames
 from tests.unit.core.makers import make_run
-from tests.unit.service.fleet.stage import call_of, on_stage
+from tests.unit.service.fleet.stage import on_stage
 from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -26,13 +26,13 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 RUN = "a" * 24
 
 
-def pgn(task: int, blob: str, at: datetime = NOW) -> Pgn:
-    return Pgn(RUN, task, blob, 10, at)
+def pgn(task: int, blob: str, at: datetime = NOW) -> GameUpload:
+    return GameUpload(RUN, task, blob, 10, at)
 
 
 async def test_uploads_come_back_task_by_task(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
-        rows = PostgresPgns(pool, queries)
+        rows = GameRows(pool, queries)
         for task, blob in ((2, "c"), (1, "a"), (1, "b")):
             await rows.add(pgn(task, blob), ())
         assert await rows.of_task(RUN, 1) == (pgn(1, "a"), pgn(1, "b"))
@@ -44,7 +44,7 @@ async def test_uploads_come_back_task_by_task(database: Target, queries: Queries
 
 async def test_games_are_kept_for_their_time(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
-        rows = PostgresPgns(pool, queries)
+        rows = GameRows(pool, queries)
         await rows.add(pgn(1, "old", NOW - timedelta(days=11)), ())
         await rows.add(pgn(1, "new", NOW - timedelta(days=9)), ())
         assert [each.blob for each in await rows.expired(NOW, 10)] == ["old"]
@@ -54,7 +54,7 @@ async def test_what_is_known_of_games_outlives_them(database: Target, queries: Q
     won = Game(Outcome.WHITE, Ending.NORMAL, True, 81, b"12345678", 0)
     drawn = Game(Outcome.DRAW, Ending.ADJUDICATION, False, 65_535, b"abcdefgh", 9_000)
     async with pool_on(database) as pool:
-        rows = PostgresPgns(pool, queries)
+        rows = GameRows(pool, queries)
         await rows.add(pgn(1, "a"), (won, drawn))
         await rows.add(pgn(1, "b"), (won,))
         await rows.forget(["a"])
@@ -68,7 +68,7 @@ async def test_the_games_of_a_run_are_numbered_over_its_uploads(
 ) -> None:
     games = [Game(Outcome.DRAW, Ending.NORMAL, True, plies, b"12345678", 0) for plies in range(9)]
     async with pool_on(database) as pool:
-        rows = MemoryPgns() if kind == "memory" else PostgresPgns(pool, queries)
+        rows = MemoryGames() if kind == "memory" else GameRows(pool, queries)
         await rows.add(pgn(2, "a"), games[:3])
         await rows.add(pgn(1, "b"), games[3:5])
         await rows.add(pgn(2, "c", NOW + timedelta(seconds=1)), games[5:])
@@ -88,7 +88,7 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
     run = replace(run, updated=NOW - timedelta(hours=23))
     async with opened(database, queries) as store, pool_on(database) as pool:
         await kept(store, changed(run))
-        rows = PostgresPgns(pool, queries)
+        rows = GameRows(pool, queries)
         await rows.add(replace(pgn(1, "early", NOW - timedelta(days=3)), run=run.id), ())
         assert await rows.expired(NOW, 10) == ()
         (late,) = await rows.expired(NOW + timedelta(hours=2), 10)
@@ -96,15 +96,15 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
 
 
 async def test_games_of_a_task_of_ones_own_are_stored_and_orphans_swept(tmp_path: Path) -> None:
-    clock, threads, rows = HandClock(), Threads(), MemoryPgns()
+    clock, threads, rows = HandClock(), Threads(), MemoryGames()
     blobs, games = FolderBlobs(tmp_path, clock), gzip.compress(b"games")
     async with on_stage() as stage:
         await stage.submit()
         task = await stage.granted()
-        store = PgnStore(stage.fleet.views, rows, blobs, threads, clock)
-        await store.upload(call_of(task), games)
-        orphan = await threads.io(blobs.write, b"orphan")
+        store = GameStore(rows, blobs, threads, clock)
+        await store.upload(task, games)
+        orphan = await threads.io(write_blob, blobs, b"orphan")
         clock.move(days=100_000)
-        await store.clean_up()
-    assert [await threads.io(blobs.read, each.blob) for each in rows.rows] == [games]
+        await store.sweep()
+    assert [await threads.io(read_blob, blobs, each.blob) for each in rows.rows] == [games]
     assert await threads.io(lambda: list(tmp_path.rglob(orphan))) == []

@@ -8,10 +8,10 @@ import pytest
 
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
-from rookery.files.books import Book, PostgresBooks
-from rookery.files.nets import Net, PostgresNets
-from rookery.files.programs import Binary, PostgresBinaries
-from rookery.files.quotas import MB, QuotaExceeded, used_by_user
+from rookery.files.books import BookRows, StoredBook
+from rookery.files.nets import NetRows, StoredNet
+from rookery.files.programs import ProgramRows, StoredProgram
+from rookery.files.store import MB, QuotaExceeded, used_by_user
 from rookery.people.users import Users
 from tests.database import pool_on
 from tests.unit.core.makers import NOW
@@ -28,16 +28,16 @@ class Shelves:
     queries: Queries
 
     async def net(self, number: int, size: int, user: str = "olga") -> None:
-        net = Net(f"nn-{number}.nnue", f"net {number}", size, user, NOW)
-        await PostgresNets(self.pool, self.queries).add(net, limit=LIMIT)
+        net = StoredNet(f"nn-{number}.nnue", f"net {number}", size, user, NOW)
+        await NetRows(self.pool, self.queries).add(net, limit=LIMIT)
 
     async def program(self, number: int, size: int) -> None:
-        program = Binary(str(number), f"program {number}", size, "a", "olga", NOW)
-        await PostgresBinaries(self.pool, self.queries).add(program, limit=LIMIT)
+        program = StoredProgram(str(number), f"program {number}", size, "a", "olga", NOW)
+        await ProgramRows(self.pool, self.queries).add(program, limit=LIMIT)
 
-    async def book(self, name: str, blob: str, size: int) -> Book:
-        book = Book(name, blob, size, "", "", 1, "olga", NOW)
-        return await PostgresBooks(self.pool, self.queries).add(book, limit=LIMIT)
+    async def book(self, name: str, blob: str, size: int) -> StoredBook:
+        book = StoredBook(name, blob, size, "", "", 1, "olga", NOW)
+        return await BookRows(self.pool, self.queries).add(book, limit=LIMIT)
 
     async def used(self) -> dict[str, int]:
         return dict(await used_by_user(self.pool, self.queries))

@@ -8,9 +8,9 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
-from rookery.files.books import BookReading, BookRefused
-from rookery.files.programs import AT_ONCE, NoLook, received
-from rookery.files.store import FolderBlobs
+from rookery.files.blobs import FolderBlobs, read_blob
+from rookery.files.books import BookReader
+from rookery.files.store import AT_ONCE, AnyContent, FileRefused, receive
 
 pytestmark = pytest.mark.anyio
 
@@ -37,22 +37,22 @@ def files_in(folder: Path) -> list[Path]:
 
 async def test_all_pieces_are_kept(blobs: FolderBlobs) -> None:
     threads = Threads()
-    found, _ = await received(pieces(5), blobs, threads, NoLook())
-    kept = await threads.io(blobs.read, found.blob)
+    found = await receive(pieces(5), blobs, threads, AnyContent())
+    kept = await threads.io(read_blob, blobs, found.blob)
     assert len(kept) == found.size == 5 * AT_ONCE // 2
 
 
 async def test_whoever_leaves_leaves_nothing_behind(blobs: FolderBlobs, tmp_path: Path) -> None:
     threads = Threads()
     with pytest.raises(Left):
-        await received(pieces(5, then_leave=True), blobs, threads, NoLook())
+        await receive(pieces(5, then_leave=True), blobs, threads, AnyContent())
     assert await threads.io(files_in, tmp_path) == []
 
 
 async def test_what_is_refused_is_not_kept(blobs: FolderBlobs, tmp_path: Path) -> None:
     threads = Threads()
-    with pytest.raises(BookRefused):
-        await received(pieces(5), blobs, threads, BookReading("x.epd"))
+    with pytest.raises(FileRefused):
+        await receive(pieces(5), blobs, threads, BookReader("x.epd"))
     assert await threads.io(files_in, tmp_path) == []
 
 
@@ -64,7 +64,7 @@ async def test_what_is_given_up_is_not_kept(blobs: FolderBlobs, tmp_path: Path) 
         begun.set()
         await asyncio.Event().wait()
 
-    upload = asyncio.ensure_future(received(endless(), blobs, threads, NoLook()))
+    upload = asyncio.ensure_future(receive(endless(), blobs, threads, AnyContent()))
     await begun.wait()
     upload.cancel()
     with pytest.raises(asyncio.CancelledError):

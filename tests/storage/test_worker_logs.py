@@ -9,11 +9,11 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.store import FolderBlobs, UnknownBlob
-from rookery.files.worker_logs import LogStore, PostgresWorkerLogs, WorkerLogs
+from rookery.files.blobs import FolderBlobs, UnknownBlob
+from rookery.files.worker_logs import LogRows, LogStore
 from rookery.rules.answers import HeldTask
 from tests.database import pool_on
-from tests.twins.files import MemoryWorkerLogs
+from tests.twins.files import MemoryLogs
 from tests.unit.core.makers import make_machine, run_id
 from tests.unit.web.fakes import HandClock
 
@@ -25,28 +25,28 @@ CALL = HeldTask(run_id("a"), 3, make_machine())
 @pytest.fixture(params=["memory", "postgres"])
 async def rows(
     request: pytest.FixtureRequest, database: Target, queries: Queries
-) -> AsyncIterator[WorkerLogs]:
+) -> AsyncIterator[LogRows]:
     if request.param == "memory":
-        yield MemoryWorkerLogs()
+        yield MemoryLogs()
         return
     async with pool_on(database) as pool:
-        yield PostgresWorkerLogs(pool, queries)
+        yield LogRows(pool, queries)
 
 
-async def test_a_log_is_kept_and_let_go(rows: WorkerLogs, tmp_path: Path) -> None:
+async def test_a_log_is_kept_and_let_go(rows: LogRows, tmp_path: Path) -> None:
     clock = HandClock()
     store = LogStore(rows, FolderBlobs(tmp_path, clock), Threads(), clock)
     await store.keep(CALL, "failed_task", "first")
     await store.keep(CALL, "failed_task", "second \udcff")
     await store.keep(CALL, "failed_task", "")
     new, old = await rows.of_run(CALL.run, 0, 10)
-    assert await rows.one(old.id) == old
+    assert await rows.get(old.id) == old
     assert [await store.text(each) for each in (old, new)] == [b"first", b"second ?"]
     clock.move(seconds=timedelta(days=49).total_seconds())
-    await store.clean_up()
+    await store.sweep()
     assert await rows.count(CALL.run, CALL.task) == 2
     clock.move(seconds=timedelta(days=2).total_seconds())
-    await store.clean_up()
+    await store.sweep()
     assert await rows.of_run(CALL.run, 0, 10) == ()
     with pytest.raises(UnknownBlob):
         await store.text(old)

@@ -1,55 +1,91 @@
 """In-memory twins of files and their rows."""
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
-from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from rookery.files.books import Book
-from rookery.files.games import IndexedGame, Pgn
-from rookery.files.nets import Net, NetExists
-from rookery.files.programs import Binary
-from rookery.files.quotas import GivenAgain, check_among
-from rookery.files.store import KEY_BYTES, UnknownBlob, written
-from rookery.files.worker_logs import WorkerLog
+from rookery.db.table import columns
+from rookery.files.blobs import KEY_BYTES, UnknownBlob
+from rookery.files.books import BookRows, StoredBook
+from rookery.files.games import GameRows, GameUpload, IndexedGame
+from rookery.files.holdings import GivenAgain, HoldingRows
+from rookery.files.nets import NetRows, StoredNet
+from rookery.files.programs import ProgramRows, StoredProgram
+from rookery.files.store import HasSize, QuotaExceeded, UserFile, UserFileRows
+from rookery.files.worker_logs import LogRows, StoredLog
 from rookery.protocol.games import Game
 
+U = TypeVar("U", bound=UserFile)
 
-class MemoryBooks:
+
+class MemoryUserFiles(UserFileRows[U]):
+    """Rows of one kind, in the order they were added."""
+
     def __init__(self) -> None:
-        self._rows: dict[str, Book] = {}
+        self._rows: dict[object, U] = {}
 
-    async def by_name(self, name: str) -> Book | None:
-        return self._rows.get(name)
+    async def get(self, key: object) -> U | None:
+        return self._rows.get(key)
 
-    async def add(self, book: Book, *, limit: int | None = None) -> Book:
-        if book.name not in self._rows:
-            check_among(self._rows.values(), book, limit)
-        return self._rows.setdefault(book.name, book)
+    async def add(self, file: U, *, limit: int | None = None) -> U:
+        key, *_ = columns(file)  # type: ignore[arg-type]
+        if key not in self._rows:
+            check_among(self._rows.values(), file, limit)
+        return self._rows.setdefault(key, file)
 
-    async def remove(self, name: str) -> None:
-        self._rows.pop(name, None)
+    async def everything(self) -> tuple[U, ...]:
+        return tuple(self._rows.values())
 
-    async def everything(self) -> tuple[Book, ...]:
-        return tuple(self._rows[name] for name in sorted(self._rows))
+    async def known(self, blobs: Collection[str]) -> frozenset[str]:
+        return frozenset(row.blob for row in self._rows.values() if row.blob in blobs)
 
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(row.blob for row in self._rows.values() if row.blob in keys)
+    async def forget(self, blobs: Collection[str]) -> None:
+        self._rows = {key: row for key, row in self._rows.items() if row.blob not in blobs}
 
 
-class MemoryPgns:
+def check_among(kept: Iterable[HasSize], new: HasSize, limit: int | None) -> None:
+    """Each twin knows of its own kind alone."""
+    if limit is not None:
+        used = sum(each.size for each in kept if each.user == new.user)
+        if used + new.size > limit:
+            raise QuotaExceeded(used=used, allowed=limit, size=new.size)
+
+
+class MemoryNets(MemoryUserFiles[StoredNet], NetRows):
+    async def everything(self) -> tuple[StoredNet, ...]:
+        newest_first = sorted(
+            self._rows.values(), key=lambda net: (-net.created.timestamp(), net.name)
+        )
+        return tuple(newest_first)
+
+    async def note_downloads(self, counts: Mapping[str, int]) -> None:
+        for name in counts.keys() & self._rows.keys():
+            net = self._rows[name]
+            self._rows[name] = replace(net, downloads=net.downloads + counts[name])
+
+
+class MemoryBooks(MemoryUserFiles[StoredBook], BookRows):
+    async def everything(self) -> tuple[StoredBook, ...]:
+        return tuple(sorted(self._rows.values(), key=lambda book: book.name))
+
+
+class MemoryPrograms(MemoryUserFiles[StoredProgram], ProgramRows):
+    """Nobody lists them."""
+
+
+class MemoryGames(GameRows):
     """Keeps everything for ever: how long a run's games are kept, its row says."""
 
     def __init__(self) -> None:
-        self.rows: list[Pgn] = []
+        self.rows: list[GameUpload] = []
         self._games: dict[tuple[str, int], list[Game]] = {}
 
-    async def add(self, pgn: Pgn, games: Sequence[Game]) -> None:
-        self.rows.append(pgn)
-        self._games.setdefault((pgn.run, pgn.task), []).extend(games)
+    async def add(self, upload: GameUpload, games: Sequence[Game]) -> None:
+        self.rows.append(upload)
+        self._games.setdefault((upload.run, upload.task), []).extend(games)
 
     async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
         return tuple(self._games.get((run_id, task_id), ()))
@@ -63,71 +99,25 @@ class MemoryPgns:
         ]
         return tuple(found[first : first + count])
 
-    async def of_task(self, run_id: str, task_id: int) -> tuple[Pgn, ...]:
+    async def of_task(self, run_id: str, task_id: int) -> tuple[GameUpload, ...]:
         return tuple(pgn for pgn in self.rows if (pgn.run, pgn.task) == (run_id, task_id))
 
-    async def of_run(self, run_id: str) -> tuple[Pgn, ...]:
+    async def of_run(self, run_id: str) -> tuple[GameUpload, ...]:
         found = [pgn for pgn in self.rows if pgn.run == run_id]
         return tuple(sorted(found, key=lambda pgn: pgn.task))
 
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(pgn.blob for pgn in self.rows if pgn.blob in keys)
+    async def known(self, blobs: Collection[str]) -> frozenset[str]:
+        return frozenset(pgn.blob for pgn in self.rows if pgn.blob in blobs)
 
-    async def expired(self, now: datetime, limit: int) -> tuple[Pgn, ...]:
+    async def expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
         del now, limit
         return ()
 
-    async def forget(self, keys: Collection[str]) -> None:
-        self.rows = [pgn for pgn in self.rows if pgn.blob not in keys]
+    async def forget(self, blobs: Collection[str]) -> None:
+        self.rows = [pgn for pgn in self.rows if pgn.blob not in blobs]
 
 
-class MemoryNets:
-    def __init__(self) -> None:
-        self._nets: dict[str, Net] = {}
-
-    async def by_name(self, name: str) -> Net | None:
-        return self._nets.get(name)
-
-    async def add(self, net: Net, *, limit: int | None = None) -> None:
-        if net.name in self._nets:
-            raise NetExists(net.name)
-        check_among(self._nets.values(), net, limit)
-        self._nets[net.name] = net
-
-    async def everything(self) -> tuple[Net, ...]:
-        return tuple(
-            sorted(self._nets.values(), key=lambda net: (-net.created.timestamp(), net.name))
-        )
-
-    async def note_downloads(self, counts: Mapping[str, int]) -> None:
-        for name in counts.keys() & self._nets.keys():
-            net = self._nets[name]
-            self._nets[name] = replace(net, downloads=net.downloads + counts[name])
-
-    async def remove(self, name: str) -> None:
-        self._nets.pop(name, None)
-
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(net.blob for net in self._nets.values() if net.blob in keys)
-
-
-class MemoryBinaries:
-    def __init__(self) -> None:
-        self._rows: dict[str, Binary] = {}
-
-    async def by_hash(self, sha256: str) -> Binary | None:
-        return self._rows.get(sha256)
-
-    async def add(self, binary: Binary, *, limit: int | None = None) -> Binary:
-        if binary.sha256 not in self._rows:
-            check_among(self._rows.values(), binary, limit)
-        return self._rows.setdefault(binary.sha256, binary)
-
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(row.blob for row in self._rows.values() if row.blob in keys)
-
-
-class MemoryHoldings:
+class MemoryHoldings(HoldingRows):
     def __init__(self, engines: dict[str, str] | None = None) -> None:
         """With the log's own copy, where lines about hidden files are to be left out of it."""
         self._engines = {} if engines is None else engines
@@ -157,27 +147,21 @@ class MemoryHoldings:
 
 
 class MemoryBlobs:
-    """The same in memory."""
+    """Blobs as bytes."""
 
     def __init__(self) -> None:
         self._kept: dict[str, bytes] = {}
 
-    def write(self, data: bytes) -> str:
-        return written(self.draft(), data)
-
     def draft(self) -> "MemoryDraft":
         return MemoryDraft(self._kept)
 
-    def read(self, key: str) -> bytes:
+    def open(self, key: str, start: int = 0) -> BinaryIO:
         if key not in self._kept:
-            raise UnknownBlob
-        return self._kept[key]
+            raise UnknownBlob(key)
+        return BytesIO(self._kept[key][start:])
 
-    def open(self, key: str) -> BinaryIO:
-        return BytesIO(self.read(key))
-
-    def path(self, key: str) -> Path:
-        raise UnknownBlob(key)
+    def has(self, key: str) -> bool:
+        return key in self._kept
 
     def remove(self, key: str) -> None:
         self._kept.pop(key, None)
@@ -204,28 +188,28 @@ class MemoryDraft:
         self._data.clear()
 
 
-class MemoryWorkerLogs:
+class MemoryLogs(LogRows):
     def __init__(self) -> None:
-        self.rows: list[WorkerLog] = []
+        self.rows: list[StoredLog] = []
 
-    async def add(self, log: WorkerLog) -> None:
+    async def add(self, log: StoredLog) -> None:
         self.rows.append(replace(log, id=len(self.rows) + 1))
 
     async def count(self, run_id: str, task_id: int) -> int:
         return sum((log.run, log.task) == (run_id, task_id) for log in self.rows)
 
-    async def of_run(self, run_id: str, first: int, count: int) -> tuple[WorkerLog, ...]:
+    async def of_run(self, run_id: str, first: int, count: int) -> tuple[StoredLog, ...]:
         found = [log for log in reversed(self.rows) if log.run == run_id]
         return tuple(found[first : first + count])
 
-    async def one(self, log_id: int) -> WorkerLog | None:
-        return next((log for log in self.rows if log.id == log_id), None)
+    async def get(self, key: object) -> StoredLog | None:
+        return next((log for log in self.rows if log.id == key), None)
 
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        return frozenset(log.blob for log in self.rows if log.blob in keys)
+    async def known(self, blobs: Collection[str]) -> frozenset[str]:
+        return frozenset(log.blob for log in self.rows if log.blob in blobs)
 
-    async def older(self, than: datetime, limit: int) -> tuple[WorkerLog, ...]:
-        return tuple(log for log in self.rows if log.at < than)[:limit]
+    async def expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
+        return tuple(log for log in self.rows if log.at < before)[:limit]
 
-    async def forget(self, keys: Collection[str]) -> None:
-        self.rows = [log for log in self.rows if log.blob not in keys]
+    async def forget(self, blobs: Collection[str]) -> None:
+        self.rows = [log for log in self.rows if log.blob not in blobs]

@@ -16,8 +16,8 @@ from rookery.boundary.bridge import open_bridge
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
 from rookery.farm.events import Bus
+from rookery.files.blobs import FolderBlobs
 from rookery.files.disk import Disk
-from rookery.files.store import FolderBlobs
 from rookery.logs import Log
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
@@ -32,13 +32,13 @@ from rookery.web.steps import Process, Step, Steps
 from rookery.web.wheel import own_wheel
 from tests.twins.farm import MemoryStore
 from tests.twins.files import (
-    MemoryBinaries,
     MemoryBlobs,
     MemoryBooks,
+    MemoryGames,
     MemoryHoldings,
+    MemoryLogs,
     MemoryNets,
-    MemoryPgns,
-    MemoryWorkerLogs,
+    MemoryPrograms,
 )
 from tests.twins.people import (
     MemoryAudit,
@@ -102,7 +102,8 @@ class MemorySite(Site):
 
     store: MemoryStore
     tokens: MemoryTokens
-    pgns: MemoryPgns
+    pgns: MemoryGames
+    """The rows of games."""
     statistics: MemoryStatistics
     rules: Rules
     blobs: MemoryBlobs
@@ -156,7 +157,8 @@ def make_site(
     site.is_outage = lambda _error: False
     site.process, site.store, site.rules, site.blobs = process, store, rules, games
     assert isinstance(storage.tokens, MemoryTokens)
-    site.tokens = storage.tokens
+    assert isinstance(storage.games, MemoryGames)
+    site.tokens, site.pgns = storage.tokens, storage.games
     return site
 
 
@@ -180,11 +182,11 @@ def make_storage(
         statistics=MemoryStatistics(),
         repositories=MemoryRepositories(),
         holdings=MemoryHoldings(store.rows.holdings),
-        pgns=MemoryPgns(),
+        games=MemoryGames(),
         nets=MemoryNets(),
         books=MemoryBooks(),
-        binaries=MemoryBinaries(),
-        worker_logs=MemoryWorkerLogs(),
+        programs=MemoryPrograms(),
+        worker_logs=MemoryLogs(),
         files=blobs,
     )
 

@@ -22,7 +22,8 @@ from starlette.applications import Starlette
 from starlette.routing import Match, Route
 from starlette.types import Message
 
-from rookery.files.games import Pgn
+from rookery.files.blobs import write_blob
+from rookery.files.games import GameUpload
 from rookery.model.engine import EngineRecord
 from rookery.people.users import ORDINARY, Scope, User
 from rookery.rules.answers import HeldTask
@@ -446,8 +447,8 @@ async def _things(api: Api) -> dict[str, str]:
         await desk.logs.keep(call, "failed_task", "what a machine wrote")
         words[f"{run}_log"] = str(number)
     for run in ("approved", "first_private"):
-        key = await desk.threads.io(desk.games.write, b"games")
-        await desk.pgns.add(Pgn(words[run], 0, key, 5, desk.clock.now()), ())
+        key = await desk.threads.io(write_blob, desk.games.blobs, b"games")
+        await desk.games.rows.add(GameUpload(words[run], 0, key, 5, desk.clock.now()), ())
     for name, engine in (("program", ""), ("secret_program", "owls~Strix")):
         words[name] = await _given(api, f"/api/v1/binaries?engine={engine}", f"#!{name}".encode())
         net = f"nn-{hashlib.sha256(name.encode()).hexdigest()[:12]}.nnue"

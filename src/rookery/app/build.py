@@ -33,14 +33,14 @@ from rookery.farm.primary import Store
 from rookery.farm.reads import PostgresReads
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.store import open_fleet_store, pass_on
-from rookery.files.books import PostgresBooks
-from rookery.files.disk import MB, Disk
-from rookery.files.games import PostgresPgns
-from rookery.files.nets import PostgresNets
-from rookery.files.programs import PostgresBinaries
-from rookery.files.quotas import PostgresHoldings
-from rookery.files.store import FolderBlobs, free_bytes, remove_unfinished
-from rookery.files.worker_logs import PostgresWorkerLogs
+from rookery.files.blobs import FolderBlobs, remove_unfinished
+from rookery.files.books import BookRows
+from rookery.files.disk import MB, Disk, free_bytes
+from rookery.files.games import GameRows
+from rookery.files.holdings import HoldingRows
+from rookery.files.nets import NetRows
+from rookery.files.programs import ProgramRows
+from rookery.files.worker_logs import LogRows
 from rookery.logs import Log
 from rookery.model.events import about_system
 from rookery.people.teams import TeamRows
@@ -309,12 +309,12 @@ def make_storage(
         speeds=SpeedRows(pool, queries),
         statistics=Statistics(pool, queries),
         repositories=GrantRows(pool, queries),
-        holdings=PostgresHoldings(pool, queries),
-        pgns=PostgresPgns(pool, queries),
-        nets=PostgresNets(pool, queries),
-        books=PostgresBooks(pool, queries),
-        binaries=PostgresBinaries(pool, queries),
-        worker_logs=PostgresWorkerLogs(pool, queries),
+        holdings=HoldingRows(pool, queries),
+        games=GameRows(pool, queries),
+        nets=NetRows(pool, queries),
+        books=BookRows(pool, queries),
+        programs=ProgramRows(pool, queries),
+        worker_logs=LogRows(pool, queries),
         files=lambda name: FolderBlobs(
             settings.data / BLOBS / name, process.clock, reserve=reserve
         ),

@@ -5,7 +5,6 @@ from functools import partial
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.jobs import TICK_SECONDS, PeriodicJob, jobs_of
 from rookery.farm.statistics import Accounting
-from rookery.files.store import swept
 from rookery.web.site import Site
 
 CLEAN_UP_SECONDS = 3600.0
@@ -22,18 +21,14 @@ def make_jobs(site: Site) -> tuple[PeriodicJob, ...]:
     counting = Accounting(site.statistics, site.reads, site.clock, idle_days=idle_days)
     return (
         *jobs_of(site.fleet, site.is_primary),
-        PeriodicJob("games", CLEAN_UP_SECONDS, site.pgn_store.clean_up),
-        PeriodicJob("logs", CLEAN_UP_SECONDS, site.logs.clean_up),
+        PeriodicJob("games", CLEAN_UP_SECONDS, site.games.sweep),
+        PeriodicJob("logs", CLEAN_UP_SECONDS, site.logs.sweep),
         PeriodicJob("user statistics", COUNT_SECONDS, counting),
         PeriodicJob("speeds of engines", SPEED_SECONDS, site.speed_keeping),
         PeriodicJob("last uses of tokens", NOTE_SECONDS, site.bearers.flush),
         PeriodicJob("uploads without a row", CLEAN_UP_SECONDS, partial(sweep_uploads, site)),
-        PeriodicJob(
-            "nets without a row",
-            CLEAN_UP_SECONDS,
-            partial(swept, site.net_files, site.nets, site.threads),
-        ),
-        PeriodicJob("downloads of nets", NOTE_SECONDS, site.downloads.flush),
+        PeriodicJob("nets without a row", CLEAN_UP_SECONDS, site.nets.sweep),
+        PeriodicJob("downloads of nets", NOTE_SECONDS, site.nets.write_downloads),
         PeriodicJob("disk", TICK_SECONDS, site.disk.look),
     )
 
@@ -41,6 +36,6 @@ def make_jobs(site: Site) -> tuple[PeriodicJob, ...]:
 @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
 async def sweep_uploads(site: Site) -> None:
     """Removes files that no row ever came to name, and archives that nobody asks for."""
-    await swept(site.binaries.blobs, site.binaries.rows, site.threads)
-    await swept(site.books.blobs, site.book_rows, site.threads)
+    await site.programs.sweep()
+    await site.books.sweep()
     await site.archives.clean_up()

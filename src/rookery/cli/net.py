@@ -9,9 +9,11 @@ from rookery.cli.arguments import Subcommands, table
 from rookery.cli.calling import add_server_command, tell
 from rookery.cli.reaching import Reached, add_command
 from rookery.client.client import Client
-from rookery.files.nets import NetExists, NetIntake, NetRefused, PostgresNets
-from rookery.files.quotas import PostgresHoldings
-from rookery.files.store import FolderBlobs
+from rookery.errors import Complaint
+from rookery.files.blobs import FolderBlobs
+from rookery.files.holdings import HoldingRows
+from rookery.files.nets import NetRows, NetStore
+from rookery.files.store import FileRefused
 from rookery.model.events import about_net
 from rookery.people.users import UnknownUser
 
@@ -59,7 +61,7 @@ def _upload(client: Client, parsed: argparse.Namespace) -> None:
 
 def _check_file(file: Path) -> None:
     if not file.is_file():
-        raise NetRefused(f"{file} can't be read.")
+        raise FileRefused(f"{file} can't be read.")
 
 
 def _pieces(file: Path) -> Iterator[bytes]:
@@ -74,13 +76,13 @@ async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
     _check_file(parsed.file)
     clock, threads = reached.accounts.clock, Threads()
     folder = FolderBlobs(reached.settings.data / "blobs" / "nets", clock)
-    intake = NetIntake(PostgresNets(reached.pool, reached.queries), folder, threads, clock)
+    nets = NetStore(NetRows(reached.pool, reached.queries), folder, threads, clock)
     pieces = stream(lambda: _pieces(parsed.file), threads)
-    net, is_new = await intake.take(pieces, parsed.file.name, parsed.user)
+    net, is_new = await nets.take(pieces, parsed.file.name, parsed.user)
     if not is_new:
-        raise NetExists(net.name)
+        raise Complaint(f"There is already a net {net.name}.")
     if parsed.engine:
-        await PostgresHoldings(reached.pool, reached.queries).add(net.name, parsed.engine)
+        await HoldingRows(reached.pool, reached.queries).add(net.name, parsed.engine)
     now = reached.accounts.clock.now()
     await reached.accounts.audit.write(about_net(net.name, parsed.user, now, parsed.engine))
     size = parsed.file.stat().st_size
@@ -90,6 +92,6 @@ async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
 async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
     rows = [
         (net.name, net.user, f"{net.created:%Y-%m-%d}", f"{net.size:,}", str(net.downloads))
-        for net in await PostgresNets(reached.pool, reached.queries).everything()
+        for net in await NetRows(reached.pool, reached.queries).everything()
     ]
     print(table(("name", "given by", "on", "bytes sent", "downloads"), rows))

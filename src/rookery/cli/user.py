@@ -8,7 +8,7 @@ from typing import Literal
 from rookery.cli.arguments import Subcommands, table
 from rookery.cli.reaching import Reached, add_command
 from rookery.errors import Complaint
-from rookery.files.quotas import MB, used_by_user
+from rookery.files.store import MB, used_by_user
 from rookery.people.accounts import MACHINE_LIMIT, AccountChange, NewUser
 from rookery.people.users import User, group_named, is_approver
 

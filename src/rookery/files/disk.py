@@ -8,13 +8,14 @@ at any write. Either ends by itself when there is room again.
 
 import enum
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.files.store import NoRoom
+from rookery.files.blobs import DiskNearlyFull
 from rookery.logs import Log, SilentLog
 
 MB = 10**6
@@ -37,6 +38,14 @@ class Room(enum.Enum):
 def plenty(_path: Path) -> int:
     """Where nothing is kept on a disk."""
     return 2**62
+
+
+def free_bytes(folder: Path) -> int:
+    """What may still be written on the disk of a folder, which need not be there yet; it blocks."""
+    while not folder.exists():
+        folder = folder.parent
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 class Disk:
@@ -72,7 +81,7 @@ class Disk:
         """Whether an error means that there is no room; if so, it is remembered for a while."""
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             return self.note_words(WORDS[0])
-        return isinstance(error, NoRoom) or self.note_words(repr(error))
+        return isinstance(error, DiskNearlyFull) or self.note_words(repr(error))
 
     def note_words(self, words: str) -> bool:
         """The same for what PostgreSQL said."""

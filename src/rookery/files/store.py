@@ -1,224 +1,320 @@
-"""Blobs: games, logs and other files too large for rows, kept under keys that mean nothing."""
+"""The one store of files: bytes in blobs, rows that name them, quotas, and the sweep.
 
-import contextlib
-import fcntl
-import os
-import secrets
-from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
-from typing import BinaryIO, Protocol
+Order of writes. A blob is whole on the disk before its row is written, and a row is removed before
+its blob. Whoever dies in between leaves a blob without a row, which the sweep removes once it is a
+day old; a row without its blob does not come to be.
+
+A kind of file (nets, books, programs, games, logs) derives its rows and its store from these, and
+says what is peculiar to it: names, what its bytes must be, how long it is kept.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from anyio import CancelScope
 
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.db.target import reached, sync
+from rookery.db.pool import Pool, Queries
+from rookery.db.table import Table, Transaction, columns
+from rookery.errors import Complaint
+from rookery.files.blobs import Blobs, Draft
+from rookery.model.run import RunFault
 
-
-class UnknownBlob(Exception):
-    """There is no blob of that key."""
-
-
-class NoRoom(Exception):
-    """The disk is nearly full: what is left of it belongs to the database."""
-
-
-class Draft(Protocol):
-    """A blob in the making, of which nobody hears before it is kept. All of it blocks."""
-
-    def write(self, data: bytes) -> None:
-        """Raises NoRoom."""
-        ...
-
-    def keep(self) -> str:
-        """Safe on the disk from here on; gives its key."""
-        ...
-
-    def drop(self) -> None:
-        """Nothing is left; after `keep` this does nothing."""
-        ...
-
-
-class Blobs(Protocol):
-    """All of these block: call them in a thread.
-
-    A blob is safe on the disk before its key is given out. Whoever dies between that and the row
-    which names it leaves an orphan, and those are swept.
-    """
-
-    def write(self, data: bytes) -> str:
-        """Keeps the bytes for good and gives their key."""
-        ...
-
-    def draft(self) -> Draft:
-        """For bytes that come in pieces."""
-        ...
-
-    def read(self, key: str) -> bytes:
-        """Raises UnknownBlob."""
-        ...
-
-    def open(self, key: str) -> BinaryIO:
-        """The bytes piece by piece; raises UnknownBlob."""
-        ...
-
-    def path(self, key: str) -> Path:
-        """Where the bytes lie, for those who send them piece by piece; raises UnknownBlob."""
-        ...
-
-    def remove(self, key: str) -> None:
-        """A key that is unknown is no fault."""
-        ...
-
-    def older_than(self, seconds: float) -> Iterator[str]:
-        """Keys of blobs that have been there for longer than that."""
-        ...
-
-
-# Orphans: blobs that no row names, because whoever wrote them died before the row.
-
-AT_A_TIME = 200
+MB = 10**6
+AT_ONCE = 2**20
+"""Pieces of an upload are gathered up to this size, so that a thread is asked seldom."""
+ROWS_AT_A_TIME = 200
 ORPHAN_SECONDS = 86_400.0
 """A blob this old without a row will not get one any more."""
 
 
-class Names(Protocol):
-    """Rows that name blobs."""
+class FileRefused(Complaint):
+    """An upload is not what it should be; the text says why."""
 
-    async def known(self, keys: Collection[str]) -> frozenset[str]:
-        """Those of the keys that a row names."""
+    exit_code = 2
+
+
+class UnknownFile(RunFault):
+    """there is no {kind} {name}"""
+
+
+class FileInUse(RunFault):
+    """{kind} {name} is needed by a run that is not finished"""
+
+
+class NotYourFile(RunFault):
+    """only who gave the {kind} or an approver may do this"""
+
+
+class QuotaExceeded(Complaint):
+    """What is given does not fit into what its user may keep here."""
+
+    def __init__(self, *, used: int, allowed: int, size: int) -> None:
+        super().__init__(
+            f"This takes {_mb(size)} MB, and of the {_mb(allowed)} MB of nets, programs and books"
+            f" that you may keep here {_mb(used)} MB are taken. An administrator can allow more."
+        )
+
+
+def _mb(size: int) -> str:
+    return f"{size / MB:,.1f}".removesuffix(".0")
+
+
+# Uploads: bytes that come in pieces, written down and digested in threads as they come.
+
+
+class ContentReader(Protocol):
+    """Reads an upload along, piece by piece in whatever threads; may raise FileRefused."""
+
+    def feed(self, data: bytes) -> bytes:
+        """What is to be kept of these bytes."""
+        ...
+
+    def finish(self) -> bytes:
+        """What is to be kept besides, once all has come."""
         ...
 
 
-@runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
-async def swept(blobs: Blobs, rows: Names, threads: Threads) -> None:
-    """Removes blobs that no row ever came to name."""
-    old = await threads.io(lambda: list(blobs.older_than(ORPHAN_SECONDS)))
-    for start in range(0, len(old), AT_A_TIME):
-        part = old[start : start + AT_A_TIME]
-        named = await rows.known(part)
-        await threads.io(remove, blobs, [key for key in part if key not in named])
+class AnyContent:
+    """For bytes that may be anything."""
+
+    def feed(self, data: bytes) -> bytes:
+        return data
+
+    def finish(self) -> bytes:
+        return b""
 
 
-def remove(blobs: Blobs, keys: Iterable[str]) -> None:
-    """Blocks, as all that touches files does."""
-    for key in keys:
-        blobs.remove(key)
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An upload that is safe on the disk; `sha256` and `size` are those of the bytes that came."""
+
+    blob: str
+    sha256: str
+    size: int
 
 
-# Blobs in a folder: each a file that is whole and safe before anybody hears of it.
+class _Receiving:
+    """One upload; several threads write it, one after the other."""
 
-KEY_BYTES = 16
-SPREAD = 2
-"""Files are spread over folders named by the first characters of their keys."""
-UNFINISHED = ".part"
-RESERVE = 256 * 10**6
-"""Bytes that are left free: without them the database stops, and everything with it."""
-
-
-class FolderBlobs:
-    """Everything here blocks, as the port says."""
-
-    def __init__(self, folder: Path, clock: Clock, *, reserve: int = RESERVE) -> None:
-        self._folder = folder
-        self._clock = clock
-        self._reserve = reserve
-
-    def write(self, data: bytes) -> str:
-        return written(self.draft(), data)
-
-    def draft(self) -> "FolderDraft":
-        place = self._place(secrets.token_hex(KEY_BYTES))
-        self._make(place.parent)
-        return FolderDraft(place, self._reserve)
-
-    def read(self, key: str) -> bytes:
-        return self.path(key).read_bytes()
-
-    def open(self, key: str) -> BinaryIO:
-        return self.path(key).open("rb")
-
-    def path(self, key: str) -> Path:
-        place = self._place(key)
-        if not place.is_file():
-            raise UnknownBlob
-        return place
-
-    def remove(self, key: str) -> None:
-        self._place(key).unlink(missing_ok=True)
-
-    def older_than(self, seconds: float) -> Iterator[str]:
-        """Also those that were never finished: removing one of these removes what is there."""
-        before = self._clock.now().timestamp() - seconds
-        for place in self._folder.glob("*/*"):
-            if place.stat().st_mtime < before:
-                if place.suffix == UNFINISHED:
-                    place.unlink(missing_ok=True)
-                else:
-                    yield place.name
-
-    def _place(self, key: str) -> Path:
-        if len(key) != 2 * KEY_BYTES or not key.isalnum():
-            raise UnknownBlob
-        return self._folder / key[:SPREAD] / key
-
-    def _make(self, folder: Path) -> None:
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            sync(folder.parent)
-
-
-class FolderDraft:
-    """A file under another name until it is whole."""
-
-    def __init__(self, place: Path, reserve: int) -> None:
-        self._place = place
-        self._reserve = reserve
-        self._unfinished = place.with_suffix(UNFINISHED)
-        self._file = self._unfinished.open("xb")
-        # Held while somebody writes it; a process that dies lets go of it.
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+    def __init__(self, draft: Draft, reader: ContentReader) -> None:
+        self._draft = draft
+        self._reader = reader
+        self._digest = hashlib.sha256()
+        self._size = 0
 
     def write(self, data: bytes) -> None:
-        disk = os.fstatvfs(self._file.fileno())
-        if disk.f_bavail * disk.f_frsize < self._reserve + len(data):
-            raise NoRoom
-        self._file.write(data)
+        self._digest.update(data)
+        self._size += len(data)
+        self._draft.write(self._reader.feed(data))
 
-    def keep(self) -> str:
-        with self._file as file:
-            file.flush()
-            os.fsync(file.fileno())
-        reached("blob_before_rename")
-        self._unfinished.rename(self._place)
-        sync(self._place.parent)
-        reached("blob_after_rename")
-        return self._place.name
-
-    def drop(self) -> None:
-        self._file.close()
-        self._unfinished.unlink(missing_ok=True)
+    def keep(self) -> Received:
+        """Nothing is kept that the reader refuses."""
+        self._draft.write(self._reader.finish())
+        return Received(self._draft.keep(), self._digest.hexdigest(), self._size)
 
 
-def free_bytes(folder: Path) -> int:
-    """What may still be written on the disk of a folder, which need not be there yet; it blocks."""
-    while not folder.exists():
-        folder = folder.parent
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Removes what processes that died had begun to write, in all folders of blobs below this."""
-    for place in folder.glob(f"*/*/*{UNFINISHED}"):
-        with contextlib.suppress(OSError), place.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            place.unlink()
-
-
-def written(draft: Draft, data: bytes) -> str:
-    """All at once; a full disk leaves nothing behind."""
+async def receive(
+    pieces: AsyncIterator[bytes],
+    blobs: Blobs,
+    threads: Threads,
+    reader: ContentReader,
+    *,
+    computing: bool = False,
+) -> Received:
+    """Writes an upload into a blob; one that breaks off or is refused leaves nothing behind. Where
+    reading costs more than writing, it is `computing`."""
+    run = threads.cpu if computing else threads.io
+    draft = await threads.io(blobs.draft)
+    receiving = _Receiving(draft, reader)
     try:
-        draft.write(data)
-        return draft.keep()
+        async for gathered in _gathered(pieces):
+            await run(receiving.write, gathered)
+        return await threads.io(receiving.keep)
     finally:
-        draft.drop()
+        # Whoever gave up must not leave a file behind.
+        with CancelScope(shield=True):
+            await threads.io(draft.drop)
+
+
+async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    buffer = bytearray()
+    async for piece in pieces:
+        buffer += piece
+        if len(buffer) >= AT_ONCE:
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)
+
+
+# Rows of files. The queries of a kind are named after it: `nets_get`, `nets_add` and so on.
+
+
+class StoredFile(Protocol):
+    """The row of a file."""
+
+    @property
+    def blob(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+
+class UserFile(StoredFile, Protocol):
+    """The row of a file that somebody has uploaded; its first field is its key."""
+
+    @property
+    def user(self) -> str: ...
+
+
+F = TypeVar("F", bound=StoredFile)
+U = TypeVar("U", bound=UserFile)
+
+
+class FileRows(Table, Generic[F]):
+    """The rows of one kind of file."""
+
+    name: str
+    kind: type[F]
+
+    async def get(self, key: object) -> F | None:
+        return await self._one(self.kind, f"{self.name}_get", key)
+
+    async def known(self, blobs: Collection[str]) -> frozenset[str]:
+        """Those of the blobs that a row names."""
+        return frozenset(await self._column(f"{self.name}_known", list(blobs)))
+
+    async def forget(self, blobs: Collection[str]) -> None:
+        """Removes the rows of these blobs."""
+        await self._write(f"{self.name}_forget", list(blobs))
+
+
+class UserFileRows(FileRows[U]):
+    """The rows of a kind that users upload and that counts for their quota."""
+
+    async def add(self, file: U, *, limit: int | None = None) -> U:
+        """Gives the row that is kept: the older one, where there was one of that key. Raises
+        QuotaExceeded where its user would have more than so many bytes, or than they are allowed
+        by name; without a limit nothing is counted."""
+        row = columns(file)  # type: ignore[arg-type]
+        async with self._writing() as write:
+            await hold_quota(write, file.user, limit)
+            kept = await write.one(self.kind, f"{self.name}_add", *row)
+            assert kept is not None
+            if kept.blob == file.blob:
+                await check_quota(write, file, limit)
+        return kept
+
+    async def everything(self) -> tuple[U, ...]:
+        return await self._many(self.kind, f"{self.name}_all")
+
+
+class HasSize(Protocol):
+    """Something that counts for a user's quota."""
+
+    @property
+    def user(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+
+async def hold_quota(write: Transaction, user: str, limit: int | None) -> None:
+    """Has a user's uploads written one after the other, so that each is counted before the next;
+    comes first in the transaction that writes an upload's row."""
+    if limit is not None:
+        await write("uploads_hold", user)
+
+
+async def check_quota(write: Transaction, new: HasSize, limit: int | None) -> None:
+    """Raises QuotaExceeded, which undoes the transaction that has written the row of `new`."""
+    if limit is None:
+        return
+    found = await write.one(dict[str, int], "uploads_of", new.user, limit)
+    assert found is not None
+    used, allowed = found["used"], found["allowed"]
+    if used > allowed:
+        raise QuotaExceeded(used=used - new.size, allowed=allowed, size=new.size)
+
+
+async def used_by_user(pool: Pool, queries: Queries) -> Mapping[str, int]:
+    """Bytes that users keep here, by their names."""
+    rows = await pool.fetch(queries["uploads_by_user"])
+    return {row["user_name"]: row["used"] for row in rows}
+
+
+R = TypeVar("R", bound=FileRows[Any])
+UR = TypeVar("UR", bound=UserFileRows[Any])
+
+
+class FileStore(Generic[R]):
+    """Files of one kind: their rows and their bytes. One per process."""
+
+    def __init__(self, rows: R, blobs: Blobs, threads: Threads, clock: Clock) -> None:
+        self.rows = rows
+        self.blobs = blobs
+        self._threads = threads
+        self._clock = clock
+
+    async def discard(self, *blobs: str) -> None:
+        """Removes blobs whose rows are gone or never came to be."""
+        await self._threads.io(_remove, self.blobs, blobs)
+
+    async def _expired(self) -> Collection[StoredFile]:
+        """Some of the files that were kept for long enough, until there are none left."""
+        return ()
+
+    @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
+    async def sweep(self) -> None:
+        """Removes files that were kept long enough, and blobs that no row ever came to name."""
+        while expired := [file.blob for file in await self._expired()]:
+            await self.rows.forget(expired)
+            await self.discard(*expired)
+        old = await self._threads.io(lambda: list(self.blobs.older_than(ORPHAN_SECONDS)))
+        for start in range(0, len(old), ROWS_AT_A_TIME):
+            part = old[start : start + ROWS_AT_A_TIME]
+            named = await self.rows.known(part)
+            await self.discard(*(key for key in part if key not in named))
+
+
+class UserFileStore(FileStore[UR]):
+    """The same for what users upload; everybody may keep `limit` bytes of all kinds together,
+    unless something else is said of them."""
+
+    def __init__(
+        self,
+        rows: UR,
+        blobs: Blobs,
+        threads: Threads,
+        clock: Clock,
+        *,
+        limit: int | None = None,
+    ) -> None:
+        super().__init__(rows, blobs, threads, clock)
+        self._limit = limit
+
+    async def _add(self, new: U) -> U:
+        """Gives the row that is kept, which may be an older one of the same key; the new blob is
+        removed then. Raises QuotaExceeded."""
+        try:
+            kept: U = await self.rows.add(new, limit=self._limit)
+        except QuotaExceeded:
+            await self.discard(new.blob)
+            raise
+        if kept.blob != new.blob:
+            await self.discard(new.blob)
+        return kept
+
+    async def _remove(self, file: StoredFile) -> None:
+        await self.rows.forget([file.blob])
+        await self.discard(file.blob)
+
+
+def _remove(blobs: Blobs, keys: Collection[str]) -> None:
+    for key in keys:
+        blobs.remove(key)

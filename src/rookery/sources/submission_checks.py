@@ -10,7 +10,7 @@ from rookery.books import official_books
 from rookery.farm.submission import KnownBook
 from rookery.farm.submission_fields import base_repository, new_repository
 from rookery.files.books import BookStore
-from rookery.files.programs import BinaryStore
+from rookery.files.programs import ProgramStore
 from rookery.model.engine import Catalogue
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.machine import OFFICIAL, Machine
@@ -111,7 +111,7 @@ class Preparation:
     """Asks for what a submission names; what is there already costs no call."""
 
     books: BookStore
-    binaries: BinaryStore
+    programs: ProgramStore
     commits: Commits
     archives: Archives
     catalogue: Catalogue
@@ -128,7 +128,7 @@ class Preparation:
         """Raises WireFault unless every program was uploaded."""
         for field, side in zip(("new_binary", "base_binary"), run.plan.sides, strict=False):
             if side.binary:
-                known = await self.binaries.rows.by_hash(side.binary) is not None
+                known = await self.programs.rows.get(side.binary) is not None
                 require(known, field, "no program of this hash was uploaded here")
 
     async def fetch(self, run: Run) -> tuple[str, ...]:

@@ -5,9 +5,7 @@ from contextlib import contextmanager
 
 from rookery.farm.engines import NotOfTeam, UnknownEngine, UnknownVersion
 from rookery.farm.ports import UnknownMachine, UnknownRun, UnknownTask
-from rookery.files.books import UnknownBook
-from rookery.files.nets import NotYourNet, UnknownNet
-from rookery.files.quotas import QuotaExceeded
+from rookery.files.store import FileRefused, NotYourFile, QuotaExceeded, UnknownFile
 from rookery.model.run import BadGames, FixedGames, NotApprover, NotYours, OwnRun, Run, RunFault
 from rookery.model.task import Task
 from rookery.people.teams import NotLeading, UnknownTeam
@@ -18,13 +16,12 @@ from rookery.sources.grants import NotGranted
 from rookery.web.faults import BadRequest, BodyTooLarge, Conflict, Forbidden, NotFound
 from rookery.web.site import Site
 
-NOT_ALLOWED = (NotYours, NotYourNet, NotApprover, OwnRun, NotOfTeam, NotLeading)
+NOT_ALLOWED = (NotYours, NotYourFile, NotApprover, OwnRun, NotOfTeam, NotLeading)
 NOT_THERE = (
     UnknownRun,
     UnknownTask,
     UnknownMachine,
-    UnknownBook,
-    UnknownNet,
+    UnknownFile,
     UnknownEngine,
     UnknownTeam,
     NotGranted,
@@ -46,6 +43,8 @@ def refusals() -> Iterator[None]:
         raise NotFound(_sentence(fault)) from None
     except QuotaExceeded as fault:
         raise BodyTooLarge(str(fault)) from None
+    except FileRefused as fault:
+        raise BadRequest(str(fault)) from None
     except UnknownUser as fault:
         raise NotFound(str(fault)) from None
     except NOT_SENSIBLE as fault:

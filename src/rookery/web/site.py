@@ -27,14 +27,15 @@ from rookery.farm.privacy import Privacy
 from rookery.farm.statistics import LateGames, SpeedKeeping, Speeds
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.waiting import WaitingLine
-from rookery.files.books import Books, BookStore
+from rookery.files.blobs import Blobs
+from rookery.files.books import BookRows, BookStore
 from rookery.files.disk import Disk
-from rookery.files.games import Pgns, PgnStore
-from rookery.files.nets import Downloads, Nets
-from rookery.files.programs import Binaries, BinaryStore
-from rookery.files.quotas import MB, HoldingRows, Holdings
-from rookery.files.store import Blobs
-from rookery.files.worker_logs import LogStore, WorkerLogs
+from rookery.files.games import GameRows, GameStore
+from rookery.files.holdings import HoldingRows, Holdings
+from rookery.files.nets import NetRows, NetStore
+from rookery.files.programs import ProgramRows, ProgramStore
+from rookery.files.store import MB
+from rookery.files.worker_logs import LogRows, LogStore
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearers, Standards, Trust
 from rookery.people.login import Credentials, Login, SignUp
@@ -76,11 +77,11 @@ class Storage:
     statistics: Statistics
     repositories: GrantRows
     holdings: HoldingRows
-    pgns: Pgns
-    nets: Nets
-    books: Books
-    binaries: Binaries
-    worker_logs: WorkerLogs
+    games: GameRows
+    nets: NetRows
+    books: BookRows
+    programs: ProgramRows
+    worker_logs: LogRows
     files: Callable[[str], Blobs]
     """The files of one kind, by the name of their folder."""
 
@@ -186,24 +187,13 @@ class Site:
     def _make_files(self, storage: Storage) -> None:
         threads, clock, limit = self.threads, self.clock, self.upload_quota
         self.holdings = Holdings(storage.holdings, self.engines, self.privacy)
-        self.pgns = storage.pgns
-        self.games = storage.files("games")
-        self.pgn_store = PgnStore(self.fleet.views, storage.pgns, self.games, threads, clock)
-        self.nets = storage.nets
-        self.net_files = storage.files("nets")
-        self.downloads = Downloads(storage.nets)
-        self.logs = LogStore(storage.worker_logs, storage.files("logs"), threads, clock)
-        self.book_rows = storage.books
-        self.books = BookStore(
-            storage.books,
-            storage.files("books"),
-            threads,
-            clock,
-            self.fleet.views.active,
-            limit=limit,
-        )
-        self.binaries = BinaryStore(
-            storage.binaries, storage.files("binaries"), threads, clock, limit=limit
+        blobs = storage.files
+        self.games = GameStore(storage.games, blobs("games"), threads, clock)
+        self.logs = LogStore(storage.worker_logs, blobs("logs"), threads, clock)
+        self.nets = NetStore(storage.nets, blobs("nets"), threads, clock, limit=limit)
+        self.books = BookStore(storage.books, blobs("books"), threads, clock, limit=limit)
+        self.programs = ProgramStore(
+            storage.programs, blobs("binaries"), threads, clock, limit=limit
         )
         self.worker_bodies = LargeBodies()
         self.upload_bodies = LargeBodies()

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from rookery.boundary.offload import Threads
+from rookery.files.blobs import DiskNearlyFull
 from rookery.files.disk import LEAST, MB, Disk, Room
-from rookery.files.store import NoRoom
 from tests.unit.web.fakes import HandClock, RecordedLog
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ async def test_a_write_that_failed_for_want_of_room_counts_for_a_while(error: Ex
 
 async def test_an_upload_that_was_refused_at_the_reserve_is_no_failed_write() -> None:
     place = Place()
-    assert place.disk.note(NoRoom())
+    assert place.disk.note(DiskNearlyFull())
     assert place.disk.room is Room.ENOUGH
 
 

@@ -6,7 +6,8 @@ from base64 import b64encode
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rookery.files.games import Pgn
+from rookery.files.blobs import write_blob
+from rookery.files.games import GameUpload
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from rookery.rules.lifecycle import Actor
@@ -148,8 +149,8 @@ async def _played(api: Api, worker: Worker, run_id: str) -> None:
     await worker.call("upload_pgn", pgn=b64encode(gzip.compress(GAMES.encode())).decode())
     await worker.call("worker_log", message="zqlog")
     desk, packed = api.site, gzip.compress(GAMES.encode())
-    key = await desk.threads.io(desk.games.write, packed)
-    await desk.pgns.add(Pgn(run_id, 0, key, len(packed), desk.clock.now()), ())
+    key = await desk.threads.io(write_blob, desk.games.blobs, packed)
+    await desk.games.rows.add(GameUpload(run_id, 0, key, len(packed), desk.clock.now()), ())
 
 
 async def _failed(worker: Worker, run_id: str) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.files.games import Pgn
-from rookery.files.nets import Net
+from rookery.files.blobs import read_blob, write_blob
+from rookery.files.games import GameUpload
+from rookery.files.nets import StoredNet
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 
@@ -24,19 +25,19 @@ RUN = "64e74776a170cb1f26fa3930"
 class Place:
     api: Api
 
-    async def keep_net(self) -> Net:
+    async def keep_net(self) -> StoredNet:
         headers = dict(await self.api.headers(OLGA))
         path = f"/api/v1/nets?name={NAME}"
         given = await self.api.visitor.post(path, content=NET, headers=headers)
         assert given.status_code == 201
-        net = await self.api.site.nets.by_name(NAME)
+        net = await self.api.site.nets.rows.get(NAME)
         assert net is not None
         return net
 
     async def keep_games(self, task: int, text: str) -> bytes:
         desk, packed = self.api.site, gzip.compress(text.encode(), mtime=0)
-        key = await desk.threads.io(desk.games.write, packed)
-        await desk.pgns.add(Pgn(RUN, task, key, len(packed), desk.clock.now()), ())
+        key = await desk.threads.io(write_blob, desk.games.blobs, packed)
+        await desk.games.rows.add(GameUpload(RUN, task, key, len(packed), desk.clock.now()), ())
         return packed
 
 
@@ -90,8 +91,8 @@ async def test_what_is_not_there_is_not_sent(place: Place, path: str, status: in
 
 async def test_games_whose_time_is_up_are_not_there(place: Place) -> None:
     await place.keep_games(7, "gone")
-    (row,) = await place.api.site.pgns.of_task(RUN, 7)
-    await place.api.site.threads.io(place.api.site.games.remove, row.blob)
+    (row,) = await place.api.site.games.rows.of_task(RUN, 7)
+    await place.api.site.threads.io(place.api.site.games.blobs.remove, row.blob)
     assert (await place.api.get(f"/api/pgn/{RUN}-7.pgn")).status_code == 404
 
 
@@ -117,7 +118,7 @@ async def test_a_net_comes_unpacked_to_those_who_do_not(place: Place) -> None:
 )
 async def test_a_part_of_a_net_can_be_had(place: Place, wanted: str, part: slice) -> None:
     net = await place.keep_net()
-    packed = await place.api.site.threads.io(place.api.site.net_files.read, net.blob)
+    packed = await place.api.site.threads.io(read_blob, place.api.site.nets.blobs, net.blob)
     headers = {"range": wanted}
     async with place.api.visitor.stream("GET", f"/api/nn/{NAME}", headers=headers) as answer:
         sent = b"".join([chunk async for chunk in answer.aiter_raw()])
@@ -135,8 +136,8 @@ async def test_downloads_are_counted_in_bulk(place: Place) -> None:
     await place.keep_net()
     for _ in range(3):
         await place.api.get(f"/api/nn/{NAME}")
-    await place.api.site.downloads.flush()
-    (net,) = await place.api.site.nets.everything()
+    await place.api.site.nets.write_downloads()
+    (net,) = await place.api.site.nets.rows.everything()
     assert net.downloads == 3
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rookery.files.games import Pgn
+from rookery.files.games import GameUpload
 from rookery.model.engine import EngineRecord
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
@@ -144,8 +144,8 @@ async def test_the_games_of_a_run_are_found_task_by_task(api: Api) -> None:
     run_id = await api.submitted(BORIS, **FIXED)
     game = Game(Outcome.WHITE, Ending.NORMAL, True, 61, b"12345678", 0)
     for task, number in ((1, 2), (0, 3)):
-        pgn = Pgn(run_id, task, f"blob {task}", 1, api.clock.now())
-        await api.site.pgns.add(pgn, (game,) * number)
+        pgn = GameUpload(run_id, task, f"blob {task}", 1, api.clock.now())
+        await api.site.games.rows.add(pgn, (game,) * number)
     first = await shown(api, run_id, "games?size=4")
     games = first["games"]
     assert [(each["task"], each["number"]) for each in games] == [(0, 0), (0, 1), (0, 2), (1, 0)]

@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from rookery.files.books import BookStore
-from rookery.files.programs import BinaryStore
+from rookery.files.nets import NetStore
+from rookery.files.programs import ProgramStore
 from tests.twins.sites import MemorySite
 from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
@@ -20,11 +21,10 @@ OPENING = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n"
 
 
 def limited(site: MemorySite) -> None:
-    threads, clock, active = site.threads, site.clock, site.fleet.views.active
-    site.binaries = BinaryStore(
-        site.binaries.rows, site.binaries.blobs, threads, clock, limit=LIMIT
-    )
-    site.books = BookStore(site.book_rows, site.books.blobs, threads, clock, active, limit=LIMIT)
+    threads, clock, programs = site.threads, site.clock, site.programs
+    site.programs = ProgramStore(programs.rows, programs.blobs, threads, clock, limit=LIMIT)
+    site.books = BookStore(site.books.rows, site.books.blobs, threads, clock, limit=LIMIT)
+    site.nets = NetStore(site.nets.rows, site.nets.blobs, threads, clock, limit=LIMIT)
     site.upload_quota = LIMIT
 
 

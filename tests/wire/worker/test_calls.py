@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 
 import pytest
 
+from rookery.files.blobs import read_blob
 from rookery.model.events import Action
 from rookery.rules.lifecycle import Actor
 from tests.twins.sites import make_user
@@ -164,8 +165,8 @@ async def test_uploads_are_kept_as_they_came(office: Office) -> None:
     await worker.call("upload_pgn", message="", pgn=GAMES)
     (first, second) = office.parts.pgns.rows
     assert first.blob != second.blob
-    assert office.parts.blobs.read(first.blob).startswith(b"\x1f\x8b")
-    assert first.size == len(office.parts.blobs.read(first.blob))
+    assert read_blob(office.parts.blobs, first.blob).startswith(b"\x1f\x8b")
+    assert first.size == len(read_blob(office.parts.blobs, first.blob))
 
 
 async def test_games_that_are_no_gzip_stream_are_refused(office: Office) -> None:
@@ -186,7 +187,7 @@ async def test_an_upload_that_breaks_off_does_not_make_a_runs_games_unreadable(
         assert ("error" in answer) is (pgn != GAMES)
     # A run's games are its uploads, one behind the other.
     rows = await office.parts.pgns.of_run(run_id("a"))
-    games = gzip.decompress(b"".join(office.parts.blobs.read(row.blob) for row in rows))
+    games = gzip.decompress(b"".join(read_blob(office.parts.blobs, row.blob) for row in rows))
     assert games == 2 * gzip.decompress(b64decode(GAMES))
 
 
@@ -267,7 +268,7 @@ async def test_games_of_a_known_worker_are_taken_apart_as_they_come(office: Offi
     assert set(await worker.call("upload_pgn", message="", pgn=LARGE_GAMES)) == {"duration"}
     (row,) = office.parts.pgns.rows
     packed = b64decode(LARGE_GAMES)
-    assert (row.size, office.parts.blobs.read(row.blob)) == (len(packed), packed)
+    assert (row.size, read_blob(office.parts.blobs, row.blob)) == (len(packed), packed)
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,18 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import stream
-from rookery.files.games import Pgn
-from rookery.files.nets import Net
-from rookery.files.store import Blobs, UnknownBlob
+from rookery.files.blobs import Blobs
+from rookery.files.games import GameUpload
+from rookery.files.nets import StoredNet
 from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
 from rookery.sources.commits import Archive, CannotAsk, mirrored_side
 from rookery.web.bodies import StreamedAnswer
@@ -32,16 +34,22 @@ _RANGE = re.compile(r"bytes=(\d{0,12})-(\d{0,12})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some bytes of a file."""
+    """Some bytes of a file; `open` gives those from a place on, and blocks."""
 
-    path: Path
+    open: Callable[[int], BinaryIO]
     start: int
     size: int
 
 
-def piece_of(blobs: Blobs, key: str, size: int) -> Piece:
-    """A whole blob; looks at the disk, and raises UnknownBlob."""
-    return Piece(blobs.path(key), 0, size)
+def blob_piece(blobs: Blobs, key: str, size: int) -> Piece:
+    """A whole blob."""
+    return Piece(partial(blobs.open, key), 0, size)
+
+
+def open_file(path: Path, start: int) -> BinaryIO:
+    file = path.open("rb")
+    file.seek(start)
+    return file
 
 
 def wanted_range(text: str, size: int) -> range | None:
@@ -88,8 +96,7 @@ def unpacked(piece: Piece, site: Site, headers: dict[str, str]) -> Response:
 
 def chunks(pieces: Iterable[Piece]) -> Iterator[bytes]:
     for piece in pieces:
-        with piece.path.open("rb") as file:
-            file.seek(piece.start)
+        with piece.open(piece.start) as file:
             left = piece.size
             while left > 0 and (chunk := file.read(min(CHUNK, left))):
                 left -= len(chunk)
@@ -109,6 +116,7 @@ def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:
 
 GZIP = "application/gzip"
 NO_GAMES = "There are no games."
+NO_NET = "There is no such net."
 FOR_EVER = "public, max-age=31536000, immutable"
 FOR_EVER_HERE = "private, max-age=31536000, immutable"
 
@@ -125,7 +133,7 @@ class FileEndpoints:
         with refusals():
             name = pgn_name(named)
         await self._check_seen(request, name.run_id)
-        uploads = await self._site.pgns.of_task(name.run_id, name.task_id)
+        uploads = await self._site.games.rows.of_task(name.run_id, name.task_id)
         pieces = await self._pieces(uploads[:1])
         headers = {**_attachment(named), "content-encoding": "gzip"}
         return sent(pieces, self._site, GZIP, headers)
@@ -136,7 +144,7 @@ class FileEndpoints:
         with refusals():
             run_id = run_pgns_name(named)
         await self._check_seen(request, run_id)
-        pieces = await self._pieces(await self._site.pgns.of_run(run_id))
+        pieces = await self._pieces(await self._site.games.rows.of_run(run_id))
         return sent(pieces, self._site, GZIP, _attachment(named))
 
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
@@ -145,13 +153,14 @@ class FileEndpoints:
         net = await self._net(name, await fetcher_of(request, site))
         if header(request.scope, b"if-none-match") == _etag(net):
             return Response(status_code=304, headers=self._lasting(net))
-        site.downloads.note(name)
+        site.nets.note_download(name)
         if site.settings.nets_url:
             return RedirectResponse(f"{site.settings.nets_url}/nn/{name}", 302)
-        whole = await self._found(site.net_files, net.blob, net.size)
-        return self._sent_net(request, net, whole)
+        if not await site.threads.io(site.nets.blobs.has, net.blob):
+            raise NotFound(NO_NET)
+        return self._sent_net(request, net, blob_piece(site.nets.blobs, net.blob, net.size))
 
-    def _sent_net(self, request: Request, net: Net, whole: Piece) -> Response:
+    def _sent_net(self, request: Request, net: StoredNet, whole: Piece) -> Response:
         """As it is kept, or a part of that; unpacked for those who take no gzip."""
         if "gzip" not in header(request.scope, b"accept-encoding").lower():
             return unpacked(whole, self._site, {"vary": "accept-encoding", **self._lasting(net)})
@@ -165,21 +174,21 @@ class FileEndpoints:
         if part is None:
             return sent([whole], self._site, "application/octet-stream", headers)
         headers["content-range"] = f"bytes {part.start}-{part.stop - 1}/{net.size}"
-        piece = Piece(whole.path, part.start, len(part))
+        piece = Piece(whole.open, part.start, len(part))
         return sent([piece], self._site, "application/octet-stream", headers, status=206)
 
-    def _lasting(self, net: Net) -> dict[str, str]:
+    def _lasting(self, net: StoredNet) -> dict[str, str]:
         """A net never changes: its name is its hash."""
         private = self._site.holdings.is_private(net.name)
         lasting = FOR_EVER_HERE if private else FOR_EVER
         return {"etag": _etag(net), "cache-control": lasting}
 
-    async def _net(self, name: str, fetcher: str | None) -> Net:
+    async def _net(self, name: str, fetcher: str | None) -> StoredNet:
         with refusals():
             net_hash(name)
-        net = await self._site.nets.by_name(name)
+        net = await self._site.nets.rows.get(name)
         if net is None or not self._site.holdings.sees(fetcher, name):
-            raise NotFound("There is no such net.")
+            raise NotFound(NO_NET)
         return net
 
     async def _check_seen(self, request: Request, run_id: str) -> None:
@@ -190,28 +199,17 @@ class FileEndpoints:
             if run is not None and not site.privacy.sees(viewer, run):
                 raise NotFound(NO_GAMES)
 
-    async def _pieces(self, uploads: tuple[Pgn, ...]) -> list[Piece]:
-        """Where the uploads lie; those whose time is up are not there any more."""
-        found = await self._site.threads.io(_those_there, self._site.games, uploads)
+    async def _pieces(self, uploads: tuple[GameUpload, ...]) -> list[Piece]:
+        """The uploads that are still there; those whose time is up are not."""
+        found = await self._site.threads.io(_those_there, self._site.games.blobs, uploads)
         if not found:
             raise NotFound(NO_GAMES)
         return found
 
-    async def _found(self, blobs: Blobs, key: str, size: int) -> Piece:
-        try:
-            return await self._site.threads.io(piece_of, blobs, key, size)
-        except UnknownBlob:
-            raise NotFound("There is no such net.") from None
 
-
-def _those_there(blobs: Blobs, uploads: tuple[Pgn, ...]) -> list[Piece]:
-    found = []
-    for upload in uploads:
-        try:
-            found.append(piece_of(blobs, upload.blob, upload.size))
-        except UnknownBlob:
-            continue
-    return found
+def _those_there(blobs: Blobs, uploads: tuple[GameUpload, ...]) -> list[Piece]:
+    there = (upload for upload in uploads if blobs.has(upload.blob))
+    return [blob_piece(blobs, upload.blob, upload.size) for upload in there]
 
 
 def _attachment(name: str) -> dict[str, str]:
@@ -220,7 +218,7 @@ def _attachment(name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{safe}"'}
 
 
-def _etag(net: Net) -> str:
+def _etag(net: StoredNet) -> str:
     return f'"{net.name}"'
 
 
@@ -251,12 +249,13 @@ class SourceEndpoints:
 
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
     async def binary(self, request: Request) -> Response:
-        sha256, store = str(request.path_params["sha256"]), self._site.binaries
-        found = await store.rows.by_hash(sha256) if _SHA256.fullmatch(sha256) else None
+        sha256, store = str(request.path_params["sha256"]), self._site.programs
+        found = await store.rows.get(sha256) if _SHA256.fullmatch(sha256) else None
         if found is None or not await self._is_for(request, sha256):
             raise NotFound("There is no such program.")
         headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
-        return await self._file(request, lambda: store.blobs.path(found.blob), found.size, headers)
+        whole = blob_piece(store.blobs, found.blob, found.size)
+        return await self._file(request, store.blobs, found.blob, whole, headers)
 
     @runs(Domain.STREAM, "a file is read piece by piece in threads")
     async def book(self, request: Request) -> Response:
@@ -265,7 +264,8 @@ class SourceEndpoints:
         if found is None or not await self._is_for(request, name):
             raise NotFound("There is no such book.")
         headers = {"etag": f'"{found.sha256}"', "cache-control": ASK_AGAIN}
-        return await self._file(request, lambda: store.path(found), found.size, headers)
+        whole = Piece(partial(store.open, found), 0, found.size)
+        return await self._file(request, store.blobs, found.blob, whole, headers)
 
     async def _is_for(self, request: Request, file: str) -> bool:
         fetcher = await fetcher_of(request, self._site)
@@ -284,7 +284,9 @@ class SourceEndpoints:
             raise Unavailable(f"The source can't be had: {why}.") from None
         size = await site.threads.io(lambda: archive.file.stat().st_size)
         headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
-        return sent([Piece(archive.file, 0, size)], site, "application/zip", headers)
+        return sent(
+            [Piece(partial(open_file, archive.file), 0, size)], site, "application/zip", headers
+        )
 
     async def _wanted(self, request: Request, name: str, sha: str) -> "_Wanted | None":
         """What is given is what runs are played with: to everybody once the run is approved, to
@@ -299,15 +301,14 @@ class SourceEndpoints:
         return None
 
     async def _file(
-        self, request: Request, place: Callable[[], Path], size: int, headers: dict[str, str]
+        self, request: Request, blobs: Blobs, blob: str, whole: Piece, headers: dict[str, str]
     ) -> Response:
+        """A whole file; without a blob it comes with the package."""
         if header(request.scope, b"if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
-        try:
-            path = await self._site.threads.io(place)
-        except UnknownBlob:
-            raise NotFound from None
-        return sent([Piece(path, 0, size)], self._site, BYTES, headers)
+        if blob and not await self._site.threads.io(blobs.has, blob):
+            raise NotFound
+        return sent([whole], self._site, BYTES, headers)
 
 
 def _lacking(archive: Archive) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from rookery.farm.engines import TEAM_MARK
-from rookery.files.quotas import GivenAgain
+from rookery.files.holdings import GivenAgain
 from rookery.people.bearers import IN_PERSON, Bearer, Bearers, OwnerRefused, TokenRefused
 from rookery.people.login import Credentials, LoginRefused, Throttled, Verified
 from rookery.people.users import Scope

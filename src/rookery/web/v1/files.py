@@ -1,22 +1,24 @@
-"""Opening books: listed, looked at, given and removed."""
+"""Files that people give: opening books, nets and programs, listed, given and removed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from functools import partial
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.books import OfficialBook, official_books
 from rookery.boundary.domains import Domain, runs
-from rookery.files.books import Book, BookRefused, UnknownBook
-from rookery.files.nets import Net, NetIntake, NetRefused, NotYourNet, UnknownNet
-from rookery.files.programs import EmptyUpload, NotAProgram
-from rookery.files.quotas import GivenAgain
+from rookery.files.books import StoredBook
+from rookery.files.holdings import GivenAgain
+from rookery.files.nets import StoredNet
+from rookery.files.store import NotYourFile, UnknownFile
 from rookery.model.events import Action, about_net
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.rules.lifecycle import Actor
 from rookery.web.bodies import json_answer, pieces
-from rookery.web.faults import BadRequest, NotFound
+from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 from rookery.web.refusals import refusals
 from rookery.web.site import Site
@@ -24,6 +26,20 @@ from rookery.web.v1 import callers
 from rookery.web.v1.callers import bearer_of, check_name, given_again, giver_of, viewer_of
 
 BY_BOOK = {"name": v1.BookName}
+T = TypeVar("T")
+
+
+async def store_body(
+    site: Site,
+    request: Request,
+    user: str,
+    take: Callable[[AsyncIterator[bytes]], Awaitable[T]],
+) -> T:
+    """Hands the body of a request to a store piece by piece, so that none is ever held in memory as
+    a whole; raises BadRequest, Conflict or BodyTooLarge."""
+    with refusals():
+        async with site.upload_bodies.place(user):
+            return await take(pieces(request.receive))
 
 
 class BookEndpoints:
@@ -66,16 +82,11 @@ class BookEndpoints:
     )
     @runs(Domain.THREAD, "pieces are written, counted and looked at in threads")
     async def put(self, request: Request) -> Response:
-        site = self._site
+        site, name = self._site, _name(request)
         giver = await giver_of(request, site)
-        check_name(site, giver, _name(request))
-        body = pieces(request.receive)
-        with refusals():
-            try:
-                async with site.upload_bodies.place(giver.user):
-                    kept = await site.books.take(body, _name(request), giver.user)
-            except BookRefused as refused:
-                raise BadRequest(str(refused)) from None
+        check_name(site, giver, name)
+        take = partial(site.books.take, name=name, user=giver.user)
+        kept = await store_body(site, request, giver.user, take)
         if kept.user == giver.user:
             await site.holdings.add(kept.name, giver.engine)
         return json_answer(_entry(kept))
@@ -88,8 +99,9 @@ class BookEndpoints:
         name = _name(request)
         with refusals():
             if not site.holdings.sees(bearer.user.name, name):
-                raise UnknownBook(name=name)
-            removed = await site.books.remove(name, bearer.actor)
+                raise UnknownFile(kind="book", name=name)
+            active = await site.fleet.views.active()
+            removed = await site.books.remove(name, bearer.actor, active)
         await site.holdings.forget(name)
         return json_answer(_entry(removed))
 
@@ -98,7 +110,13 @@ def _name(request: Request) -> str:
     return str(request.path_params["name"])
 
 
-def _listed(kept: Iterable[Book]) -> Iterator[v1.BookEntry]:
+def _name_given(request: Request) -> str:
+    """What the sender calls the file; raises BadRequest."""
+    with refusals():
+        return callers.name_in(request.query_params, "name")
+
+
+def _listed(kept: Iterable[StoredBook]) -> Iterator[v1.BookEntry]:
     """Those that are kept come first."""
     found = {book.name: book for book in kept}
     yield from map(_entry, found.values())
@@ -107,7 +125,7 @@ def _listed(kept: Iterable[Book]) -> Iterator[v1.BookEntry]:
     )
 
 
-def _entry(book: Book) -> v1.BookEntry:
+def _entry(book: StoredBook) -> v1.BookEntry:
     return v1.BookEntry(
         name=book.name,
         openings=book.openings,
@@ -137,16 +155,13 @@ class NetEndpoints:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._intake = NetIntake(
-            site.nets, site.net_files, site.threads, site.clock, limit=site.upload_quota
-        )
 
     @described(Operation("All nets, newest first", {200: v1.NetList}))
     @runs(Domain.LOOP, "awaits one query")
     async def listing(self, request: Request) -> Response:
         site = self._site
         viewer = await viewer_of(request, site.bearers)
-        nets = await site.nets.everything()
+        nets = await site.nets.rows.everything()
         seen = [net for net in nets if site.holdings.sees(viewer, net.name)]
         shown = (_nets_entry(net, site.holdings.seen_again(viewer, net.name)) for net in seen)
         return json_answer(v1.NetList(nets=tuple(shown)))
@@ -164,14 +179,8 @@ class NetEndpoints:
     async def give(self, request: Request) -> Response:
         site = self._site
         giver = await giver_of(request, site)
-        with refusals():
-            name = callers.name_in(request.query_params, "name")
-            try:
-                body = pieces(request.receive)
-                async with site.upload_bodies.place(giver.user):
-                    net, is_new = await self._intake.take(body, name, giver.user)
-            except NetRefused as refused:
-                raise BadRequest(str(refused)) from None
+        take = partial(site.nets.take, file_name=_name_given(request), user=giver.user)
+        net, is_new = await store_body(site, request, giver.user, take)
         if not is_new:
             return json_answer(
                 _nets_entry(net, await given_again(site, giver, net.name, net.size)), 201
@@ -187,34 +196,34 @@ class NetEndpoints:
         actor = (await bearer_of(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
         with refusals():
             if not site.holdings.sees(actor.name, name):
-                raise UnknownNet(name=name)
+                raise UnknownFile(kind="net", name=name)
             if (again := site.holdings.seen_again(actor.name, name)) is not None:
                 return await self._taken_back(name, again, actor)
-            removed = await self._intake.remove(name, actor, await site.fleet.views.active())
+            removed = await site.nets.remove(name, actor, await site.fleet.views.active())
         engine = site.holdings.engine_of(name)
         await site.holdings.forget(name)
         await self._tell(removed, actor.name, engine, Action.REMOVE_NN)
         return json_answer(_nets_entry(removed))
 
     async def _taken_back(self, name: str, again: GivenAgain, actor: Actor) -> Response:
-        """Raises UnknownNet or NotYourNet; the file stays for those who gave it first."""
-        net = await self._site.nets.by_name(name)
+        """Raises UnknownFile or NotYourFile; the file stays for those who gave it first."""
+        net = await self._site.nets.rows.get(name)
         if net is None:
-            raise UnknownNet(name=name)
+            raise UnknownFile(kind="net", name=name)
         if not (actor.approver or actor.name == again.user):
-            raise NotYourNet
+            raise NotYourFile(kind="net")
         await self._site.holdings.take_back(again)
         return json_answer(_nets_entry(net, again))
 
     async def _tell(
-        self, net: Net, user: str, engine: str, action: Action = Action.UPLOAD_NN
+        self, net: StoredNet, user: str, engine: str, action: Action = Action.UPLOAD_NN
     ) -> None:
         """The line of a private engine's net is for its team."""
         now, audit = self._site.clock.now(), self._site.accounts.audit
         await audit.write(about_net(net.name, user, now, engine, action))
 
 
-def _nets_entry(net: Net, again: GivenAgain | None = None) -> v1.NetEntry:
+def _nets_entry(net: StoredNet, again: GivenAgain | None = None) -> v1.NetEntry:
     return v1.NetEntry(
         name=net.name,
         size=net.size,
@@ -224,11 +233,8 @@ def _nets_entry(net: Net, again: GivenAgain | None = None) -> v1.NetEntry:
     )
 
 
-# Files that people give: programs to be played as they are.
-
-
 class UploadEndpoints:
-    """Bodies are written down piece by piece; none is ever held in memory as a whole."""
+    """Programs, to be played as they are."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -246,14 +252,8 @@ class UploadEndpoints:
     async def binary(self, request: Request) -> Response:
         site = self._site
         giver = await giver_of(request, site)
-        with refusals():
-            name = callers.name_in(request.query_params, "name")
-            try:
-                body = pieces(request.receive)
-                async with site.upload_bodies.place(giver.user):
-                    kept = await site.binaries.take(body, name, giver.user)
-            except (EmptyUpload, NotAProgram) as refused:
-                raise BadRequest(str(type(refused).__doc__)) from None
+        take = partial(site.programs.take, name=_name_given(request), user=giver.user)
+        kept = await store_body(site, request, giver.user, take)
         if kept.user == giver.user:
             await site.holdings.add(kept.sha256, giver.engine)
         await given_again(site, giver, kept.sha256, kept.size)

@@ -131,7 +131,7 @@ class InsightEndpoints:
     @runs(Domain.LOOP, "awaits one query")
     async def games(self, request: Request) -> Response:
         run, (first, size) = await self._run(request), _place(request)
-        found = await self._site.pgns.run_games(run.id, first, size + 1)
+        found = await self._site.games.rows.run_games(run.id, first, size + 1)
         shown, more = _cut(found, size, _game)
         return json_answer(v1.RunGameList(games=shown, page=first // size + 1, more=more))
 

@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.statistics_rows import Period
-from rookery.files.store import UnknownBlob
-from rookery.files.worker_logs import WorkerLog
+from rookery.files.blobs import UnknownBlob
+from rookery.files.worker_logs import StoredLog
 from rookery.model.bounds import Count, RunId
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
@@ -195,7 +195,7 @@ class EvidenceEndpoints:
             task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
             page, size = callers.page_in(query)
             await seen_run(site, run_id, viewer)
-        found = await site.pgns.games(run_id, task_id)
+        found = await site.games.rows.games(run_id, task_id)
         first = (page - 1) * size
         shown = tuple(
             game_of(number, game) for number, game in enumerate(found[first : first + size], first)
@@ -226,7 +226,7 @@ class EvidenceEndpoints:
     async def log(self, request: Request) -> Response:
         await bearer_of(request, self._site.bearers, Scope.READ)
         number = int(request.path_params["log_id"])
-        log = await self._site.logs.rows.one(number) if number < 2**63 else None
+        log = await self._site.logs.rows.get(number) if number < 2**63 else None
         if log is None:
             raise NotFound
         try:
@@ -257,7 +257,7 @@ def game_of(number: int, game: Game) -> v1.GameEntry:
     )
 
 
-def _entry(log: WorkerLog) -> v1.LogEntry:
+def _entry(log: StoredLog) -> v1.LogEntry:
     return v1.LogEntry(
         id=log.id,
         run=log.run,

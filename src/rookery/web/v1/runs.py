@@ -16,7 +16,7 @@ from rookery.farm.ports import FinishedRunsQuery
 from rookery.farm.privacy import name_of
 from rookery.farm.submission import Surroundings, created, planned
 from rookery.farm.summaries import summary
-from rookery.files.quotas import Holdings
+from rookery.files.holdings import Holdings
 from rookery.model.bounds import IdPrefix, RunId
 from rookery.model.engine import STOCKFISH
 from rookery.model.events import run_name
@@ -126,7 +126,7 @@ class Submissions:
         granted = site.repositories.open_to(name)
         return Preparation(
             site.books,
-            site.binaries,
+            site.programs,
             site.commits,
             site.archives,
             site.privacy.catalogue(name),
@@ -161,7 +161,7 @@ class Submissions:
         return [
             f"nets: {name} is not kept here"
             for name in names
-            if await site.nets.by_name(name) is None
+            if await site.nets.rows.get(name) is None
         ]
 
     async def _claim(self, run: Run) -> None:
@@ -169,7 +169,7 @@ class Submissions:
         site = self._site
         for side in run.plan.sides:
             if side.binary and site.engines.catalogue.record(side.engine).private:
-                binary = await site.binaries.rows.by_hash(side.binary)
+                binary = await site.programs.rows.get(side.binary)
                 if binary is not None and binary.user == run.plan.owner:
                     await site.holdings.add(side.binary, side.engine)
 

@@ -221,16 +221,18 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
     reader = worker_requests.UPLOAD_PGN
 
     async def act(self, request: worker_requests.UploadPgn, caller: VerifiedCaller) -> Answer:
-        await self.site.pgn_store.upload(self.machines.call(request, caller), request.pgn)
+        task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
+        await self.site.games.upload(task, request.pgn)
         return EndAnswer()
 
     async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> Answer:
         """Games in base64 are written down as they come, and never held as a whole."""
         text, first = long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
         pieces = _from(first, following(body, receive))
-        async with self.site.pgn_store.writing(pieces, text) as kept:
+        async with self.site.games.writing(pieces, text) as kept:
             request, caller = await self.understood(scope, text.envelope())
-            await self.site.pgn_store.keep(self.machines.call(request, caller), kept, text.size)
+            task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
+            await self.site.games.keep(task, kept, text.size)
         return EndAnswer()
 
 

@@ -8,17 +8,19 @@ import pytest
 from scripts.demo_book import LINES, position
 
 from rookery.books import DEMO, demo_path, official_books
-from rookery.files.books import BookReading, BookRefused, BookText
+from rookery.files.books import BookReader
+from rookery.files.store import FileRefused
 
 LINE = chess.STARTING_FEN
 GAME = '[Event "a"]\n[Result "*"]\n\n1. e4 e5 2. Nf3 *\n\n'
 
 
-def read(text: bytes, name: str = "book.epd", piece: int = 7) -> BookText:
-    reading = BookReading(name)
+def read(text: bytes, name: str = "book.epd", piece: int = 7) -> BookReader:
+    reading = BookReader(name)
     for start in range(0, len(text), piece):
         reading.feed(text[start : start + piece])
-    return reading.finish()
+    reading.finish()
+    return reading
 
 
 def test_lines_are_counted_whatever_pieces_they_come_in() -> None:
@@ -50,21 +52,21 @@ def test_games_are_counted_by_their_first_tag() -> None:
     ],
 )
 def test_what_is_no_book_is_refused_in_words(text: bytes, name: str, why: str) -> None:
-    with pytest.raises(BookRefused, match=why):
+    with pytest.raises(FileRefused, match=why):
         read(text, name)
 
 
 def test_far_into_a_large_book_some_lines_are_still_looked_at() -> None:
     lines = [LINE] * 2000
     lines[999] = "nonsense"
-    with pytest.raises(BookRefused, match="Opening 1000 "):
+    with pytest.raises(FileRefused, match="Opening 1000 "):
         read("\n".join(lines).encode(), piece=100_000)
 
 
 def test_shuffled_castling_rights_are_fine_where_the_name_says_so() -> None:
     line = b"nrbkqbrn/pppppppp/8/8/8/8/PPPPPPPP/NRBKQBRN w GBgb - 0 1\n"
     assert read(line, "my_FRC.epd").openings == 1
-    with pytest.raises(BookRefused):
+    with pytest.raises(FileRefused):
         read(line, "my.epd")
 
 

@@ -1,4 +1,4 @@
--- name: binaries_by_hash
+-- name: binaries_get
 -- One uploaded program by its SHA-256.
 SELECT sha256, blob, size, name, user_name AS user, created FROM binaries WHERE sha256 = $1;
 

@@ -1,4 +1,4 @@
--- name: books_by_name
+-- name: books_get
 -- One book by its exact name.
 SELECT name, blob, size, sha256, sri, openings, user_name AS user, created
 FROM books
@@ -17,9 +17,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (name) DO UPDATE SET name = excluded.name
 RETURNING name, blob, size, sha256, sri, openings, user_name AS user, created;
 
--- name: books_remove
--- Frees a book's name.
-DELETE FROM books WHERE name = $1;
+-- name: books_forget
+-- Removes the books that lie in these blobs, and so frees their names.
+DELETE FROM books WHERE blob = ANY ($1::text[]);
 
 -- name: books_known
 -- Those of the blobs that a book lies in.

@@ -1,4 +1,4 @@
--- name: nets_by_name
+-- name: nets_get
 -- One net by its exact name.
 SELECT name, blob, size, user_name AS user, created, downloads FROM nets WHERE name = $1;
 
@@ -9,11 +9,11 @@ FROM nets
 ORDER BY created DESC, name;
 
 -- name: nets_add
--- A new net; nothing when there is one of that name.
+-- A new net, or the one that had the name before.
 INSERT INTO nets (name, blob, size, user_name, created, downloads)
 VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (name) DO NOTHING
-RETURNING name;
+ON CONFLICT (name) DO UPDATE SET name = excluded.name
+RETURNING name, blob, size, user_name AS user, created, downloads;
 
 -- name: nets_note_downloads
 -- Counts downloads, in bulk.
@@ -21,9 +21,9 @@ UPDATE nets SET downloads = downloads + noted.count
 FROM unnest($1::text[], $2::bigint[]) AS noted (name, count)
 WHERE nets.name = noted.name;
 
--- name: nets_remove
--- Lets a net go.
-DELETE FROM nets WHERE name = $1;
+-- name: nets_forget
+-- Removes the nets that lie in these blobs.
+DELETE FROM nets WHERE blob = ANY ($1::text[]);
 
 -- name: nets_known
 -- Those of the blobs that a net lies in.

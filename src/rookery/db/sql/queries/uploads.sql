@@ -1,6 +1,6 @@
 -- name: uploads_hold
 -- One upload of a user after the other: the next sees what this one has taken.
-SELECT FROM users WHERE name = $1 FOR NO KEY UPDATE;
+SELECT 1 FROM users WHERE name = $1 FOR NO KEY UPDATE;
 
 -- name: uploads_of
 -- What a user keeps here, and what they may keep where the site allows everybody so much.

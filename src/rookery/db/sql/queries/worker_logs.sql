@@ -15,7 +15,7 @@ WHERE run = $1
 ORDER BY id DESC
 LIMIT $2 OFFSET $3;
 
--- name: worker_logs_one
+-- name: worker_logs_get
 -- A log by its number.
 SELECT id, run, task, call, worker, at, blob, size FROM worker_logs WHERE id = $1;
 
@@ -23,7 +23,7 @@ SELECT id, run, task, call, worker, at, blob, size FROM worker_logs WHERE id = $
 -- Those of the blobs that a row names.
 SELECT blob FROM worker_logs WHERE blob = ANY ($1::text[]);
 
--- name: worker_logs_older
+-- name: worker_logs_expired
 -- Logs whose time is up.
 SELECT id, run, task, call, worker, at, blob, size
 FROM worker_logs
