@@ -19,9 +19,9 @@ from rookery.boundary.offload import Threads
 from rookery.match.engine_process import EngineProcess, start_process
 from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
-from rookery.worker.engines.installed import installed
-from rookery.worker.engines.order import Order
-from rookery.worker.sandbox.sandbox import Built, Sandbox, detect
+from rookery.worker.engines.orders import EngineOrder
+from rookery.worker.engines.workshop import installed
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect
 
 PLIES = 2_000
 TINY = Path(__file__).parent.parent / "tests" / "engines" / "tiny.c"
@@ -64,7 +64,7 @@ async def played(command: tuple[str, ...]) -> tuple[list[float], float, float]:
 async def main(program: Path, rounds: int) -> None:
     sandbox = await detect(Threads())
     print(sandbox)
-    tiny = Built((str(program),), "", readable=(program,))
+    tiny = BuiltEngine((str(program),), "", readable=(program,))
     ways = {"plain": tiny.command, "sandbox": sandbox.playing(tiny, memory_mib=1024)}
     found: dict[str, list[tuple[list[float], float, float]]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -85,7 +85,7 @@ async def speeds(sandbox: Sandbox, rounds: int) -> None:
     """The same nodes with and without, in the processor's seconds, which neighbours change less."""
     ways = (("plain", Sandbox(False)), ("sandbox", sandbox))
     for record in (OURS, STOCKFISH):
-        built = installed(Order(record, "", ""))
+        built = installed(EngineOrder(record, "", ""))
         spent: dict[str, list[float]] = {name: [] for name, _ in ways}
         for name, way in ways * rounds:
             before = getrusage(RUSAGE_CHILDREN).ru_utime

@@ -9,7 +9,7 @@ import pytest
 
 from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
-from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
@@ -74,7 +74,7 @@ def test_locked_dependencies_are_fetched_with_a_network_and_built_without(tmp_pa
     workshop = Workshop(tmp_path / "cache", sandbox=Sandbox(True), private_sources=True)
     with serving(tmp_path, tls=False) as server:
         source = engine(tmp_path, server)
-        order = Order(RECORD, source.commit, source.url)
+        order = EngineOrder(RECORD, source.commit, source.url)
         if not has_cargo():
             with pytest.raises(BuildFailed, match=r"cargo (does not start|is not installed)"):
                 asyncio.run(workshop.make(order))

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from rookery.model.engine import EngineRecord
-from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.sandbox.sandbox import Built, Sandbox
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox
 from tests.engines import repositories
 from tests.engines.git_server import CERTIFICATE, serving
 
 RECORD = EngineRecord(name="Tiny")
 
 
-def made_from(server: str, folder: Path, commit: str) -> Built:
-    order = Order(RECORD, commit, f"{server}/tiny/.git")
+def made_from(server: str, folder: Path, commit: str) -> BuiltEngine:
+    order = EngineOrder(RECORD, commit, f"{server}/tiny/.git")
     workshop = Workshop(folder / "cache", sandbox=Sandbox(True), private_sources=True)
     return asyncio.run(workshop.make(order))
 
@@ -39,4 +39,4 @@ def test_a_certificate_that_nobody_vouches_for_is_named_in_a_sentence(tmp_path: 
         "The source could not be fetched: this machine does not trust the server's certificate"
         " (GIT_SSL_CAINFO names a file with those it is to trust)."
     )
-    assert failed.value.whose == "machine"
+    assert failed.value.blame == "machine"

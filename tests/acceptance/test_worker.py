@@ -14,10 +14,11 @@ from rookery import __version__
 from rookery.http_client import HeldCall, NoAnswer
 from rookery.protocol.worker_requests import REQUEST_TASK, UPDATE_TASK
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.kit import Outcome
+from rookery.worker.preparing import RoundOutcome
 from rookery.worker.sandbox.sandbox import NO_SANDBOX
-from rookery.worker.stopping import Status, Stop
-from rookery.worker.transport import CredentialsRefused, ForeignServer, HttpTransport
+from rookery.worker.server import HttpTransport
+from rookery.worker.session import WrongServer
+from rookery.worker.stopping import Stop, WorkerStatus
 from tests.workers.lives import live
 from tests.workers.processes import until, working
 from tests.workers.stand_in import Body, StandIn, fledgling, games_in, record, stand_in, task
@@ -57,14 +58,14 @@ def test_what_is_sent_is_what_a_server_reads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tasks", "outcome", "told"),
     [
-        ([], Outcome.IDLE, "request_task"),
-        ([task(new_signature="1")], Outcome.RUN_FAULT, "stop_run"),
-        ([task(tc="soon")], Outcome.RUN_FAULT, "failed_task"),
-        ([task(book="none.epd", book_depth="8")], Outcome.MACHINE_FAULT, "failed_task"),
+        ([], RoundOutcome.IDLE, "request_task"),
+        ([task(new_signature="1")], RoundOutcome.RUN_FAULT, "stop_run"),
+        ([task(tc="soon")], RoundOutcome.RUN_FAULT, "failed_task"),
+        ([task(book="none.epd", book_depth="8")], RoundOutcome.MACHINE_FAULT, "failed_task"),
     ],
 )
 def test_a_failure_is_told_to_whom_it_concerns(
-    tasks: list[Body], outcome: Outcome, told: str, tmp_path: Path
+    tasks: list[Body], outcome: RoundOutcome, told: str, tmp_path: Path
 ) -> None:
     server = StandIn(tasks=list(tasks))
     assert live(server, tmp_path).outcome is outcome
@@ -75,7 +76,7 @@ def test_an_engine_that_can_not_be_made_is_told_of(tmp_path: Path) -> None:
     lacking = record() | {"recipe": {"kind": "installed", "output": "no-such-engine"}}
     server = StandIn(tasks=[task(new_record=lacking)])
     shop = Workshop(tmp_path / "cache", sandbox=NO_SANDBOX)
-    assert live(server, tmp_path, shop=shop).outcome is Outcome.MACHINE_FAULT
+    assert live(server, tmp_path, shop=shop).outcome is RoundOutcome.MACHINE_FAULT
     assert "no-such-engine, which is not here" in server.of("failed_task")[0]["message"]
 
 
@@ -89,16 +90,16 @@ def test_a_wrong_bench_names_both_counts(tmp_path: Path) -> None:
 
 def test_an_unreachable_server_is_its_own_fault(tmp_path: Path) -> None:
     server = StandIn(answers={"request_task": lambda _: None})
-    assert live(server, tmp_path).outcome is Outcome.SERVER_FAULT
+    assert live(server, tmp_path).outcome is RoundOutcome.SERVER_FAULT
 
 
 def test_wrong_credentials_end_the_worker(tmp_path: Path) -> None:
-    with pytest.raises(CredentialsRefused, match="unknown user"):
+    with pytest.raises(WrongServer, match="unknown user"):
         live(StandIn(greeting={"error": "unknown user"}), tmp_path)
 
 
 def test_a_server_of_others_wants_a_flag(tmp_path: Path) -> None:
-    with pytest.raises(ForeignServer, match="--foreign-server"):
+    with pytest.raises(WrongServer, match="--foreign-server"):
         live(StandIn(greeting={"version": 325}), tmp_path)
 
 
@@ -107,7 +108,7 @@ def test_a_batch_whose_answer_was_lost_is_sent_again_with_the_same_totals(tmp_pa
         return {"task_alive": False} if len(server.of("update_task")) > 2 else None
 
     server = StandIn(tasks=[task(2)], answers={"update_task": lose_twice})
-    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert live(server, tmp_path).outcome is RoundOutcome.DONE
     first, second, third = server.of("update_task")
     assert first == second == third
 
@@ -117,14 +118,14 @@ def test_a_refused_result_ends_the_task_at_once(tmp_path: Path) -> None:
         tasks=[task(40, sprt={"batch_size": 1})],
         answers={"update_task": lambda _: {"error": "no", "task_alive": False}},
     )
-    assert live(server, tmp_path).outcome is Outcome.MACHINE_FAULT
+    assert live(server, tmp_path).outcome is RoundOutcome.MACHINE_FAULT
     assert len(server.of("update_task")) == 1
     assert server.names().count("failed_task") == 1
 
 
 def test_the_server_ends_a_task_by_its_answer(tmp_path: Path) -> None:
     server = StandIn(tasks=[task(4000, sprt={"batch_size": 1})], games=6)
-    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert live(server, tmp_path).outcome is RoundOutcome.DONE
     assert games_in(server.of("update_task")[-1]) == 6
     assert "failed_task" not in server.names()
 
@@ -139,7 +140,7 @@ def test_a_tune_asks_for_values_before_each_batch(tmp_path: Path) -> None:
         tasks=[task(4, spsa={}, tc="MT=20000", scaling="off")],
         answers={"request_spsa": lambda _: {"task_alive": True, "slots": [slot], "sig": 9}},
     )
-    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert live(server, tmp_path).outcome is RoundOutcome.DONE
     assert server.names()[2:] == ["request_spsa", "update_task"] * 2
     assert [body["rookery"] for body in server.of("request_spsa")] == [{"slots": 1}] * 2
     told = server.of("update_task")
@@ -151,14 +152,14 @@ def test_a_tune_asks_for_values_before_each_batch(tmp_path: Path) -> None:
 def test_a_tune_that_is_over_asks_for_no_more(tmp_path: Path) -> None:
     over = {"request_spsa": lambda _: {"task_alive": False}}
     server = StandIn(tasks=[task(4, spsa={})], answers={**over})
-    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert live(server, tmp_path).outcome is RoundOutcome.DONE
     assert server.names()[2:] == ["request_spsa"]
 
 
 def test_an_engine_that_crashes_loses_that_game_and_is_spoken_of(tmp_path: Path) -> None:
     crashing = record("--misdeed", "crash=1")
     server = StandIn(tasks=[task(4, new_record=crashing)])
-    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert live(server, tmp_path).outcome is RoundOutcome.DONE
     stats = server.of("update_task")[-1]["stats"]
     assert (stats["losses"], stats["crashes"]) == (4, 4)
     # The first, the second and the fourth.
@@ -168,12 +169,12 @@ def test_an_engine_that_crashes_loses_that_game_and_is_spoken_of(tmp_path: Path)
 def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_back(
     tmp_path: Path,
 ) -> None:
-    def leave(stop: Stop, status: Status) -> None:
+    def leave(stop: Stop, status: WorkerStatus) -> None:
         if status.results.games and not stop.asked.is_set():
             stop.ask()
 
     server = StandIn(tasks=[task(4000)], games=4000)
-    assert live(server, tmp_path, leave).outcome is Outcome.STOPPED
+    assert live(server, tmp_path, leave).outcome is RoundOutcome.STOPPED
     assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
     assert 2 <= games_in(server.of("update_task")[0]) < 400
     assert "given back" in server.of("failed_task")[0]["message"]
@@ -182,12 +183,12 @@ def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_ba
 def test_a_worker_that_leaves_reports_its_pairs_though_their_batch_is_not_whole(
     tmp_path: Path,
 ) -> None:
-    def leave(stop: Stop, status: Status) -> None:
+    def leave(stop: Stop, status: WorkerStatus) -> None:
         if status.results.games >= 4 and not stop.asked.is_set():
             stop.ask()
 
     server = StandIn(tasks=[task(4000, sprt={"batch_size": 500})], games=4000, greeting=IN_PARTS)
-    assert live(server, tmp_path, leave).outcome is Outcome.STOPPED
+    assert live(server, tmp_path, leave).outcome is RoundOutcome.STOPPED
     assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
     assert 4 <= games_in(server.of("update_task")[0]) < 400
 
@@ -203,7 +204,7 @@ def test_pairs_that_were_played_when_the_run_ended_are_told_for_their_players_cr
     server = StandIn(
         tasks=[task(4000, sprt={"batch_size": 1})], answers={"update_task": over}, greeting=IN_PARTS
     )
-    assert live(server, tmp_path).outcome is Outcome.DONE
+    assert live(server, tmp_path).outcome is RoundOutcome.DONE
     first, last = server.of("update_task")
     assert games_in(last) > games_in(first)
 
@@ -258,7 +259,7 @@ def test_a_worker_says_at_its_start_who_it_is_and_for_whom_it_plays(tmp_path: Pa
 
 def test_a_fleet_leaves_when_there_is_no_work(tmp_path: Path) -> None:
     server = StandIn(tasks=[task(2)], games=2)
-    assert live(server, tmp_path, once=False, fleet=True).outcome is Outcome.IDLE
+    assert live(server, tmp_path, once=False, fleet=True).outcome is RoundOutcome.IDLE
     assert server.names().count("request_task") == 2
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rookery.worker.renewal import probation
-from rookery.worker.renewal.installation import ENVIRONMENT, PROBATION, RENEWAL, Place
+from rookery.worker.renewal.installation import ENVIRONMENT, PROBATION, RENEWAL, InstallFolder
 from rookery.worker.renewal.probation import MOST_FAILURES, Probation
 
 RAISES = "raise RuntimeError('broken')"
@@ -24,10 +24,10 @@ place = Path(__file__).parents[4]
 raise SystemExit(6)
 """
 
-Installation = Callable[[str], Place]
+Installation = Callable[[str], InstallFolder]
 
 
-def version(place: Place, name: str, program: str) -> Path:
+def version(place: InstallFolder, name: str, program: str) -> Path:
     """A version of the worker whose whole program is this."""
     folder = place.root / "versions" / name
     (folder / RENEWAL).mkdir(parents=True)
@@ -43,8 +43,8 @@ def version(place: Place, name: str, program: str) -> Path:
 def installed(tmp_path: Path) -> Installation:
     """A place with a version that works, and another one on probation."""
 
-    def install(program: str) -> Place:
-        place = Place(tmp_path)
+    def install(program: str) -> InstallFolder:
+        place = InstallFolder(tmp_path)
         python = place.root / "envs" / "env" / "bin" / "python"
         python.parent.mkdir(parents=True)
         python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S "$@"\n')
@@ -57,7 +57,7 @@ def installed(tmp_path: Path) -> Installation:
     return install
 
 
-def started(place: Place, *words: str) -> "subprocess.CompletedProcess[str]":
+def started(place: InstallFolder, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [place.launcher, "worker", *words],
         env={"PATH": os.environ["PATH"]},

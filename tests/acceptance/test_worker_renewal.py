@@ -12,15 +12,8 @@ import pytest
 import rookery
 from rookery.protocol.ed25519 import fingerprint, public_key
 from rookery.web.handout import Handout
-from rookery.web.wheel import (
-    PACKAGE,
-    Wheel,
-    locked_requirements,
-    own_wheel,
-    pack,
-    worker_files,
-)
-from rookery.worker.renewal.installation import Place, add_version, environment_name
+from rookery.web.wheel import PACKAGE, Wheel, locked_requirements, own_wheel, pack, worker_files
+from rookery.worker.renewal.installation import InstallFolder, add_version, environment_name
 from tests.served import environment
 from tests.workers.stand_in import Body, StandIn, stand_in
 
@@ -41,9 +34,9 @@ def wheel_of(version: str, changes: dict[str, bytes] | None = None, seed: bytes 
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> InstallFolder:
     """An installation of version 1.0 whose environment is that of the tests."""
-    made = Place(tmp_path / "a place")
+    made = InstallFolder(tmp_path / "a place")
     env = made.root / "envs" / environment_name(locked_requirements().encode())
     (env / "bin").mkdir(parents=True)
     (env / "bin" / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
@@ -67,7 +60,7 @@ def offering(new: Wheel, version: str) -> StandIn:
     return StandIn(greeting=greeting, files={f"/worker/{new.name}": new.content})
 
 
-def work(place: Place, server: StandIn, *words: str) -> "subprocess.CompletedProcess[str]":
+def work(place: InstallFolder, server: StandIn, *words: str) -> "subprocess.CompletedProcess[str]":
     """One life of the installed worker, which finds no task."""
     (place.root / "secret").write_text("olga:rkw_x")
     variables = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
@@ -86,7 +79,7 @@ def versions_at_work(server: StandIn) -> list[str]:
     return [body["worker_info"]["rookery"]["version"] for body in server.of("request_task")]
 
 
-def test_a_newer_worker_takes_over_before_the_next_task(place: Place) -> None:
+def test_a_newer_worker_takes_over_before_the_next_task(place: InstallFolder) -> None:
     new = wheel_of("2.0")
     with stand_in(offering(new, "2.0")) as server:
         ended = work(place, server)
@@ -97,7 +90,7 @@ def test_a_newer_worker_takes_over_before_the_next_task(place: Place) -> None:
 
 @pytest.mark.parametrize("fault", ["broken", "forged"])
 def test_one_that_does_not_start_or_is_not_what_was_promised_is_not_used(
-    fault: str, place: Place
+    fault: str, place: InstallFolder
 ) -> None:
     before = place.current()
     new = wheel_of("2.0", BROKEN if fault == "broken" else None)
@@ -112,7 +105,7 @@ def test_one_that_does_not_start_or_is_not_what_was_promised_is_not_used(
     assert place.current() == before
 
 
-def test_one_that_another_key_signed_is_not_even_fetched(place: Place) -> None:
+def test_one_that_another_key_signed_is_not_even_fetched(place: InstallFolder) -> None:
     before, new = place.current(), wheel_of("2.0", seed=ANOTHER)
     with stand_in(offering(new, "2.0")) as server:
         ended = work(place, server)
@@ -123,7 +116,9 @@ def test_one_that_another_key_signed_is_not_even_fetched(place: Place) -> None:
     assert "trying it" not in ended.stdout
 
 
-def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(place: Place) -> None:
+def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(
+    place: InstallFolder,
+) -> None:
     before, start = place.current(), "rookery/cli/worker_start.py"
     new = wheel_of("2.0", {start: FAILING + (PACKAGE.parent / start).read_bytes()})
     with stand_in(offering(new, "2.0")) as server:
@@ -137,7 +132,7 @@ def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(plac
     assert place.current() == before
 
 
-def test_a_worker_may_be_kept_as_it_is(place: Place) -> None:
+def test_a_worker_may_be_kept_as_it_is(place: InstallFolder) -> None:
     with stand_in(offering(wheel_of("2.0"), "2.0")) as server:
         work(place, server, "--no-update")
     assert versions_at_work(server) == ["1.0"]
@@ -205,7 +200,7 @@ def test_one_line_installs_a_worker(tmp_path: Path) -> None:
     config = Path(line[3])
     assert config.with_name("worker.token").stat().st_mode & 0o777 == 0o600
     assert server.address in config.read_text()
-    assert Place(config.parent).key() == wheel.key
+    assert InstallFolder(config.parent).key() == wheel.key
 
 
 def test_without_a_python_the_script_says_what_is_needed() -> None:

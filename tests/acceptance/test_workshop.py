@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from rookery.model.engine import BenchRecord, EngineRecord, NetRecord, RecipeKind, RecipeRecord
-from rookery.worker.engines.bench import WrongBench, bench
-from rookery.worker.engines.order import BenchFailed, BuildFailed, Order
+from rookery.worker.engines.bench import bench
+from rookery.worker.engines.orders import BenchFailed, BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.sandbox.sandbox import Built, Sandbox
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox
 from tests.engines import repositories
 from tests.engines.repositories import Repository
 from tests.engines.shelf import Shelf
@@ -33,18 +33,18 @@ def tiny(tmp_path: Path) -> Repository:
     return repositories.openbench(tmp_path / "tiny")
 
 
-def make(cache: Path, order: Order, shelf: Shelf | None = None) -> Built:
+def make(cache: Path, order: EngineOrder, shelf: Shelf | None = None) -> BuiltEngine:
     workshop = Workshop(cache, shelf, sandbox=SANDBOX, private_sources=True)
     return asyncio.run(workshop.make(order))
 
 
 def order_of(
     repository: Repository, record: EngineRecord = MAKE, nets: tuple[str, ...] = ()
-) -> Order:
-    return Order(record, repository.commit, repository.url, nets=nets)
+) -> EngineOrder:
+    return EngineOrder(record, repository.commit, repository.url, nets=nets)
 
 
-def failure(cache: Path, order: Order, shelf: Shelf | None = None) -> BuildFailed:
+def failure(cache: Path, order: EngineOrder, shelf: Shelf | None = None) -> BuildFailed:
     with pytest.raises(BuildFailed) as failed:
         make(cache, order, shelf)
     return failed.value
@@ -59,7 +59,7 @@ def test_an_engine_is_built_from_a_local_repository(tmp_path: Path, tiny: Reposi
 
 
 def test_the_bundled_engine_needs_no_building(tmp_path: Path) -> None:
-    built = make(tmp_path / "cache", Order(OURS, "", ""))
+    built = make(tmp_path / "cache", EngineOrder(OURS, "", ""))
     assert built.command == (sys.executable, "-m", "rookery.match.fledgling")
 
 
@@ -67,7 +67,7 @@ def test_an_uploaded_program_is_known_by_its_hash(tmp_path: Path, tiny: Reposito
     program = Path(make(tmp_path / "one", order_of(tiny)).command[0]).read_bytes()
     digest = hashlib.sha256(program).hexdigest()
     shelf = Shelf({digest: program})
-    order = Order(MAKE, "", "", binary=digest)
+    order = EngineOrder(MAKE, "", "", binary=digest)
     built = make(tmp_path / "two", order, shelf)
     assert built.digest == digest
     make(tmp_path / "two", order, shelf)
@@ -76,54 +76,54 @@ def test_an_uploaded_program_is_known_by_its_hash(tmp_path: Path, tiny: Reposito
 
 def test_an_uploaded_program_with_another_content_is_refused(tmp_path: Path) -> None:
     digest = "0" * 64
-    failed = failure(tmp_path, Order(MAKE, "", "", binary=digest), Shelf({digest: b"other"}))
+    failed = failure(tmp_path, EngineOrder(MAKE, "", "", binary=digest), Shelf({digest: b"other"}))
     assert "another content" in failed.sentence
 
 
 def test_a_wrong_bench_is_told_with_both_numbers(tmp_path: Path, tiny: Repository) -> None:
     built = make(tmp_path / "cache", order_of(tiny))
-    with pytest.raises(WrongBench, match="is 4242, and should be 4243"):
+    with pytest.raises(BenchFailed, match="is 4242, and should be 4243"):
         asyncio.run(bench(built, MAKE, slots=1, signature=4243))
 
 
 def test_a_record_that_wants_a_sandbox_is_refused_without_one(tmp_path: Path) -> None:
-    order = Order(msgspec.structs.replace(OURS, sandboxed=True), "", "")
+    order = EngineOrder(msgspec.structs.replace(OURS, sandboxed=True), "", "")
     workshop = Workshop(tmp_path, sandbox=Sandbox(False, "No namespaces here."))
     with pytest.raises(BuildFailed, match=r"in a sandbox only\. No namespaces here\."):
         asyncio.run(workshop.make(order))
 
 
 def test_a_record_with_a_nul_is_refused(tmp_path: Path) -> None:
-    failed = failure(tmp_path, Order(recipe("installed", output="sh\0"), "", ""))
+    failed = failure(tmp_path, EngineOrder(recipe("installed", output="sh\0"), "", ""))
     assert failed.sentence == "The record of Tiny holds a NUL."
 
 
 def test_a_bench_command_with_an_open_quote_is_refused() -> None:
     record = EngineRecord(name="Any", bench=BenchRecord(command="bench 'open"))
     with pytest.raises(BenchFailed, match="quote without an end"):
-        asyncio.run(bench(Built(("true",), ""), record, slots=1))
+        asyncio.run(bench(BuiltEngine(("true",), ""), record, slots=1))
 
 
 def test_a_bench_that_hangs_is_ended(tmp_path: Path) -> None:
     record = EngineRecord(name="Sleeper", bench=BenchRecord(command="60"))
     with pytest.raises(BenchFailed, match="did not end within"):
-        asyncio.run(bench(Built(("sleep",), ""), record, slots=1, seconds=0.2))
+        asyncio.run(bench(BuiltEngine(("sleep",), ""), record, slots=1, seconds=0.2))
 
 
 def test_a_program_that_is_no_engine_is_the_runs_fault(tmp_path: Path) -> None:
     script = b"#!/bin/sh\necho hello\n"
     digest = hashlib.sha256(script).hexdigest()
-    failed = failure(tmp_path, Order(MAKE, "", "", binary=digest), Shelf({digest: script}))
+    failed = failure(tmp_path, EngineOrder(MAKE, "", "", binary=digest), Shelf({digest: script}))
     assert "no UCI engine" in failed.sentence
     assert "hello" in failed.log
-    assert failed.whose == "run"
+    assert failed.blame == "run"
 
 
 def recipe(kind: RecipeKind, **more: object) -> EngineRecord:
     return msgspec.convert({"name": "Tiny", "recipe": {"kind": kind, **more}}, EngineRecord)
 
 
-def bench_of(built: Built, record: EngineRecord = MAKE) -> int:
+def bench_of(built: BuiltEngine, record: EngineRecord = MAKE) -> int:
     return asyncio.run(bench(built, record, slots=1)).nodes
 
 
@@ -202,7 +202,7 @@ def test_nets_of_any_name_are_handed_over_by_uci_option(tmp_path: Path, tiny: Re
 
 def test_a_net_with_another_content_than_its_name_says_is_refused(tmp_path: Path) -> None:
     name, _ = net(b"right")
-    failed = failure(tmp_path, Order(OURS, "", "", nets=(name,)), Shelf({name: b"wrong"}))
+    failed = failure(tmp_path, EngineOrder(OURS, "", "", nets=(name,)), Shelf({name: b"wrong"}))
     assert "another content" in failed.sentence
 
 
@@ -226,7 +226,7 @@ def test_two_workers_at_one_cache_build_once(tmp_path: Path) -> None:
     stamp = "cc tiny.c -DBENCH=1$(date +%N) -o made"
     order = order_of(source, recipe("commands", commands=[stamp], output="made"))
 
-    async def both() -> list[Built]:
+    async def both() -> list[BuiltEngine]:
         shops = [
             Workshop(tmp_path / "cache", sandbox=SANDBOX, private_sources=True) for _ in range(2)
         ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.worker.engines.order import NotOffered
+from rookery.worker.engines.orders import NotOffered
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from rookery.model.engine import EngineRecord
-from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
@@ -35,7 +35,7 @@ def failure(
     source = repositories.repository(folder / "tiny", {"tiny.c": repositories.TINY})
     workshop = Workshop(folder / "cache", sandbox=sandbox, seconds=seconds, private_sources=True)
     with pytest.raises(BuildFailed) as failed:
-        asyncio.run(workshop.make(Order(record, source.commit, source.url)))
+        asyncio.run(workshop.make(EngineOrder(record, source.commit, source.url)))
     assert not list((folder / "cache" / "scratch").iterdir())
     return failed.value
 
@@ -45,7 +45,7 @@ def test_a_build_that_fails_shows_the_compilers_words(tmp_path: Path, sandbox: S
     failed = failure(tmp_path, commands("cc -include no-such-header.h tiny.c"), sandbox)
     assert failed.sentence == "Tiny could not be built: sh ended with exit code 1."
     assert "no-such-header.h" in failed.log
-    assert failed.whose == "run"
+    assert failed.blame == "run"
 
 
 @BOTH
@@ -87,16 +87,16 @@ def test_a_build_has_no_network_and_sees_nobodys_files(tmp_path: Path) -> None:
 def test_a_missing_compiler_is_the_machines_fault(tmp_path: Path) -> None:
     record = commands("true", compilers=["no-such-cc>=3", "neither-this"])
     with pytest.raises(BuildFailed, match="none of no-such-cc 3 or newer, neither-this") as failed:
-        asyncio.run(Workshop(tmp_path).make(Order(record, "0" * 40, "/nowhere")))
-    assert failed.value.whose == "machine"
+        asyncio.run(Workshop(tmp_path).make(EngineOrder(record, "0" * 40, "/nowhere")))
+    assert failed.value.blame == "machine"
 
 
 def test_a_commit_that_is_not_there_is_the_runs_fault(tmp_path: Path) -> None:
     source = repositories.openbench(tmp_path / "tiny")
-    order = Order(EngineRecord(name="Tiny"), "0" * 40, source.url)
+    order = EngineOrder(EngineRecord(name="Tiny"), "0" * 40, source.url)
     with pytest.raises(BuildFailed, match="could not be fetched") as failed:
         asyncio.run(Workshop(tmp_path / "cache", private_sources=True).make(order))
-    assert failed.value.whose == "run"
+    assert failed.value.blame == "run"
 
 
 def test_a_program_that_was_not_made_is_missed(tmp_path: Path) -> None:
@@ -108,15 +108,15 @@ MAKING = """
 import asyncio, sys
 from pathlib import Path
 from rookery.model.engine import EngineRecord
-from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
 try:
-    order = Order(EngineRecord(name="Tiny"), sys.argv[2], sys.argv[3])
+    order = EngineOrder(EngineRecord(name="Tiny"), sys.argv[2], sys.argv[3])
     workshop = Workshop(Path(sys.argv[1]), sandbox=Sandbox(True), private_sources=True)
     print(asyncio.run(workshop.make(order)).digest)
 except BuildFailed as failed:
-    print(failed.whose, failed.sentence)
+    print(failed.blame, failed.sentence)
 """
 
 
@@ -169,7 +169,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_program_is_taken_from_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     source = repositories.openbench(tmp_path / "tiny")
     cache = tmp_path / "cache"
-    order = Order(EngineRecord(name="Tiny"), source.commit, source.url)
+    order = EngineOrder(EngineRecord(name="Tiny"), source.commit, source.url)
     built = asyncio.run(Workshop(cache, sandbox=SANDBOX, private_sources=True).make(order))
     said = made_on(
         f"mount --bind {cache} {cache} && mount -o remount,bind,ro {cache}", cache, source

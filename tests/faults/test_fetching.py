@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rookery.model.engine import EngineRecord, RecipeRecord
-from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.answering import answering
@@ -73,7 +73,7 @@ def archive(files: Mapping[str, str]) -> bytes:
 
 def refusal(
     folder: Path,
-    order: Order,
+    order: EngineOrder,
     sandbox: Sandbox = SANDBOX,
     files: Mapping[str, str] | None = None,
     *,
@@ -92,7 +92,7 @@ def test_a_source_in_this_machines_own_network_is_not_asked(
     tmp_path: Path, sandbox: Sandbox
 ) -> None:
     with listening() as (port, heard):
-        order = Order(MAKE, COMMIT, f"http://127.0.0.1:{port}/tiny")
+        order = EngineOrder(MAKE, COMMIT, f"http://127.0.0.1:{port}/tiny")
         failed = refusal(tmp_path, order, sandbox)
     assert "127.0.0.1 lies in this machine's own network" in failed.sentence
     assert "--allow-private-sources" in failed.sentence
@@ -101,7 +101,7 @@ def test_a_source_in_this_machines_own_network_is_not_asked(
 
 def test_a_name_that_leads_into_this_machines_own_network_is_not_asked(tmp_path: Path) -> None:
     with listening() as (port, heard):
-        failed = refusal(tmp_path, Order(MAKE, COMMIT, f"https://localhost:{port}/tiny"))
+        failed = refusal(tmp_path, EngineOrder(MAKE, COMMIT, f"https://localhost:{port}/tiny"))
     assert "localhost lies in this machine's own network" in failed.sentence
     assert heard == []
 
@@ -111,7 +111,7 @@ def test_a_name_that_leads_into_this_machines_own_network_is_not_asked(tmp_path:
 )
 def test_files_and_programs_of_this_machine_are_no_sources(tmp_path: Path, address: str) -> None:
     source = repositories.openbench(tmp_path / "tiny")
-    order = Order(MAKE, source.commit, address.format(path=source.url))
+    order = EngineOrder(MAKE, source.commit, address.format(path=source.url))
     failed = refusal(tmp_path, order)
     assert "is no address of https or http" in failed.sentence
     assert not (tmp_path / "tiny" / "x").exists()
@@ -126,7 +126,7 @@ def test_a_submodule_can_not_be_a_folder_of_this_machine(tmp_path: Path, sandbox
     repositories.git(outer, *allowed, "submodule", "add", "--quiet", secret.url, "inner")
     commit = repositories.commit(outer)
     with serving(tmp_path / "served", tls=False) as server:
-        order = Order(MAKE, commit, f"{server}/outer/.git")
+        order = EngineOrder(MAKE, commit, f"{server}/outer/.git")
         failed = refusal(tmp_path, order, sandbox, private=True)
     assert "git submodule ended with" in failed.sentence
     assert SECRET not in failed.log
@@ -146,7 +146,7 @@ def test_a_redirect_is_not_followed(tmp_path: Path, sandbox: Sandbox) -> None:
                 """Nothing to be said."""
 
         with answering(Elsewhere) as server:
-            refusal(tmp_path, Order(MAKE, COMMIT, f"{server}/tiny"), sandbox, private=True)
+            refusal(tmp_path, EngineOrder(MAKE, COMMIT, f"{server}/tiny"), sandbox, private=True)
     assert heard == []
 
 
@@ -170,7 +170,7 @@ def test_git_sees_neither_files_nor_network_of_this_machine(
         spy = tmp_path / "bin" / "git"
         spy.write_text(SPY.format(secret=tmp_path / "secret", port=port))
         spy.chmod(0o755)
-        failed = refusal(tmp_path, Order(MAKE, COMMIT, "https://example.org/tiny"))
+        failed = refusal(tmp_path, EngineOrder(MAKE, COMMIT, "https://example.org/tiny"))
     assert f"cat: {tmp_path / 'secret'}: No such file" in failed.log
     assert "/agent" not in failed.log
     assert SECRET not in failed.log
@@ -215,7 +215,7 @@ def test_cargo_obeys_no_settings_of_the_source_while_it_has_a_network(
     with listening() as (port, heard):
         filled = {name: text.replace("{port}", str(port)) for name, text in files.items()}
         kept = {name: text for name, text in CRATE.items() if name != "Cargo.lock"}
-        refusal(tmp_path, Order(CARGO, COMMIT, SOURCE), files=kept | filled)
+        refusal(tmp_path, EngineOrder(CARGO, COMMIT, SOURCE), files=kept | filled)
     assert heard == []
 
 
@@ -224,5 +224,5 @@ def test_a_package_in_this_machines_own_network_is_not_asked(tmp_path: Path, wis
     with listening() as (port, heard):
         toml = CRATE["Cargo.toml"] + wish.format(port=port)
         files = {"Cargo.toml": toml, "src/main.rs": CRATE["src/main.rs"]}
-        refusal(tmp_path, Order(CARGO, COMMIT, SOURCE), files=files)
+        refusal(tmp_path, EngineOrder(CARGO, COMMIT, SOURCE), files=files)
     assert heard == []

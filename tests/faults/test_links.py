@@ -8,7 +8,7 @@ import pytest
 
 from rookery.model.engine import EngineRecord, NetRecord, RecipeRecord
 from rookery.worker.engines.cache import text_of
-from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
@@ -34,7 +34,7 @@ def failure(tmp_path: Path, record: EngineRecord, links: dict[str, Path]) -> Bui
         tmp_path / "cache", Shelf({NET: DATA}), sandbox=Sandbox(True), private_sources=True
     )
     with pytest.raises(BuildFailed) as failed:
-        asyncio.run(workshop.make(Order(record, source.commit, source.url, nets=(NET,))))
+        asyncio.run(workshop.make(EngineOrder(record, source.commit, source.url, nets=(NET,))))
     return failed.value
 
 

@@ -15,11 +15,11 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.match.engine_process import start_process
 from rookery.model.engine import EngineRecord, RecipeRecord
-from rookery.worker.engines.installed import installed
-from rookery.worker.engines.order import Order
+from rookery.worker.engines.orders import EngineOrder
+from rookery.worker.engines.workshop import installed
 from rookery.worker.sandbox.enclosure import Enclosure
-from rookery.worker.sandbox.sandbox import Built, Sandbox, detect
-from rookery.worker.sandbox.watch import Taken, excess
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect
+from rookery.worker.sandbox.watch import ResourceUse, excess
 from tests.engines import hostile
 from tests.running import processes_of, remaining
 
@@ -31,10 +31,10 @@ PLAIN = Sandbox(False, permitted=True)
 OURS = EngineRecord(name="Any", recipe=RecipeRecord(kind="installed", output="rookery-fledgling"))
 
 
-def program(*words: str) -> Built:
+def program(*words: str) -> BuiltEngine:
     """The hostile one, with what our Python needs to start."""
     script = Path(hostile.__file__)
-    python = installed(Order(OURS, "", ""))
+    python = installed(EngineOrder(OURS, "", ""))
     return replace(
         python,
         command=(sys.executable, str(script), *words),
@@ -154,13 +154,13 @@ def test_a_match_ends_a_hostile_engine_and_all_it_started(tmp_path: Path) -> Non
 
 def test_an_exit_code_and_a_signal_arrive_as_they_were() -> None:
     for line, code in (("exit 7", 7), ("kill -SEGV $$", -signal.SIGSEGV)):
-        built = Built(("/bin/sh", "-c", line), "")
+        built = BuiltEngine(("/bin/sh", "-c", line), "")
         assert subprocess.run(SANDBOX.playing(built), check=False).returncode == code
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
     ended = subprocess.run(
-        SANDBOX.playing(Built(("/no/such/engine",), "")),
+        SANDBOX.playing(BuiltEngine(("/no/such/engine",), "")),
         capture_output=True,
         text=True,
         check=False,
@@ -173,7 +173,7 @@ def test_an_older_kernel_keeps_a_program_in_as_well() -> None:
     tries = (
         "echo x > /usr/x; echo x > /proc/sys/kernel/hostname; ls /root /home; cat /proc/1/environ"
     )
-    command = list(SANDBOX.playing(Built(("/bin/sh", "-c", tries), "")))
+    command = list(SANDBOX.playing(BuiltEngine(("/bin/sh", "-c", tries), "")))
     boot = next(place for place, word in enumerate(command) if "import main" in word)
     command[boot] = command[boot].replace("main(sys", f"{older}main(sys")
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -210,10 +210,10 @@ def test_without_namespaces_and_bubblewrap_it_says_so() -> None:
 
 def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
     check = "import subprocess; found = asyncio.run(detect(Threads()))"
-    engine = "from rookery.worker.sandbox.sandbox import Built"
+    engine = "from rookery.worker.sandbox.sandbox import BuiltEngine"
     inside = "('/bin/sh', '-c', 'ls /root /etc/shadow; id -u; cat /proc/net/dev')"
     found = said_without_namespaces(
-        f"{check}; {engine}; subprocess.run(found.playing(Built({inside}, '')))",
+        f"{check}; {engine}; subprocess.run(found.playing(BuiltEngine({inside}, '')))",
         path=os.environ["PATH"],
     )
     assert "65534\n" in found or os.geteuid() != 0
@@ -223,7 +223,7 @@ def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
 
 
 ORDER = (
-    "from rookery.worker.engines.order import BuildFailed, Order;"
+    "from rookery.worker.engines.orders import BuildFailed, EngineOrder;"
     "from rookery.worker.engines.workshop import Workshop;"
     "from rookery.model.engine import FLEDGLING, UPLOADED;"
     "from tests.engines.shelf import Shelf;"
@@ -241,7 +241,7 @@ def test_without_a_sandbox_a_strangers_program_is_not_started_unless_allowed(
         f"""{ORDER}
 shop = Workshop(Path(sys.argv[1]), Shelf({{"{digest}": {script!r}}}), without_sandbox={permitted})
 try:
-    asyncio.run(shop.make(Order(UPLOADED, "", "", binary="{digest}")))
+    asyncio.run(shop.make(EngineOrder(UPLOADED, "", "", binary="{digest}")))
 except BuildFailed as failed:
     print(failed.sentence)
 """,
@@ -259,11 +259,12 @@ def test_without_a_sandbox_the_bundled_engine_plays_and_no_other_installed_progr
         f"""{ORDER}
 import msgspec
 shop = Workshop(Path(sys.argv[1]))
-print(asyncio.run(shop.make(Order(FLEDGLING, "", ""))).command)
+print(asyncio.run(shop.make(EngineOrder(FLEDGLING, "", ""))).command)
 for output in ("sh -c true", "/bin/sh", "rookery-fledgling-not"):
     recipe = msgspec.structs.replace(FLEDGLING.recipe, output=output)
+    record = msgspec.structs.replace(FLEDGLING, recipe=recipe)
     try:
-        asyncio.run(shop.make(Order(msgspec.structs.replace(FLEDGLING, recipe=recipe), "", "")))
+        asyncio.run(shop.make(EngineOrder(record, "", "")))
     except BuildFailed as failed:
         print(failed.sentence)
 """,
@@ -274,7 +275,7 @@ for output in ("sh -c true", "/bin/sh", "rookery-fledgling-not"):
 
 
 def test_who_can_not_be_looked_at_is_ended_where_memory_is_limited() -> None:
-    taken = Taken(processes=1)
+    taken = ResourceUse(processes=1)
     assert excess(Enclosure("within", memory_mib=200), taken, 5) == "what it does not show"
     assert excess(Enclosure("within", memory_mib=200), taken, 4) == ""
     assert excess(Enclosure("within"), taken, 5) == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rookery.http_client import UnsafeAnswer
-from rookery.worker.transport import HttpTransport
+from rookery.worker.server import HttpTransport
 from tests.answering import answering
 
 PIECE = b"x" * 1000

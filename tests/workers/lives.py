@@ -9,17 +9,16 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_start import WorkerSettings, manner_of, put_together
 from rookery.model.engine import EngineRecord
-from rookery.worker.engines.order import Measured, Order
-from rookery.worker.identity import Facts
-from rookery.worker.kit import Maker, Outcome
-from rookery.worker.preparing import BenchCall, Preparation
-from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
-from rookery.worker.session import Life
-from rookery.worker.stopping import Status, Stop
+from rookery.worker.engines.orders import BenchResult, EngineOrder
+from rookery.worker.identity import MachineFacts
+from rookery.worker.preparing import BenchCall, EngineMaker, EnginePreparation, RoundOutcome
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
+from rookery.worker.session import WorkerSession
+from rookery.worker.stopping import Stop, WorkerStatus
 from tests.workers.fake_system import FakeSystem
 from tests.workers.stand_in import BENCH, StandIn, stand_in
 
-FACTS = Facts(
+FACTS = MachineFacts(
     system="linux",
     uname="Linux 6.8.0",
     linkage=("64bit", "ELF"),
@@ -39,15 +38,15 @@ FACTS = Facts(
 class Ready:
     """A shop that has every engine: what a record names is there and need not be tried."""
 
-    async def make(self, order: Order) -> Built:
-        return Built(tuple(shlex.split(order.record.recipe.output)), "0" * 64)
+    async def make(self, order: EngineOrder) -> BuiltEngine:
+        return BuiltEngine(tuple(shlex.split(order.record.recipe.output)), "0" * 64)
 
     async def sandbox(self) -> Sandbox:
         return NO_SANDBOX
 
 
-async def quick_bench(_built: Built, _record: EngineRecord, **_: object) -> Measured:
-    return Measured(int(BENCH), 1_000_000.0)
+async def quick_bench(_built: BuiltEngine, _record: EngineRecord, **_: object) -> BenchResult:
+    return BenchResult(int(BENCH), 1_000_000.0)
 
 
 @dataclass
@@ -55,12 +54,12 @@ class Heard:
     """What a worker said and showed; a test may act on what is shown."""
 
     said: list[str] = field(default_factory=list)
-    on_show: Callable[[Status], object] = lambda _: None
+    on_show: Callable[[WorkerStatus], object] = lambda _: None
 
     def say(self, sentence: str) -> None:
         self.said.append(sentence)
 
-    def show(self, status: Status) -> None:
+    def show(self, status: WorkerStatus) -> None:
         self.on_show(status)
 
 
@@ -68,12 +67,12 @@ class Heard:
 class Lived:
     """How it ended."""
 
-    outcome: Outcome
+    outcome: RoundOutcome
     said: list[str]
 
 
 READY = Ready()
-Act = Callable[[Stop, Status], object]
+Act = Callable[[Stop, WorkerStatus], object]
 
 
 def live(
@@ -81,7 +80,7 @@ def live(
     folder: Path,
     act: Act = lambda _stop, _status: None,
     *,
-    shop: Maker = READY,
+    shop: EngineMaker = READY,
     bench: BenchCall = quick_bench,
     **settings: object,
 ) -> Lived:
@@ -94,7 +93,7 @@ def live(
 async def _live(
     server: StandIn,
     folder: Path,
-    shop: Maker,
+    shop: EngineMaker,
     bench: BenchCall,
     act: Act,
     settings: dict[str, object],
@@ -109,5 +108,5 @@ async def _live(
     stop = Stop(wanted.grace)
     heard = Heard(on_show=lambda status: act(stop, status))
     kit = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS, shop)
-    life = Life(kit, Preparation(kit.workshop, bench), manner_of(wanted))
+    life = WorkerSession(kit, EnginePreparation(kit.workshop, bench), manner_of(wanted))
     return Lived(await life.run(), heard.said)

@@ -22,10 +22,10 @@ from rookery.errors import Complaint
 from rookery.http_client import LARGEST_FILE, CallFailed, HttpClient, copy_at_most, is_web_address
 from rookery.model.engine import EngineRecord
 from rookery.protocol.codec import encode
-from rookery.worker.engines.git import Version, Versions, name_of, prepared, reach
-from rookery.worker.engines.order import BuildFailed, NoDownloads, NotOffered
+from rookery.worker.engines.git import SourceVersion, SourceVersions, name_of, prepared, reach
+from rookery.worker.engines.orders import BuildFailed, NoDownloads, NotOffered
 from rookery.worker.engines.recipes import discover
-from rookery.worker.engines.trial import NotPlayable, Source, Trial, Trials
+from rookery.worker.engines.trial import NotPlayable, Trial, Trials, TrialSource
 from rookery.worker.engines.workshop import Workshop, surroundings
 
 # Where `rookery engine add` takes nets from: a folder, a server, or the official one.
@@ -133,7 +133,7 @@ class _Attempt:
     """The address as a path, whether or not there is one."""
     name: str
     ref: str
-    versions: Versions
+    versions: SourceVersions
     workshop: Workshop
     threads: Threads
     tell: Callable[[str], None]
@@ -155,10 +155,10 @@ class _Attempt:
         if not ways:
             raise NotPlayable(NOTHING_KNOWN.format(address=self.address))
         name = self.name or name_of(version.known_as)
-        source = Source(name, version.repository, version.commit, version.known_as)
+        source = TrialSource(name, version.repository, version.commit, version.known_as)
         return await trials.from_source(source, ways)
 
-    async def _version(self) -> Version:
+    async def _version(self) -> SourceVersion:
         if not await self.threads.io(self.path.is_dir):
             return await self.versions.remote(self.address, self.ref)
         if await self.threads.io((self.path / ".git").exists):

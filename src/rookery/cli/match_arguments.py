@@ -22,7 +22,7 @@ from rookery.match.openings import BookFault, OpeningBook
 from rookery.match.processors import default_concurrency, read_concurrency
 from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import BadTimeControl, TimeControl, parse
-from rookery.worker.engines.installed import OUR_COMMAND, OURS
+from rookery.worker.engines.workshop import OUR_COMMAND, OURS
 
 FIRST_SEED = 1
 NO_BOOK = "none"

@@ -16,7 +16,7 @@ from rookery.client.client import Client
 from rookery.errors import Complaint
 from rookery.model.engine import EngineRecord, is_program
 from rookery.protocol import v1
-from rookery.worker.engines.nets import digest_of
+from rookery.worker.engines.orders import digest_of
 from rookery.worker.engines.programs import NoIntroduction, introduce
 
 # Programs on this machine as the sides of a run: uploaded first, then named by their hashes.

@@ -8,7 +8,7 @@ from rookery.boundary.offload import Threads
 from rookery.cli.worker_doctor import examine
 from rookery.cli.worker_setup import Person, configure, display, unit
 from rookery.cli.worker_start import EXIT_CODES, NAMES, config_file, start, worker_settings
-from rookery.worker.here import ThisSystem
+from rookery.worker.system import ThisSystem
 
 DESCRIPTION = """\
 Asks a server for games, plays them, and tells what came out, until it is stopped. The first Ctrl-C

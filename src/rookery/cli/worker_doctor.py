@@ -18,12 +18,11 @@ from rookery.client.client import Client
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.match.fastchess import find_fastchess
 from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord
-from rookery.worker.conversation import Account, Conversation
-from rookery.worker.engines import installed
-from rookery.worker.identity import Identity, fitness
+from rookery.worker.engines import workshop
+from rookery.worker.identity import WorkerIdentity, fitness
 from rookery.worker.sandbox.sandbox import Sandbox, detect
+from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
 from rookery.worker.system import System
-from rookery.worker.transport import HttpTransport
 
 Row = tuple[str, str]
 MIB = 2**20
@@ -51,12 +50,12 @@ async def examine(settings: WorkerSettings, system: System, threads: Threads) ->
     sandbox = await detect(threads, permitted=settings.without_sandbox)
     identity.sandbox = sandbox.available
     identity.bundled_only = not sandbox.takes_strangers
-    ours = await installed.trouble(sandbox, threads)
+    ours = await workshop.trouble(sandbox, threads)
     return await threads.io(_examined, settings, identity, sandbox, ours)
 
 
 def _examined(
-    settings: WorkerSettings, identity: Identity, sandbox: Sandbox, ours: str
+    settings: WorkerSettings, identity: WorkerIdentity, sandbox: Sandbox, ours: str
 ) -> Findings:
     """`ours` is why the bundled engine does not start, if it does not."""
     server, answers = _server(settings)
@@ -72,7 +71,7 @@ def _examined(
     return Findings(rows, engines, answers and writable and playable)
 
 
-def _machine(identity: Identity, sandbox: Sandbox, settings: WorkerSettings) -> Iterator[Row]:
+def _machine(identity: WorkerIdentity, sandbox: Sandbox, settings: WorkerSettings) -> Iterator[Row]:
     facts, offer = identity.facts, identity.offer
     yield "configuration", str(config_file())
     yield "machine", f"{facts.host}, {facts.uname}, {facts.cpu or 'unknown processor'}"
@@ -120,8 +119,8 @@ def _server(settings: WorkerSettings) -> tuple[str, bool]:
     if not settings.server:
         return "none is configured", True
     try:
-        account = Account(*credentials(settings))
-        answer = Conversation(HttpTransport(settings.server), account).version()
+        account = WorkerAccount(*credentials(settings))
+        answer = ServerCalls(HttpTransport(settings.server), account).version()
     except BadWorkerSetting as bad:
         return f"{settings.server}: {bad}", False
     except CallRefused as refused:

@@ -20,13 +20,11 @@ from rich.text import Text
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_start import BadWorkerSetting, WorkerSettings, from_file
 from rookery.http_client import CallRefused, HttpClient, NoAnswer, is_web_address
-from rookery.worker.conversation import Account, Conversation
-from rookery.worker.here import ThisSystem
 from rookery.worker.renewal.renewal import installed_here
 from rookery.worker.sandbox.sandbox import detect
-from rookery.worker.stopping import Status, Watcher
-from rookery.worker.system import BadAllotment, System, cores, memory_mib
-from rookery.worker.transport import HttpTransport
+from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
+from rookery.worker.stopping import Watcher, WorkerStatus
+from rookery.worker.system import BadAllotment, System, ThisSystem, cores, memory_mib
 
 TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
 SECRET_MODE = 0o600
@@ -48,7 +46,7 @@ class Person:
 class _Tried:
     """An account as it was given last, and whether the server took it."""
 
-    account: Account
+    account: WorkerAccount
     sound: bool
 
 
@@ -139,9 +137,9 @@ def _account(person: Person, server: str, known: str) -> _Tried:
         secret = ""
         while not secret:
             secret = person.ask_secretly("Password, or a worker token (it is not shown): ").strip()
-        account = Account(name, secret)
+        account = WorkerAccount(name, secret)
         try:
-            answer = Conversation(HttpTransport(server, SECONDS), account).version()
+            answer = ServerCalls(HttpTransport(server, SECONDS), account).version()
         except CallRefused as refused:
             person.tell(f"The server refuses: {refused}")
             known = name
@@ -240,7 +238,7 @@ def quoted(word: str) -> str:
 # Shows a worker: a status line on a terminal, plain lines with the time elsewhere.
 
 
-def line(status: Status) -> str:
+def line(status: WorkerStatus) -> str:
     """A status in one line."""
     if not status.games:
         return f"{status.run}: {status.doing}" if status.run else status.doing
@@ -259,12 +257,12 @@ class PlainDisplay:
     def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
         self._write = write
         self._now = now
-        self._shown = Status("")
+        self._shown = WorkerStatus("")
 
     def say(self, sentence: str) -> None:
         self._write(f"{self._now():%H:%M:%S} {sentence}")
 
-    def show(self, status: Status) -> None:
+    def show(self, status: WorkerStatus) -> None:
         last, self._shown = self._shown, status
         if (status.doing, status.run) != (last.doing, last.run):
             self.say(line(status))
@@ -276,12 +274,12 @@ class LiveDisplay:
     def __init__(self, console: Console, now: Callable[[], datetime]) -> None:
         self._console = console
         self._now = now
-        self._status = Status("starting")
+        self._status = WorkerStatus("starting")
 
     def say(self, sentence: str) -> None:
         self._console.print(Text(f"{self._now():%H:%M:%S} {sentence}"))
 
-    def show(self, status: Status) -> None:
+    def show(self, status: WorkerStatus) -> None:
         self._status = status
 
     def render(self) -> Text:

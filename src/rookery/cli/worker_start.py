@@ -16,21 +16,32 @@ from rookery import __version__
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
 from rookery.match.fastchess import find_fastchess
-from rookery.worker.conversation import Account, Conversation
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.here import ThisSystem
-from rookery.worker.identity import Facts, Identity, Offer, instance_of, survey, unique_key
-from rookery.worker.kit import Books, Kit, Maker, Outcome, ServerDownloads
-from rookery.worker.preparing import Preparation
+from rookery.worker.identity import (
+    MachineFacts,
+    WorkerIdentity,
+    WorkerOffer,
+    instance_of,
+    survey,
+    unique_key,
+)
+from rookery.worker.matches import BUILTIN, FASTCHESS
+from rookery.worker.preparing import (
+    BookCache,
+    EngineMaker,
+    EnginePreparation,
+    RoundOutcome,
+    ServerDownloads,
+    WorkerContext,
+)
 from rookery.worker.renewal.renewal import Renewal, installed_here
-from rookery.worker.reporting import HOUSE, Patience
-from rookery.worker.rounds import BUILTIN, FASTCHESS
+from rookery.worker.reporting import ROOKERY_RETRIES, RetryPolicy
 from rookery.worker.sandbox.sandbox import Sandbox
-from rookery.worker.session import Life, Manner
+from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
+from rookery.worker.session import SessionOptions, WorkerSession
 from rookery.worker.stopping import FIRST_SECONDS, Stop, Watcher
-from rookery.worker.system import System, cores, memory_mib
-from rookery.worker.transport import HttpTransport
+from rookery.worker.system import System, ThisSystem, cores, memory_mib
 
 # What a worker's owner wants: from flags, over those from the configuration file, over defaults.
 #
@@ -158,12 +169,12 @@ def _secret(file: str) -> str:
 
 
 EXIT_CODES = {
-    Outcome.DONE: 0,
-    Outcome.STOPPED: 0,
-    Outcome.IDLE: 3,
-    Outcome.RUN_FAULT: 4,
-    Outcome.SERVER_FAULT: 5,
-    Outcome.MACHINE_FAULT: 6,
+    RoundOutcome.DONE: 0,
+    RoundOutcome.STOPPED: 0,
+    RoundOutcome.IDLE: 3,
+    RoundOutcome.RUN_FAULT: 4,
+    RoundOutcome.SERVER_FAULT: 5,
+    RoundOutcome.MACHINE_FAULT: 6,
 }
 OFFICIAL_MIB, OFFICIAL_GAME_MIB = 444, 396
 """What the official worker reckons with, once and for each core."""
@@ -174,7 +185,7 @@ _KEY = re.compile(r"[0-9A-Za-z]{2,8}")
 class Ended:
     """How a worker's life ended, and the program that is to go on in its place, if any."""
 
-    outcome: Outcome
+    outcome: RoundOutcome
     successor: Path | None = None
 
 
@@ -186,12 +197,12 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
     if settings.nice:
         system.be_modest()
     try:
-        kit = await put_together(settings, system, stop, threads, watch)
-        watch.say(introduction(kit))
-        apply_sandbox(await kit.workshop.sandbox(), settings, kit.identity, watch.say)
-        preparation = Preparation(kit.workshop, bench)
-        renewal = await threads.io(renewal_of, settings, kit, words)
-        life = Life(kit, preparation, manner_of(settings), renewal)
+        context = await put_together(settings, system, stop, threads, watch)
+        watch.say(introduction(context))
+        apply_sandbox(await context.workshop.sandbox(), settings, context.identity, watch.say)
+        preparation = EnginePreparation(context.workshop, bench)
+        renewal = await threads.io(renewal_of, settings, context, words)
+        life = WorkerSession(context, preparation, manner_of(settings), renewal)
         outcome = await life.run()
         return Ended(
             outcome, renewal.installed.place.launcher if renewal and life.renewed else None
@@ -201,7 +212,10 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
 
 
 def apply_sandbox(
-    sandbox: Sandbox, settings: WorkerSettings, identity: Identity, say: Callable[[str], object]
+    sandbox: Sandbox,
+    settings: WorkerSettings,
+    identity: WorkerIdentity,
+    say: Callable[[str], object],
 ) -> None:
     """What it means for this worker, said at every start; raises BadWorkerSetting.
 
@@ -223,28 +237,28 @@ async def put_together(
     stop: Stop,
     threads: Threads,
     watch: Watcher,
-    look: Callable[[System], Facts] = survey,
-    workshop: Maker | None = None,
-) -> Kit:
+    look: Callable[[System], MachineFacts] = survey,
+    workshop: EngineMaker | None = None,
+) -> WorkerContext:
     """Everything a worker works with; raises BadWorkerSetting."""
     if not settings.server:
         raise BadWorkerSetting("Which server? Give --server, or answer `rookery worker configure`.")
     username, password = await threads.io(credentials, settings)
     transport = HttpTransport(settings.server, private=settings.allow_private_sources)
-    talk = Conversation(transport, Account(username, password))
+    server = ServerCalls(transport, WorkerAccount(username, password))
     folder = settings.cache_folder
     try:
         instance = await threads.io(instance_of, system, folder / "workers")
     except OSError as error:
         raise BadWorkerSetting(f"The cache {folder} can't be used: {error.strerror}.") from None
     identity = await threads.io(identity_of, settings, system, username, instance, look)
-    downloads = ServerDownloads(talk, threads, watch, _patience(settings))
+    downloads = ServerDownloads(server, threads, watch, _patience(settings))
     downloads.foreign = settings.foreign_server
-    return Kit(
-        talk=talk,
+    return WorkerContext(
+        server=server,
         identity=identity,
         workshop=await threads.io(_workshop, settings, downloads) if workshop is None else workshop,
-        books=Books(folder / "books", downloads, threads),
+        books=BookCache(folder / "books", downloads, threads),
         scratch=folder / "workers" / f"{system.host_name()}-{instance}",
         stop=stop,
         threads=threads,
@@ -256,12 +270,12 @@ async def put_together(
     )
 
 
-def introduction(kit: Kit) -> str:
+def introduction(context: WorkerContext) -> str:
     """Who plays, for whom and with what, for the first line."""
-    offer, head = kit.identity.offer, kit.identity.key.partition("-")[0]
+    offer, head = context.identity.offer, context.identity.key.partition("-")[0]
     name = f"{offer.username}-{offer.concurrency}cores-{head}"
     much = "1 core" if offer.concurrency == 1 else f"{offer.concurrency} cores"
-    server = kit.talk.transport.server
+    server = context.server.transport.server
     place = f"plays for {server} on {much} and {offer.memory_mib} MiB"
     return f"{name}, Rookery {__version__}, {place}"
 
@@ -275,25 +289,27 @@ def _workshop(settings: WorkerSettings, downloads: ServerDownloads) -> Workshop:
     )
 
 
-def renewal_of(settings: WorkerSettings, kit: Kit, words: Sequence[str]) -> Renewal | None:
+def renewal_of(
+    settings: WorkerSettings, context: WorkerContext, words: Sequence[str]
+) -> Renewal | None:
     """None where the worker stays as it is."""
     installed = None if settings.foreign_server else installed_here()
     if installed is None:
         return None
     return Renewal(
         installed,
-        kit.talk.transport,
-        kit.threads,
-        kit.watch.say,
+        context.server.transport,
+        context.threads,
+        context.watch.say,
         words,
-        lambda text: kit.talk.log(kit.identity.info, None, text),
+        lambda text: context.server.log(context.identity.info, None, text),
         stays=settings.no_update,
         allow_http=settings.allow_http,
     )
 
 
-def manner_of(settings: WorkerSettings) -> Manner:
-    return Manner(
+def manner_of(settings: WorkerSettings) -> SessionOptions:
+    return SessionOptions(
         once=settings.once,
         fleet=settings.fleet,
         foreign=settings.foreign_server,
@@ -307,13 +323,13 @@ def identity_of(
     system: System,
     username: str,
     instance: int,
-    look: Callable[[System], Facts] = survey,
-) -> Identity:
+    look: Callable[[System], MachineFacts] = survey,
+) -> WorkerIdentity:
     """What the worker will say of itself; asks the machine, so that it belongs into a thread."""
     if settings.key and not _KEY.fullmatch(settings.key):
         raise BadWorkerSetting("--key is 2 to 8 letters or digits.")
     memory = memory_mib(settings.memory, system)
-    offer = Offer(
+    offer = WorkerOffer(
         username=username,
         concurrency=_cores(settings, memory, system),
         memory_mib=memory,
@@ -325,7 +341,7 @@ def identity_of(
     )
     key = unique_key(system, settings.cache_folder, instance, settings.key)
     runner = FASTCHESS if settings.foreign_server else BUILTIN
-    return Identity(offer, look(system), key, runner=runner)
+    return WorkerIdentity(offer, look(system), key, runner=runner)
 
 
 def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
@@ -345,6 +361,6 @@ def _fastchess(settings: WorkerSettings) -> str:
     return found.path
 
 
-def _patience(settings: WorkerSettings) -> Patience:
-    attempts = Patience().attempts if settings.foreign_server else HOUSE.attempts
-    return Patience(attempts, settings.retry_seconds)
+def _patience(settings: WorkerSettings) -> RetryPolicy:
+    attempts = RetryPolicy().attempts if settings.foreign_server else ROOKERY_RETRIES.attempts
+    return RetryPolicy(attempts, settings.retry_seconds)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 ROOT = "/api/v1"
 
 
-class Caller:
+class ApiCalls:
     """Calls one server; each method is one call, and blocks until it is answered."""
 
     def __init__(self, transport: ApiTransport) -> None:
@@ -55,7 +55,7 @@ def place(*words: str) -> str:
 NOT_FOUND = 404
 
 
-class FileCalls(Caller):
+class FileCalls(ApiCalls):
     """Files that people give, and records of engines."""
 
     def has_program(self, sha256: str) -> bool:
@@ -129,7 +129,7 @@ def _upload_query(file: Path, engine: str) -> str:
 # Users and teams.
 
 
-class PeopleCalls(Caller):
+class PeopleCalls(ApiCalls):
     """Who has an account, and who shares engines with whom."""
 
     def users(self) -> people.UserList:
@@ -196,7 +196,7 @@ class NotOneRun(Complaint):
     exit_code = 2
 
 
-class RunCalls(Caller):
+class RunCalls(ApiCalls):
     """Everything that can be done to runs."""
 
     def submit(self, args: Mapping[str, object]) -> v1.Made:

@@ -11,9 +11,8 @@ from rookery.model.task import NOTHING, Results
 from rookery.model.timecontrol import BadTimeControl, Clock, TimeControl, parse
 from rookery.protocol.runs import TaskArgs
 from rookery.protocol.worker_answers import TaskAnswer
-from rookery.worker.conversation import TaskName
-from rookery.worker.engines.order import Order
-from rookery.worker.transport import TaskFailed
+from rookery.worker.engines.orders import EngineOrder, TaskFailed
+from rookery.worker.server import TaskId
 
 STANDARD_MARGIN_MS = 20
 NODESTIME_MARGIN_MS = 10_000
@@ -25,7 +24,7 @@ class Player:
     """One of the two sides."""
 
     name: str
-    order: Order
+    order: EngineOrder
     options: Pairs
     tc: TimeControl
     threads: int
@@ -35,7 +34,7 @@ class Player:
 class Assignment:
     """All that a worker needs to know about its task."""
 
-    name: TaskName
+    name: TaskId
     args: TaskArgs
     new: Player
     base: Player
@@ -92,7 +91,7 @@ def assignment_of(answer: TaskAnswer) -> Assignment | None:
         raise NoAnswer("the server names neither a run nor a task")
     args, mine = answer.run.args, answer.run.my_task
     return Assignment(
-        TaskName(answer.run.id, answer.task_id),
+        TaskId(answer.run.id, answer.task_id),
         args,
         _new(args),
         _base(args),
@@ -134,7 +133,7 @@ def _margin(args: TaskArgs) -> int:
 
 
 def _new(args: TaskArgs) -> Player:
-    order = Order(
+    order = EngineOrder(
         _record(args.new_record, args.new_engine),
         args.resolved_new,
         args.new_repo or args.tests_repo,
@@ -149,7 +148,7 @@ def _new(args: TaskArgs) -> Player:
 
 
 def _base(args: TaskArgs) -> Player:
-    order = Order(
+    order = EngineOrder(
         _record(args.base_record, args.base_engine),
         args.resolved_base,
         args.base_repo or args.tests_repo,
@@ -163,7 +162,7 @@ def _base(args: TaskArgs) -> Player:
 
 def _player(
     side: str,
-    order: Order,
+    order: EngineOrder,
     options: str,
     uci: dict[str, str] | UnsetType,
     tc: str,
@@ -202,14 +201,14 @@ def _signature(found: str | int) -> int | None:
     return int(text) if text.isdecimal() and int(text) else None
 
 
-def batch_pairs(task: Assignment, slots: int, *, house: bool, nps: float = 0.0) -> int:
+def batch_pairs(task: Assignment, slots: int, *, is_rookery: bool, nps: float = 0.0) -> int:
     """How many pairs are reported at a time.
 
     A server of ours hears of fixed games and tunes two or three times a minute.
     """
     if task.args.sprt is not UNSET:
         return task.args.sprt.batch_size
-    if house:
+    if is_rookery:
         pair_seconds = 2 * max(task.base.tc.game_seconds(nps), 1e-3)
         return slots * max(1, min(HOUSE_PAIRS, round(HOUSE_SECONDS / pair_seconds)))
     ratio = LONG.limit_seconds(nps) / max(task.base.tc.limit_seconds(nps), 1e-9)

@@ -24,7 +24,7 @@ KEY_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class WorkerOffer:
     """What the owner lets the worker use, and wishes of it."""
 
     username: str
@@ -38,7 +38,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MachineFacts:
     """What the machine was found to have."""
 
     system: str
@@ -58,16 +58,16 @@ class Facts:
 
 
 @dataclass(slots=True)
-class Identity:
+class WorkerIdentity:
     """Mutable: the speed is learnt with the first bench, the server's kind with its first answer.
 
     Read by the heart's thread, too; each field is a value that is put in place whole.
     """
 
-    offer: Offer
-    facts: Facts
+    offer: WorkerOffer
+    facts: MachineFacts
     key: str
-    house: bool = False
+    is_rookery: bool = False
     features: frozenset[str] = frozenset()
     """What a server of ours says that it can do."""
     nps: float = 0.0
@@ -94,12 +94,12 @@ class Identity:
             gcc_version=self.facts.compiler_version,
             compiler=self.facts.compiler,
             unique_key=self.key,
-            modified=not self.house,
+            modified=not self.is_rookery,
             worker_arch=self.facts.arch,
             arch=self.engine_arch,
             nps=self.nps,
             near_github_api_limit=False,
-            rookery=self._abilities() if self.house else UNSET,
+            rookery=self._abilities() if self.is_rookery else UNSET,
         )
 
     def _abilities(self) -> ClaimedAbilities:
@@ -144,7 +144,7 @@ class Fitness:
     why_not: str
 
 
-def fitness(records: Iterable[EngineRecord], identity: Identity) -> Iterator[Fitness]:
+def fitness(records: Iterable[EngineRecord], identity: WorkerIdentity) -> Iterator[Fitness]:
     """Looks for commands on the PATH, so that it belongs into a thread."""
     abilities = abilities_of(identity)
     for record in records:
@@ -153,7 +153,7 @@ def fitness(records: Iterable[EngineRecord], identity: Identity) -> Iterator[Fit
         )
 
 
-def abilities_of(identity: Identity) -> Abilities:
+def abilities_of(identity: WorkerIdentity) -> Abilities:
     """As the server will see them, but for the owner's teams."""
     facts = identity.facts
     return rookery_abilities(
@@ -166,7 +166,7 @@ def abilities_of(identity: Identity) -> Abilities:
     )
 
 
-def _lacking(record: EngineRecord, identity: Identity) -> str:
+def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:
     """A sandbox, or a program that its recipe starts."""
     if identity.bundled_only and not record.is_bundled:
         return "there is no sandbox, and --without-sandbox was not given"
@@ -182,7 +182,7 @@ def _lacking(record: EngineRecord, identity: Identity) -> str:
     return ""
 
 
-def _unmet(record: EngineRecord, identity: Identity, abilities: Abilities) -> str:
+def _unmet(record: EngineRecord, identity: WorkerIdentity, abilities: Abilities) -> str:
     """What a plain test of this engine would ask for."""
     sides = (Side("new", "", engine=record.name), Side("base", "", engine=record.name))
     plan = Plan(sides, games=2, tc="10+0.1", owner="", book="openings.epd")
@@ -205,11 +205,11 @@ INSTRUCTION_SETS = re.compile(
 """Of some hundred flags, those that programs are built for."""
 
 
-def survey(system: System) -> Facts:
+def survey(system: System) -> MachineFacts:
     """Starts compilers to ask for their versions, so that it belongs into a thread."""
     cpu, tools = system.cpu(), versions()
     compiler = next((name for name in COMPILERS if name in tools), COMPILERS[0])
-    return Facts(
+    return MachineFacts(
         system=system.name,
         uname=f"{platform.system()} {platform.release()}",
         linkage=platform.architecture(),

@@ -23,18 +23,18 @@ from rookery.match.job import (
 from rookery.model.task import NOTHING, Results
 from rookery.protocol.worker_requests import SlotResult, SpsaResult
 from rookery.worker.assignment import Assignment
-from rookery.worker.conversation import Progress
-from rookery.worker.identity import Identity
-from rookery.worker.reporting import GameFile, Mishaps
-from rookery.worker.stopping import Status, Stop, Watcher, ended, first_of
-from rookery.worker.transport import TaskFailed
+from rookery.worker.engines.orders import TaskFailed
+from rookery.worker.identity import WorkerIdentity
+from rookery.worker.reporting import EngineFailures, GameFile
+from rookery.worker.server import TaskProgress
+from rookery.worker.stopping import Stop, Watcher, WorkerStatus, ended, first_of
 
 # Adds pairs up and says what there is to be reported.
 #
 # Totals are absolute, so that a report whose answer was lost can be sent again.
 
 
-class Ledger(Protocol):
+class ResultCounter(Protocol):
     """Counts one match of a task; the one who follows the match writes it."""
 
     finished: int
@@ -45,16 +45,16 @@ class Ledger(Protocol):
         """All games of the task, reported or not."""
         ...
 
-    def add(self, pair: PairResult) -> Progress | None:
+    def add(self, pair: PairResult) -> TaskProgress | None:
         """What to report now that this pair is there, if anything."""
         ...
 
-    def rest(self) -> Progress | None:
+    def rest(self) -> TaskProgress | None:
         """What can be reported before a batch is whole, where something can."""
         ...
 
 
-class GamesLedger:
+class GameCounter:
     """Fixed games and sequential tests."""
 
     def __init__(self, before: Results, batch_pairs: int) -> None:
@@ -67,33 +67,39 @@ class GamesLedger:
     def total(self) -> Results:
         return self._reported + self._pending
 
-    def add(self, pair: PairResult) -> Progress | None:
+    def add(self, pair: PairResult) -> TaskProgress | None:
         self.finished += 1
         self._pending += pair.results
         return self.rest() if sum(self._pending.pentanomial) >= self._batch else None
 
-    def rest(self) -> Progress | None:
+    def rest(self) -> TaskProgress | None:
         """All pairs that were not reported yet, where there are some."""
         if self._pending == NOTHING:
             return None
         self._reported, self._pending = self.total, NOTHING
-        return Progress(self._reported)
+        return TaskProgress(self._reported)
 
 
-class TuneLedger:
+class TuneCounter:
     """One batch of a tune: its pairs go round the perturbations, and count only all together."""
 
     def __init__(
-        self, before: Results, pairs: int, signatures: Sequence[int], joint: int, *, house: bool
+        self,
+        before: Results,
+        pairs: int,
+        signatures: Sequence[int],
+        joint: int,
+        *,
+        is_rookery: bool,
     ) -> None:
         self.finished = 0
-        self.told: Progress | None = None
+        self.told: TaskProgress | None = None
         self._before = before
         self._pairs = pairs
         self._slots = [NOTHING for _ in signatures]
         self._signatures = signatures
         self._joint = joint
-        self._house = house
+        self._is_rookery = is_rookery
 
     @property
     def total(self) -> Results:
@@ -103,20 +109,20 @@ class TuneLedger:
     def _batch(self) -> Results:
         return sum(self._slots, NOTHING)
 
-    def add(self, pair: PairResult) -> Progress | None:
+    def add(self, pair: PairResult) -> TaskProgress | None:
         self.finished += 1
         self._slots[pair.number % len(self._slots)] += pair.results
         if self.finished == self._pairs:
-            self.told = Progress(self.total, self._spsa())
+            self.told = TaskProgress(self.total, self._spsa())
         return self.told
 
-    def rest(self) -> Progress | None:
+    def rest(self) -> TaskProgress | None:
         """Nothing: the values move by all pairs of a batch together."""
         return None
 
     def _spsa(self) -> SlotResult:
         whole = _slot(self._batch, self._joint)
-        if not self._house:
+        if not self._is_rookery:
             return whole
         return SpsaResult(
             num_games=whole.num_games,
@@ -141,7 +147,7 @@ def _slot(found: Results, signature: int) -> SlotResult:
 # The pairs of a task, handed out one by one until enough is enough.
 
 
-class Supply:
+class PairSupply:
     """Mutable: the match takes from it, the one who follows the match ends it."""
 
     def __init__(self, jobs: Iterator[PairJob]) -> None:
@@ -177,7 +183,7 @@ def last_useful(given: int, finished: int, batch: int, in_time: int, *, whole: b
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PartialReports:
     """How long pairs wait for the rest of their batch before they are reported."""
 
     first_seconds: float = 10.0
@@ -185,7 +191,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MatchContext:
     """What the games of a task are followed with."""
 
     task: Assignment
@@ -196,8 +202,8 @@ class Table:
     pair_seconds: float
     """A first guess."""
     games: GameFile
-    identity: Identity
-    report: Callable[[Progress], object]
+    identity: WorkerIdentity
+    report: Callable[[TaskProgress], object]
     tell: Callable[[str], object]
     lost: asyncio.Event
     stop: Stop
@@ -205,32 +211,32 @@ class Table:
     watch: Watcher
     limit_seconds: float | None = None
     """After which a runner that watches no clocks of ours must have ended."""
-    parts: Parts | None = None
+    parts: PartialReports | None = None
     """None where only whole batches are reported."""
 
 
-class Sitting:
+class MatchFollower:
     """One match of a task, followed to its end, to the server's word, or to the owner's."""
 
-    def __init__(self, table: Table, ledger: Ledger, supply: Supply) -> None:
-        self._table = table
-        self._ledger = ledger
+    def __init__(self, context: MatchContext, counter: ResultCounter, supply: PairSupply) -> None:
+        self._context = context
+        self._counter = counter
         self._supply = supply
-        self._mishaps = Mishaps()
+        self._mishaps = EngineFailures()
         self._began = monotonic()
         self._due: asyncio.TimerHandle | None = None
         self._is_due = False
 
     async def follow(self, match: Match) -> None:
         """Until there is nothing more to play, or somebody wants no more; raises TaskFailed."""
-        lost, asked = self._table.lost, self._table.stop.asked
+        lost, asked = self._context.lost, self._context.stop.asked
         self._show("starting the engines")
-        if self._table.parts:
-            self._wait_for_part(self._table.parts.first_seconds)
+        if self._context.parts:
+            self._wait_for_part(self._context.parts.first_seconds)
         async with match:
             playing = asyncio.create_task(self._take_all(match))
             try:
-                await first_of(playing, lost, asked, seconds=self._table.limit_seconds)
+                await first_of(playing, lost, asked, seconds=self._context.limit_seconds)
                 if not (playing.done() or lost.is_set() or asked.is_set()):
                     raise TaskFailed("The games took far longer than they may.")
                 if asked.is_set() and not lost.is_set():
@@ -251,20 +257,20 @@ class Sitting:
             self._show("playing")
         elif isinstance(event, GameEnded):
             if said := self._mishaps.noted(event):
-                self._table.tell(said)
-            await self._table.threads.io(self._table.games.add, event)
+                self._context.tell(said)
+            await self._context.threads.io(self._context.games.add, event)
         elif isinstance(event, PairEnded):
-            told = self._ledger.add(event.pair)
-            if told := told or (self._ledger.rest() if self._is_due else None):
+            told = self._counter.add(event.pair)
+            if told := told or (self._counter.rest() if self._is_due else None):
                 self._report(told)
             self._show("playing")
         elif isinstance(event, LatencyMeasured):
-            self._table.identity.latency_ms = 1000 * event.latency.lag.quantile(0.99)
+            self._context.identity.latency_ms = 1000 * event.latency.lag.quantile(0.99)
 
-    def _report(self, told: Progress) -> None:
-        self._table.report(told)
-        if self._table.parts:
-            self._wait_for_part(self._table.parts.then_seconds)
+    def _report(self, told: TaskProgress) -> None:
+        self._context.report(told)
+        if self._context.parts:
+            self._wait_for_part(self._context.parts.then_seconds)
 
     def _wait_for_part(self, seconds: float) -> None:
         if self._due:
@@ -275,26 +281,28 @@ class Sitting:
     def _part_is_due(self) -> None:
         """Where no pair is there yet, the next one is reported at once."""
         self._is_due = True
-        if told := self._ledger.rest():
+        if told := self._counter.rest():
             self._report(told)
 
     async def _wind_up(self, playing: "asyncio.Task[None]") -> None:
         """Asked to leave: what ends within the grace may end."""
-        table, finished = self._table, self._ledger.finished
-        in_time = int(table.stop.grace_seconds / self._pair_seconds()) * table.slots
-        useful = last_useful(self._supply.given, finished, table.batch, in_time, whole=table.whole)
+        context, finished = self._context, self._counter.finished
+        in_time = int(context.stop.grace_seconds / self._pair_seconds()) * context.slots
+        useful = last_useful(
+            self._supply.given, finished, context.batch, in_time, whole=context.whole
+        )
         self._supply.stop_at(max(useful, finished))
         if useful > finished:
             self._show("finishing the last games")
-            grace = table.stop.grace_seconds
-            await first_of(playing, table.stop.at_once, table.lost, seconds=grace)
+            grace = context.stop.grace_seconds
+            await first_of(playing, context.stop.at_once, context.lost, seconds=grace)
 
     def _pair_seconds(self) -> float:
-        finished = self._ledger.finished
+        finished = self._counter.finished
         spent = monotonic() - self._began
-        guess = self._table.pair_seconds
-        return max(spent * self._table.slots / finished if finished else guess, 1e-3)
+        guess = self._context.pair_seconds
+        return max(spent * self._context.slots / finished if finished else guess, 1e-3)
 
     def _show(self, doing: str) -> None:
-        task = self._table.task
-        self._table.watch.show(Status(doing, task.label, self._ledger.total, task.games))
+        task = self._context.task
+        self._context.watch.show(WorkerStatus(doing, task.label, self._counter.total, task.games))

@@ -1,38 +1,241 @@
-"""Makes both engines of a task, checks that they are what their author measured, and takes the
-machine's speed.
+"""What a worker needs to play a task: files it fetches, and both engines, made, checked
+and measured.
 """
 
+import enum
+import random
+import zipfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path, PurePath
 from time import monotonic
+from typing import Protocol
 
 from msgspec import UNSET, UnsetType
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import CallRefused, NoAnswer
+from rookery.http_client import LARGEST_FILE, CallRefused, NoAnswer, UnsafeAnswer, copy_at_most
 from rookery.match.job import EngineSpec
-from rookery.model.bounds import LONGEST_MESSAGE
+from rookery.match.openings import BookFault, OpeningBook
 from rookery.model.engine import EngineRecord, time_factor
-from rookery.protocol.worker_requests import LONGEST_LOG, Failure
+from rookery.protocol.worker_answers import PARTS
 from rookery.worker.assignment import Assignment, Player
-from rookery.worker.conversation import Conversation, TaskName
 from rookery.worker.engines.bench import NOISY_SPREAD
-from rookery.worker.engines.order import BenchFailed, BuildFailed, Measured
-from rookery.worker.identity import Identity
-from rookery.worker.kit import Maker
-from rookery.worker.reporting import Patience, insist
-from rookery.worker.sandbox.sandbox import Built, Sandbox
-from rookery.worker.stopping import Watcher
-from rookery.worker.transport import TaskFailed, WrongBench
+from rookery.worker.engines.orders import (
+    BenchResult,
+    EngineOrder,
+    NotOffered,
+    TaskFailed,
+)
+from rookery.worker.identity import WorkerIdentity
+from rookery.worker.reporting import (
+    PERIOD_SECONDS,
+    ROOKERY_RETRIES,
+    RetryPolicy,
+    WrongSignature,
+    retry_call,
+)
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox
+from rookery.worker.server import ServerCalls
+from rookery.worker.stopping import Stop, Watcher
+
+# What a worker works with, from its start to its end.
+
+# Files that a worker fetches: from its server, and what the server does not have from GitHub.
+
+ATTEMPTS = 6
+"""A server that is just being started again must not cost a run its machine."""
+LARGEST_ARCHIVE = 2 * 2**30
+BOOKS = "https://github.com/official-stockfish/books/raw/master"
+
+
+class ServerDownloads:
+    """What the workshop and the games need. Files arrive under their name only when whole."""
+
+    def __init__(
+        self, server: ServerCalls, threads: Threads, watch: Watcher, patience: RetryPolicy
+    ) -> None:
+        self._transport = server.transport
+        self._credentials = (server.account.username, server.account.password)
+        self._threads = threads
+        self._watch = watch
+        self._patience = replace(patience, attempts=ATTEMPTS)
+        self.foreign = False
+        """Another project's server: it gets no password with a download and has no books."""
+
+    async def net(self, name: str, into: Path) -> None:
+        await self._offered(f"/api/nn/{name}", into)
+
+    async def binary(self, sha256: str, into: Path) -> None:
+        await self._offered(f"/api/binary/{sha256}", into)
+
+    async def source(self, repository: str, commit: str, into: Path) -> None:
+        """A zip archive, where the repository is the server's own; git fetches the others."""
+        if not repository.startswith(f"{self._transport.server}/"):
+            raise NotOffered
+        address = f"{repository.rstrip('/')}/zipball/{commit}"
+        await self._offered(address, into, LARGEST_ARCHIVE)
+
+    async def book(self, name: str, into: Path) -> None:
+        if not self.foreign:
+            try:
+                await self._fetch(f"/api/book/{name}", into)
+            except UnsafeAnswer:
+                raise
+            except CallRefused:
+                # The server has it not; official books are in one place for everybody.
+                pass
+            else:
+                return
+        pack = into.with_name(f"{name}.zip")
+        await self._fetch(f"{BOOKS}/{name}.zip", pack)
+        await self._threads.io(_unpack, pack, name, into)
+
+    async def _offered(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
+        try:
+            await self._fetch(address, into, most_bytes)
+        except UnsafeAnswer as why:
+            raise OSError(f"{address.rpartition('/')[2]}: {why}") from None
+        except CallRefused:
+            raise NotOffered from None
+        except NoAnswer as error:
+            raise OSError(str(error)) from None
+
+    async def _fetch(self, address: str, into: Path, most_bytes: int = LARGEST_FILE) -> None:
+        credentials = None if self.foreign else self._credentials
+        fetch = partial(
+            self._transport.fetch, address, into, credentials=credentials, most_bytes=most_bytes
+        )
+        await retry_call(fetch, self._patience, self._threads, self._watch)
+
+
+def _unpack(pack: Path, name: str, into: Path) -> None:
+    part = into.with_name(f"{name}.part")
+    try:
+        with zipfile.ZipFile(pack) as archive:
+            with archive.open(name) as packed, part.open("wb") as file:
+                copy_at_most(packed, file, LARGEST_FILE)
+            part.replace(into)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise NoAnswer(f"{pack.name} does not hold the book: {error}") from None
+    finally:
+        pack.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+
+
+# Opening books: kept in the cache, checked by their hash, fetched where they are missing.
+
+
+class BookCache:
+    """The books of one worker."""
+
+    def __init__(self, folder: Path, downloads: ServerDownloads, threads: Threads) -> None:
+        self._folder = folder
+        self._downloads = downloads
+        self._threads = threads
+        self._fetched: set[str] = set()
+
+    def file(self, name: str) -> Path:
+        return self._folder / name
+
+    async def load(self, name: str, sri: str | UnsetType, depth: int) -> OpeningBook | None:
+        """The book; None where games begin from the starting position. Raises TaskFailed."""
+        if PurePath(name).name != name:
+            raise TaskFailed(f"{name!r} is no name of a book.", blame="run")
+        if depth <= 0:
+            return None
+        file = self.file(name)
+        book = await self._threads.io(_read, file, 2 * depth)
+        if book is None or not await self._is_right(book, sri):
+            await self._fetch(name, file)
+            book = await self._threads.io(_read, file, 2 * depth)
+        if book is None or not await self._is_right(book, sri):
+            raise TaskFailed(f"The book {name} is not the one that the run means.")
+        return book
+
+    async def _is_right(self, book: OpeningBook, sri: str | UnsetType) -> bool:
+        """Without a hash only a book that was fetched by this very worker is trusted."""
+        if sri is UNSET or not sri:
+            return book.name in self._fetched
+        return await self._threads.cpu(lambda: book.sri) == sri
+
+    async def _fetch(self, name: str, file: Path) -> None:
+        try:
+            await self._downloads.book(name, file)
+        except (CallRefused, NoAnswer, OSError) as error:
+            raise TaskFailed(f"The book {name} can't be had: {error}.") from None
+        self._fetched.add(name)
+
+
+def _read(file: Path, plies: int) -> OpeningBook | None:
+    try:
+        return OpeningBook.load(file, plies=plies)
+    except BookFault:
+        return None
+
+
+class RoundOutcome(enum.Enum):
+    """How a round of the worker's life ended."""
+
+    DONE = "done"
+    IDLE = "no work"
+    RUN_FAULT = "the run's fault"
+    SERVER_FAULT = "the server's fault"
+    MACHINE_FAULT = "this machine's fault"
+    STOPPED = "stopped"
+
+
+class EngineMaker(Protocol):
+    """The workshop, as far as the session needs it."""
+
+    async def make(self, order: EngineOrder) -> BuiltEngine: ...
+
+    async def sandbox(self) -> Sandbox: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerContext:
+    """Everything has one owner: the process's composition, `rookery worker`."""
+
+    server: ServerCalls
+    identity: WorkerIdentity
+    workshop: EngineMaker
+    books: BookCache
+    scratch: Path
+    stop: Stop
+    threads: Threads
+    watch: Watcher
+    nodes: tuple[frozenset[int], ...] = ()
+    """The processors of each NUMA node."""
+    syzygy: tuple[str, ...] = ()
+    fastchess: str = ""
+    patience: RetryPolicy = ROOKERY_RETRIES
+    beat_seconds: float = PERIOD_SECONDS
+    chance: Callable[[], float] = field(default=random.random)
+
+    @property
+    def is_rookery(self) -> bool:
+        """Whether the server is one of ours."""
+        return self.identity.is_rookery
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the server takes any number of whole pairs, late ones among them."""
+        return PARTS in self.identity.features
+
+
+# Makes both engines of a task, checks that they are what their author measured, and takes the
+# machine's speed.
 
 FRESH_SECONDS = 1800.0
 """How long a measured speed is good for: machines get warm, and their owners busy."""
 
-BenchCall = Callable[..., Awaitable[Measured]]
+BenchCall = Callable[..., Awaitable[BenchResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedEngines:
     """Both players ready to sit down, and the speed by which their times were scaled."""
 
     new: EngineSpec
@@ -44,15 +247,15 @@ class Prepared:
     noisy: bool
 
 
-class Preparation:
+class EnginePreparation:
     """Remembers what programs counted, and for a while how fast they were."""
 
-    def __init__(self, workshop: Maker, bench: BenchCall) -> None:
+    def __init__(self, workshop: EngineMaker, bench: BenchCall) -> None:
         self._workshop = workshop
         self._bench = bench
-        self._known: dict[tuple[Built, int], tuple[float, Measured]] = {}
+        self._known: dict[tuple[BuiltEngine, int], tuple[float, BenchResult]] = {}
 
-    async def prepare(self, task: Assignment, slots: int) -> Prepared:
+    async def prepare(self, task: Assignment, slots: int) -> PreparedEngines:
         """Raises TaskFailed, WrongBench among them."""
         base = await self._made(task.base)
         new = base if task.new.order == task.base.order else await self._made(task.new)
@@ -63,7 +266,7 @@ class Preparation:
         _refuse_slow(task.base.order.record, measured.nps, slots)
         factor = time_factor(task.reference_nps, measured.nps) if task.is_timed else 1.0
         sandbox = await self._workshop.sandbox()
-        return Prepared(
+        return PreparedEngines(
             _seated(task.new, new, factor, sandbox),
             _seated(task.base, base, factor, sandbox),
             new.digest,
@@ -73,34 +276,28 @@ class Preparation:
             measured.spread > NOISY_SPREAD,
         )
 
-    async def _made(self, player: Player) -> Built:
-        try:
-            return await self._workshop.make(player.order)
-        except BuildFailed as failed:
-            raise TaskFailed(failed.sentence, failed.log, failed.whose) from None
+    async def _made(self, player: Player) -> BuiltEngine:
+        return await self._workshop.make(player.order)
 
-    async def _checked(self, player: Player, built: Built, slots: int) -> Measured:
+    async def _checked(self, player: Player, built: BuiltEngine, slots: int) -> BenchResult:
         record, expected = player.order.record, player.order.signature
         found = await self._measured(built, record, slots)
         if expected is not None and record.bench.must_match and found.nodes != expected:
             engine = f"{record.name}-{player.order.commit or player.order.binary}"
-            raise WrongBench(engine, expected=expected, found=found.nodes)
+            raise WrongSignature(engine, expected=expected, found=found.nodes)
         return found
 
-    async def _measured(self, built: Built, record: EngineRecord, slots: int) -> Measured:
+    async def _measured(self, built: BuiltEngine, record: EngineRecord, slots: int) -> BenchResult:
         at, known = self._known.get((built, slots), (0.0, None))
         if known and monotonic() - at < FRESH_SECONDS:
             return known
-        try:
-            sandbox = await self._workshop.sandbox()
-            found = await self._bench(built, record, slots=slots, sandbox=sandbox)
-        except BenchFailed as failed:
-            raise TaskFailed(failed.sentence, failed.log, "run") from None
+        sandbox = await self._workshop.sandbox()
+        found = await self._bench(built, record, slots=slots, sandbox=sandbox)
         self._known[built, slots] = (monotonic(), found)
         return found
 
 
-def _seated(player: Player, built: Built, factor: float, sandbox: Sandbox) -> EngineSpec:
+def _seated(player: Player, built: BuiltEngine, factor: float, sandbox: Sandbox) -> EngineSpec:
     """The sandbox gives an engine its few variables; of ours it sees none."""
     return EngineSpec(
         player.name,
@@ -118,59 +315,3 @@ def _refuse_slow(record: EngineRecord, nps: float, cores: int) -> None:
         raise TaskFailed(
             f"This machine is too slow for {record.name}: {nps:.0f} of {least:.0f} nodes a second."
         )
-
-
-# Tells the server that a task can't be played, with all that helps to find out why.
-
-HEAD_SHARE = 0.75
-"""The first compiler error stands at the head of a log, the last words at its end."""
-CUT = "\n[...]\n"
-
-
-class Complaints:
-    """About one task."""
-
-    def __init__(
-        self,
-        talk: Conversation,
-        identity: Identity,
-        name: TaskName,
-        threads: Threads,
-        watch: Watcher,
-    ) -> None:
-        self._talk = talk
-        self._identity = identity
-        self._name = name
-        self._threads = threads
-        self._watch = watch
-
-    async def tell(self, failed: TaskFailed, patience: Patience) -> None:
-        """A wrong bench is the run's; everything else ends this task alone."""
-        message, more = self.message(failed)
-        wrong = isinstance(failed, WrongBench)
-        call = self._talk.stop_run if wrong else self._talk.failed
-        info = self._identity.info
-        try:
-            await insist(
-                lambda: call(info, self._name, message, more), patience, self._threads, self._watch
-            )
-        except CallRefused as refused:
-            self._watch.say(f"The server says: {refused}")
-        except NoAnswer as error:
-            self._watch.say(f"The server could not be told: {error}")
-
-    def message(self, failed: TaskFailed) -> tuple[str, Failure | UnsetType]:
-        """In full to a server of ours; to another the beginning and the end, within the message."""
-        if self._identity.house:
-            bench = failed.found if isinstance(failed, WrongBench) else 0
-            return failed.sentence, Failure(log=cut(failed.log, LONGEST_LOG), bench=bench)
-        text = f"{failed.sentence}\n{failed.log}".strip()
-        return cut(text, LONGEST_MESSAGE), UNSET
-
-
-def cut(text: str, most: int) -> str:
-    """Three quarters from its head, the rest from its end."""
-    if len(text) <= most:
-        return text
-    head = int(most * HEAD_SHARE)
-    return text[:head] + CUT + text[len(text) - (most - head - len(CUT)) :]

@@ -13,21 +13,25 @@ from pathlib import Path
 from time import monotonic
 from typing import Self, TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from rookery.boundary.offload import Threads
 from rookery.http_client import CallRefused, NoAnswer
 from rookery.match.job import GameEnded, Termination
 from rookery.match.pgn import pgn_text
 from rookery.model.bounds import LONGEST_MESSAGE
+from rookery.protocol.worker_requests import LONGEST_LOG, Failure
 from rookery.worker.assignment import Assignment
-from rookery.worker.conversation import Progress
+from rookery.worker.engines.orders import TaskFailed
+from rookery.worker.identity import WorkerIdentity
+from rookery.worker.server import ServerCalls, TaskId, TaskProgress
 from rookery.worker.stopping import Watcher
-from rookery.worker.transport import TaskFailed
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often a call is tried, and the seconds between. Five times is the protocol's; a server
     of ours remembers a silent task for six minutes, and so long it is worth trying."""
 
@@ -35,11 +39,13 @@ class Patience:
     seconds: float = 15.0
 
 
-HOUSE = Patience(attempts=25)
-ONCE = Patience(attempts=1)
+ROOKERY_RETRIES = RetryPolicy(attempts=25)
+ONCE = RetryPolicy(attempts=1)
 
 
-async def insist(call: Callable[[], T], patience: Patience, threads: Threads, watch: Watcher) -> T:
+async def retry_call(
+    call: Callable[[], T], patience: RetryPolicy, threads: Threads, watch: Watcher
+) -> T:
     """The answer to a call that may be made more than once; raises CallRefused or NoAnswer."""
     for attempt in range(1, patience.attempts):
         try:
@@ -50,13 +56,13 @@ async def insist(call: Callable[[], T], patience: Patience, threads: Threads, wa
     return await threads.io(call)
 
 
-class Courier:
+class ReportQueue:
     """Carries updates to the server. Ends when the server wants no more, or nothing more comes."""
 
     def __init__(
         self,
-        send: Callable[[Progress], bool],
-        patience: Patience,
+        send: Callable[[TaskProgress], bool],
+        patience: RetryPolicy,
         threads: Threads,
         watch: Watcher,
     ) -> None:
@@ -64,9 +70,9 @@ class Courier:
         self._patience = patience
         self._threads = threads
         self._watch = watch
-        self._waiting: asyncio.Queue[Progress | None] = asyncio.Queue()
+        self._waiting: asyncio.Queue[TaskProgress | None] = asyncio.Queue()
 
-    def put(self, told: Progress) -> None:
+    def put(self, told: TaskProgress) -> None:
         self._waiting.put_nowait(told)
 
     async def idle(self) -> None:
@@ -95,12 +101,12 @@ class Courier:
             with contextlib.suppress(TaskFailed):
                 await self._carry(latest, ONCE)
 
-    async def _carry(self, told: Progress, patience: Patience | None = None) -> bool:
+    async def _carry(self, told: TaskProgress, patience: RetryPolicy | None = None) -> bool:
         def send() -> bool:
             return self._send(told)
 
         try:
-            return await insist(send, patience or self._patience, self._threads, self._watch)
+            return await retry_call(send, patience or self._patience, self._threads, self._watch)
         except CallRefused as refused:
             raise TaskFailed(f"The server refused a result: {refused}") from None
         except NoAnswer as error:
@@ -114,7 +120,7 @@ AGAIN_SECONDS = 15.0
 TICK_SECONDS = 1.0
 
 
-class Heart:
+class Heartbeat:
     """Beats for one task whenever the server has heard nothing else for a while.
 
     `beat` says whether the task is alive; `lost` is called, in this thread, when it is not.
@@ -221,7 +227,7 @@ class GameFile:
         return into.getvalue()
 
 
-class Mishaps:
+class EngineFailures:
     """Engines' failures in games: the first of a kind is told, then the 2nd, 4th, 8th and so on."""
 
     def __init__(self) -> None:
@@ -247,3 +253,70 @@ class Mishaps:
 def _ordinal(count: int) -> str:
     ending = {1: "st", 2: "nd", 3: "rd"}.get(count % 10 if count % 100 not in (11, 12, 13) else 0)
     return f"{count}{ending or 'th'}"
+
+
+class WrongSignature(TaskFailed):
+    """An engine is not the one that its author measured."""
+
+    def __init__(self, engine: str, *, expected: int, found: int) -> None:
+        super().__init__(
+            f"Wrong bench in {engine}, user expected: {expected} but worker got: {found}",
+            blame="run",
+        )
+        self.found = found
+
+
+# Tells the server that a task can't be played, with all that helps to find out why.
+
+HEAD_SHARE = 0.75
+"""The first compiler error stands at the head of a log, the last words at its end."""
+CUT = "\n[...]\n"
+
+
+class FailureReports:
+    """About one task."""
+
+    def __init__(
+        self,
+        server: ServerCalls,
+        identity: WorkerIdentity,
+        name: TaskId,
+        threads: Threads,
+        watch: Watcher,
+    ) -> None:
+        self._server = server
+        self._identity = identity
+        self._name = name
+        self._threads = threads
+        self._watch = watch
+
+    async def tell(self, failed: TaskFailed, patience: RetryPolicy) -> None:
+        """A wrong bench is the run's; everything else ends this task alone."""
+        message, more = self.message(failed)
+        wrong = isinstance(failed, WrongSignature)
+        call = self._server.stop_run if wrong else self._server.failed
+        info = self._identity.info
+        try:
+            await retry_call(
+                lambda: call(info, self._name, message, more), patience, self._threads, self._watch
+            )
+        except CallRefused as refused:
+            self._watch.say(f"The server says: {refused}")
+        except NoAnswer as error:
+            self._watch.say(f"The server could not be told: {error}")
+
+    def message(self, failed: TaskFailed) -> tuple[str, Failure | UnsetType]:
+        """In full to a server of ours; to another the beginning and the end, within the message."""
+        if self._identity.is_rookery:
+            bench = failed.found if isinstance(failed, WrongSignature) else 0
+            return failed.sentence, Failure(log=cut(failed.log, LONGEST_LOG), bench=bench)
+        text = f"{failed.sentence}\n{failed.log}".strip()
+        return cut(text, LONGEST_MESSAGE), UNSET
+
+
+def cut(text: str, most: int) -> str:
+    """Three quarters from its head, the rest from its end."""
+    if len(text) <= most:
+        return text
+    head = int(most * HEAD_SHARE)
+    return text[:head] + CUT + text[len(text) - (most - head - len(CUT)) :]

@@ -1,37 +1,242 @@
-"""The worker's life: asks for a task, plays it, and asks again until it is told to stop."""
+"""The worker's life: asks for a task, plays it to its end, and asks again until told to stop."""
 
 import asyncio
+import shutil
+import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from time import monotonic
 
 from msgspec import UNSET
 
+from rookery import __version__
+from rookery.boundary.bridge import call_soon
+from rookery.errors import Complaint
 from rookery.http_client import CallRefused, HeldCall, NoAnswer
+from rookery.match.job import MatchFault
 from rookery.protocol.worker_answers import WAITING, House, TaskAnswer, VersionAnswer
+from rookery.protocol.worker_requests import Provenance
 from rookery.worker.assignment import Assignment, assignment_of
-from rookery.worker.conversation import TaskName
-from rookery.worker.kit import Kit, Outcome
-from rookery.worker.preparing import Complaints, Preparation
+from rookery.worker.engines.orders import TaskFailed
+from rookery.worker.matches import TaskMatches
+from rookery.worker.preparing import EnginePreparation, PreparedEngines, RoundOutcome, WorkerContext
+from rookery.worker.reporting import (
+    ONCE,
+    FailureReports,
+    GameFile,
+    Heartbeat,
+    ReportQueue,
+    RetryPolicy,
+    retry_call,
+)
+from rookery.worker.server import TaskId, TaskProgress
 from rookery.worker.stopping import (
     FIRST_SECONDS,
     IDLE_FIRST_SECONDS,
     IDLE_LONGEST_SECONDS,
     LONGEST_SECONDS,
     Backoff,
-    Status,
+    WorkerStatus,
+    ended,
     first_of,
 )
-from rookery.worker.task import Work
-from rookery.worker.transport import CredentialsRefused, ForeignServer, TaskFailed
+
+# One task, from the moment it is granted to its end.
+
+STOPPED = "The worker was stopped by its owner; the rest of the games is given back."
+
+
+class TaskSession:
+    """Mutable while it lasts; used for one task."""
+
+    def __init__(
+        self, context: WorkerContext, preparation: EnginePreparation, task: Assignment
+    ) -> None:
+        self._context = context
+        self._preparation = preparation
+        self._task = task
+        self._loop = asyncio.get_running_loop()
+        self._lost = asyncio.Event()
+        self._notes: set[asyncio.Task[None]] = set()
+        self._games = GameFile(context.scratch / "games.pgn", task, context.server.transport.server)
+        self._failures = FailureReports(
+            context.server, context.identity, task.name, context.threads, context.watch
+        )
+        self._heartbeat = Heartbeat(self._beat, self._lose, period=context.beat_seconds)
+
+    async def run(self) -> RoundOutcome:
+        """Play the task, report it, and say how it ended."""
+        with self._heartbeat:
+            try:
+                outcome = await self._played()
+            except TaskFailed as failed:
+                outcome = await self._gave_up(failed)
+            except MatchFault as fault:
+                outcome = await self._gave_up(TaskFailed(str(fault), blame="run"))
+            except Exception as error:  # noqa: BLE001 - told to the server, and the worker goes on
+                text = "".join(traceback.format_exception(error))
+                sentence = f"The worker failed: {type(error).__name__}: {error}"
+                outcome = await self._gave_up(TaskFailed(sentence, text))
+        if not self._context.stop.at_once.is_set():
+            await self._last_words()
+        return outcome
+
+    async def _played(self) -> RoundOutcome:
+        context = self._context
+        await context.threads.io(_emptied, context.scratch)
+        prepared = await self._prepared()
+        if prepared is None:
+            return await self._left()
+        send = partial(self._send, prepared)
+        reports = ReportQueue(send, context.patience, context.threads, context.watch)
+        carrying = asyncio.create_task(reports.run())
+        carrying.add_done_callback(lambda _: self._lost.set())
+        try:
+            rounds = TaskMatches(
+                context, self._task, prepared, reports, self._games, self._lost, self._note
+            )
+            wanted = await rounds.play()
+            reports.close()
+            outcome = await self._delivered(carrying) if wanted else RoundOutcome.DONE
+            if context.in_parts and carrying.done() and not context.stop.at_once.is_set():
+                await reports.send_last()
+            return outcome
+        finally:
+            await ended(carrying)
+
+    async def _prepared(self) -> PreparedEngines | None:
+        """Both engines, or None when the task or the worker ended meanwhile."""
+        context = self._context
+        context.watch.show(WorkerStatus("making the engines", self._task.label))
+        slots = max(1, context.identity.offer.concurrency // self._task.threads)
+        making = asyncio.create_task(self._preparation.prepare(self._task, slots))
+        try:
+            await first_of(making, self._lost, context.stop.asked)
+            if not making.done():
+                return None
+            prepared = await making
+        finally:
+            await ended(making)
+        context.identity.nps = prepared.nps
+        context.identity.noisy = prepared.noisy
+        return prepared
+
+    async def _delivered(self, carrying: "asyncio.Task[bool]") -> RoundOutcome:
+        """Wait for the last report; an owner in a hurry waits no longer than the grace."""
+        stop = self._context.stop
+        await first_of(carrying, stop.asked)
+        if not carrying.done():
+            await first_of(carrying, stop.at_once, seconds=stop.grace_seconds)
+        if not carrying.done() or (await carrying and stop.asked.is_set()):
+            return await self._left()
+        if await carrying and not self._heartbeat.stopped:
+            raise TaskFailed("The task has games left that nobody asked for.")
+        return RoundOutcome.DONE
+
+    async def _left(self) -> RoundOutcome:
+        """The owner wants to go, or the server wants no more."""
+        stop = self._context.stop
+        if not stop.asked.is_set():
+            return RoundOutcome.DONE
+        if not stop.at_once.is_set():
+            await self._failures.tell(TaskFailed(STOPPED), ONCE)
+        return RoundOutcome.STOPPED
+
+    async def _gave_up(self, failed: TaskFailed) -> RoundOutcome:
+        self._context.watch.say(failed.sentence)
+        # A server that can't be reached has been tried long enough by then.
+        patience = replace(self._context.patience, attempts=RetryPolicy().attempts)
+        await self._failures.tell(failed, patience)
+        return RoundOutcome.RUN_FAULT if failed.blame == "run" else RoundOutcome.MACHINE_FAULT
+
+    async def _last_words(self) -> None:
+        """The games, which a tune does not keep, and what was still being told."""
+        context = self._context
+        await asyncio.gather(*self._notes, return_exceptions=True)
+        packed = None if self._task.is_tune else await context.threads.cpu(self._games.packed)
+        if packed is None:
+            return
+        context.watch.show(WorkerStatus("sending the games", self._task.label))
+        upload = partial(context.server.upload_pgn, context.identity.info, self._task.name, packed)
+        try:
+            await retry_call(
+                upload,
+                ONCE if context.stop.asked.is_set() else context.patience,
+                context.threads,
+                context.watch,
+            )
+        except (CallRefused, NoAnswer) as error:
+            context.watch.say(f"The games could not be sent: {error}")
+
+    def _provenance(self, prepared: PreparedEngines) -> Provenance | None:
+        if not self._context.is_rookery:
+            return None
+        return Provenance(
+            runner=self._context.identity.runner,
+            runner_version=__version__,
+            new_hash=prepared.new_digest,
+            base_hash=prepared.base_digest,
+            factor=prepared.factor,
+            latency_ms=self._context.identity.latency_ms,
+        )
+
+    def _send(self, prepared: PreparedEngines, told: TaskProgress) -> bool:
+        """In a thread."""
+        provenance = self._provenance(prepared)
+        whole = told if provenance is None else told.by(provenance)
+        answer = self._context.server.update(self._context.identity.info, self._task.name, whole)
+        self._heartbeat.heard()
+        return answer.task_alive
+
+    def _beat(self) -> bool:
+        """In the heart's thread."""
+        return self._context.server.beat(self._context.identity.info, self._task.name).task_alive
+
+    def _lose(self) -> None:
+        """In the heart's thread: the server wants no more of this task."""
+        call_soon(self._loop, self._lost.set)
+
+    def _note(self, text: str) -> None:
+        self._context.watch.say(text.splitlines()[0])
+        note = asyncio.create_task(self._told(text))
+        self._notes.add(note)
+        note.add_done_callback(self._notes.discard)
+
+    async def _told(self, text: str) -> None:
+        context = self._context
+        try:
+            await context.threads.io(
+                context.server.log, context.identity.info, self._task.name, text
+            )
+        except (CallRefused, NoAnswer) as error:
+            context.watch.say(f"The server could not be told: {error}")
+
+
+def _emptied(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+# The worker's life: asks for a task, plays it, and asks again until it is told to stop.
 
 WAIT_SECONDS = 45.0
 """How long a server of ours may take to answer the request for a task."""
 SHOWN_AFTER_SECONDS = 1.0
 
 
+FOREIGN = "{server} is not a Rookery server; --foreign-server plays for it with fastchess."
+
+
+class WrongServer(Complaint):
+    """A server that does not want this worker's owner, or that the owner does not mean."""
+
+    exit_code = 5
+
+
 @dataclass(frozen=True, slots=True)
-class Manner:
+class SessionOptions:
     """How long the worker stays, and with whom it works."""
 
     once: bool = False
@@ -48,103 +253,108 @@ Renew = Callable[[House], Awaitable[bool]]
 """Brings the worker up to what its server offers; whether it must start anew."""
 
 
-class Life:
+class WorkerSession:
     """One worker with one server."""
 
     def __init__(
-        self, kit: Kit, preparation: Preparation, manner: Manner, renew: Renew | None = None
+        self,
+        context: WorkerContext,
+        preparation: EnginePreparation,
+        options: SessionOptions,
+        renew: Renew | None = None,
     ) -> None:
-        self._kit = kit
+        self._context = context
         self._preparation = preparation
-        self._manner = manner
+        self._options = options
         self._renew = renew
         self.renewed = False
         """Whether it ended because a newer worker is to take its place."""
         self._waited = False
         """Whether the server has just held a request for as long as it may."""
-        first = manner.first_seconds
-        self._failures = Backoff(first, LONGEST_SECONDS, kit.chance)
+        first = options.first_seconds
+        self._failures = Backoff(first, LONGEST_SECONDS, context.chance)
         idle = min(first, IDLE_FIRST_SECONDS)
-        self._idle = Backoff(idle, IDLE_LONGEST_SECONDS, kit.chance)
+        self._idle = Backoff(idle, IDLE_LONGEST_SECONDS, context.chance)
 
-    async def run(self) -> Outcome:
-        """Until stopped, or as long as the manner says; raises CredentialsRefused."""
-        stop = self._kit.stop
+    async def run(self) -> RoundOutcome:
+        """Until stopped, or as long as the options says; raises WrongServer."""
+        stop = self._context.stop
         while True:
             outcome = await self._round()
             if self._is_last(outcome) or stop.asked.is_set():
-                idle = outcome is Outcome.IDLE and stop.asked.is_set()
-                return Outcome.STOPPED if idle else outcome
+                idle = outcome is RoundOutcome.IDLE and stop.asked.is_set()
+                return RoundOutcome.STOPPED if idle else outcome
             if await stop.rest(self._wait(outcome)):
-                return Outcome.STOPPED
+                return RoundOutcome.STOPPED
 
-    def _is_last(self, outcome: Outcome) -> bool:
-        manner = self._manner
-        if self.renewed or manner.once or manner.trial or outcome is Outcome.STOPPED:
+    def _is_last(self, outcome: RoundOutcome) -> bool:
+        options = self._options
+        if self.renewed or options.once or options.trial or outcome is RoundOutcome.STOPPED:
             return True
-        return self._manner.fleet and outcome is not Outcome.DONE
+        return self._options.fleet and outcome is not RoundOutcome.DONE
 
-    def _wait(self, outcome: Outcome) -> float:
-        if outcome is Outcome.DONE:
+    def _wait(self, outcome: RoundOutcome) -> float:
+        if outcome is RoundOutcome.DONE:
             self._failures.reset()
             self._idle.reset()
             return 0.0
         # Another project's server wants idle workers to hold back as much as failing ones.
-        idle = outcome is Outcome.IDLE and self._kit.house
+        idle = outcome is RoundOutcome.IDLE and self._context.is_rookery
         if idle and self._waited:
             # The server kept us waiting, and we may ask again; just not all in one moment.
-            return self._kit.chance()
+            return self._context.chance()
         seconds = (self._idle if idle else self._failures).seconds()
-        self._kit.watch.show(Status(f"{outcome.value}; asking again in {seconds:.0f} s"))
+        self._context.watch.show(WorkerStatus(f"{outcome.value}; asking again in {seconds:.0f} s"))
         return seconds
 
-    async def _round(self) -> Outcome:
+    async def _round(self) -> RoundOutcome:
         try:
             await self._greet()
-            if self.renewed or self._manner.trial:
-                return Outcome.DONE
+            if self.renewed or self._options.trial:
+                return RoundOutcome.DONE
             task = await self._asked()
         except (NoAnswer, CallRefused) as error:
-            self._kit.watch.say(str(error))
-            return Outcome.SERVER_FAULT
+            self._context.watch.say(str(error))
+            return RoundOutcome.SERVER_FAULT
         except TaskFailed as failed:
-            self._kit.watch.say(failed.sentence)
-            return Outcome.RUN_FAULT
+            self._context.watch.say(failed.sentence)
+            return RoundOutcome.RUN_FAULT
         if task is None:
-            return Outcome.IDLE
-        self._kit.watch.say(f"{task.label}: {task.pairs * 2} games of run {task.name.run}")
-        outcome = await Work(self._kit, self._preparation, task).run()
-        self._kit.watch.say(f"{task.label}: {outcome.value}")
+            return RoundOutcome.IDLE
+        self._context.watch.say(f"{task.label}: {task.pairs * 2} games of run {task.name.run}")
+        outcome = await TaskSession(self._context, self._preparation, task).run()
+        self._context.watch.say(f"{task.label}: {outcome.value}")
         return outcome
 
     async def _greet(self) -> None:
         """Learn whose server it is, and whether it has a newer worker for us."""
-        kit = self._kit
+        context, server = self._context, self._context.server.transport.server
         if not self._waited:
-            kit.watch.show(Status("asking for work"))
+            context.watch.show(WorkerStatus("asking for work"))
         try:
-            answer: VersionAnswer = await kit.threads.io(kit.talk.version)
+            answer: VersionAnswer = await context.threads.io(context.server.version)
         except CallRefused as refused:
-            raise CredentialsRefused(kit.talk.transport.server, str(refused)) from None
-        house = answer.rookery
-        if house is UNSET:
+            sentence = f"{server} refused the user name or the password: {refused}"
+            raise WrongServer(sentence) from None
+        rookery = answer.rookery
+        if rookery is UNSET:
             # A server of ours that is in trouble has only a word of excuse for us.
             if answer.info is not UNSET:
                 raise NoAnswer(answer.info)
-            if not self._manner.foreign:
-                raise ForeignServer(kit.talk.transport.server)
-        kit.identity.house = house is not UNSET
-        kit.identity.features = frozenset() if house is UNSET else frozenset(house.features)
-        if house is not UNSET and self._renew is not None and not self._manner.trial:
-            self.renewed = await self._renew(house)
+            if not self._options.foreign:
+                raise WrongServer(FOREIGN.format(server=server))
+        context.identity.is_rookery = rookery is not UNSET
+        context.identity.features = frozenset() if rookery is UNSET else frozenset(rookery.features)
+        if rookery is not UNSET and self._renew is not None and not self._options.trial:
+            self.renewed = await self._renew(rookery)
 
     async def _asked(self) -> Assignment | None:
-        kit = self._kit
+        context = self._context
         answer = await self._answer()
         if answer is None:
             return None
         if answer.info is not UNSET and answer.task_waiting is not UNSET:
-            kit.watch.show(Status(answer.info))
+            context.watch.show(WorkerStatus(answer.info))
         try:
             return assignment_of(answer)
         except TaskFailed as failed:
@@ -154,17 +364,19 @@ class Life:
     async def _answer(self) -> TaskAnswer | None:
         """To the request for a task; None where the owner wants to leave while it waits. A server
         of ours answers when it has one, or after a while."""
-        kit, began = self._kit, monotonic()
-        stays = not (self._manner.once or self._manner.fleet)
-        held = HeldCall(WAIT_SECONDS) if stays and WAITING in kit.identity.features else None
-        asking = asyncio.create_task(kit.threads.io(kit.talk.task, kit.identity.info, held))
+        context, began = self._context, monotonic()
+        stays = not (self._options.once or self._options.fleet)
+        held = HeldCall(WAIT_SECONDS) if stays and WAITING in context.identity.features else None
+        asking = asyncio.create_task(
+            context.threads.io(context.server.task, context.identity.info, held)
+        )
         if held is not None:
-            await first_of(asking, kit.stop.asked, seconds=SHOWN_AFTER_SECONDS)
-            if not (asking.done() or kit.stop.asked.is_set()):
-                kit.watch.show(Status("waiting for work"))
-            await first_of(asking, kit.stop.asked)
+            await first_of(asking, context.stop.asked, seconds=SHOWN_AFTER_SECONDS)
+            if not (asking.done() or context.stop.asked.is_set()):
+                context.watch.show(WorkerStatus("waiting for work"))
+            await first_of(asking, context.stop.asked)
             if not asking.done():
-                await kit.threads.io(held.leave)
+                await context.threads.io(held.leave)
         try:
             answer = await asking
         except NoAnswer:
@@ -177,9 +389,11 @@ class Life:
 
     async def _returned(self, answer: TaskAnswer, failed: TaskFailed) -> None:
         """A task that makes no sense goes back at once."""
-        kit = self._kit
+        context = self._context
         assert answer.run is not UNSET
         assert answer.task_id is not UNSET
-        name = TaskName(answer.run.id, answer.task_id)
-        complaints = Complaints(kit.talk, kit.identity, name, kit.threads, kit.watch)
-        await complaints.tell(failed, kit.patience)
+        name = TaskId(answer.run.id, answer.task_id)
+        failures = FailureReports(
+            context.server, context.identity, name, context.threads, context.watch
+        )
+        await failures.tell(failed, context.patience)

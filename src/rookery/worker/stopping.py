@@ -49,7 +49,7 @@ async def ended(*tasks: "asyncio.Task[Any]") -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class WorkerStatus:
     """What it is doing now."""
 
     doing: str
@@ -64,16 +64,16 @@ class Watcher(Protocol):
 
     def say(self, sentence: str) -> None: ...
 
-    def show(self, status: Status) -> None: ...
+    def show(self, status: WorkerStatus) -> None: ...
 
 
-class Nobody:
+class SilentWatcher:
     """When nobody looks."""
 
     def say(self, sentence: str) -> None:
         """It is not kept."""
 
-    def show(self, status: Status) -> None:
+    def show(self, status: WorkerStatus) -> None:
         """It is not shown."""
 
 

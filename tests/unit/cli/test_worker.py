@@ -17,9 +17,9 @@ from rookery.cli.worker_start import (
     worker_settings,
 )
 from rookery.model.task import Results
-from rookery.worker.identity import Identity, Offer
+from rookery.worker.identity import WorkerIdentity, WorkerOffer
 from rookery.worker.sandbox.sandbox import Sandbox
-from rookery.worker.stopping import Status
+from rookery.worker.stopping import WorkerStatus
 from tests.workers.fake_system import FakeSystem
 from tests.workers.lives import FACTS
 from tests.workers.stand_in import StandIn, stand_in
@@ -173,9 +173,9 @@ def test_lines_come_when_what_is_done_changes() -> None:
     shown = PlainDisplay(lines.append, lambda: datetime(2026, 1, 1, 12, 30))  # noqa: DTZ001 - local
     results = Results(1, 0, 1, 1, 0, (0, 0, 0, 1, 0))
     for status in (
-        Status("playing", "a against b", results, 8),
-        Status("playing", "a against b", results + results, 8),
-        Status("sending the games", "a against b"),
+        WorkerStatus("playing", "a against b", results, 8),
+        WorkerStatus("playing", "a against b", results + results, 8),
+        WorkerStatus("sending the games", "a against b"),
     ):
         shown.show(status)
     assert lines == [
@@ -184,8 +184,8 @@ def test_lines_come_when_what_is_done_changes() -> None:
     ]
 
 
-def applied(sandbox: Sandbox, *words: str, file: Path) -> tuple[Identity, list[str]]:
-    identity, told = Identity(Offer("olga", 1, 1000), FACTS, "key"), list[str]()
+def applied(sandbox: Sandbox, *words: str, file: Path) -> tuple[WorkerIdentity, list[str]]:
+    identity, told = WorkerIdentity(WorkerOffer("olga", 1, 1000), FACTS, "key"), list[str]()
     apply_sandbox(sandbox, settings(*words, file=file), identity, told.append)
     return identity, told
 

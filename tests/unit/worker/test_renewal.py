@@ -10,7 +10,7 @@ from rookery.boundary.offload import Threads
 from rookery.http_client import HeldCall, NoAnswer
 from rookery.protocol.ed25519 import public_key, sign
 from rookery.protocol.worker_answers import House, wheel_message
-from rookery.worker.renewal.installation import Place, is_open_to_all
+from rookery.worker.renewal.installation import InstallFolder, is_open_to_all
 from rookery.worker.renewal.renewal import Installed, Renewal
 
 SEED, ANOTHER = bytes(range(32)), bytes(32)
@@ -57,7 +57,7 @@ def offered(
     (folder / "server.key").write_text(key)
     transport = Server(server)
     renewal = Renewal(
-        Installed(Place(folder), folder / "versions" / "1", "cd" * 32),
+        Installed(InstallFolder(folder), folder / "versions" / "1", "cd" * 32),
         transport,
         Threads(),
         said.append,

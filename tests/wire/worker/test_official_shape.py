@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rookery.model.engine import EngineRecord
-from rookery.worker.engines.order import BenchFailed, Measured, Order
+from rookery.worker.engines.orders import BenchFailed, BenchResult, EngineOrder
 from rookery.worker.preparing import BenchCall
-from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
 from tests.served import PROJECT
 from tests.workers.lives import live
 from tests.workers.official import SHAPES, Scenario, call_of, exchanges, once_each, scenarios, shape
@@ -25,8 +25,8 @@ MISFITS = {"crashgame"}
 class Shop:
     """Has every engine ready."""
 
-    async def make(self, order: Order) -> Built:
-        return Built(("true",), order.commit)
+    async def make(self, order: EngineOrder) -> BuiltEngine:
+        return BuiltEngine(("true",), order.commit)
 
     async def sandbox(self) -> Sandbox:
         return NO_SANDBOX
@@ -36,12 +36,12 @@ def bench_for(scenario: Scenario) -> BenchCall:
     """Counts what the run expects, unless the scenario is about a wrong or a failing bench."""
     expected = scenario.task["run"]["args"]
 
-    async def bench(built: Built, record: EngineRecord, **_: object) -> Measured:
+    async def bench(built: BuiltEngine, record: EngineRecord, **_: object) -> BenchResult:
         if scenario.name == "crash":
             raise BenchFailed("Bench run failed with exit code SIGABRT.")
         is_new = built.digest == expected["resolved_new"]
         nodes = int(expected["new_signature" if is_new else "base_signature"])
-        return Measured(nodes + scenario.name.startswith("badbench"), 1_000_000.0)
+        return BenchResult(nodes + scenario.name.startswith("badbench"), 1_000_000.0)
 
     return bench
 

@@ -24,9 +24,9 @@ import msgspec
 
 from rookery.errors import describe_exit
 from rookery.model.engine import STOCKFISH, EngineRecord
-from rookery.worker.engines.order import BenchFailed, Measured
+from rookery.worker.engines.orders import BenchFailed, BenchResult
 from rookery.worker.engines.programs import Output, Program, TooLong, run
-from rookery.worker.sandbox.sandbox import NO_SANDBOX, Built, Sandbox
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
 
 # Looks for a record's pattern in a text, in a process of its own.
 #
@@ -46,7 +46,7 @@ print(json.dumps(None if found is None else found.groups()))
 """
 
 
-class BadPattern(Exception):
+class BadBenchPattern(Exception):
     """it can't be searched for"""
 
 
@@ -72,7 +72,7 @@ async def _elsewhere(pattern: str, text: str) -> Groups | None:
             answer, _ = await process.communicate(asked)
             return msgspec.json.decode(answer, type=Groups | None)
     except (TimeoutError, msgspec.MsgspecError):
-        raise BadPattern from None
+        raise BadBenchPattern from None
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
@@ -93,15 +93,15 @@ _TOKEN = re.compile(
 
 
 async def bench(
-    built: Built,
+    built: BuiltEngine,
     record: EngineRecord,
     *,
     slots: int,
     signature: int | None = None,
     seconds: float = PATIENCE_SECONDS,
     sandbox: Sandbox = NO_SANDBOX,
-) -> Measured:
-    """Bench on all slots at once, after a warm-up; raises BenchFailed, WrongBench."""
+) -> BenchResult:
+    """Bench on all slots at once, after a warm-up; raises BenchFailed."""
     benching = replace(built, command=(*built.command, *_words(record)))
     once = partial(_one, Program(sandbox.playing(benching), seconds=seconds), record)
     first = await once()
@@ -112,7 +112,7 @@ async def bench(
         raise BenchFailed(f"The bench of {record.name} counts other nodes each time.")
     speeds = [each.nps for each in found]
     mean = fmean(speeds)
-    return Measured(first.nodes, mean, (max(speeds) - min(speeds)) / mean if mean else 0.0)
+    return BenchResult(first.nodes, mean, (max(speeds) - min(speeds)) / mean if mean else 0.0)
 
 
 def _words(record: EngineRecord) -> list[str]:
@@ -125,39 +125,30 @@ def _words(record: EngineRecord) -> list[str]:
 
 def _check(nodes: int, record: EngineRecord, signature: int | None) -> None:
     if signature is not None and record.bench.must_match and nodes != signature:
-        raise WrongBench(record.name, signature, nodes)
+        raise BenchFailed(f"The bench of {record.name} is {nodes}, and should be {signature}.")
 
 
-class WrongBench(BenchFailed):
-    """The engine counts other nodes than its commit says."""
-
-    def __init__(self, name: str, expected: int, found: int) -> None:
-        super().__init__(f"The bench of {name} is {found}, and should be {expected}.")
-        self.expected = expected
-        self.found = found
-
-
-async def _one(program: Program, record: EngineRecord) -> Measured:
+async def _one(program: Program, record: EngineRecord) -> BenchResult:
     began = perf_counter()
     text = await _said(program, record)
     return await read_bench(text, record, perf_counter() - began)
 
 
-async def read_bench(text: str, record: EngineRecord, seconds: float) -> Measured:
+async def read_bench(text: str, record: EngineRecord, seconds: float) -> BenchResult:
     """The nodes and the speed of a bench; its speed by the clock where the text names none."""
     lines = [line for line in text.splitlines() if not _tells_a_search(line)]
     nodes, speed = find_last_counts(lines)
     if record.bench.pattern:
         try:
             found = await last_match(record.bench.pattern, "\n".join(lines))
-        except BadPattern:
+        except BadBenchPattern:
             sentence = f"The bench pattern of {record.name} can't be searched for."
             raise BenchFailed(sentence, text) from None
         nodes = _number(found[0]) if found and found[0] else None
         speed = _number(found[1]) if found and len(found) > 1 and found[1] else speed
     if not nodes:
         raise BenchFailed(f"The bench of {record.name} names no nodes.", text)
-    return Measured(nodes, float(speed or 0) or nodes / max(seconds, 1e-6))
+    return BenchResult(nodes, float(speed or 0) or nodes / max(seconds, 1e-6))
 
 
 def _tells_a_search(line: str) -> bool:

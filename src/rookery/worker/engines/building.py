@@ -29,13 +29,12 @@ from rookery.worker.engines.cache import (
     note_use,
 )
 from rookery.worker.engines.gateway import opened
-from rookery.worker.engines.nets import Net, digest_of
-from rookery.worker.engines.order import BuildFailed, Whose
+from rookery.worker.engines.orders import Blame, BuildFailed, NetFile, digest_of
 from rookery.worker.engines.programs import Output, Program, TooLong, run, tells_of_full_disk
-from rookery.worker.engines.recipes import Plan, Step
+from rookery.worker.engines.recipes import BuildPlan, BuildStep
 from rookery.worker.engines.sources import gateway_of, trusted_files
-from rookery.worker.engines.toolchain import Identity, Tool
-from rookery.worker.sandbox.sandbox import Built, Sandbox
+from rookery.worker.engines.toolchain import FoundTool, HostIdentity
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox
 from rookery.worker.sandbox.watch import look_at
 
 SECONDS = 1800.0
@@ -46,7 +45,7 @@ _NOT_PROGRAMS = (".sh", ".py", ".so", ".a", ".o", ".d", ".dylib", ".dll")
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class BuildSite:
     """Where a build takes place: a scratch folder, and what its commands see."""
 
     scratch: Path
@@ -71,7 +70,7 @@ class Site:
         return self.scratch / "tree"
 
 
-async def build(plan: Plan, site: Site, name: str, output: Output) -> Path:
+async def build(plan: BuildPlan, site: BuildSite, name: str, output: Output) -> Path:
     """The program; raises BuildFailed with the whole log."""
     deadline = monotonic() + site.seconds
     for step in plan.steps:
@@ -84,7 +83,9 @@ async def build(plan: Plan, site: Site, name: str, output: Output) -> Path:
     return program
 
 
-async def _carry_out(step: Step, site: Site, name: str, output: Output, seconds: float) -> None:
+async def _carry_out(
+    step: BuildStep, site: BuildSite, name: str, output: Output, seconds: float
+) -> None:
     output.line(f"$ {shlex.join(step.command)}")
     if not await site.threads.io(step.folder.is_dir):
         sentence = f"{name} can't be built: its source has no folder {step.folder.name}."
@@ -107,7 +108,9 @@ async def _carry_out(step: Step, site: Site, name: str, output: Output, seconds:
         raise _failure(step, name, code, output.text)
 
 
-async def _with_network(step: Step, site: Site, output: Output, seconds: float) -> tuple[int, str]:
+async def _with_network(
+    step: BuildStep, site: BuildSite, output: Output, seconds: float
+) -> tuple[int, str]:
     """Only as far as the gateway leads; its exit code, and what the gateway knows of a failure."""
     gateway = gateway_of(site.reach, site.threads, private=site.private)
     trusted = await site.threads.io(trusted_files, site.reach)
@@ -119,7 +122,7 @@ async def _with_network(step: Step, site: Site, output: Output, seconds: float) 
             environment={**site.environment, **gateway.variables, **own},
             readable=(*site.readable, *trusted),
         )
-        program = _wrapped(step, inside, seconds, gateway.doorway)
+        program = _wrapped(step, inside, seconds, gateway.relay)
         working = asyncio.create_task(_watched(program, site, output))
         turned_away = asyncio.create_task(gateway.turned_away.wait())
         try:
@@ -132,20 +135,22 @@ async def _with_network(step: Step, site: Site, output: Output, seconds: float) 
     return code, gateway.trouble()
 
 
-def _wrapped(step: Step, site: Site, seconds: float, doorway: Path | None = None) -> Program:
+def _wrapped(
+    step: BuildStep, site: BuildSite, seconds: float, relay: Path | None = None
+) -> Program:
     command = site.sandbox.building(
         step.command,
         folder=step.folder,
         scratch=site.scratch,
         readable=site.readable,
         environment={**site.environment, **step.environment, MARK: str(site.scratch)},
-        doorway=doorway,
+        relay=relay,
         most_bytes=site.most_bytes,
     )
     return Program(command, seconds=max(seconds, 0.1))
 
 
-async def _watched(program: Program, site: Site, output: Output) -> int:
+async def _watched(program: Program, site: BuildSite, output: Output) -> int:
     """What a limit of the kernel does not cover is looked at from time to time."""
     started: list[int] = []
     running = run(program, output, started.append)
@@ -156,7 +161,7 @@ async def _watched(program: Program, site: Site, output: Output) -> int:
             await site.threads.io(_end_all, started, site.mark)
 
 
-def _excess(site: Site, started: list[int]) -> str:
+def _excess(site: BuildSite, started: list[int]) -> str:
     if too_large := excess_of(site.scratch, site.most_bytes):
         return too_large
     if site.sandbox.available:
@@ -174,12 +179,12 @@ def _end_all(started: list[int], mark: str) -> None:
         sessions.end(session, mark)
 
 
-def _failure(step: Step, name: str, code: int, log: str) -> BuildFailed:
+def _failure(step: BuildStep, name: str, code: int, log: str) -> BuildFailed:
     why, whose = _reason(step, code, log)
     return BuildFailed(f"{name} could not be built: {why}.", log, whose)
 
 
-def _reason(step: Step, code: int, log: str) -> tuple[str, Whose]:
+def _reason(step: BuildStep, code: int, log: str) -> tuple[str, Blame]:
     if tells_of_full_disk(log):
         return "the disk is full", "machine"
     last = log.rstrip().rpartition("\n")[2]
@@ -188,7 +193,7 @@ def _reason(step: Step, code: int, log: str) -> tuple[str, Whose]:
     return f"{step.command[0]} {describe_exit(code)}", "run"
 
 
-def _found(plan: Plan, tree: Path) -> Path | None:
+def _found(plan: BuildPlan, tree: Path) -> Path | None:
     """The named program, or the only one in the folders where builds leave theirs."""
     for path in plan.programs:
         if is_plain_file(path, tree):
@@ -234,10 +239,10 @@ class _Label(msgspec.Struct, frozen=True):
 def key_of(
     record: EngineRecord,
     tree: str,
-    nets: Sequence[Net],
-    tools: Sequence[Tool],
+    nets: Sequence[NetFile],
+    tools: Sequence[FoundTool],
     environment: Mapping[str, str],
-    machine: Identity,
+    machine: HostIdentity,
 ) -> str:
     """The name of all that decides what a build's program is."""
     # A program of one machine may be wrong on another that shares the cache.
@@ -260,7 +265,7 @@ class Builds:
 
     cache: Cache
 
-    def find(self, key: str) -> Built | None:
+    def find(self, key: str) -> BuiltEngine | None:
         """A program whose bytes are those that were built."""
         place = self.cache.place("builds", key)
         try:
@@ -273,7 +278,7 @@ class Builds:
         note_use(place)
         return _built(program, label.digest)
 
-    def keep(self, program: Path, scratch: Path, key: str) -> Built:
+    def keep(self, program: Path, scratch: Path, key: str) -> BuiltEngine:
         """Take a new program in."""
         made = scratch / "made"
         made.mkdir()
@@ -287,5 +292,5 @@ class Builds:
         return _built(place / program.name, label.digest)
 
 
-def _built(program: Path, digest: str) -> Built:
-    return Built((str(program),), digest, readable=(program,))
+def _built(program: Path, digest: str) -> BuiltEngine:
+    return BuiltEngine((str(program),), digest, readable=(program,))

@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from rookery.boundary.offload import Threads
 from rookery.http_client import ALLOWING, is_public
-from rookery.worker.sandbox.doorway import PORT
+from rookery.worker.sandbox.enclosure import PORT
 
 MOST_HEAD = 65_536
 MOST_CONNECTIONS = 64
@@ -34,7 +34,7 @@ class NoWay(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProxyTarget:
     """Whom a program wants to talk to; for plain HTTP also the head of its request."""
 
     host: str
@@ -47,7 +47,7 @@ class Wanted:
         return f"{host}:{self.port}"
 
 
-def read_head(head: bytes) -> Wanted:
+def read_head(head: bytes) -> ProxyTarget:
     """From the first lines of what a client tells its proxy; raises NoWay."""
     line, _, rest = head.partition(b"\r\n")
     try:
@@ -57,14 +57,14 @@ def read_head(head: bytes) -> Wanted:
     except ValueError:
         raise NoWay("a request that can't be read") from None
     if method == "CONNECT" and host and port:
-        return Wanted(host, port)
+        return ProxyTarget(host, port)
     if parts.scheme != "http" or not host:
         raise NoWay("a request that is neither http nor https")
     path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
     lines = [each for each in rest.split(b"\r\n") if not each.lower().startswith(FOR_THIS_HOP)]
     first = f"{method} {path} {version}".encode()
     whole = (first, b"Connection: close", *(each for each in lines if each), b"", b"")
-    return Wanted(host, port or PORTS["http"], b"\r\n".join(whole))
+    return ProxyTarget(host, port or PORTS["http"], b"\r\n".join(whole))
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Gateway:
     """Whether machines of the owner's own network may be asked."""
     proxies: Mapping[str, str] = field(default_factory=dict)
     """Through whom the world is reached from here, as environment variables have it."""
-    doorway: Path | None = None
+    relay: Path | None = None
     """The socket that a sandbox leads to; without one there is a port of this machine."""
     address: str = f"http://127.0.0.1:{PORT}"
     refused: list[str] = field(default_factory=list)
@@ -137,7 +137,9 @@ class Gateway:
             finally:
                 await _closed(there)
 
-    async def _connected(self, wanted: Wanted) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connected(
+        self, wanted: ProxyTarget
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         proxy = self._proxy_for(wanted)
         addresses = await self._looked_up(wanted, through_proxy=proxy is not None)
         if proxy is None:
@@ -153,7 +155,7 @@ class Gateway:
         writer.write(wanted.head)
         return reader, writer
 
-    def _proxy_for(self, wanted: Wanted) -> SplitResult | None:
+    def _proxy_for(self, wanted: ProxyTarget) -> SplitResult | None:
         known = {name.lower().removesuffix("_proxy"): value for name, value in self.proxies.items()}
         found = known.get("http" if wanted.head else "https") or known.get("all", "")
         if not found or _is_near(wanted.host, known.get("no", "")):
@@ -161,7 +163,7 @@ class Gateway:
         parts = urlsplit(found if "://" in found else f"http://{found}")
         return parts if parts.scheme == "http" and parts.hostname else None
 
-    async def _looked_up(self, wanted: Wanted, *, through_proxy: bool) -> tuple[str, ...]:
+    async def _looked_up(self, wanted: ProxyTarget, *, through_proxy: bool) -> tuple[str, ...]:
         """All its addresses; raises NoWay where one of them is not for everybody."""
         try:
             addresses = await self.threads.io(_addresses, wanted.host)
@@ -187,11 +189,9 @@ async def opened(gateway: Gateway, *, confined: bool) -> AsyncIterator[Gateway]:
         return
     # In the system's own folder, because a socket's path must be short.
     folder = await gateway.threads.io(tempfile.mkdtemp, "", "rookery-")
-    gateway.doorway = Path(folder, "door")
+    gateway.relay = Path(folder, "door")
     try:
-        server = await asyncio.start_unix_server(
-            gateway.serve, str(gateway.doorway), limit=MOST_HEAD
-        )
+        server = await asyncio.start_unix_server(gateway.serve, str(gateway.relay), limit=MOST_HEAD)
         async with _serving(gateway, server):
             yield gateway
     finally:

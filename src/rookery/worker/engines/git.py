@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from rookery.errors import describe_exit
-from rookery.worker.engines.order import BuildFailed, Whose
+from rookery.worker.engines.orders import Blame, BuildFailed
 from rookery.worker.engines.programs import Output, Program, TooLong, run, tells_of_full_disk
 
 FETCH_SECONDS = 900.0
@@ -52,7 +52,7 @@ class Fetched:
     tree: str
 
 
-class Git:
+class ConfinedGit:
     """Runs git for one fetch, in a folder of its own."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Git:
         if code := await self._git(*words):
             log = self._output.text
             why = trouble(log) or f"git {words[0]} {describe_exit(code)}"
-            raise BuildFailed(f"The source could not be fetched: {why}.", log, _whose(log))
+            raise BuildFailed(f"The source could not be fetched: {why}.", log, _blame_of(log))
 
     async def _git(self, *words: str) -> int:
         output = self._output
@@ -122,7 +122,7 @@ def trouble(log: str) -> str:
     return NOT_TRUSTED if any(words in log for words in UNTRUSTED) else ""
 
 
-def _whose(log: str) -> Whose:
+def _blame_of(log: str) -> Blame:
     """Another machine meets the same trouble with a commit that is not there."""
     gone = ("did not match", "not our ref", "unable to read tree", "reference is not a tree")
     return "run" if any(words in log for words in gone) else "machine"
@@ -195,7 +195,7 @@ US = ("-c", "user.name=rookery", "-c", "user.email=rookery@localhost")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SourceVersion:
     """A commit, where to fetch it, and what the engine's record should say of its source."""
 
     repository: str
@@ -204,16 +204,16 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
+class SourceVersions:
     """Asks git, in a folder of its own."""
 
     folder: Path
     environment: Mapping[str, str]
 
-    async def remote(self, address: str, ref: str) -> Version:
+    async def remote(self, address: str, ref: str) -> SourceVersion:
         """The commit that a server's branch, tag or default branch has; raises BuildFailed."""
         if COMMIT.fullmatch(ref):
-            return Version(address, ref, address)
+            return SourceVersion(address, ref, address)
         wanted = [f"refs/tags/{ref}^{{}}", f"refs/heads/{ref}", f"refs/tags/{ref}", ref]
         wanted = wanted if ref else ["HEAD"]
         code, said = await self._git("ls-remote", "--", address, *wanted)
@@ -224,18 +224,18 @@ class Versions:
         if code or not commit:
             what = f"no branch, tag or commit {ref}" if not code else "nothing that git can read"
             raise BuildFailed(f"There is {what} at {address}.", said)
-        return Version(address, commit, address)
+        return SourceVersion(address, commit, address)
 
-    async def checkout(self, folder: Path, ref: str) -> Version:
+    async def checkout(self, folder: Path, ref: str) -> SourceVersion:
         """The commit that a checkout on this machine has; what is not committed stays outside."""
         code, said = await self._git("-C", str(folder), "rev-parse", f"{ref or 'HEAD'}^{{commit}}")
         if code:
             raise BuildFailed(f"There is no commit {ref or 'HEAD'} in {folder}.", said)
         origin, address = await self._git("-C", str(folder), "remote", "get-url", "origin")
         known_as = address.strip() if not origin else str(folder)
-        return Version(str(folder), said.strip(), known_as)
+        return SourceVersion(str(folder), said.strip(), known_as)
 
-    async def snapshot(self, folder: Path) -> Version:
+    async def snapshot(self, folder: Path) -> SourceVersion:
         """A plain folder as it is now, as a commit of a repository of ours."""
         where = (f"--git-dir={self.folder / 'snapshot.git'}", f"--work-tree={folder}")
         for words in (
@@ -247,7 +247,7 @@ class Versions:
             if code:
                 raise BuildFailed(f"{folder} can't be read as a source.", said)
         _, commit = await self._git(*where, "rev-parse", "HEAD")
-        return Version(str(self.folder / "snapshot.git"), commit.strip(), str(folder))
+        return SourceVersion(str(self.folder / "snapshot.git"), commit.strip(), str(folder))
 
     async def _git(self, *words: str) -> tuple[int, str]:
         config = self.folder / "gitconfig"
@@ -267,10 +267,10 @@ class Versions:
         return code, output.text
 
 
-def prepared(folder: Path, environment: Mapping[str, str]) -> Versions:
+def prepared(folder: Path, environment: Mapping[str, str]) -> SourceVersions:
     """Writes a file, so that it belongs into a thread."""
     (folder / "gitconfig").write_text(CONFIG)
-    return Versions(folder, environment)
+    return SourceVersions(folder, environment)
 
 
 def name_of(address: str) -> str:

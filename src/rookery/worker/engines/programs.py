@@ -208,7 +208,7 @@ class UciOption:
 
 
 @dataclass(frozen=True, slots=True)
-class Introduction:
+class UciIntroduction:
     """What an engine says of itself."""
 
     name: str
@@ -233,7 +233,7 @@ async def introduce(
     folder: Path | None = None,
     seconds: float = SECONDS,
     with_move: bool = False,
-) -> Introduction:
+) -> UciIntroduction:
     """Ask the engine who it is; raises NoIntroduction."""
     try:
         process = await start_process(command, threads, folder=folder, environment=environment)
@@ -249,7 +249,7 @@ async def introduce(
         await process.quit(QUIT_SECONDS)
 
 
-async def _asked(process: EngineProcess, seconds: float) -> Introduction:
+async def _asked(process: EngineProcess, seconds: float) -> UciIntroduction:
     lines: list[str] = []
 
     def note(line: bytes) -> None:
@@ -269,11 +269,11 @@ async def _moved(process: EngineProcess, seconds: float) -> str:
     return words[1].decode("ascii", "replace") if len(words) > 1 else ""
 
 
-def read_introduction(lines: Sequence[str]) -> Introduction:
+def read_introduction(lines: Sequence[str]) -> UciIntroduction:
     """From the lines between `uci` and `uciok`."""
     names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]
     found = (_option(line.split()) for line in lines)
-    return Introduction(names[0] if names else "", tuple(filter(None, found)))
+    return UciIntroduction(names[0] if names else "", tuple(filter(None, found)))
 
 
 def _option(words: Sequence[str]) -> UciOption | None:

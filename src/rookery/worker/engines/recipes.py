@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from rookery.model.engine import STOCKFISH, BenchRecord, EngineRecord, NetRecord, RecipeRecord
 from rookery.worker.engines.cache import text_of
-from rookery.worker.engines.toolchain import Tool, Wanted
+from rookery.worker.engines.toolchain import FoundTool, WantedTool
 
 NATIVE = "-C target-cpu=native"
 PROGRAM = "rookery-engine"
@@ -15,11 +15,11 @@ PROGRAM = "rookery-engine"
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class BuildConditions:
     """What a build finds: the source tree, the compiler, and the nets as files of the scratch."""
 
     tree: Path
-    compiler: Tool | None = None
+    compiler: FoundTool | None = None
     nets: tuple[tuple[str, Path], ...] = ()
     """By build variable."""
     jobs: int = 1
@@ -34,7 +34,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """One command in a folder; only fetching may reach the network, through the gateway."""
 
     command: tuple[str, ...]
@@ -44,24 +44,24 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BuildPlan:
     """The steps, and where their program is then looked for, in this order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
     programs: tuple[Path, ...]
     search: tuple[Path, ...] = ()
     """Folders where an only executable would be it."""
 
 
-def plan(record: EngineRecord, found: Circumstances) -> Plan:
+def plan(record: EngineRecord, found: BuildConditions) -> BuildPlan:
     """How this source becomes a program on this machine."""
     return _PLANS[record.recipe.kind](record.recipe, found)
 
 
-def tools_of(record: EngineRecord) -> tuple[Wanted, ...]:
+def tools_of(record: EngineRecord) -> tuple[WantedTool, ...]:
     """What must be on the machine whatever the compiler."""
-    own = tuple(Wanted(tool.name, tool.least) for tool in record.tools)
-    return tuple(Wanted(name) for name in _TOOLS.get(record.recipe.kind, ())) + own
+    own = tuple(WantedTool(tool.name, tool.least) for tool in record.tools)
+    return tuple(WantedTool(name) for name in _TOOLS.get(record.recipe.kind, ())) + own
 
 
 def compilers_of(recipe: RecipeRecord) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def folder_of(recipe: RecipeRecord, tree: Path) -> Path:
     return tree / inner
 
 
-def _make(recipe: RecipeRecord, found: Circumstances) -> Plan:
+def _make(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
     folder = folder_of(recipe, found.tree)
     words = ["make", f"-j{found.jobs}", *_words(recipe.target), f"EXE={PROGRAM}"]
     words += _compiler_variable(found.compiler)
@@ -88,10 +88,10 @@ def _make(recipe: RecipeRecord, found: Circumstances) -> Plan:
     offline = {"CARGO_NET_OFFLINE": "true"} if found.has_cargo else {}
     output = (folder / recipe.output,) if recipe.output else ()
     programs = (*output, folder / PROGRAM, folder / f"{PROGRAM}.exe")
-    return Plan((*fetching, Step(tuple(words), folder, offline)), programs, (folder,))
+    return BuildPlan((*fetching, BuildStep(tuple(words), folder, offline)), programs, (folder,))
 
 
-def _stockfish(recipe: RecipeRecord, found: Circumstances) -> Plan:
+def _stockfish(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
     folder = folder_of(recipe, found.tree)
     program = recipe.output or "stockfish"
     settings = {"ARCH": found.arch, "EXE": program, **recipe.variables}
@@ -100,10 +100,10 @@ def _stockfish(recipe: RecipeRecord, found: Circumstances) -> Plan:
         settings.setdefault("COMPCXX", found.compiler.path)
     target = recipe.target or "profile-build"
     words = ("make", f"-j{found.jobs}", target, *_settings(settings))
-    return Plan((Step(words, folder),), (folder / program, folder / f"{program}.exe"))
+    return BuildPlan((BuildStep(words, folder),), (folder / program, folder / f"{program}.exe"))
 
 
-def _cargo(recipe: RecipeRecord, found: Circumstances) -> Plan:
+def _cargo(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
     folder = folder_of(recipe, found.tree)
     named = {name: str(path) for name, path in found.nets}
     environment = {"RUSTFLAGS": NATIVE, **named, **recipe.variables, "CARGO_NET_OFFLINE": "true"}
@@ -113,11 +113,11 @@ def _cargo(recipe: RecipeRecord, found: Circumstances) -> Plan:
     programs = tuple(release / name for name in (recipe.output, recipe.target) if name) + tuple(
         folder / name for name in (recipe.output,) if name
     )
-    steps = (*_cargo_fetch(folder, found), Step((*words, *target), folder, environment))
-    return Plan(steps, programs, (release, found.tree / "target" / "release"))
+    steps = (*_cargo_fetch(folder, found), BuildStep((*words, *target), folder, environment))
+    return BuildPlan(steps, programs, (release, found.tree / "target" / "release"))
 
 
-def _cargo_fetch(folder: Path, found: Circumstances) -> tuple[Step, ...]:
+def _cargo_fetch(folder: Path, found: BuildConditions) -> tuple[BuildStep, ...]:
     """From an empty folder, because cargo obeys the settings of the folder it is started in.
 
     The source's own could make it start programs, with a network, and rustup a compiler.
@@ -127,10 +127,10 @@ def _cargo_fetch(folder: Path, found: Circumstances) -> tuple[Step, ...]:
     locked = ("--locked",) if found.is_locked else ()
     manifest = ("--manifest-path", str(folder / "Cargo.toml"))
     empty = found.tree.with_name("home")
-    return (Step(("cargo", "fetch", *manifest, *locked), empty, network=True),)
+    return (BuildStep(("cargo", "fetch", *manifest, *locked), empty, network=True),)
 
 
-def _cmake(recipe: RecipeRecord, found: Circumstances) -> Plan:
+def _cmake(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
     folder = folder_of(recipe, found.tree)
     build = folder / "build-rookery"
     settings = {"CMAKE_BUILD_TYPE": "Release"}
@@ -151,21 +151,21 @@ def _cmake(recipe: RecipeRecord, found: Circumstances) -> Plan:
     programs = tuple(
         place / name for name in (recipe.output, recipe.target) if name for place in (build, folder)
     )
-    steps = (Step(first, folder), Step((*second, *target), folder))
-    return Plan(steps, programs, (build, build / "bin", build / "src"))
+    steps = (BuildStep(first, folder), BuildStep((*second, *target), folder))
+    return BuildPlan(steps, programs, (build, build / "bin", build / "src"))
 
 
-def _commands(recipe: RecipeRecord, found: Circumstances) -> Plan:
+def _commands(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
     folder = folder_of(recipe, found.tree)
     environment = {"EXE": PROGRAM, "JOBS": str(found.jobs)}
     environment |= dict(word.split("=", 1) for word in _compiler_variable(found.compiler))
     environment |= {name: str(path) for name, path in found.nets} | recipe.variables
-    steps = tuple(Step(("sh", "-c", line), folder, environment) for line in recipe.commands)
+    steps = tuple(BuildStep(("sh", "-c", line), folder, environment) for line in recipe.commands)
     output = (folder / recipe.output,) if recipe.output else ()
-    return Plan(steps, (*output, folder / PROGRAM))
+    return BuildPlan(steps, (*output, folder / PROGRAM))
 
 
-def _compiler_variable(compiler: Tool | None) -> list[str]:
+def _compiler_variable(compiler: FoundTool | None) -> list[str]:
     if compiler is None or compiler.name.startswith("cargo"):
         return []
     return [f"{'CXX' if '++' in compiler.name else 'CC'}={compiler.path}"]
@@ -179,7 +179,7 @@ def _words(text: str) -> list[str]:
     return text.split()
 
 
-_PLANS: Mapping[str, Callable[[RecipeRecord, Circumstances], Plan]] = {
+_PLANS: Mapping[str, Callable[[RecipeRecord, BuildConditions], BuildPlan]] = {
     "make": _make,
     "stockfish": _stockfish,
     "cargo": _cargo,
@@ -203,7 +203,7 @@ _OTHERS = {"g++": "clang++", "clang++": "g++", "gcc": "clang", "clang": "gcc"}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRecipe:
     """A way to build it, how its bench and nets would be, and what was seen that speaks for it."""
 
     recipe: RecipeRecord
@@ -213,12 +213,12 @@ class Found:
     net_names: tuple[str, ...] = ()
 
 
-def discover(tree: Path) -> tuple[Found, ...]:
+def discover(tree: Path) -> tuple[FoundRecipe, ...]:
     """Reads files, so that it belongs into a thread; () when nothing known is there."""
     return (*_by_make(tree), *_by_cargo(tree), *_by_cmake(tree))
 
 
-def _by_make(tree: Path) -> Iterator[Found]:
+def _by_make(tree: Path) -> Iterator[FoundRecipe]:
     for folder in _folders(tree):
         text = makefile(folder, tree)
         if "profile-build" in text and _ARCH.search(text):
@@ -241,13 +241,13 @@ def makefile(folder: Path, tree: Path) -> str:
     return next(filter(None, (text_of(folder / name, tree) for name in MAKEFILES)), "")
 
 
-def _discovery_stockfish(tree: Path, folder: Path) -> Found:
+def _discovery_stockfish(tree: Path, folder: Path) -> FoundRecipe:
     names = _net_names(folder, tree)
     # A source without a net in its headers is one from before there were any.
     nets = NetRecord(use="embedded", pattern=STOCKFISH_NET) if names else NO_NETS
     recipe = RecipeRecord(kind="stockfish", directory=_inner(tree, folder))
     because = f"{_inner(tree, folder) or '.'}/Makefile has profile-build and ARCH"
-    return Found(recipe, because, STOCKFISH.bench, nets, names)
+    return FoundRecipe(recipe, because, STOCKFISH.bench, nets, names)
 
 
 def net_names(record: EngineRecord, tree: Path) -> tuple[str, ...]:
@@ -263,12 +263,12 @@ def _net_names(folder: Path, tree: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _openbench(tree: Path, folder: Path, text: str) -> Found:
+def _openbench(tree: Path, folder: Path, text: str) -> FoundRecipe:
     nets = NetRecord(use="build_variable", name="EVALFILE") if "EVALFILE" in text else NO_NETS
     recipe = RecipeRecord(
         kind="make", directory=_inner(tree, folder), compilers=_compilers(folder, text)
     )
-    return Found(recipe, f"{_inner(tree, folder) or '.'}/Makefile has EXE", nets=nets)
+    return FoundRecipe(recipe, f"{_inner(tree, folder) or '.'}/Makefile has EXE", nets=nets)
 
 
 def _compilers(folder: Path, text: str) -> tuple[str, ...]:
@@ -285,14 +285,14 @@ def _compilers(folder: Path, text: str) -> tuple[str, ...]:
     return ()
 
 
-def _by_cargo(tree: Path) -> Iterator[Found]:
+def _by_cargo(tree: Path) -> Iterator[FoundRecipe]:
     if (tree / "Cargo.toml").is_file():
-        yield Found(RecipeRecord(kind="cargo"), "there is a Cargo.toml")
+        yield FoundRecipe(RecipeRecord(kind="cargo"), "there is a Cargo.toml")
 
 
-def _by_cmake(tree: Path) -> Iterator[Found]:
+def _by_cmake(tree: Path) -> Iterator[FoundRecipe]:
     if (tree / "CMakeLists.txt").is_file():
-        yield Found(RecipeRecord(kind="cmake"), "there is a CMakeLists.txt")
+        yield FoundRecipe(RecipeRecord(kind="cmake"), "there is a CMakeLists.txt")
 
 
 def _inner(tree: Path, folder: Path) -> str:

@@ -32,17 +32,16 @@ from rookery.worker.engines.git import (
     PROXIES,
     TRUST,
     BadArchive,
+    ConfinedGit,
     Fetched,
-    Git,
     is_web,
     unpack,
 )
-from rookery.worker.engines.nets import Net, by_name
-from rookery.worker.engines.order import BuildFailed, Downloads, NotOffered
+from rookery.worker.engines.orders import BuildFailed, EngineDownloads, NetFile, NotOffered, by_name
 from rookery.worker.engines.programs import Output
-from rookery.worker.engines.recipes import Circumstances, folder_of, makefile
-from rookery.worker.engines.toolchain import Tool, best_architecture, folders_of
-from rookery.worker.sandbox.enclosure import Account
+from rookery.worker.engines.recipes import BuildConditions, folder_of, makefile
+from rookery.worker.engines.toolchain import FoundTool, best_architecture, folders_of
+from rookery.worker.sandbox.enclosure import UserIds
 from rookery.worker.sandbox.sandbox import Sandbox
 
 # Lays a source and its nets out for a build.
@@ -53,11 +52,11 @@ _FINDS_OUT = re.compile(r"ARCH\)\s*,\s*native\b")
 def prepare(
     record: EngineRecord,
     source: Fetched,
-    nets: Sequence[Net],
+    nets: Sequence[NetFile],
     scratch: Path,
-    compiler: Tool | None,
-    owner: Account | None,
-) -> Circumstances:
+    compiler: FoundTool | None,
+    owner: UserIds | None,
+) -> BuildConditions:
     """Copies, so that it belongs into a thread; nobody builds in the kept source itself."""
     tree = scratch / "tree"
     shutil.copytree(source.folder, tree, symlinks=True)
@@ -71,7 +70,7 @@ def prepare(
         (scratch / name).mkdir()
     if owner:
         give(scratch, owner)
-    return Circumstances(
+    return BuildConditions(
         tree,
         compiler,
         named,
@@ -93,23 +92,23 @@ def _architecture(folder: Path, tree: Path) -> str:
     return "native" if _FINDS_OUT.search(text) else best_architecture(text)
 
 
-def _embed(nets: Sequence[Net], folder: Path, tree: Path) -> None:
+def _embed(nets: Sequence[NetFile], folder: Path, tree: Path) -> None:
     """Where Makefiles look before they would download."""
     try:
         for net in nets:
             put(net.path, folder, net.name, tree)
     except LedOut:
         sentence = f"The source has no folder {folder.name} of its own."
-        raise BuildFailed(sentence, whose="run") from None
+        raise BuildFailed(sentence, blame="run") from None
 
 
-def _copied(net: Net, scratch: Path) -> Path:
+def _copied(net: NetFile, scratch: Path) -> Path:
     folder = scratch / "nets"
     folder.mkdir(exist_ok=True)
     return put(net.path, folder, net.name, scratch)
 
 
-def give(folder: Path, owner: Account) -> None:
+def give(folder: Path, owner: UserIds) -> None:
     """To the account that builds inside; links themselves, never what they point to."""
     for place, folders, files in os.walk(folder):
         for name in (".", *folders, *files):
@@ -120,11 +119,11 @@ TREE, CONTENTS, GIT = "tree", "contents", ".git"
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class SourceTrees:
     """The trees of one cache, and the ways to come by a new one."""
 
     cache: Cache
-    downloads: Downloads
+    downloads: EngineDownloads
     environment: Mapping[str, str]
     private: bool = False
     """Whether the owner lets orders name this machine's own files and network."""
@@ -132,9 +131,9 @@ class Sources:
     async def get(self, repository: str, commit: str, sandbox: Sandbox) -> Fetched:
         """The tree, which nobody may write to; raises BuildFailed."""
         if not COMMIT.fullmatch(commit):
-            raise BuildFailed(f"{commit!r} is no commit.", whose="run")
+            raise BuildFailed(f"{commit!r} is no commit.", blame="run")
         if not repository or repository.startswith("-"):
-            raise BuildFailed(f"{repository!r} is no address of a source.", whose="run")
+            raise BuildFailed(f"{repository!r} is no address of a source.", blame="run")
         name = hashlib.sha256(f"{repository}\n{commit}".encode()).hexdigest()
         if known := await self.cache.threads.io(self._known, name):
             return known
@@ -171,7 +170,7 @@ class Sources:
         try:
             await self.cache.threads.io(unpack, archive, made / CONTENTS)
         except BadArchive as bad:
-            raise BuildFailed(f"The source's archive {bad}.", whose="run") from None
+            raise BuildFailed(f"The source's archive {bad}.", blame="run") from None
         return True
 
     async def _by_git(self, repository: str, commit: str, made: Path, sandbox: Sandbox) -> None:
@@ -180,7 +179,9 @@ class Sources:
         if is_web(repository):
             fetching = self._confined(repository, commit, made, sandbox, output)
         elif self.private:
-            fetching = Git(made / CONTENTS, self.environment, output).fetch(repository, commit)
+            fetching = ConfinedGit(made / CONTENTS, self.environment, output).fetch(
+                repository, commit
+            )
         else:
             sentence = f"{repository} is no address of https or http ({ALLOWING})."
             raise BuildFailed(sentence)
@@ -193,7 +194,7 @@ class Sources:
     def _shown(self) -> tuple[Path, ...]:
         """Where git itself lies, and whom the owner trusts."""
         git = shutil.which("git", path=self.environment.get("PATH"))
-        tools = folders_of([Tool("git", git, "")]) if git else ()
+        tools = folders_of([FoundTool("git", git, "")]) if git else ()
         return (*tools, *trusted_files(self.environment))
 
     async def _confined(
@@ -217,18 +218,18 @@ class Sources:
                     scratch=made,
                     readable=readable,
                     environment={**environment, **gateway.variables},
-                    doorway=gateway.doorway,
+                    relay=gateway.relay,
                 )
 
             try:
-                await Git(made / CONTENTS, own, output, wrap).fetch(repository, commit)
+                await ConfinedGit(made / CONTENTS, own, output, wrap).fetch(repository, commit)
             except BuildFailed as failed:
                 if not (why := gateway.trouble()):
                     raise
                 raise BuildFailed(f"The source could not be fetched: {why}.", failed.log) from None
             finally:
                 if owner:
-                    await threads.io(give, made, Account(os.geteuid(), os.getegid()))
+                    await threads.io(give, made, UserIds(os.geteuid(), os.getegid()))
 
 
 def _prepare(made: Path) -> None:

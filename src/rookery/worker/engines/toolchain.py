@@ -10,10 +10,9 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.model.engine import Version
-from rookery.worker.engines.order import BuildFailed
+from rookery.worker.engines.orders import BuildFailed
 from rookery.worker.engines.programs import Output, Program, TooLong, run
-from rookery.worker.here import ThisSystem
-from rookery.worker.system import X86_64, architecture
+from rookery.worker.system import X86_64, ThisSystem, architecture
 
 SECONDS = 30.0
 _WANTED = re.compile(r"(?P<name>.*?)(?:\s*>=\s*(?P<version>[\d.]+))?\s*\Z", re.DOTALL)
@@ -24,7 +23,7 @@ TELL_THEIR_VERSION = frozenset({"make", "cargo", "cmake"})
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class FoundTool:
     """A program on this machine; `says` is its own line about itself."""
 
     name: str
@@ -38,14 +37,14 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTool:
     """A program by name, in at least that version; () for any."""
 
     name: str
     version: Version = ()
 
     @classmethod
-    def read(cls, text: str) -> "Wanted":
+    def read(cls, text: str) -> "WantedTool":
         """From `clang++>=14.0` or a name alone."""
         found = _WANTED.match(text.strip())
         assert found
@@ -67,12 +66,12 @@ class Toolchain:
     environment: Mapping[str, str]
     threads: Threads
 
-    async def find(self, name: str) -> Tool | None:
+    async def find(self, name: str) -> FoundTool | None:
         folders = self.environment.get("PATH", os.defpath)
         path = await self.threads.io(shutil.which, name, path=folders)
-        return Tool(name, path, await self._says(path)) if path else None
+        return FoundTool(name, path, await self._says(path)) if path else None
 
-    async def need(self, wanted: Wanted) -> Tool:
+    async def need(self, wanted: WantedTool) -> FoundTool:
         """Raises BuildFailed, for this machine, when it is missing or too old."""
         tool = await self.find(wanted.name)
         if tool is None:
@@ -83,9 +82,9 @@ class Toolchain:
             raise BuildFailed(f"{wanted} is needed, and this machine has: {tool.says}.")
         return tool
 
-    async def first(self, names: Iterable[str]) -> Tool:
+    async def first(self, names: Iterable[str]) -> FoundTool:
         """The first of several that would do; raises BuildFailed when there is none."""
-        wanted = [Wanted.read(name) for name in names]
+        wanted = [WantedTool.read(name) for name in names]
         for each in wanted:
             tool = await self.find(each.name)
             if tool and tool.version >= each.version:
@@ -106,7 +105,7 @@ class Toolchain:
         return ""
 
 
-def folders_of(tools: Iterable[Tool]) -> tuple[Path, ...]:
+def folders_of(tools: Iterable[FoundTool]) -> tuple[Path, ...]:
     """What a build must see of the disk so that these programs run; reads links."""
     places = {path for tool in tools for path in (Path(tool.path), Path(tool.path).resolve())}
     found = {path.parent for path in places}
@@ -139,7 +138,7 @@ def _home() -> Path | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class HostIdentity:
     """Two machines of equal identity can run each other's programs."""
 
     system: str
@@ -148,12 +147,12 @@ class Identity:
     host: str
 
 
-def identity() -> Identity:
+def identity() -> HostIdentity:
     """Reads files, so that it belongs into a thread."""
     here = ThisSystem()
     cpu = here.cpu()
     system = f"{here.name} {'-'.join(platform.libc_ver())}"
-    return Identity(system, cpu.machine, f"{cpu.name} {sorted(cpu.flags)}", here.host_id())
+    return HostIdentity(system, cpu.machine, f"{cpu.name} {sorted(cpu.flags)}", here.host_id())
 
 
 def best_architecture(makefile: str) -> str:

@@ -14,11 +14,11 @@ from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
 from rookery.model.engine import EngineRecord, NetRecord, RecipeRecord, SpeedRecord, ToolRecord
 from rookery.worker.engines.bench import NOISY_SPREAD, bench
-from rookery.worker.engines.order import BenchFailed, BuildFailed, Measured, Order
-from rookery.worker.engines.programs import Introduction, NoIntroduction, introduce
-from rookery.worker.engines.recipes import Found
+from rookery.worker.engines.orders import BenchFailed, BenchResult, BuildFailed, EngineOrder
+from rookery.worker.engines.programs import NoIntroduction, UciIntroduction, introduce
+from rookery.worker.engines.recipes import FoundRecipe
 from rookery.worker.engines.workshop import Workshop
-from rookery.worker.sandbox.sandbox import Built
+from rookery.worker.sandbox.sandbox import BuiltEngine
 
 BENCHES = 3
 BENCH_SECONDS = 300.0
@@ -41,14 +41,14 @@ class Trial:
     """An engine that plays: its record, what it said of itself, and how fast it was."""
 
     record: EngineRecord
-    built: Built
-    introduction: Introduction
-    benches: tuple[Measured, ...]
+    built: BuiltEngine
+    introduction: UciIntroduction
+    benches: tuple[BenchResult, ...]
     remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TrialSource:
     """Where the engine comes from, and which version of it is tried."""
 
     name: str
@@ -66,7 +66,7 @@ class Trials:
         self._threads = threads
         self._tell = tell
 
-    async def from_source(self, source: Source, ways: Sequence[Found]) -> Trial:
+    async def from_source(self, source: TrialSource, ways: Sequence[FoundRecipe]) -> Trial:
         """The first way that leads to an engine; raises NotPlayable with the first one's reason."""
         failures: list[NotPlayable] = []
         for way in ways:
@@ -79,7 +79,7 @@ class Trials:
                 bench=way.bench,
                 nets=way.nets,
             )
-            order = Order(record, source.commit, source.repository, nets=way.net_names)
+            order = EngineOrder(record, source.commit, source.repository, nets=way.net_names)
             try:
                 return await self._tried(record, order)
             except NotPlayable as failed:
@@ -94,9 +94,9 @@ class Trials:
         output = path.name if on_path == str(path) else shlex.quote(str(path))
         recipe = RecipeRecord(kind="installed", output=output)
         record = EngineRecord(name=name, recipe=recipe)
-        return await self._tried(record, Order(record, "", ""))
+        return await self._tried(record, EngineOrder(record, "", ""))
 
-    async def _tried(self, record: EngineRecord, order: Order) -> Trial:
+    async def _tried(self, record: EngineRecord, order: EngineOrder) -> Trial:
         try:
             built = await self._workshop.make(order)
             introduction = await self._introduced(built)
@@ -108,7 +108,7 @@ class Trials:
         record, remarks = _with_options(record, introduction)
         return Trial(record, built, introduction, benches, (*remarks, *_noise(benches)))
 
-    async def _introduced(self, built: Built) -> Introduction:
+    async def _introduced(self, built: BuiltEngine) -> UciIntroduction:
         self._tell("Asking it for a move ...")
         command = (await self._workshop.sandbox()).playing(built)
         found = await introduce(command, self._threads, environment={}, with_move=True)
@@ -117,8 +117,8 @@ class Trials:
         raise NoIntroduction(f"its first move is {found.move!r}")
 
     async def _benched(
-        self, built: Built, record: EngineRecord
-    ) -> tuple[EngineRecord, tuple[Measured, ...]]:
+        self, built: BuiltEngine, record: EngineRecord
+    ) -> tuple[EngineRecord, tuple[BenchResult, ...]]:
         """Its bench, three times."""
         self._tell(f"Bench 1 of {BENCHES} ...")
         benches = [await self._first_bench(built, record)]
@@ -135,7 +135,7 @@ class Trials:
             tuple(benches),
         )
 
-    async def _first_bench(self, built: Built, record: EngineRecord) -> Measured:
+    async def _first_bench(self, built: BuiltEngine, record: EngineRecord) -> BenchResult:
         try:
             return await self._bench(built, record)
         except BenchFailed as failed:
@@ -145,7 +145,7 @@ class Trials:
                 failed.log or failed.sentence,
             ) from None
 
-    async def _bench(self, built: Built, record: EngineRecord) -> Measured:
+    async def _bench(self, built: BuiltEngine, record: EngineRecord) -> BenchResult:
         loose = msgspec.structs.replace(record.bench, must_match=False)
         sandbox = await self._workshop.sandbox()
         return await bench(
@@ -170,7 +170,7 @@ def _move(text: str) -> chess.Move:
 
 
 def _with_options(
-    record: EngineRecord, introduction: Introduction
+    record: EngineRecord, introduction: UciIntroduction
 ) -> tuple[EngineRecord, tuple[str, ...]]:
     """What its options tell about nets, and which usual ones it lacks."""
     names = {option.name.lower(): option for option in introduction.options}
@@ -184,7 +184,7 @@ def _with_options(
     return record, lacking
 
 
-def _noise(benches: Sequence[Measured]) -> tuple[str, ...]:
+def _noise(benches: Sequence[BenchResult]) -> tuple[str, ...]:
     speeds = [each.nps for each in benches]
     spread = (max(speeds) - min(speeds)) / max(median(speeds), 1.0)
     nodes = {each.nodes for each in benches}

@@ -1,28 +1,105 @@
-"""Makes engines from orders: finds, fetches, builds and keeps them."""
+"""Engines that are on the machine already: a command of it, or the engine we bring along."""
 
 import contextlib
 import errno
+import hashlib
 import os
+import shlex
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+import chess
 import msgspec
 
+import rookery
 from rookery.boundary.offload import Threads
-from rookery.model.engine import EngineRecord
-from rookery.worker.engines import installed as bundled
-from rookery.worker.engines.building import SECONDS, Builds, Site, build, key_of
+from rookery.model.engine import BUNDLED_COMMAND, FLEDGLING, EngineRecord
+from rookery.worker.engines.building import SECONDS, Builds, BuildSite, build, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
 from rookery.worker.engines.git import Fetched, reach
-from rookery.worker.engines.installed import OUR_COMMAND, installed
-from rookery.worker.engines.nets import Net, Nets, Uploads, by_name, defaults
-from rookery.worker.engines.order import BuildFailed, Downloads, NoDownloads, Order
+from rookery.worker.engines.orders import (
+    BuildFailed,
+    EngineDownloads,
+    EngineOrder,
+    NetCache,
+    NetFile,
+    NoDownloads,
+    ProgramCache,
+    by_name,
+    defaults,
+    digest_of,
+)
 from rookery.worker.engines.programs import NoIntroduction, Output, introduce
 from rookery.worker.engines.recipes import compilers_of, net_names, plan, tools_of
-from rookery.worker.engines.sources import Sources, prepare
-from rookery.worker.engines.toolchain import Tool, Toolchain, folders_of, identity, rust_home
-from rookery.worker.sandbox.sandbox import Built, Sandbox, detect
+from rookery.worker.engines.sources import SourceTrees, prepare
+from rookery.worker.engines.toolchain import FoundTool, Toolchain, folders_of, identity, rust_home
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect
+
+OURS = BUNDLED_COMMAND
+OUR_COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
+
+
+def installed(order: EngineOrder) -> BuiltEngine:
+    """The command that the record names; reads the program, so that it belongs into a thread."""
+    try:
+        words = shlex.split(order.record.recipe.output)
+    except ValueError:
+        words = []
+    if words[:1] == [OURS]:
+        digest = hashlib.sha256(f"{OURS} {rookery.__version__}".encode()).hexdigest()
+        return BuiltEngine((*OUR_COMMAND, *words[1:]), digest, (), *_our_surroundings())
+    program = shutil.which(words[0]) if words else None
+    if program is None:
+        wanted = order.record.recipe.output or "nothing"
+        raise BuildFailed(f"{order.record.name} wants the command {wanted}, which is not here.")
+    path = Path(program)
+    return BuiltEngine((program, *words[1:]), digest_of(path), readable=(path, path.resolve()))
+
+
+def behind_links(*packages: Path) -> tuple[Path, ...]:
+    """Where the modules of packages really lie: some installations put links in their place."""
+    files = (file for package in packages for file in package.rglob("*.py"))
+    return tuple(sorted({file.resolve().parent for file in files} - _own_folders(packages)))
+
+
+def _own_folders(packages: tuple[Path, ...]) -> set[Path]:
+    return {file.parent for package in packages for file in package.rglob("*.py")}
+
+
+def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
+    """The folders of this Python and of this package, which need not be installed in it."""
+    root, libraries = Path(rookery.__file__).parent.parent, Path(chess.__file__).parent.parent
+    prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
+    # The package alone: what lies beside it in a checkout is nobody's business.
+    shown = (*prefixes, libraries, root / "rookery")
+    readable = (*shown, *behind_links(Path(chess.__file__).parent, root / "rookery" / "match"))
+    found = os.pathsep.join(dict.fromkeys((str(root), str(libraries))))
+    return readable, (("PYTHONPATH", found),)
+
+
+# Whether the engine that comes along starts on this machine, told before games are awaited.
+
+
+async def trouble(sandbox: Sandbox, threads: Threads) -> str:
+    """Why it does not start; empty where it does."""
+    built = await threads.io(installed, EngineOrder(FLEDGLING, "", ""))
+    try:
+        await introduce(sandbox.playing(built), threads, environment={})
+    except NoIntroduction as failed:
+        return told(failed)
+    return ""
+
+
+def told(failed: NoIntroduction) -> str:
+    """With the last of its own words, such as which module is missing."""
+    last = failed.said.rstrip().rpartition("\n")[2].removeprefix("! ")
+    return f"the bundled engine does not start here: {last or failed}"
+
+
+# Makes engines from orders: finds, fetches, builds and keeps them.
 
 TIDY_SECONDS = 3600.0
 
@@ -33,7 +110,7 @@ class Workshop:
     def __init__(
         self,
         folder: Path,
-        downloads: Downloads | None = None,
+        downloads: EngineDownloads | None = None,
         *,
         sandbox: Sandbox | None = None,
         without_sandbox: bool = False,
@@ -51,9 +128,11 @@ class Workshop:
         self._environment = surroundings()
         offered = downloads or NoDownloads()
         self._toolchain = Toolchain(self._environment, self._threads)
-        self._sources = Sources(self._cache, offered, self._environment | reach(), private_sources)
-        self._nets = Nets(self._cache, offered)
-        self._uploads = Uploads(self._cache, offered)
+        self._sources = SourceTrees(
+            self._cache, offered, self._environment | reach(), private_sources
+        )
+        self._nets = NetCache(self._cache, offered)
+        self._uploads = ProgramCache(self._cache, offered)
         self._builds = Builds(self._cache)
 
     async def sandbox(self) -> Sandbox:
@@ -62,7 +141,7 @@ class Workshop:
             self._sandbox = await detect(self._threads, permitted=self._without_sandbox)
         return self._sandbox
 
-    async def make(self, order: Order) -> Built:
+    async def make(self, order: EngineOrder) -> BuiltEngine:
         """A program that plays as ordered; raises BuildFailed."""
         try:
             built = await self._make(order)
@@ -82,7 +161,7 @@ class Workshop:
         except OSError as error:
             raise _trouble(self._cache.folder, error) from None
 
-    async def _make(self, order: Order) -> Built:
+    async def _make(self, order: EngineOrder) -> BuiltEngine:
         await self._check(order)
         nets = await self._nets.get(order.nets or defaults(order.record))
         if order.binary:
@@ -93,11 +172,11 @@ class Workshop:
             built = await self._from_source(order, nets)
         return _with_options(built, order.record, nets)
 
-    async def _check(self, order: Order) -> None:
+    async def _check(self, order: EngineOrder) -> None:
         """What an order may not ask of this machine; it comes from strangers."""
         record = order.record
         if b"\\u0000" in msgspec.json.encode(record):
-            raise BuildFailed(f"The record of {record.name} holds a NUL.", whose="run")
+            raise BuildFailed(f"The record of {record.name} holds a NUL.", blame="run")
         sandbox = await self.sandbox()
         ours = record.is_bundled and not order.binary
         if not ours and not sandbox.takes_strangers:
@@ -105,7 +184,7 @@ class Workshop:
         if record.sandboxed and not sandbox.available:
             raise BuildFailed(f"{record.name} is played in a sandbox only. {sandbox.why}")
 
-    async def _from_source(self, order: Order, nets: tuple[Net, ...]) -> Built:
+    async def _from_source(self, order: EngineOrder, nets: tuple[NetFile, ...]) -> BuiltEngine:
         record = order.record
         tools = await self._tools(record)
         address, sandbox = order.repository or record.source, await self.sandbox()
@@ -121,7 +200,7 @@ class Workshop:
             built = await self._known(key, record)
             return built or await self._build(record, source, nets, tools, key)
 
-    async def _tools(self, record: EngineRecord) -> tuple[Tool, ...]:
+    async def _tools(self, record: EngineRecord) -> tuple[FoundTool, ...]:
         """The compiler first, when the recipe wants one."""
         names = compilers_of(record.recipe)
         compiler = (await self._toolchain.first(names),) if names else ()
@@ -129,7 +208,7 @@ class Workshop:
         usual = [] if names else [await self._toolchain.find(name) for name in ("cc", "c++")]
         return (*compiler, *needed, *(tool for tool in usual if tool))
 
-    async def _known(self, key: str, record: EngineRecord) -> Built | None:
+    async def _known(self, key: str, record: EngineRecord) -> BuiltEngine | None:
         """A program in the cache that still starts here."""
         built = await self._threads.io(self._builds.find, key)
         try:
@@ -141,10 +220,10 @@ class Workshop:
         self,
         record: EngineRecord,
         source: Fetched,
-        nets: tuple[Net, ...],
-        tools: tuple[Tool, ...],
+        nets: tuple[NetFile, ...],
+        tools: tuple[FoundTool, ...],
         key: str,
-    ) -> Built:
+    ) -> BuiltEngine:
         output = Output()
         async with self._cache.scratch() as scratch:
             site = await self._site(scratch, tools)
@@ -155,9 +234,9 @@ class Workshop:
             built = await self._threads.io(self._builds.keep, program, scratch, key)
         return await self._started(built, record, output.text)
 
-    async def _site(self, scratch: Path, tools: tuple[Tool, ...]) -> Site:
+    async def _site(self, scratch: Path, tools: tuple[FoundTool, ...]) -> BuildSite:
         own = {"CARGO_HOME": str(scratch / "cargo"), "HOME": str(scratch / "home")}
-        return Site(
+        return BuildSite(
             scratch,
             {**self._environment, **own},
             self._threads,
@@ -169,20 +248,24 @@ class Workshop:
             self._private,
         )
 
-    async def _started(self, built: Built, record: EngineRecord, log: str = "") -> Built:
+    async def _started(
+        self, built: BuiltEngine, record: EngineRecord, log: str = ""
+    ) -> BuiltEngine:
         try:
             await introduce((await self.sandbox()).playing(built), self._threads, environment={})
         except NoIntroduction as failed:
             whole = f"{log}\n{failed.said}".strip()
             if built.command[: len(OUR_COMMAND)] == OUR_COMMAND:
-                why = bundled.told(failed)
+                why = told(failed)
                 raise BuildFailed(f"{why[0].upper()}{why[1:]}.", whole) from None
             sentence = f"The program of {record.name} is no UCI engine: {failed}."
             raise BuildFailed(sentence, whole, "run") from None
         return built
 
 
-def _with_options(built: Built, record: EngineRecord, nets: tuple[Net, ...]) -> Built:
+def _with_options(
+    built: BuiltEngine, record: EngineRecord, nets: tuple[NetFile, ...]
+) -> BuiltEngine:
     if record.nets.use != "uci_option":
         return built
     named = by_name(record, nets)

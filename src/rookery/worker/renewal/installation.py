@@ -72,7 +72,7 @@ class InstallationFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class InstallFolder:
     """The folder of one installation."""
 
     root: Path
@@ -131,7 +131,7 @@ class Place:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def add_version(place: Place, wheel: bytes, digest: str) -> Path:
+def add_version(place: InstallFolder, wheel: bytes, digest: str) -> Path:
     """A new version beside the others, with an environment; raises InstallationFailed."""
     if hashlib.sha256(wheel).hexdigest() != digest:
         raise InstallationFailed("What was downloaded is not what the server promised.")
@@ -161,7 +161,7 @@ def environment_name(requirements: bytes) -> str:
     return hashlib.sha256(requirements + tag).hexdigest()[:DIGITS]
 
 
-def _environment(place: Place, requirements: Path) -> str:
+def _environment(place: InstallFolder, requirements: Path) -> str:
     """The name of an environment that has what is required; made where there is none yet."""
     text = requirements.read_bytes()
     name = environment_name(text)
@@ -240,7 +240,7 @@ def check_fingerprint(key: str, expected: str) -> None:
         )
 
 
-def remember_server(place: Place, server: str, account: str) -> Path | None:
+def remember_server(place: InstallFolder, server: str, account: str) -> Path | None:
     """NAME:TOKEN, when given, makes the worker ready to start; an older answer is kept."""
     if not account:
         return None
@@ -259,7 +259,7 @@ def install(server: str, wheel: str, digest: str, key: str, wishes: Mapping[str,
     if is_open_to_all(server) and not wishes.get("ROOKERY_ALLOW_HTTP"):
         raise InstallationFailed(OPEN_TO_ALL.format(server=server, flag="ROOKERY_ALLOW_HTTP=1"))
     check_fingerprint(key, wishes.get("ROOKERY_FINGERPRINT", ""))
-    place = Place(usual_root())
+    place = InstallFolder(usual_root())
     version = add_version(place, download(f"{server}/worker/{wheel}"), digest)
     place.pin(key)
     place.write_launcher(version)

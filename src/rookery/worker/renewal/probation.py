@@ -96,7 +96,7 @@ def go_back(root: Path, given_up: Probation, why: str) -> None:
     (root / FILE).unlink(missing_ok=True)
 
 
-class Watch:
+class ProbationWatch:
     """One start of a version on probation; two threads use it, one after the other."""
 
     def __init__(self, root: Path) -> None:
@@ -122,7 +122,7 @@ def start(root: Path, words: list[str]) -> int:
     if found.failures >= MOST_FAILURES:
         go_back(root, found, "it ended without a word")
         return _anew(root, words)
-    watch = Watch(root)
+    watch = ProbationWatch(root)
     watch.count(failed=True)
     timer = threading.Timer(SETTLED_SECONDS, watch.count, kwargs={"failed": False})
     timer.daemon = True

@@ -17,7 +17,7 @@ from rookery.worker.renewal.installation import (
     MARK,
     OPEN_TO_ALL,
     InstallationFailed,
-    Place,
+    InstallFolder,
     add_version,
     is_open_to_all,
 )
@@ -30,7 +30,7 @@ from rookery.worker.renewal.probation import (
     told,
     went_back,
 )
-from rookery.worker.transport import Transport
+from rookery.worker.server import Transport
 
 TRIAL_SECONDS = 120.0
 NO_KEY = (
@@ -47,7 +47,7 @@ NOT_SIGNED = (
 class Installed:
     """This worker, where it was installed by a server."""
 
-    place: Place
+    place: InstallFolder
     version: Path
     digest: str
 
@@ -60,7 +60,7 @@ def installed_here(package: Path = Path(rookery.__file__).parent) -> Installed |
         (version / ENVIRONMENT).read_text()
     except OSError:
         return None
-    return Installed(Place(version.parents[1]), version, digest)
+    return Installed(InstallFolder(version.parents[1]), version, digest)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+PORT = 3128
+"""Where a sandbox with a way out has it: free, because nobody else is in the namespace."""
 Way = Literal["namespaces", "bubblewrap", "within", "none"]
 """Who makes the walls: the launcher itself, bubblewrap, whoever was before it, or nobody."""
 BOOT = (
@@ -21,14 +23,14 @@ MOST_ACCOUNTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class UserIds:
     """Whom a program inside runs as."""
 
     uid: int
     gid: int
 
     @classmethod
-    def inside(cls) -> "Account":
+    def inside(cls) -> "UserIds":
         """Nobody, where the worker has the choice: root's number alone opens too much."""
         if os.geteuid() == 0 and _knows_nobody():
             return cls(NOBODY, NOBODY)
@@ -61,7 +63,7 @@ class Enclosure:
     environment: Mapping[str, str] = field(default_factory=dict)
     bubblewrap: str = ""
     """The program that makes the walls."""
-    doorway: str = ""
+    relay: str = ""
     """The socket of the gateway, which is the only way to a network; none without it."""
     memory_mib: int = 0
     """Of all its processes together; 0 for any amount."""

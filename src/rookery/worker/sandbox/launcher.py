@@ -13,10 +13,13 @@ import select
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rookery.worker.sandbox import doorway, mounts, watch
-from rookery.worker.sandbox import mounts as kernel
-from rookery.worker.sandbox.enclosure import MEBIBYTE, Account, Enclosure, knows_few_accounts
+from rookery.worker.sandbox import mounts, watch
+from rookery.worker.sandbox.enclosure import MEBIBYTE, PORT, Enclosure, UserIds, knows_few_accounts
+
+if TYPE_CHECKING:
+    import socket
 
 CANNOT_START = 127
 ORPHAN_SECONDS = 1.0
@@ -31,22 +34,22 @@ PER_NAMESPACE = (5, 14)
 def main(words: list[str]) -> None:
     """Words: the enclosure, then the program's own."""
     enclosure, command = Enclosure.read(words[0]), words[1:]
-    if enclosure.doorway and enclosure.way != "bubblewrap":
+    if enclosure.relay and enclosure.way != "bubblewrap":
         # What it needs of Python's library is out of sight later.
-        doorway.load()
+        load_relay()
     if enclosure.way == "namespaces":
         enclose(enclosure, command)
     if enclosure.way == "bubblewrap":
         _enclose_by_bubblewrap(enclosure, command)
     if enclosure.way == "within":
         _die_with_parent()
-        _watch_over(enclosure, command, Account.inside())
+        _watch_over(enclosure, command, UserIds.inside())
     execute(enclosure, command)
 
 
 def enclose(enclosure: Enclosure, command: list[str]) -> None:
     """Never returns: ends as the program ended."""
-    inner, parent = Account.inside(), os.getppid()
+    inner, parent = UserIds.inside(), os.getppid()
     _offer_to_the_kernel()
     try:
         _make_namespaces()
@@ -64,10 +67,8 @@ def enclose(enclosure: Enclosure, command: list[str]) -> None:
 
 def _enclose_by_bubblewrap(enclosure: Enclosure, command: list[str]) -> None:
     """Never returns: becomes bubblewrap, which starts the launcher once more within."""
-    from rookery.worker.sandbox import bubblewrap
-
     _offer_to_the_kernel()
-    words = bubblewrap.words_for(enclosure, command)
+    words = mounts.bubblewrap_words(enclosure, command)
     try:
         os.execv(words[0], words)  # noqa: S606 - a program of the system, without a shell
     except OSError as error:
@@ -75,14 +76,14 @@ def _enclose_by_bubblewrap(enclosure: Enclosure, command: list[str]) -> None:
 
 
 def _make_namespaces() -> None:
-    flags = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID
-    flags |= kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNET
+    flags = mounts.CLONE_NEWUSER | mounts.CLONE_NEWNS | mounts.CLONE_NEWPID
+    flags |= mounts.CLONE_NEWIPC | mounts.CLONE_NEWUTS | mounts.CLONE_NEWNET
     hears, tells = os.pipe()
     mapper = os.fork()
     if mapper == 0:
         os.close(tells)
         _map_accounts(os.getppid(), hears)
-    kernel.unshare(flags)
+    mounts.unshare(flags)
     os.write(tells, b"!")
     if os.waitpid(mapper, 0)[1] != 0:
         raise OSError(1, "accounts can't be mapped", "user namespace")
@@ -95,7 +96,7 @@ def _map_accounts(pid: int, hears: int) -> None:
     status = 1
     with contextlib.suppress(OSError):
         if os.read(hears, 1):
-            own, inner = Account(os.geteuid(), os.getegid()), Account.inside()
+            own, inner = UserIds(os.geteuid(), os.getegid()), UserIds.inside()
             accounts = dict.fromkeys((own, inner))
             if len(accounts) == 1:
                 Path(f"/proc/{pid}/setgroups").write_text("deny")
@@ -141,7 +142,7 @@ def _offer_to_the_kernel() -> None:
         Path("/proc/self/oom_score_adj").write_text(LIKELY_VICTIM)
 
 
-def _be_first(enclosure: Enclosure, command: list[str], inner: Account, hears: int) -> None:
+def _be_first(enclosure: Enclosure, command: list[str], inner: UserIds, hears: int) -> None:
     """Dies with the outer process, which may have died before it could be said."""
     _die_with_parent()
     if select.select([hears], [], [], 0)[0]:
@@ -155,14 +156,14 @@ def _be_first(enclosure: Enclosure, command: list[str], inner: Account, hears: i
 
 
 def _die_with_parent() -> None:
-    kernel.process_control(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    mounts.process_control(mounts.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _watch_over(enclosure: Enclosure, command: list[str], inner: Account) -> None:
+def _watch_over(enclosure: Enclosure, command: list[str], inner: UserIds) -> None:
     """As the first process of the namespace; never returns."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-    if enclosure.doorway:
-        doorway.keep_open(enclosure.doorway)
+    if enclosure.relay:
+        relay_to(enclosure.relay)
     program = os.fork()
     if program == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -173,20 +174,20 @@ def _watch_over(enclosure: Enclosure, command: list[str], inner: Account) -> Non
         execute(enclosure, command)
     for number in (0, 1):
         os.close(number)
-    kernel.process_control(kernel.PR_SET_DUMPABLE, 0)
+    mounts.process_control(mounts.PR_SET_DUMPABLE, 0)
     os._exit(watch.until_end(program, enclosure))
 
 
-def _become(account: Account) -> None:
+def _become(account: UserIds) -> None:
     """Nobody, where there is a choice; and nothing that a set-uid program could give back."""
     for capability in range(FIRST_CAPABILITY, LAST_CAPABILITY + 1):
         with contextlib.suppress(OSError):
-            kernel.process_control(kernel.PR_CAPBSET_DROP, capability)
+            mounts.process_control(mounts.PR_CAPBSET_DROP, capability)
     if os.geteuid() != account.uid:
         os.setgroups([])
         os.setresgid(account.gid, account.gid, account.gid)
         os.setresuid(account.uid, account.uid, account.uid)
-    kernel.process_control(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    mounts.process_control(mounts.PR_SET_NO_NEW_PRIVS, 1)
 
 
 def execute(enclosure: Enclosure, command: list[str]) -> None:
@@ -233,6 +234,77 @@ def _complain(text: str) -> None:
     with contextlib.suppress(OSError):
         os.write(2, f"rookery: {text}\n".encode())
     os._exit(CANNOT_START)
+
+
+# The one way out of the sandbox: a port of its own network that leads to a socket.
+#
+# The namespace has no network but itself. Whoever connects to the port is connected to the worker's
+# gateway, which decides where to; so nothing inside can reach what the gateway does not.
+
+CHUNK_BYTES = 65_536
+SET_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
+
+
+def load_relay() -> None:
+    """Import what is needed later, while Python's library can be seen."""
+    import fcntl
+    import socket
+    import struct
+    import threading
+
+    del fcntl, socket, struct, threading
+
+
+def relay_to(path: str) -> None:
+    """Lead from the port to the socket, by a process that ends with all the others."""
+    import socket
+
+    _raise_loopback()
+    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    door.bind(("127.0.0.1", PORT))
+    door.listen(64)
+    if os.fork() == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.setsid()
+        _lead(door, path)
+    door.close()
+
+
+def _raise_loopback() -> None:
+    import fcntl
+    import socket
+    import struct
+
+    # Where bubblewrap made the namespace it is up already, and not ours to change.
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_one:
+        fcntl.ioctl(any_one, SET_FLAGS, struct.pack("16sh", b"lo", UP_AND_RUNNING))
+
+
+def _lead(door: "socket.socket", path: str) -> None:
+    import socket
+    import threading
+
+    while True:
+        caller, _ = door.accept()
+        outside = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            outside.connect(path)
+        except OSError:
+            caller.close()
+            continue
+        for source, target in ((caller, outside), (outside, caller)):
+            threading.Thread(target=_carry, args=(source, target), daemon=True).start()
+
+
+def _carry(source: "socket.socket", target: "socket.socket") -> None:
+    import socket
+
+    with contextlib.suppress(OSError):
+        while data := source.recv(CHUNK_BYTES):
+            target.sendall(data)
+    for one, way in ((target, socket.SHUT_WR), (source, socket.SHUT_RD)):
+        with contextlib.suppress(OSError):
+            one.shutdown(way)
 
 
 if __name__ == "__main__":

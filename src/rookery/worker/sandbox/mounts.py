@@ -1,16 +1,19 @@
 """The file tree that a program in the sandbox sees: the system, read-only, and its own few places.
 
 Everything that is there was put there by name. What the machine has elsewhere, homes above all, is
-not hidden but absent.
+not hidden but absent. It is laid out by calls of the kernel, or in bubblewrap's words.
 """
 
 import contextlib
 import ctypes
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from rookery.worker.sandbox.enclosure import HOME, Account, Enclosure
+import rookery
+from rookery.worker.sandbox.enclosure import BOOT, HOME, MEBIBYTE, Enclosure, UserIds
 
 # System calls that Python does not offer: namespaces, mounts, and what a process is bound to.
 
@@ -97,7 +100,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 READ_ONLY = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
 
 
-def lay_out(enclosure: Enclosure, inner: Account) -> None:
+def lay_out(enclosure: Enclosure, inner: UserIds) -> None:
     """Build the tree at NEW; the machine's own is at OLD until `move_in`."""
     mount("", "/", flags=MS_REC | MS_PRIVATE)
     _temporary(TEMPORARY, "size=1m,mode=755")
@@ -144,8 +147,8 @@ def _system() -> None:
         _bind("/sys/devices/system")
 
 
-def _settings(enclosure: Enclosure, inner: Account) -> None:
-    for name in (*SETTINGS, *(TRUST if enclosure.doorway else ())):
+def _settings(enclosure: Enclosure, inner: UserIds) -> None:
+    for name in (*SETTINGS, *(TRUST if enclosure.relay else ())):
         if Path(OLD, "etc", name).exists():
             _bind(f"/etc/{name}")
     account = f"engine:x:{inner.uid}:{inner.gid}::{HOME}:/bin/sh\n"
@@ -160,7 +163,7 @@ def _devices() -> None:
         Path(NEW, "dev", name).symlink_to(f"/proc/self/{target}")
 
 
-def _own_places(enclosure: Enclosure, inner: Account) -> None:
+def _own_places(enclosure: Enclosure, inner: UserIds) -> None:
     size = f"size={enclosure.temporary_mib}m,mode=700,uid={inner.uid},gid={inner.gid}"
     for path in (TEMPORARY, SHARED, HOME):
         Path(NEW + path).mkdir(parents=True)
@@ -173,8 +176,8 @@ def _own_places(enclosure: Enclosure, inner: Account) -> None:
 def _given(enclosure: Enclosure) -> None:
     for path in outermost(enclosure.readable):
         _bind(path)
-    if enclosure.doorway:
-        _bind(enclosure.doorway)
+    if enclosure.relay:
+        _bind(enclosure.relay)
     for path in enclosure.writable:
         _bind(path, restricted=False)
 
@@ -227,3 +230,80 @@ def _unescaped(place: str) -> str:
     for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
         place = place.replace(f"\\{code}", character)
     return place
+
+
+# The walls by bubblewrap, where this machine lets it make the namespaces and not us.
+#
+# It may be set-uid, or allowed by name in the machine's security settings. The tree is the same;
+# the launcher is the first process inside and watches from there.
+
+SEPARATE = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts")
+PACKAGE = Path(rookery.__file__).parent
+
+
+def bubblewrap_words(enclosure: Enclosure, command: list[str]) -> tuple[str, ...]:
+    """The whole command that starts the launcher within walls; reads links of the disk."""
+    # The interpreter itself: nothing of a virtual environment is needed to watch.
+    python = Path(sys.executable).resolve()
+    within = replace(enclosure, way="within")
+    return (
+        enclosure.bubblewrap,
+        *SEPARATE,
+        "--die-with-parent",
+        "--as-pid-1",
+        *_bubblewrap_system(),
+        *_bubblewrap_settings(enclosure),
+        *_bubblewrap_devices(),
+        *_bubblewrap_own_places(enclosure),
+        *_bubblewrap_given(enclosure, python),
+        *("--remount-ro", "/", "--chdir", "/", "--", str(python), "-I", "-S", "-c", BOOT),
+        *(str(PACKAGE.parent), within.text(), *command),
+    )
+
+
+def _bubblewrap_system() -> Iterator[str]:
+    yield from (*_folders("/etc/_", "/dev/_", "/sys/devices/_"), "--proc", "/proc")
+    for name in SYSTEM:
+        there = Path("/", name)
+        if there.is_symlink():
+            yield from ("--symlink", str(there.readlink()), f"/{name}")
+        else:
+            yield from ("--ro-bind-try", f"/{name}", f"/{name}")
+    # Engines look here for processors and memory nodes, and play worse without.
+    yield from ("--ro-bind-try", "/sys/devices/system", "/sys/devices/system")
+
+
+def _bubblewrap_settings(enclosure: Enclosure) -> Iterator[str]:
+    for name in (*SETTINGS, *(TRUST if enclosure.relay else ())):
+        yield from ("--ro-bind-try", os.path.realpath(f"/etc/{name}"), f"/etc/{name}")
+
+
+def _bubblewrap_devices() -> Iterator[str]:
+    for name in DEVICES:
+        yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+    for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+        yield from ("--symlink", f"/proc/self/{target}", f"/dev/{name}")
+
+
+def _bubblewrap_own_places(enclosure: Enclosure) -> Iterator[str]:
+    size = str(enclosure.temporary_mib * MEBIBYTE)
+    for path in (TEMPORARY, SHARED, HOME):
+        yield from ("--perms", "1777", "--size", size, "--tmpfs", path)
+    yield from ("--dir", "/var", "--symlink", TEMPORARY, f"/var{TEMPORARY}", "--dir", "/run")
+
+
+def _bubblewrap_given(enclosure: Enclosure, python: Path) -> Iterator[str]:
+    watching = (str(python.parent), sys.base_prefix, str(PACKAGE))
+    shown = outermost((*enclosure.readable, *watching))
+    yield from _folders(*shown, *filter(None, (enclosure.relay,)), *enclosure.writable)
+    for path in (*shown, *filter(None, (enclosure.relay,))):
+        yield from ("--ro-bind", path, path)
+    for path in enclosure.writable:
+        yield from ("--bind", path, path)
+
+
+def _folders(*paths: str) -> Iterator[str]:
+    """Those above the paths: what bubblewrap makes by itself root alone could enter."""
+    above = {str(each) for path in paths for each in Path(path).parents}
+    for folder in sorted(above - {"/"}):
+        yield from ("--perms", "0755", "--dir", folder)

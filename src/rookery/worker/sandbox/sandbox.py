@@ -10,8 +10,8 @@ from pathlib import Path
 
 import rookery
 from rookery.boundary.offload import Threads
-from rookery.worker.here import ThisSystem
-from rookery.worker.sandbox.enclosure import BOOT, HOME, MEBIBYTE, Account, Enclosure, Way
+from rookery.worker.sandbox.enclosure import BOOT, HOME, MEBIBYTE, Enclosure, UserIds, Way
+from rookery.worker.system import ThisSystem
 
 BUBBLEWRAP = "bwrap"
 PROBE_SECONDS = 30.0
@@ -30,7 +30,7 @@ ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltEngine:
     """A program that can be started."""
 
     command: tuple[str, ...]
@@ -70,14 +70,14 @@ class Sandbox:
         return f"This machine runs no programs of strangers without a sandbox. {self.why} {ADVICE}"
 
     @property
-    def owner(self) -> Account | None:
+    def owner(self) -> UserIds | None:
         """Whom the files of a build must belong to, when that is not the worker itself."""
         if not self.available:
             return None
-        inside = Account.inside()
+        inside = UserIds.inside()
         return inside if inside.uid != os.geteuid() else None
 
-    def playing(self, built: Built, *, memory_mib: int = 0) -> tuple[str, ...]:
+    def playing(self, built: BuiltEngine, *, memory_mib: int = 0) -> tuple[str, ...]:
         """The command that plays; the pipes given to it are the engine's own."""
         return self._wrapped(
             built.command,
@@ -101,7 +101,7 @@ class Sandbox:
         scratch: Path,
         readable: Sequence[Path],
         environment: Mapping[str, str],
-        doorway: Path | None = None,
+        relay: Path | None = None,
         most_bytes: int = 0,
     ) -> tuple[str, ...]:
         """The command of a build, which may write to its scratch folder alone."""
@@ -114,7 +114,7 @@ class Sandbox:
                 writable=(str(scratch),),
                 folder=str(folder),
                 environment={**self._surroundings, **environment},
-                doorway=str(doorway) if doorway and self.available else "",
+                relay=str(relay) if relay and self.available else "",
                 memory_mib=self.memory_mib,
                 processes=self.build_processes,
                 tasks=2 * self.build_processes,
@@ -178,7 +178,7 @@ def _found() -> Sandbox:
 
 def _failure(sandbox: Sandbox) -> str:
     """Why a command does not run in it; empty where it does."""
-    command = sandbox.playing(Built(("/bin/sh", "-c", f"exit {PROBE_CODE}"), ""))
+    command = sandbox.playing(BuiltEngine(("/bin/sh", "-c", f"exit {PROBE_CODE}"), ""))
     try:
         ended = subprocess.run(
             command,

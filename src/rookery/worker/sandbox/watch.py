@@ -29,7 +29,7 @@ File = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Taken:
+class ResourceUse:
     """How much of the machine a program has."""
 
     processes: int = 0
@@ -86,13 +86,13 @@ def _reaped(program: int) -> int | None:
     return found
 
 
-def look(enclosure: Enclosure, folder: str = "/proc") -> Taken:
+def look(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
     """What all the processes of this namespace take together."""
     names = os.listdir(folder)  # noqa: PTH208 - often
     numbers = [name for name in names if name.isdigit() and name != "1"]
     if len(numbers) > enclosure.processes:
         # A bomb is put out before it is measured.
-        return Taken(len(numbers))
+        return ResourceUse(len(numbers))
     taken = look_at(numbers, folder)
     for path in OWN_PLACES:
         with contextlib.suppress(OSError):
@@ -102,9 +102,9 @@ def look(enclosure: Enclosure, folder: str = "/proc") -> Taken:
     return taken
 
 
-def look_at(numbers: Iterable[str], folder: str = "/proc") -> Taken:
+def look_at(numbers: Iterable[str], folder: str = "/proc") -> ResourceUse:
     """What these processes take, each file and each piece of shared memory once."""
-    taken = Taken()
+    taken = ResourceUse()
     for number in numbers:
         taken.processes += 1
         process = f"{folder}/{number}"
@@ -120,7 +120,7 @@ def look_at(numbers: Iterable[str], folder: str = "/proc") -> Taken:
     return taken
 
 
-def excess(enclosure: Enclosure, taken: Taken, hidden_looks: int = 0) -> str:
+def excess(enclosure: Enclosure, taken: ResourceUse, hidden_looks: int = 0) -> str:
     """What there is too much of, if anything; a process that hides for long counts as that."""
     if taken.processes > enclosure.processes:
         return f"more than {enclosure.processes} processes"
@@ -140,7 +140,7 @@ def _own_bytes(path: str) -> int:
     return total
 
 
-def _add_open_files(folder: str, taken: Taken) -> None:
+def _add_open_files(folder: str, taken: ResourceUse) -> None:
     for name in os.listdir(folder):  # noqa: PTH208 - often
         with contextlib.suppress(FileNotFoundError):
             link = os.readlink(f"{folder}/{name}")  # noqa: PTH115 - often
@@ -151,7 +151,7 @@ def _add_open_files(folder: str, taken: Taken) -> None:
                     _add(taken, link, (found.st_dev, found.st_ino), size)
 
 
-def _add_mapped_files(path: str, taken: Taken) -> None:
+def _add_mapped_files(path: str, taken: ResourceUse) -> None:
     """By their extent, because nothing tells how much of it somebody filled once."""
     for line in _lines(path):
         if not line.endswith(DELETED.encode()):
@@ -163,7 +163,7 @@ def _add_mapped_files(path: str, taken: Taken) -> None:
         _add(taken, name.decode("utf-8", "replace"), file, int(offset, 16) + end - start)
 
 
-def _add(taken: Taken, name: str, file: File, size: int) -> None:
+def _add(taken: ResourceUse, name: str, file: File, size: int) -> None:
     kept = taken.shared if name.startswith(IN_MEMORY) else taken.deleted
     kept[file] = max(kept.get(file, 0), size)
 

@@ -7,7 +7,7 @@ import pytest
 from rookery.model.engine import BenchRecord, EngineRecord
 from rookery.worker.engines import bench
 from rookery.worker.engines.bench import read_bench
-from rookery.worker.engines.order import BenchFailed
+from rookery.worker.engines.orders import BenchFailed
 
 USUAL = EngineRecord(name="Any")
 STOCKFISH = EngineRecord(name="Fish", bench=BenchRecord(pattern=r"Nodes searched\s*:\s*(\d+)"))

@@ -2,13 +2,15 @@
 
 import pytest
 
-from rookery.worker.engines.gateway import NoWay, Wanted, read_head
+from rookery.worker.engines.gateway import NoWay, ProxyTarget, read_head
 
 
 def test_a_tunnel_is_for_the_host_and_port_it_names() -> None:
     head = b"CONNECT github.com:443 HTTP/1.1\r\nHost: github.com:443\r\n\r\n"
-    assert read_head(head) == Wanted("github.com", 443)
-    assert read_head(b"CONNECT [2606:50c0::1]:443 HTTP/1.1\r\n\r\n") == Wanted("2606:50c0::1", 443)
+    assert read_head(head) == ProxyTarget("github.com", 443)
+    assert read_head(b"CONNECT [2606:50c0::1]:443 HTTP/1.1\r\n\r\n") == ProxyTarget(
+        "2606:50c0::1", 443
+    )
 
 
 def test_a_plain_request_is_handed_on_without_what_was_meant_for_the_proxy() -> None:

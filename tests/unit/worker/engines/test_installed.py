@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from rookery.model.engine import EngineRecord, RecipeRecord
-from rookery.worker.engines.installed import behind_links, installed, told
-from rookery.worker.engines.order import BuildFailed, Order
+from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.programs import NoIntroduction
+from rookery.worker.engines.workshop import behind_links, installed, told
 
 
-def order(output: str) -> Order:
+def order(output: str) -> EngineOrder:
     recipe = RecipeRecord(kind="installed", output=output)
-    return Order(EngineRecord(name="Any", recipe=recipe), commit="", repository="")
+    return EngineOrder(EngineRecord(name="Any", recipe=recipe), commit="", repository="")
 
 
 def test_the_bundled_engine_is_run_by_this_python() -> None:
@@ -50,4 +50,4 @@ def test_a_bundled_engine_that_does_not_start_is_told_with_its_last_word() -> No
 def test_a_command_that_is_not_here_is_a_failure_of_this_machine(output: str) -> None:
     with pytest.raises(BuildFailed, match="not here") as failed:
         installed(order(output))
-    assert failed.value.whose == "machine"
+    assert failed.value.blame == "machine"

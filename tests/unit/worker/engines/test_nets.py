@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from rookery.worker.engines.nets import fits
+from rookery.worker.engines.orders import fits
 
 DIGEST = hashlib.sha256(b"weights").hexdigest()
 

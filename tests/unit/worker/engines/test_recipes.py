@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from rookery.model.engine import EngineRecord, RecipeKind, RecipeRecord, ToolRecord
-from rookery.worker.engines.recipes import Circumstances, Plan, folder_of, plan, tools_of
-from rookery.worker.engines.toolchain import Tool, Wanted
+from rookery.worker.engines.recipes import BuildConditions, BuildPlan, folder_of, plan, tools_of
+from rookery.worker.engines.toolchain import FoundTool, WantedTool
 
 TREE = Path("/tree")
-CLANG = Tool("clang++", "/usr/bin/clang++", "clang version 14.0.6")
+CLANG = FoundTool("clang++", "/usr/bin/clang++", "clang version 14.0.6")
 
 
-def planned(recipe: RecipeRecord, **found: object) -> Plan:
-    circumstances = Circumstances(TREE, **found)  # type: ignore[arg-type]  # fields by name
+def planned(recipe: RecipeRecord, **found: object) -> BuildPlan:
+    circumstances = BuildConditions(TREE, **found)  # type: ignore[arg-type]  # fields by name
     return plan(EngineRecord(name="Any", recipe=recipe), circumstances)
 
 
@@ -27,7 +27,7 @@ def test_openbenchs_make_is_told_program_compiler_and_net() -> None:
 
 
 def test_a_c_compiler_goes_by_another_variable() -> None:
-    (words,) = commands("make", compiler=Tool("gcc", "/usr/bin/gcc", ""))
+    (words,) = commands("make", compiler=FoundTool("gcc", "/usr/bin/gcc", ""))
     assert "CC=/usr/bin/gcc" in words
 
 
@@ -79,4 +79,4 @@ def test_a_folder_outside_the_source_is_not_gone_to() -> None:
 def test_tools_have_the_versions_that_the_record_names() -> None:
     tools = (ToolRecord("cargo", "1.70"), ToolRecord("make"))
     record = EngineRecord(name="Any", recipe=RecipeRecord(kind="commands"), tools=tools)
-    assert tools_of(record) == (Wanted("cargo", (1, 70)), Wanted("make"))
+    assert tools_of(record) == (WantedTool("cargo", (1, 70)), WantedTool("make"))

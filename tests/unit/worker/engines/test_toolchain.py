@@ -2,19 +2,19 @@
 
 import pytest
 
-from rookery.worker.engines.toolchain import Tool, Wanted
+from rookery.worker.engines.toolchain import FoundTool, WantedTool
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("g++", Wanted("g++")),
-        ("clang++>=14.0.0", Wanted("clang++", (14, 0, 0))),
-        ("cargo >= 1.70", Wanted("cargo", (1, 70))),
+        ("g++", WantedTool("g++")),
+        ("clang++>=14.0.0", WantedTool("clang++", (14, 0, 0))),
+        ("cargo >= 1.70", WantedTool("cargo", (1, 70))),
     ],
 )
-def test_a_least_version_may_follow_the_name(text: str, wanted: Wanted) -> None:
-    assert Wanted.read(text) == wanted
+def test_a_least_version_may_follow_the_name(text: str, wanted: WantedTool) -> None:
+    assert WantedTool.read(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_a_least_version_may_follow_the_name(text: str, wanted: Wanted) -> None:
     ],
 )
 def test_a_version_is_read_from_what_a_program_says(says: str, version: tuple[int, ...]) -> None:
-    assert Tool("any", "/usr/bin/any", says).version == version
+    assert FoundTool("any", "/usr/bin/any", says).version == version

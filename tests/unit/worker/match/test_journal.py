@@ -5,12 +5,7 @@ from pathlib import Path
 import pytest
 
 from rookery.match.job import MatchFault
-from rookery.match.pgn import (
-    JournalEntry,
-    JournalHeader,
-    JournalWriter,
-    read_journal,
-)
+from rookery.match.pgn import JournalEntry, JournalHeader, JournalWriter, read_journal
 from rookery.match.results import pair_score_of
 from tests.unit.worker.match.games import pair
 

@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.match.openings import (
-    BookFault,
-    BookFormat,
-    Opening,
-    OpeningBook,
-    book_sri,
-)
+from rookery.match.openings import BookFault, BookFormat, Opening, OpeningBook, book_sri
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"
 KINGS = "4k3/8/8/8/8/8/4P3/4K3 w - -"

@@ -10,7 +10,7 @@ from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import Clock
 from rookery.protocol.worker_answers import TASK
 from rookery.worker.assignment import Assignment, assignment_of, batch_pairs, setup_of
-from rookery.worker.transport import TaskFailed
+from rookery.worker.engines.orders import TaskFailed
 from tests.workers.stand_in import task
 
 
@@ -100,7 +100,7 @@ def test_a_run_may_have_rules_of_its_own() -> None:
 
 
 def test_a_sequential_test_says_how_large_its_batches_are() -> None:
-    assert batch_pairs(granted(sprt={"batch_size": 5}), 8, house=True) == 5
+    assert batch_pairs(granted(sprt={"batch_size": 5}), 8, is_rookery=True) == 5
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_a_sequential_test_says_how_large_its_batches_are() -> None:
 )
 def test_other_batches_follow_the_protocol(tc: str, spsa: bool, expected: int) -> None:
     kind: dict[str, object] = {"spsa": {}} if spsa else {}
-    assert batch_pairs(granted(tc=tc, **kind), 3, house=False) == expected
+    assert batch_pairs(granted(tc=tc, **kind), 3, is_rookery=False) == expected
 
 
 def test_a_server_of_ours_hears_of_them_twice_a_minute() -> None:
     # A game at 10+0.1 lasts half a minute.
-    assert batch_pairs(granted(tc="10+0.1"), 3, house=True) == 3
-    assert batch_pairs(granted(tc="1+0.01"), 3, house=True) == 3 * 3
+    assert batch_pairs(granted(tc="10+0.1"), 3, is_rookery=True) == 3
+    assert batch_pairs(granted(tc="1+0.01"), 3, is_rookery=True) == 3 * 3

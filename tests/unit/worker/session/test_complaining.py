@@ -1,6 +1,6 @@
 """How failures are told."""
 
-from rookery.worker.preparing import CUT, cut
+from rookery.worker.reporting import CUT, cut
 
 
 def test_a_short_log_is_told_in_full() -> None:

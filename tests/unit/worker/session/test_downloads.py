@@ -8,13 +8,13 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.http_client import CallRefused, HeldCall, NoAnswer
-from rookery.worker.conversation import Account, Conversation
-from rookery.worker.engines.order import NotOffered
-from rookery.worker.kit import ServerDownloads
-from rookery.worker.reporting import Patience
-from rookery.worker.stopping import Nobody
+from rookery.worker.engines.orders import NotOffered
+from rookery.worker.preparing import ServerDownloads
+from rookery.worker.reporting import RetryPolicy
+from rookery.worker.server import ServerCalls, WorkerAccount
+from rookery.worker.stopping import SilentWatcher
 
-AT_ONCE = Patience(seconds=0.0)
+AT_ONCE = RetryPolicy(seconds=0.0)
 
 
 class Server:
@@ -43,8 +43,8 @@ class Server:
 
 
 def downloads(server: Server) -> ServerDownloads:
-    talk = Conversation(server, Account("olga", "secret"))
-    return ServerDownloads(talk, Threads(), Nobody(), AT_ONCE)
+    talk = ServerCalls(server, WorkerAccount("olga", "secret"))
+    return ServerDownloads(talk, Threads(), SilentWatcher(), AT_ONCE)
 
 
 def test_a_net_comes_with_the_workers_credentials() -> None:

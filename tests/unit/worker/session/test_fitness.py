@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord, RecipeRecord, ToolRecord
-from rookery.worker.identity import Identity, Offer, fitness
+from rookery.worker.identity import WorkerIdentity, WorkerOffer, fitness
 from tests.workers.lives import FACTS
 
 
-def machine(memory: int = 8000, **tools: str) -> Identity:
+def machine(memory: int = 8000, **tools: str) -> WorkerIdentity:
     named = {name.replace("gpp", "g++"): version for name, version in tools.items()}
-    return Identity(Offer("olga", 4, memory), replace(FACTS, tools=named), "key")
+    return WorkerIdentity(WorkerOffer("olga", 4, memory), replace(FACTS, tools=named), "key")
 
 
-def why_not(record: EngineRecord, identity: Identity) -> str:
+def why_not(record: EngineRecord, identity: WorkerIdentity) -> str:
     return next(iter(fitness([record], identity))).why_not
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import chess
 
 from rookery.match.job import GameEnded, GameResult, PlayedMove, Termination
-from rookery.worker.reporting import GameFile, Mishaps
+from rookery.worker.reporting import EngineFailures, GameFile
 from tests.unit.worker.session.test_assignment import granted
 
 
@@ -58,13 +58,13 @@ def test_a_disk_that_takes_no_more_ends_the_record_alone(tmp_path: Path) -> None
 
 
 def test_failures_are_told_less_and_less_often() -> None:
-    mishaps = Mishaps()
+    mishaps = EngineFailures()
     told = [bool(mishaps.noted(ended(number, failed="New-a"))) for number in range(8)]
     assert told == [True, True, False, True, False, False, False, True]
 
 
 def test_a_failure_is_told_with_the_last_lines_and_the_game() -> None:
-    said = Mishaps().noted(ended(4, failed="New-a"))
+    said = EngineFailures().noted(ended(4, failed="New-a"))
     assert said.startswith("New-a lost by abandoned for the 1st time (pair 5, game 1): it ended")
     assert "> go\n< ..." in said
     assert "e2e4" in said

@@ -3,7 +3,7 @@
 import threading
 
 from rookery.http_client import CallRefused, NoAnswer
-from rookery.worker.reporting import Heart
+from rookery.worker.reporting import Heartbeat
 
 LIMIT_SECONDS = 60
 
@@ -15,13 +15,13 @@ def test_it_beats_when_nothing_else_is_heard() -> None:
         twice.release()
         return True
 
-    with Heart(beat, lambda: None, period=0.0, tick=0.001):
+    with Heartbeat(beat, lambda: None, period=0.0, tick=0.001):
         assert all(twice.acquire(timeout=LIMIT_SECONDS) for _ in range(2))
 
 
 def test_a_task_that_is_not_alive_is_lost() -> None:
     lost = threading.Event()
-    with Heart(lambda: False, lost.set, period=0.0, tick=0.001) as heart:
+    with Heartbeat(lambda: False, lost.set, period=0.0, tick=0.001) as heart:
         assert lost.wait(LIMIT_SECONDS)
         assert heart.stopped
 
@@ -31,7 +31,7 @@ def test_a_refused_beat_ends_the_task() -> None:
         raise CallRefused
 
     lost = threading.Event()
-    with Heart(refuse, lost.set, period=0.0, tick=0.001):
+    with Heartbeat(refuse, lost.set, period=0.0, tick=0.001):
         assert lost.wait(LIMIT_SECONDS)
 
 
@@ -43,7 +43,7 @@ def test_an_unheard_beat_is_followed_by_another() -> None:
         raise NoAnswer
 
     lost = threading.Event()
-    with Heart(fail, lost.set, period=0.0, tick=0.001):
+    with Heartbeat(fail, lost.set, period=0.0, tick=0.001):
         assert all(tries.acquire(timeout=LIMIT_SECONDS) for _ in range(3))
     assert not lost.is_set()
 
@@ -55,6 +55,6 @@ def test_a_silent_heart_says_nothing() -> None:
         beats.append("beat")
         return True
 
-    with Heart(beat, lambda: None, period=1000.0, tick=0.001) as heart:
+    with Heartbeat(beat, lambda: None, period=1000.0, tick=0.001) as heart:
         heart.heard()
     assert beats == []

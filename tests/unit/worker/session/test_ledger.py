@@ -3,8 +3,8 @@
 from rookery.match.job import GameResult, PairResult, Termination
 from rookery.model.task import NOTHING, Results
 from rookery.protocol.worker_requests import SlotResult, SpsaResult
-from rookery.worker.conversation import Progress
-from rookery.worker.playing import GamesLedger, TuneLedger
+from rookery.worker.playing import GameCounter, TuneCounter
+from rookery.worker.server import TaskProgress
 
 
 def game(result: str) -> GameResult:
@@ -17,19 +17,19 @@ def pair(number: int, first: str = "1-0", second: str = "1/2-1/2") -> PairResult
 
 
 def test_a_batch_is_reported_when_it_is_whole() -> None:
-    ledger = GamesLedger(NOTHING, batch_pairs=2)
+    ledger = GameCounter(NOTHING, batch_pairs=2)
     assert ledger.add(pair(0)) is None
-    assert ledger.add(pair(1)) == Progress(Results(2, 0, 2, 0, 0, (0, 0, 0, 2, 0)))
+    assert ledger.add(pair(1)) == TaskProgress(Results(2, 0, 2, 0, 0, (0, 0, 0, 2, 0)))
 
 
 def test_totals_include_what_was_played_before() -> None:
     before = Results(1, 1, 0, 0, 0, (0, 0, 1, 0, 0))
-    told = GamesLedger(before, batch_pairs=1).add(pair(0))
-    assert told == Progress(Results(2, 1, 1, 0, 0, (0, 0, 1, 1, 0)))
+    told = GameCounter(before, batch_pairs=1).add(pair(0))
+    assert told == TaskProgress(Results(2, 1, 1, 0, 0, (0, 0, 1, 1, 0)))
 
 
 def test_what_is_left_over_is_reported_once() -> None:
-    ledger = GamesLedger(NOTHING, batch_pairs=2)
+    ledger = GameCounter(NOTHING, batch_pairs=2)
     ledger.add(pair(0))
     told = ledger.rest()
     assert told is not None
@@ -38,7 +38,7 @@ def test_what_is_left_over_is_reported_once() -> None:
 
 
 def test_a_tune_reports_when_all_its_pairs_are_there() -> None:
-    ledger = TuneLedger(NOTHING, 2, (7, 8), joint=9, house=True)
+    ledger = TuneCounter(NOTHING, 2, (7, 8), joint=9, is_rookery=True)
     assert ledger.add(pair(1)) is None
     told = ledger.add(pair(0, "0-1", "1-0"))
     assert told is not None
@@ -56,6 +56,6 @@ def test_a_tune_reports_when_all_its_pairs_are_there() -> None:
 
 
 def test_another_projects_server_hears_of_no_slots() -> None:
-    told = TuneLedger(NOTHING, 1, (9,), joint=9, house=False).add(pair(0))
+    told = TuneCounter(NOTHING, 1, (9,), joint=9, is_rookery=False).add(pair(0))
     assert told is not None
     assert type(told.spsa) is SlotResult

@@ -11,12 +11,18 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.match.job import Event, GameStarted, PairEnded
 from rookery.model.task import NOTHING
-from rookery.worker.conversation import Progress
-from rookery.worker.identity import Identity, Offer
-from rookery.worker.playing import GamesLedger, Parts, Sitting, Supply, Table
+from rookery.worker.engines.orders import TaskFailed
+from rookery.worker.identity import WorkerIdentity, WorkerOffer
+from rookery.worker.playing import (
+    GameCounter,
+    MatchContext,
+    MatchFollower,
+    PairSupply,
+    PartialReports,
+)
 from rookery.worker.reporting import GameFile
-from rookery.worker.stopping import Nobody, Stop
-from rookery.worker.transport import TaskFailed
+from rookery.worker.server import TaskProgress
+from rookery.worker.stopping import SilentWatcher, Stop
 from tests.unit.worker.session.test_assignment import granted
 from tests.unit.worker.session.test_ledger import pair
 from tests.workers.lives import FACTS
@@ -43,22 +49,22 @@ class Endless:
         yield GameStarted(0, 0, "w", "b")
 
 
-def table_in(folder: Path, lost: asyncio.Event, **changes: Any) -> Table:
+def table_in(folder: Path, lost: asyncio.Event, **changes: Any) -> MatchContext:
     task = granted()
-    plain = Table(
+    plain = MatchContext(
         task=task,
         slots=1,
         batch=1,
         whole=False,
         pair_seconds=1.0,
         games=GameFile(folder / "a.pgn", task, ""),
-        identity=Identity(Offer("olga", 1, 1000), FACTS, "key"),
+        identity=WorkerIdentity(WorkerOffer("olga", 1, 1000), FACTS, "key"),
         report=print,
         tell=print,
         lost=lost,
         stop=Stop(1.0),
         threads=Threads(),
-        watch=Nobody(),
+        watch=SilentWatcher(),
     )
     return replace(plain, **changes)
 
@@ -68,21 +74,23 @@ async def follow(match: Endless, folder: Path, *, limit: float | None, lost: boo
     if lost:
         gone.set()
     table = table_in(folder, gone, limit_seconds=limit)
-    await Sitting(table, GamesLedger(NOTHING, 1), Supply(iter(()))).follow(match)
+    await MatchFollower(table, GameCounter(NOTHING, 1), PairSupply(iter(()))).follow(match)
 
 
-async def reported_of(match: Endless, folder: Path, parts: Parts | None, batch: int) -> list[int]:
+async def reported_of(
+    match: Endless, folder: Path, parts: PartialReports | None, batch: int
+) -> list[int]:
     """How many games each report counts, until the server wants no more: after the first one, or
     where there is none after a while."""
     gone, told = asyncio.Event(), []
 
-    def report(progress: Progress) -> None:
+    def report(progress: TaskProgress) -> None:
         told.append(progress.stats.games)
         gone.set()
 
     asyncio.get_running_loop().call_later(0.2 if parts is None else 30.0, gone.set)
     table = table_in(folder, gone, report=report, parts=parts, batch=batch)
-    await Sitting(table, GamesLedger(NOTHING, batch), Supply(iter(()))).follow(match)
+    await MatchFollower(table, GameCounter(NOTHING, batch), PairSupply(iter(()))).follow(match)
     return told
 
 
@@ -100,12 +108,16 @@ def test_a_match_is_left_when_the_server_wants_no_more(tmp_path: Path) -> None:
 
 
 def test_pairs_do_not_wait_for_their_batch_where_the_server_takes_parts(tmp_path: Path) -> None:
-    told = asyncio.run(reported_of(Endless(pairs=3), tmp_path, Parts(first_seconds=0.05), batch=99))
+    told = asyncio.run(
+        reported_of(Endless(pairs=3), tmp_path, PartialReports(first_seconds=0.05), batch=99)
+    )
     assert told == [6]
 
 
 def test_a_pair_that_comes_after_its_time_is_reported_at_once(tmp_path: Path) -> None:
-    told = asyncio.run(reported_of(Endless(pairs=3), tmp_path, Parts(first_seconds=0.0), batch=99))
+    told = asyncio.run(
+        reported_of(Endless(pairs=3), tmp_path, PartialReports(first_seconds=0.0), batch=99)
+    )
     assert told[0] in (2, 4, 6)
 
 
@@ -118,7 +130,7 @@ def test_a_worker_asked_to_leave_before_its_first_game_leaves_at_once(tmp_path: 
         stop = Stop(grace_seconds=600.0)
         stop.ask()
         table = table_in(tmp_path, asyncio.Event(), stop=stop)
-        await Sitting(table, GamesLedger(NOTHING, 1), Supply(iter(()))).follow(match)
+        await MatchFollower(table, GameCounter(NOTHING, 1), PairSupply(iter(()))).follow(match)
 
     match = Endless()
     asyncio.run(asked_before())

@@ -4,12 +4,12 @@ import pytest
 
 from rookery.match.job import PairJob, pair_jobs
 from rookery.match.openings import STANDARD
-from rookery.worker.playing import Supply, last_useful
+from rookery.worker.playing import PairSupply, last_useful
 from tests.engines.matches import mover
 
 
-def pairs() -> Supply:
-    return Supply(pair_jobs([(mover("a"), mover("b"))], lambda _: STANDARD))
+def pairs() -> PairSupply:
+    return PairSupply(pair_jobs([(mover("a"), mover("b"))], lambda _: STANDARD))
 
 
 def numbers(taken: list[PairJob]) -> list[int]:

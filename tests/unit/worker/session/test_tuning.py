@@ -3,7 +3,7 @@
 import msgspec
 
 from rookery.protocol.worker_answers import SPSA, SpsaAnswer
-from rookery.worker.rounds import drawn
+from rookery.worker.matches import drawn
 from tests.engines.matches import mover
 
 NEW, BASE = mover("new", options=[("A", "1"), ("Other", "x")]), mover("base")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rookery.worker.here import ThisSystem
+from rookery.worker.system import ThisSystem
 
 
 def test_this_machine_has_cores_and_memory() -> None:

@@ -1,17 +1,90 @@
-"""The calls of a worker, typed; each blocks until it is answered and belongs into a thread."""
+"""A worker's server: how calls travel, and the calls themselves, typed. Each blocks until it is
+answered and belongs into a thread."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import Protocol, TypeVar
+from urllib.parse import urljoin
 
 from msgspec import UNSET, UnsetType
 
-from rookery.http_client import CallRefused, HeldCall, NoAnswer
+from rookery import __version__
+from rookery.http_client import (
+    LARGEST_FILE,
+    SECONDS,
+    CallRefused,
+    HeldCall,
+    HttpClient,
+    NoAnswer,
+    basic,
+)
 from rookery.model.task import Results
 from rookery.protocol import worker_answers, worker_requests
 from rookery.protocol.codec import Reader, WireFault, encode
 from rookery.protocol.worker_answers import Answer
 from rookery.protocol.worker_requests import WorkerInfo
-from rookery.worker.transport import Transport
+
+# How calls travel: a new connection for each, a body in and a body out.
+#
+# The status of an answer says nothing to a worker, only its body does. Redirected calls are not
+# followed, because they carry the password; redirected downloads are, without it.
+
+LARGEST_ANSWER = 16 * 2**20
+
+
+class Transport(Protocol):
+    """A server as a worker reaches it; a test has its own."""
+
+    server: str
+
+    def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
+        """The answer's body; raises NoAnswer."""
+        ...
+
+    def fetch(
+        self,
+        address: str,
+        into: Path,
+        *,
+        credentials: tuple[str, str] | None,
+        most_bytes: int = LARGEST_FILE,
+    ) -> None:
+        """A file, from the server or from elsewhere; raises NoAnswer, CallRefused, UnsafeAnswer."""
+        ...
+
+
+class HttpTransport:
+    """Over HTTP or HTTPS, with certificates verified."""
+
+    def __init__(self, server: str, seconds: float = SECONDS, *, private: bool = False) -> None:
+        """`private` lets files come from this machine's own network, not from the server alone."""
+        self.server = server.rstrip("/")
+        self._http = HttpClient(
+            agent=f"rookery-worker/{__version__}",
+            seconds=seconds,
+            largest=LARGEST_ANSWER,
+            home="" if private else self.server,
+        )
+
+    def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
+        kind = {"Content-Type": "application/json"}
+        return self._http.call("POST", self.server + path, body=body, headers=kind, held=held).body
+
+    def fetch(
+        self,
+        address: str,
+        into: Path,
+        *,
+        credentials: tuple[str, str] | None,
+        most_bytes: int = LARGEST_FILE,
+    ) -> None:
+        url = urljoin(f"{self.server}/", address)
+        known = credentials if url.startswith(f"{self.server}/") else None
+        shown = basic(*known) if known else ""
+        self._http.download(url, into, authorization=shown, most_bytes=most_bytes)
+
+
+# The calls of a worker, typed; each blocks until it is answered and belongs into a thread.
 
 A = TypeVar("A", bound=Answer)
 
@@ -32,7 +105,7 @@ class UpdateCall(worker_requests.TaskCall, frozen=True, gc=False, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class WorkerAccount:
     """Whose worker it is; a worker token stands where the password goes."""
 
     username: str
@@ -40,7 +113,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskName:
+class TaskId:
     """Which task a call is about."""
 
     run: str
@@ -48,22 +121,22 @@ class TaskName:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TaskProgress:
     """What an update tells: all results of the task, and what came with the last batch."""
 
     stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
     provenance: worker_requests.Provenance | UnsetType = UNSET
 
-    def by(self, provenance: worker_requests.Provenance) -> "Progress":
+    def by(self, provenance: worker_requests.Provenance) -> "TaskProgress":
         """The same, with how it was played."""
-        return Progress(self.stats, self.spsa, provenance)
+        return TaskProgress(self.stats, self.spsa, provenance)
 
 
-class Conversation:
+class ServerCalls:
     """With one server."""
 
-    def __init__(self, transport: Transport, account: Account) -> None:
+    def __init__(self, transport: Transport, account: WorkerAccount) -> None:
         self.transport = transport
         self.account = account
 
@@ -82,14 +155,14 @@ class Conversation:
         )
         return self._said("/api/request_task", body, worker_answers.TASK, held)
 
-    def beat(self, info: WorkerInfo, name: TaskName) -> worker_answers.AliveAnswer:
+    def beat(self, info: WorkerInfo, name: TaskId) -> worker_answers.AliveAnswer:
         body = worker_requests.TaskCall(
             password=self.account.password, worker_info=info, run_id=name.run, task_id=name.task
         )
         return self._said("/api/beat", body, worker_answers.ALIVE)
 
     def update(
-        self, info: WorkerInfo, name: TaskName, told: Progress
+        self, info: WorkerInfo, name: TaskId, told: TaskProgress
     ) -> worker_answers.AliveAnswer:
         body = UpdateCall(
             password=self.account.password,
@@ -103,7 +176,7 @@ class Conversation:
         return self._said("/api/update_task", body, worker_answers.ALIVE)
 
     def spsa(
-        self, info: WorkerInfo, name: TaskName, told: Progress, slots: int
+        self, info: WorkerInfo, name: TaskId, told: TaskProgress, slots: int
     ) -> worker_answers.SpsaAnswer:
         """Values for a batch; slots is 0 for the values of an official worker."""
         body = SpsaCall(
@@ -120,7 +193,7 @@ class Conversation:
     def failed(
         self,
         info: WorkerInfo,
-        name: TaskName,
+        name: TaskId,
         message: str,
         more: worker_requests.Failure | UnsetType,
     ) -> None:
@@ -131,13 +204,13 @@ class Conversation:
     def stop_run(
         self,
         info: WorkerInfo,
-        name: TaskName,
+        name: TaskId,
         message: str,
         more: worker_requests.Failure | UnsetType,
     ) -> None:
         self._said("/api/stop_run", self._complaint(info, name, message, more), worker_answers.END)
 
-    def upload_pgn(self, info: WorkerInfo, name: TaskName, packed: bytes) -> None:
+    def upload_pgn(self, info: WorkerInfo, name: TaskId, packed: bytes) -> None:
         body = worker_requests.UploadPgn(
             password=self.account.password,
             worker_info=info,
@@ -147,7 +220,7 @@ class Conversation:
         )
         self._said("/api/upload_pgn", body, worker_answers.END)
 
-    def log(self, info: WorkerInfo, name: TaskName | None, message: str) -> None:
+    def log(self, info: WorkerInfo, name: TaskId | None, message: str) -> None:
         """A line about a task, or about the worker itself."""
         body = worker_requests.WorkerLog(
             password=self.account.password,
@@ -161,7 +234,7 @@ class Conversation:
     def _complaint(
         self,
         info: WorkerInfo,
-        name: TaskName,
+        name: TaskId,
         message: str,
         more: worker_requests.Failure | UnsetType,
     ) -> worker_requests.FailedTask:

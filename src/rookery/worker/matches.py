@@ -28,13 +28,19 @@ from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
 from rookery.model.task import Results
 from rookery.protocol.worker_answers import Settings, SpsaAnswer
 from rookery.worker.assignment import Assignment, batch_pairs, setup_of
-from rookery.worker.conversation import Progress
-from rookery.worker.kit import Kit
-from rookery.worker.playing import GamesLedger, Parts, Sitting, Supply, Table, TuneLedger
-from rookery.worker.preparing import Prepared
-from rookery.worker.reporting import Courier, GameFile, insist
+from rookery.worker.engines.orders import TaskFailed
+from rookery.worker.playing import (
+    GameCounter,
+    MatchContext,
+    MatchFollower,
+    PairSupply,
+    PartialReports,
+    TuneCounter,
+)
+from rookery.worker.preparing import PreparedEngines, WorkerContext
+from rookery.worker.reporting import GameFile, ReportQueue, retry_call
+from rookery.worker.server import TaskProgress
 from rookery.worker.stopping import ended, first_of
-from rookery.worker.transport import TaskFailed
 
 # Which program referees the games: ours, or fastchess where the server is another project's.
 
@@ -101,7 +107,7 @@ Chance = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class TuneValues:
     """One perturbation: both engines with their options, and how the server knows it."""
 
     new: EngineSpec
@@ -110,35 +116,35 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class TuneBatch:
     """What one answer to request_spsa holds."""
 
-    values: tuple[Values, ...]
+    values: tuple[TuneValues, ...]
     signature: int
 
 
-def drawn(answer: SpsaAnswer, new: EngineSpec, base: EngineSpec, chance: Chance) -> Draw:
+def drawn(answer: SpsaAnswer, new: EngineSpec, base: EngineSpec, chance: Chance) -> TuneBatch:
     """The engines of a batch. Values for an official worker are rounded here, each by chance."""
     joint = 0 if answer.sig is UNSET else answer.sig
     if answer.slots is not UNSET:
         parts = [
-            Values(_with(new, slot.w_params, None), _with(base, slot.b_params, None), slot.sig)
+            TuneValues(_with(new, slot.w_params, None), _with(base, slot.b_params, None), slot.sig)
             for slot in answer.slots
         ]
-        return Draw(tuple(parts), joint)
+        return TuneBatch(tuple(parts), joint)
     ours = () if answer.w_params is UNSET else answer.w_params
     theirs = () if answer.b_params is UNSET else answer.b_params
-    one = Values(_with(new, ours, chance), _with(base, theirs, chance), joint)
-    return Draw((one,), joint)
+    one = TuneValues(_with(new, ours, chance), _with(base, theirs, chance), joint)
+    return TuneBatch((one,), joint)
 
 
 def tune_jobs(
-    draw: Draw, openings: Openings, before: Results, first: Results, pairs: int
+    batch: TuneBatch, openings: Openings, before: Results, first: Results, pairs: int
 ) -> Iterator[PairJob]:
     """The pairs of a batch, from the openings that follow those of earlier batches."""
     offset = (before.games - first.games) // 2
     for number in range(pairs):
-        values = draw.values[number % len(draw.values)]
+        values = batch.values[number % len(batch.values)]
         yield PairJob(number, openings(offset + number), values.new, values.base)
 
 
@@ -162,13 +168,13 @@ def _written(value: float, chance: Chance | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class TaskMatches:
     """What a task is played with once its engines are there."""
 
-    kit: Kit
+    context: WorkerContext
     task: Assignment
-    prepared: Prepared
-    courier: Courier
+    prepared: PreparedEngines
+    reports: ReportQueue
     games: GameFile
     lost: asyncio.Event
     note: Callable[[str], object]
@@ -177,7 +183,7 @@ class Rounds:
         """All of it, or until somebody wants no more. False where the server said before a batch
         that the task is over. Raises TaskFailed or MatchFault."""
         depth = _depth(self.task)
-        book = await self.kit.books.load(self.task.args.book, self.task.args.book_sri, depth)
+        book = await self.context.books.load(self.task.args.book, self.task.args.book_sri, depth)
         openings = openings_of(
             book,
             order_of_run(len(book), self.task.name.run, start=self.task.first_opening)
@@ -191,37 +197,40 @@ class Rounds:
 
     @property
     def _slots(self) -> int:
-        return max(1, self.kit.identity.offer.concurrency // self.task.threads)
+        return max(1, self.context.identity.offer.concurrency // self.task.threads)
 
     @property
     def _batch(self) -> int:
         nps = self.prepared.nps
-        return batch_pairs(self.task, self._slots, house=self.kit.house, nps=nps)
+        return batch_pairs(self.task, self._slots, is_rookery=self.context.is_rookery, nps=nps)
 
     def _runners(self) -> Runners:
-        setup = setup_of(self.task, self.kit.syzygy)
+        setup = setup_of(self.task, self.context.syzygy)
         return Runners(
-            setup, self._slots, self.kit.nodes, "" if self.kit.house else self.kit.fastchess
+            setup,
+            self._slots,
+            self.context.nodes,
+            "" if self.context.is_rookery else self.context.fastchess,
         )
 
-    def _table(self, batch: int, pairs: int, *, whole: bool) -> Table:
+    def _match_context(self, batch: int, pairs: int, *, whole: bool) -> MatchContext:
         game_seconds = self.prepared.base.time_control.game_seconds(self.prepared.nps)
-        return Table(
+        return MatchContext(
             task=self.task,
             slots=self._slots,
             batch=batch,
             whole=whole,
             pair_seconds=2 * game_seconds,
             games=self.games,
-            identity=self.kit.identity,
-            report=self.courier.put,
+            identity=self.context.identity,
+            report=self.reports.put,
             tell=self.note,
             lost=self.lost,
-            stop=self.kit.stop,
-            threads=self.kit.threads,
-            watch=self.kit.watch,
-            limit_seconds=None if self.kit.house else self._limit(pairs),
-            parts=Parts() if self.kit.in_parts else None,
+            stop=self.context.stop,
+            threads=self.context.threads,
+            watch=self.context.watch,
+            limit_seconds=None if self.context.is_rookery else self._limit(pairs),
+            parts=PartialReports() if self.context.in_parts else None,
         )
 
     def _limit(self, pairs: int) -> float:
@@ -233,31 +242,31 @@ class Rounds:
 
     async def _games(self, openings: Openings, plies: int) -> None:
         task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
-        whole = task.args.sprt is not UNSET and not self.kit.in_parts
-        ledger = GamesLedger(task.before, self._batch)
-        supply = Supply(pair_jobs([sides], openings, rounds=task.pairs))
+        whole = task.args.sprt is not UNSET and not self.context.in_parts
+        counter = GameCounter(task.before, self._batch)
+        supply = PairSupply(pair_jobs([sides], openings, rounds=task.pairs))
         match = await self._runners().match(
-            supply, sides, self._files(plies), task.pairs, self.kit.threads
+            supply, sides, self._files(plies), task.pairs, self.context.threads
         )
-        await Sitting(self._table(self._batch, task.pairs, whole=whole), ledger, supply).follow(
-            match
-        )
+        await MatchFollower(
+            self._match_context(self._batch, task.pairs, whole=whole), counter, supply
+        ).follow(match)
         # The last batch of fixed games may be smaller than the others; of a sequential test too,
         # where the server takes parts.
-        if not whole and (told := ledger.rest()):
-            self.courier.put(told)
+        if not whole and (told := counter.rest()):
+            self.reports.put(told)
 
     async def _seated(self, new: EngineSpec, base: EngineSpec) -> tuple[EngineSpec, EngineSpec]:
         """As the program that referees can start them."""
         if not self._runners().fastchess:
             return new, base
-        write, folder = self.kit.threads.io, self.kit.scratch
+        write, folder = self.context.threads.io, self.context.scratch
         return await write(scripted, new, folder), await write(scripted, base, folder)
 
     def _files(self, plies: int) -> FastchessFiles:
         """For fastchess, which reads the book and writes the games itself."""
         task = self.task
-        book = self.kit.books.file(task.args.book) if plies > 0 else None
+        book = self.context.books.file(task.args.book) if plies > 0 else None
         seed = seed_of_run(task.name.run)
         return FastchessFiles(book, plies, seed, task.first_opening, self.games.file)
 
@@ -266,7 +275,7 @@ class Rounds:
             return await self._batches(openings, lasting)
 
     async def _batches(self, openings: Openings, lasting: LastingMatch | None) -> bool:
-        total, told = self.task.before, Progress(self.task.before)
+        total, told = self.task.before, TaskProgress(self.task.before)
         while (left := (self.task.games - total.games) // 2) > 0 and not self._ending:
             pairs = min(self._batch, left)
             answer = await self._values(told, pairs)
@@ -286,39 +295,43 @@ class Rounds:
         total: Results,
         pairs: int,
         lasting: LastingMatch | None,
-    ) -> TuneLedger:
-        draw = drawn(answer, self.prepared.new, self.prepared.base, self.kit.chance)
-        signatures = [values.signature for values in draw.values]
-        ledger = TuneLedger(total, pairs, signatures, draw.signature, house=self.kit.house)
-        supply = Supply(tune_jobs(draw, openings, total, self.task.before, pairs))
+    ) -> TuneCounter:
+        batch = drawn(answer, self.prepared.new, self.prepared.base, self.context.chance)
+        signatures = [values.signature for values in batch.values]
+        counter = TuneCounter(
+            total, pairs, signatures, batch.signature, is_rookery=self.context.is_rookery
+        )
+        supply = PairSupply(tune_jobs(batch, openings, total, self.task.before, pairs))
         played = (total.games - self.task.before.games) // 2
         match = (
             MatchBatch(lasting, supply)
             if lasting
-            else await self._other(draw, supply, played, pairs)
+            else await self._other(batch, supply, played, pairs)
         )
-        await Sitting(self._table(pairs, pairs, whole=True), ledger, supply).follow(match)
-        return ledger
+        await MatchFollower(self._match_context(pairs, pairs, whole=True), counter, supply).follow(
+            match
+        )
+        return counter
 
-    async def _other(self, draw: Draw, supply: Supply, played: int, pairs: int) -> Match:
+    async def _other(self, batch: TuneBatch, supply: PairSupply, played: int, pairs: int) -> Match:
         """A batch whose engines end with it."""
-        sides = await self._seated(draw.values[0].new, draw.values[0].base)
+        sides = await self._seated(batch.values[0].new, batch.values[0].base)
         files = self._files(2 * _depth(self.task))
         files = replace(files, start=files.start + played)
-        return await self._runners().match(supply, sides, files, pairs, self.kit.threads)
+        return await self._runners().match(supply, sides, files, pairs, self.context.threads)
 
-    async def _values(self, told: Progress, pairs: int) -> SpsaAnswer:
-        kit = self.kit
-        slots = min(self._slots, pairs) if kit.house else 0
-        ask = partial(kit.talk.spsa, kit.identity.info, self.task.name, told, slots)
+    async def _values(self, told: TaskProgress, pairs: int) -> SpsaAnswer:
+        context = self.context
+        slots = min(self._slots, pairs) if context.is_rookery else 0
+        ask = partial(context.server.spsa, context.identity.info, self.task.name, told, slots)
         try:
-            return await insist(ask, kit.patience, kit.threads, kit.watch)
+            return await retry_call(ask, context.patience, context.threads, context.watch)
         except (CallRefused, NoAnswer) as error:
             raise TaskFailed(f"The server gave no values: {error}") from None
 
     async def _heard(self) -> None:
         """Values for the next batch depend on this one."""
-        waiting = asyncio.create_task(self.courier.idle())
+        waiting = asyncio.create_task(self.reports.idle())
         try:
             await first_of(waiting, self.lost)
         finally:
@@ -326,7 +339,7 @@ class Rounds:
 
     @property
     def _ending(self) -> bool:
-        return self.lost.is_set() or self.kit.stop.asked.is_set()
+        return self.lost.is_set() or self.context.stop.asked.is_set()
 
 
 def _depth(task: Assignment) -> int:
