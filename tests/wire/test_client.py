@@ -1,6 +1,5 @@
 """Our client and its commands, against a real server process on twins."""
 
-import argparse
 import hashlib
 import io
 import json
@@ -15,7 +14,7 @@ import pytest
 
 from rookery.books import demo_path
 from rookery.cli import main as frame
-from rookery.cli.calling import client_of
+from rookery.cli.login import ServerFlags
 from rookery.client.client import Client
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.model.run import DisplayState
@@ -136,7 +135,7 @@ def test_a_login_is_kept_for_later_commands_until_the_logout(
     assert file.stat().st_mode & 0o777 == 0o600
     server = os.environ["ROOKERY_SERVER"]
     monkeypatch.delenv("ROOKERY_SERVER")
-    assert client_of(argparse.Namespace(server=None, token_file=None)).users().users
+    assert ServerFlags().client.users().users
     kept = json.loads(file.read_bytes())["tokens"][server]["secret"]
     assert frame.main(["logout"]) == 0
     assert capsys.readouterr().out.endswith(f"Logged out from {server}.\n")
@@ -151,7 +150,7 @@ def test_a_token_is_shown_to_its_own_server_alone(
     assert log_in(PASSWORD, monkeypatch) == 0
     same = os.environ["ROOKERY_SERVER"].replace("127.0.0.1", "localhost")
     with pytest.raises(CallRefused, match="401"):
-        client_of(argparse.Namespace(server=same, token_file=None)).users()
+        ServerFlags(same).client.users()
 
 
 def test_a_wrong_password_keeps_nothing(
@@ -193,7 +192,7 @@ def test_a_person_is_asked_about_an_expensive_run(
     before = len(Client.at(os.environ["ROOKERY_SERVER"]).runs(size=200).runs)
     with at_terminal("n\n", monkeypatch):
         assert frame.main(["submit", str(file)]) == 1
-    assert "core hours. Submit it? [y/N]" in capsys.readouterr().err
+    assert "core hours. Submit it? [y/n]" in capsys.readouterr().err
     with at_terminal("y\n", monkeypatch):
         assert frame.main(["submit", str(file)]) == 0
     assert len(Client.at(os.environ["ROOKERY_SERVER"]).runs(size=200).runs) == before + 1

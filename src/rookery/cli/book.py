@@ -1,90 +1,217 @@
-"""`rookery book`: the opening books of a server."""
+"""`rookery book`: the opening books of a server, and those that OpenBench's files describe."""
 
-import argparse
-from collections.abc import Callable
+import hashlib
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from rookery.cli.arguments import Subcommands, table
-from rookery.cli.book_import import import_books
-from rookery.cli.calling import add_server_command, print_json, tell
-from rookery.client.client import Client
-from rookery.errors import Complaint
+import msgspec
+
+from rookery.cli.login import THE_SERVER, ServerFlags
+from rookery.cli.options import BadArgument, command_group, option, print_json, print_table
+from rookery.http_client import CallFailed, CallRefused, HttpClient, is_web_address
 from rookery.protocol import v1
 
-Work = Callable[[Client, argparse.Namespace], int]
-
-
-class NoBook(Complaint):
-    """There is no file to give."""
-
-    exit_code = 2
-
-
-EXAMPLES = """\
-examples:
-
+book = command_group(
+    "book",
+    "Add, list, remove or import the opening books of a server.",
+    """\
   rookery book add openings.epd
-  rookery book list --all"""
+  rookery book list --all""",
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    commands = Subcommands(parser)
-    adding = add_server_command(commands, "add", "give a book to a server", _give)
-    adding.add_argument("file", type=Path, metavar="FILE", help="a book in EPD or PGN")
-    adding.add_argument("--name", default="", help="another name than the file's")
-    listing = add_server_command(
-        commands, "list", "list the books that are kept on a server", _list
-    )
-    listing.add_argument("--all", action="store_true", help="official books too")
-    removing = add_server_command(commands, "remove", "remove a book from a server", _remove)
-    removing.add_argument("name", metavar="NAME")
-    importing = add_server_command(
-        commands, "import", "give the books that OpenBench's files describe", _import
-    )
-    importing.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="OpenBench's NAME.epd.json or books.json, or a folder of them",
-    )
+@book.command
+def add(
+    file: Annotated[Path, option("a book in EPD or PGN")],
+    /,
+    *,
+    name: Annotated[str, option("another name than the file's", "NAME")] = "",
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Give a book to a server."""
+    if not file.is_file():
+        raise BadArgument(f"There is no file {file}.")
+    taken = server.client.put_book(name or file.name, file)
+    server.tell(taken, f"{taken.name} is kept: {taken.openings:,} openings.")
 
 
-def _give(client: Client, parsed: argparse.Namespace) -> None:
-    if not parsed.file.is_file():
-        raise NoBook(f"There is no file {parsed.file}.")
-    book = client.put_book(parsed.name or parsed.file.name, parsed.file)
-    tell(book, parsed, f"{book.name} is kept: {book.openings:,} openings.")
-
-
-def _list(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.books()
-    if parsed.json:
+@book.command(name="list")
+def list_books(
+    *,
+    all_books: Annotated[bool, option("official books too", name="--all")] = False,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """List the books that are kept on a server."""
+    found = server.client.books()
+    if server.json:
         print_json(found)
         return
-    shown = [book for book in found.books if book.kept or parsed.all]
-    print(table(("name", "openings", "bytes", "given by"), [_row(book) for book in shown]))
+    rows = [
+        (
+            each.name,
+            f"{each.openings:,}",
+            f"{each.size:,}" if isinstance(each.size, int) else "",
+            each.user if isinstance(each.user, str) else "official",
+        )
+        for each in found.books
+        if each.kept or all_books
+    ]
+    print_table(("name", "openings", "bytes", "given by"), rows)
 
 
-def _remove(client: Client, parsed: argparse.Namespace) -> None:
-    book = client.remove_book(parsed.name)
-    tell(book, parsed, f"{book.name} is removed.")
+@book.command
+def remove(
+    name: Annotated[str, option("as `rookery book list` shows it")],
+    /,
+    *,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Remove a book from a server."""
+    removed = server.client.remove_book(name)
+    server.tell(removed, f"{removed.name} is removed.")
 
 
-def _import(client: Client, parsed: argparse.Namespace) -> int:
-    outcome = import_books(parsed.files, client.put_book)
-    if parsed.json:
-        print_json(outcome)
+@book.command(name="import")
+def import_from_openbench(
+    files: Annotated[
+        list[Path], option("OpenBench's NAME.epd.json or books.json, or a folder of them")
+    ],
+    /,
+    *,
+    server: ServerFlags = THE_SERVER,
+) -> int:
+    """Give the books that OpenBench's files describe."""
+    found = import_books(files, server.client.put_book)
+    if server.json:
+        print_json(found)
     else:
-        for book in outcome.taken:
-            print(f"{book.name}: {book.openings:,} openings.")
-        for sentence in outcome.not_mapped:
+        for taken in found.taken:
+            print(f"{taken.name}: {taken.openings:,} openings.")
+        for sentence in found.not_mapped:
             print(f"Not taken over: {sentence}")
-    return 0 if outcome.taken or not outcome.not_mapped else 1
+    return 0 if found.taken or not found.not_mapped else 1
 
 
-def _row(book: v1.BookEntry) -> tuple[str, ...]:
-    size = f"{book.size:,}" if isinstance(book.size, int) else ""
-    giver = book.user if isinstance(book.user, str) else "official"
-    return book.name, f"{book.openings:,}", size, giver
+# OpenBench's descriptions of books: a hash and an address each, fetched, checked and passed on.
+
+Give = Callable[[str, Path], v1.BookEntry]
+SECONDS = 60.0
+LARGEST = 2**30
+KNOWN = frozenset({"name", "sha", "source"})
+ENDINGS = (".epd", ".pgn")
+
+
+class BookImport(msgspec.Struct, frozen=True):
+    """What was taken over, and a sentence for each thing that was not."""
+
+    taken: list[v1.BookEntry] = msgspec.field(default_factory=list)
+    not_mapped: list[str] = msgspec.field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One book; `beside` is the folder in which a copy may lie already."""
+
+    name: str
+    fields: dict[str, object]
+    beside: Path
+
+    def text(self, field: str) -> str:
+        return str(self.fields.get(field, ""))
+
+
+class NotTaken(Exception):
+    """Why one book could not be had."""
+
+
+def import_books(files: Sequence[Path], give: Give) -> BookImport:
+    """Each book by itself: one that fails keeps no other one back. Raises BadArgument."""
+    found = BookImport()
+    for described in [each for file in files for each in _described(file)]:
+        extra = sorted(described.fields.keys() - KNOWN)
+        found.not_mapped.extend(f"{described.name}: the field {field}." for field in extra)
+        try:
+            found.taken.append(_taken(described, give))
+        except (NotTaken, CallRefused) as problem:
+            found.not_mapped.append(f"{described.name}: {problem}")
+    return found
+
+
+def _taken(book: Described, give: Give) -> v1.BookEntry:
+    with tempfile.TemporaryDirectory() as folder:
+        data = _unpacked(book)
+        if not book.text("sha"):
+            raise NotTaken("there is no hash to check it by.")
+        if book.text("sha") not in (_sha(data), _sha(_with_line_feeds(data))):
+            raise NotTaken("what was fetched has another hash.")
+        file = Path(folder) / "book"
+        file.write_bytes(data)
+        return give(book.name, file)
+
+
+def _described(file: Path) -> Iterator[Described]:
+    if file.is_dir():
+        for each in sorted(file.glob("*.json")):
+            yield from _described(each)
+        return
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=dict[str, object])
+    except (OSError, msgspec.MsgspecError):
+        raise BadArgument(f"{file} is not a JSON file that describes books.") from None
+    if KNOWN & found.keys():
+        name = str(found.get("name") or file.name.removesuffix(".json"))
+        yield Described(name, found, file.parent)
+        return
+    for name, fields in found.items():
+        if not isinstance(fields, dict):
+            raise BadArgument(f"{file}: {name} is no description of a book.")
+        yield Described(str(fields.get("name") or name), fields, file.parent)
+
+
+def _unpacked(book: Described) -> bytes:
+    data = _fetched(book)
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        return data
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as pack:
+            inside = [name for name in pack.namelist() if name.endswith(ENDINGS)]
+            if not inside:
+                raise NotTaken("there is no book in the archive.")
+            with pack.open(inside[0]) as file:
+                return _bounded(file.read(LARGEST + 1))
+    except (zipfile.BadZipFile, OSError) as error:
+        raise NotTaken(f"the archive is damaged ({error}).") from None
+
+
+def _fetched(book: Described) -> bytes:
+    """A copy that lies beside the description spares the way."""
+    for name in (book.name, f"{book.name}.zip"):
+        if Path(name).name == name and (book.beside / name).is_file():
+            return (book.beside / name).read_bytes()
+    source = book.text("source")
+    if not is_web_address(source):
+        raise NotTaken("it has no address to be fetched from.")
+    try:
+        with HttpClient(SECONDS).follow(source, most_bytes=LARGEST) as stream:
+            return stream.read()
+    except CallFailed as failed:
+        raise NotTaken(str(failed)) from None
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > LARGEST:
+        raise NotTaken("it is too large.")
+    return data
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _with_line_feeds(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

@@ -1,96 +1,130 @@
-"""`rookery db`: migrate, back up, restore or open the database, while a server runs or not."""
+"""Commands on the database, whether a server runs or not: how it is opened, and `rookery db`."""
 
-import argparse
 import asyncio
 import os
+import secrets
 import signal
 import sys
-import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from rookery.boundary.offload import Threads
-from rookery.cli.arguments import Subcommands, add_settings, settings_of
+from rookery.cli.options import DatabaseSettings, command_group, option
+from rookery.clock import SystemClock
 from rookery.db import access, backup, migrations
 from rookery.db.embedded import folder
-from rookery.db.pool import Queries
+from rookery.db.pool import Pool, Queries, open_pool
 from rookery.db.target import Target
+from rookery.people.accounts import Accounts
+from rookery.people.passwords import Passwords
+from rookery.people.users import Audit, Tokens, Users
 from rookery.settings import Settings
 
-T = TypeVar("T")
-Work = Callable[[Settings, argparse.Namespace], Coroutine[None, None, int]]
+THE_DATABASE = DatabaseSettings()
+"""The one that the environment names, or the usual one."""
 
 
-EXAMPLES = """\
-examples:
+@dataclass(frozen=True, slots=True)
+class Database:
+    """What a command works with."""
 
-  rookery db backup rookery.dump
-  rookery db restore rookery.dump --data ./another-folder"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    commands = Subcommands(parser)
-    _add(commands, "migrate", "bring the database to the present schema", _migrate)
-    saving = _add(commands, "backup", "write everything into one file", _backup, create=False)
-    saving.add_argument("file", type=Path, metavar="FILE")
-    restoring = _add(commands, "restore", "replace everything by a backup", _restore)
-    restoring.add_argument("file", type=Path, metavar="FILE")
-    restoring.add_argument(
-        "--force", action="store_true", help="replace a database that is not empty"
-    )
-    _add(commands, "shell", "open psql on the database", _shell, create=False)
+    settings: Settings
+    pool: Pool
+    queries: Queries
+    accounts: Accounts
 
 
-def _add(
-    commands: Subcommands, name: str, purpose: str, work: Work, *, create: bool = True
-) -> argparse.ArgumentParser:
-    parser = commands.add(name, purpose, lambda parsed: _run(work, parsed, create=create))
-    add_settings(parser, ("data", "database_url"))
-    return parser
+@asynccontextmanager
+async def open_database(
+    flags: DatabaseSettings, *, create: bool = False
+) -> AsyncIterator[Database]:
+    """The database of a data folder or an external one. Only with `create` is a new one made."""
+    settings = await Threads().io(_read_settings, flags, create)
+    queries, clock = Queries.load(), SystemClock()
+    async with open_target(settings) as target:
+        await migrations.migrate(target, queries, migrations.load())
+        async with open_pool(target, instance="command", size=2) as pool:
+            # Nothing is ever compared with what this key digests.
+            passwords = Passwords(Threads(), clock, secrets.token_bytes(32))
+            users, tokens = Users(pool, queries), Tokens(pool, queries)
+            audit = Audit(pool, queries)
+            accounts = Accounts(users, tokens, passwords, clock, secrets.token_bytes, audit)
+            yield Database(settings, pool, queries, accounts)
 
 
-def _run(work: Work, parsed: argparse.Namespace, *, create: bool) -> int:
-    settings = settings_of(parsed)
+def _read_settings(flags: DatabaseSettings, create: bool) -> Settings:
+    settings = flags.read()
     if not create:
         access.require_database(settings.data, settings.database_url)
-    return asyncio.run(work(settings, parsed))
+    return settings
 
 
-async def _migrate(settings: Settings, _parsed: argparse.Namespace) -> int:
-    async with access.reach(settings.data, settings.database_url, log=_tell) as target:
+def open_target(settings: Settings, *, alone: bool = False) -> AbstractAsyncContextManager[Target]:
+    return access.reach(settings.data, settings.database_url, alone=alone, log=_tell)
+
+
+db = command_group(
+    "db",
+    "Migrate, back up, restore or open the database, while a server runs or not.",
+    """\
+  rookery db backup rookery.dump
+  rookery db restore rookery.dump --data ./another-folder""",
+)
+
+
+@db.command
+async def migrate(*, database: DatabaseSettings = THE_DATABASE) -> None:
+    """Bring the database to the present schema."""
+    async with open_target(database.read()) as target:
         await _bring_up_to_date(target)
-    return 0
 
 
-async def _backup(settings: Settings, parsed: argparse.Namespace) -> int:
-    file: Path = parsed.file.absolute()
-    async with access.reach(settings.data, settings.database_url, log=_tell) as target:
-        size = await _with_progress(
-            f"Backing up to {file}", backup.backup(target, file, _programs())
-        )
-    print(f"Wrote {file} ({size:,} bytes).")
-    return 0
+@db.command(name="backup")
+async def back_up(
+    file: Annotated[Path, option("where to write it")],
+    /,
+    *,
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Write everything into one file."""
+    place = await Threads().io(file.absolute)
+    settings = await Threads().io(_read_settings, database, False)
+    async with open_target(settings) as target:
+        with _progress(f"Backing up to {place}"):
+            size = await backup.backup(target, place, _programs())
+    print(f"Wrote {place} ({size:,} bytes).")
 
 
-async def _restore(settings: Settings, parsed: argparse.Namespace) -> int:
-    known = migrations.load()
-    if not parsed.file.is_file():
-        raise backup.RestoreFailed(reason=f"there is no file {parsed.file}")
-    reached = access.reach(settings.data, settings.database_url, alone=True, log=_tell)
-    async with reached as target:
-        work = backup.restore(
-            target, parsed.file.absolute(), _programs(), known=known, force=parsed.force
-        )
-        await _with_progress(f"Restoring {parsed.file}", work)
+@db.command
+async def restore(
+    file: Annotated[Path, option("what `rookery db backup` wrote")],
+    /,
+    *,
+    force: Annotated[bool, option("replace a database that is not empty")] = False,
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Replace everything by a backup."""
+    settings, known = database.read(), migrations.load()
+    if not file.is_file():
+        raise backup.RestoreFailed(reason=f"there is no file {file}")
+    async with open_target(settings, alone=True) as target:
+        with _progress(f"Restoring {file}"):
+            await backup.restore(target, file.absolute(), _programs(), known=known, force=force)
         await _bring_up_to_date(target)
-    print(f"Restored {parsed.file}.")
-    return 0
+    print(f"Restored {file}.")
 
 
-async def _shell(settings: Settings, _parsed: argparse.Namespace) -> int:
-    async with access.reach(settings.data, settings.database_url, log=_tell) as target:
+@db.command
+async def shell(*, database: DatabaseSettings = THE_DATABASE) -> int:
+    """Open psql on the database."""
+    settings = await Threads().io(_read_settings, database, False)
+    async with open_target(settings) as target:
         # Ctrl-C ends a query in psql, not this process that holds the database for it.
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
         psql = await asyncio.create_subprocess_exec(
@@ -111,16 +145,14 @@ def _programs() -> backup.Programs:
     return backup.Programs(folder.find(), os.environ, Threads())
 
 
-async def _with_progress(what: str, work: Coroutine[None, None, T]) -> T:
-    """Says that it is still at it, once a second, to someone who watches."""
-    began = time.monotonic()
-    task = asyncio.create_task(work)
-    while not (await asyncio.wait({task}, timeout=1))[0]:
-        if sys.stderr.isatty():
-            print(f"\r{what}: {time.monotonic() - began:.0f} s", end="", file=sys.stderr)
-    if sys.stderr.isatty():
-        print(f"\r{what}: {time.monotonic() - began:.1f} s", file=sys.stderr)
-    return task.result()
+@contextmanager
+def _progress(what: str) -> Iterator[None]:
+    """Says that it is still at it to someone who watches."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        progress.add_task(what, total=None)
+        yield
 
 
 def _tell(event: str, /, **fields: object) -> None:

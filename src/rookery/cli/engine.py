@@ -1,96 +1,156 @@
-"""`rookery engine`: the engine records of a server."""
+"""`rookery engine`: the engine records of a server, and those made of OpenBench's files."""
 
-import argparse
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
-from rookery.cli import engine_add, engine_import
-from rookery.cli.arguments import Subcommands, table
-from rookery.cli.calling import Work, add_server_command, print_json, tell
-from rookery.client.client import Client
-from rookery.errors import Complaint
+from rookery.cli.login import THE_SERVER, ServerFlags
+from rookery.cli.options import BadArgument, command_group, option, print_json, print_table
+from rookery.model import engine as engines
 from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
 from rookery.protocol.codec import WireFault, encode
+from rookery.protocol.openbench import OPENBENCH_ENGINE, Imported, imported
 from rookery.protocol.v1 import ENGINE_RECORD
 
-
-class BadRecord(Complaint):
-    """A file holds no engine record."""
-
-    exit_code = 2
-
-
-EXAMPLES = """\
-examples:
-
+engine = command_group(
+    "engine",
+    "Add, import, list, show or write the engine records of a server.",
+    """\
   rookery engine add https://github.com/AndyGrant/Ethereal --put
   rookery engine show Ethereal > ethereal.json
-  rookery engine put ethereal.json"""
+  rookery engine put ethereal.json""",
+)
+engine.command(
+    "rookery.cli.engine_add:add", help="Build and try an engine, and propose its record."
+)
+EngineName = Annotated[str, option("the engine's name", name="NAME")]
+BUILT_IN = frozenset(record.name for record in engines.BUILT_IN)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    commands = Subcommands(parser)
-    add_server_command(commands, "list", "list the engines that a server knows", _list)
-    showing = add_server_command(
-        commands, "show", "print an engine's record, as `put` takes it", _show
-    )
-    showing.add_argument("name", metavar="NAME")
-    putting = add_server_command(
-        commands, "put", "make an engine known, or replace its record", _put
-    )
-    putting.add_argument("file", type=Path, metavar="FILE", help="a record in JSON")
-    putting.add_argument(
-        "--replace", default="", metavar="NAME", help="replace this record, even a built-in one"
-    )
-    _add_versions(commands)
-    engine_add.add_arguments(
-        commands.add("add", "build and try an engine, and propose its record", engine_add.run)
-    )
-    engine_import.add_arguments(
-        commands.add("import", "read engines of OpenBench with their presets", engine_import.run)
-    )
-    removing = add_server_command(commands, "remove", "let no new run have this engine", _remove)
-    removing.add_argument("name", metavar="NAME")
+@engine.command(name="list")
+def list_engines(*, server: ServerFlags = THE_SERVER) -> None:
+    """List the engines that a server knows."""
+    found = server.client.engines()
+    if server.json:
+        print_json(found)
+        return
+    rows = [
+        (
+            record.name,
+            record.recipe.kind,
+            "" if record.speed.reference is None else f"{record.speed.reference:,.0f}",
+            f"{record.team} (private)" if record.private else record.team,
+            record.source,
+        )
+        for record in found.engines
+    ]
+    print_table(("name", "recipe", "reference nps", "team", "source"), rows)
 
 
-def _add_versions(commands: Subcommands) -> None:
-    """What was written can be looked at and undone."""
-    works: tuple[tuple[str, str, Work], ...] = (
-        ("history", "list what was ever written of an engine", _history),
-        ("restore", "make an engine what it was; 0: before anything was written", _restore),
-        ("undo", "take back what was written of an engine last", _undo),
-    )
-    made = {name: add_server_command(commands, name, text, work) for name, text, work in works}
-    for each in made.values():
-        each.add_argument("name", metavar="NAME")
-    made["restore"].add_argument("version", type=int, metavar="VERSION")
+@engine.command
+def show(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Print an engine's record, as `put` takes it."""
+    body = encode(server.client.engine(name))
+    print((body if server.json else msgspec.json.format(body)).decode())
 
 
-def _history(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.engine_versions(parsed.name)
-    if parsed.json:
+@engine.command
+def put(
+    file: Annotated[Path, option("a record in JSON")],
+    /,
+    *,
+    replace: Annotated[str, option("replace this record, even a built-in one", "NAME")] = "",
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Make an engine known, or replace its record."""
+    given = record_in(file)
+    record = server.client.put_engine(given, replace=True if replace == given.name else None)
+    server.tell(record, f"{record.name} is known.")
+
+
+@engine.command
+def remove(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Let no new run have this engine."""
+    record = server.client.remove_engine(name)
+    server.tell(record, f"{record.name} is removed.")
+
+
+@engine.command
+def history(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """List what was ever written of an engine."""
+    found = server.client.engine_versions(name)
+    if server.json:
         print_json(found)
         return
     rows = [
         (str(each.version), f"{each.changed:%Y-%m-%d %H:%M}", each.changed_by, _what(each))
         for each in found.versions
     ]
-    print(table(("version", "when", "by", "what"), rows))
+    print_table(("version", "when", "by", "what"), rows)
 
 
-def _restore(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.restore_engine(parsed.name, parsed.version)
+@engine.command
+def restore(
+    name: EngineName,
+    version: Annotated[int, option("its number, or 0: before anything was written")],
+    /,
+    *,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Make an engine what it was."""
+    found = server.client.restore_engine(name, version)
     gone = "is as it was" if found.engines else "is removed, as it was"
-    tell(found, parsed, f"{parsed.name} {gone}.")
+    server.tell(found, f"{name} {gone}.")
 
 
-def _undo(client: Client, parsed: argparse.Namespace) -> None:
-    versions = client.engine_versions(parsed.name).versions
-    parsed.version = versions[-2].version if len(versions) > 1 else 0
-    _restore(client, parsed)
+@engine.command
+def undo(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Take back what was written of an engine last."""
+    versions = server.client.engine_versions(name).versions
+    restore(name, versions[-2].version if len(versions) > 1 else 0, server=server)
+
+
+@engine.command(name="import")
+def import_engines(
+    files: Annotated[list[Path], option("Engines/*.json")],
+    /,
+    *,
+    team: Annotated[str, option("whose engines they are", "TEAM")] = "",
+    write: Annotated[Path | None, option("write the records to a folder", "DIR")] = None,
+    put: Annotated[bool, option("make them known to the server")] = False,
+    replace: Annotated[
+        list[str] | None,
+        option("an engine whose record may be replaced, may be repeated", "NAME"),
+    ] = None,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Read engines of OpenBench with their presets."""
+    wanted = replace or []
+    found = [_read_openbench(file, team) for file in _files(files)]
+    client = server.client if put else None
+    if client:
+        known = {record.name for record in client.engines().engines}
+        _check_replaced([each.record.name for each in found], known, wanted)
+    for each in found:
+        if client:
+            client.put_engine(each.record, replace=each.record.name in wanted)
+        if write:
+            _write(each, write)
+    _report(found, as_json=server.json or not (put or write))
+
+
+def record_in(file: Path) -> EngineRecord:
+    """Raises BadArgument."""
+    try:
+        return ENGINE_RECORD.read(file.read_bytes())
+    except OSError:
+        raise BadArgument(f"{file} can't be read.") from None
+    except WireFault as fault:
+        raise BadArgument(f"{file}: {fault}") from None
 
 
 def _what(version: v1.EngineVersion) -> str:
@@ -98,43 +158,50 @@ def _what(version: v1.EngineVersion) -> str:
     return "removed" if version.removed else f"{record.recipe.kind} {record.source}".strip()
 
 
-def _list(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.engines()
-    if parsed.json:
-        print_json(found)
-        return
-    heads = ("name", "recipe", "reference nps", "team", "source")
-    print(table(heads, [_row(record) for record in found.engines]))
+def _check_replaced(names: list[str], known: set[str], wanted: list[str]) -> None:
+    """Before anything is written; raises BadArgument."""
+    built_in = [name for name in names if name in BUILT_IN]
+    if built_in:
+        raise BadArgument(
+            f"{', '.join(built_in)}: built in, which no import replaces. Leave it out."
+        )
+    taken = [name for name in names if name in known and name not in wanted]
+    if taken:
+        raise BadArgument(
+            f"{', '.join(taken)}: known to the server already. Nothing was written; name with"
+            " --replace what is to be replaced, or leave it out."
+        )
 
 
-def _show(client: Client, parsed: argparse.Namespace) -> None:
-    body = encode(client.engine(parsed.name))
-    print((body if parsed.json else msgspec.json.format(body)).decode())
+def _files(given: list[Path]) -> Iterator[Path]:
+    for path in given:
+        yield from sorted(path.glob("*.json")) if path.is_dir() else (path,)
 
 
-def _put(client: Client, parsed: argparse.Namespace) -> None:
-    given = record_in(parsed.file)
-    record = client.put_engine(given, replace=True if parsed.replace == given.name else None)
-    tell(record, parsed, f"{record.name} is known.")
-
-
-def _remove(client: Client, parsed: argparse.Namespace) -> None:
-    record = client.remove_engine(parsed.name)
-    tell(record, parsed, f"{record.name} is removed.")
-
-
-def record_in(file: Path) -> EngineRecord:
-    """Raises BadRecord."""
+def _read_openbench(file: Path, team: str) -> Imported:
     try:
-        return ENGINE_RECORD.read(file.read_bytes())
+        return imported(file.stem, OPENBENCH_ENGINE.read(file.read_bytes()), team)
     except OSError:
-        raise BadRecord(f"{file} can't be read.") from None
+        raise BadArgument(f"{file} can't be read.") from None
     except WireFault as fault:
-        raise BadRecord(f"{file}: {fault}") from None
+        raise BadArgument(f"{file} is no engine of OpenBench: {fault}") from None
 
 
-def _row(record: EngineRecord) -> tuple[str, ...]:
-    team = f"{record.team} (private)" if record.private else record.team
-    speed = record.speed.reference
-    known = "" if speed is None else f"{speed:,.0f}"
-    return record.name, record.recipe.kind, known, team, record.source
+def _write(each: Imported, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{each.record.name}.json"
+        file.write_bytes(msgspec.json.format(encode(each.record)) + b"\n")
+    except OSError:
+        raise BadArgument(f"{folder} can't be written to.") from None
+
+
+def _report(found: list[Imported], *, as_json: bool) -> None:
+    if as_json:
+        records = [each.record for each in found]
+        print(msgspec.json.format(encode(records)).decode())
+    for each in found:
+        name, presets = each.record.name, len(each.record.presets)
+        print(f"{name}: a recipe and {presets} presets.", file=sys.stderr)
+        for remark in each.not_mapped:
+            print(f"{name}: not mapped: {remark}.", file=sys.stderr)

@@ -1,6 +1,5 @@
 """`rookery engine add`: from an address or a program to a record that workers can play."""
 
-import argparse
 import gzip
 import os
 import shutil
@@ -9,18 +8,17 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import platformdirs
 from rich.console import Console
 
 from rookery.boundary.offload import Threads
-from rookery.cli.calling import add_server, client_of
-from rookery.cli.login import SERVER
+from rookery.cli.login import SERVER, THE_SERVER, ServerFlags
 from rookery.cli.match_resume import INTERRUPTS
-from rookery.errors import Complaint
+from rookery.cli.options import BadArgument, option
 from rookery.http_client import LARGEST_FILE, CallFailed, HttpClient, copy_at_most, is_web_address
-from rookery.model.engine import EngineRecord
 from rookery.protocol.codec import encode
 from rookery.worker.engines.git import SourceVersion, SourceVersions, name_of, prepared, reach
 from rookery.worker.engines.orders import BuildFailed, NoDownloads, NotOffered
@@ -85,43 +83,55 @@ NOTHING_KNOWN = (
 )
 
 
-class BadFile(Complaint):
-    """A file can't be read or written."""
-
-    exit_code = 2
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("address", metavar="URL|PATH", help="a git repository, folder or program")
-    parser.add_argument("--name", default="", metavar="NAME", help="what the engine is called")
-    parser.add_argument("--ref", default="", metavar="REF", help="branch, tag or commit to try")
-    parser.add_argument("--team", default="", metavar="TEAM", help="whose engine it is")
-    parser.add_argument("--nets", type=Path, metavar="DIR", help="folder with nets it needs")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="where it is built and kept")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the record to a file")
-    parser.add_argument("--put", action="store_true", help="make it known to the server")
-    parser.add_argument("--replace", default="", metavar="NAME", help="replace this record with it")
-    add_server(parser)
-
-
-def run(parsed: argparse.Namespace) -> int:
-    with telling(quiet=parsed.json) as tell, tempfile.TemporaryDirectory() as own:
-        attempt = _attempt(parsed, Path(own), tell)
-        try:
-            INTERRUPTS.take_over()
-            trial = INTERRUPTS.run(attempt.made())
-        except KeyboardInterrupt:
-            # A second signal must not strike the interpreter while it ends.
-            INTERRUPTS.ignore()
-            raise
-        except (BuildFailed, NotPlayable) as failed:
-            _show_log(failed.log)
-            raise NotPlayable(str(failed)) from None
-    record = msgspec.structs.replace(trial.record, team=parsed.team)
+def add(
+    address: Annotated[str, option("a git repository, folder or program")],
+    /,
+    *,
+    name: Annotated[str, option("what the engine is called", "NAME")] = "",
+    ref: Annotated[str, option("branch, tag or commit to try", "REF")] = "",
+    team: Annotated[str, option("whose engine it is", "TEAM")] = "",
+    nets: Annotated[Path | None, option("folder with nets it needs", "DIR")] = None,
+    cache: Annotated[Path | None, option("where it is built and kept", "DIR")] = None,
+    write: Annotated[Path | None, option("write the record to a file", "FILE")] = None,
+    put: Annotated[bool, option("make it known to the server")] = False,
+    replace: Annotated[str, option("replace this record with it", "NAME")] = "",
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Build and try an engine, and propose its record."""
+    threads = Threads()
+    sources = NetSources(nets, server.server or os.environ.get(SERVER, ""), threads)
+    folder = cache or platformdirs.user_cache_path("rookery") / "worker"
+    # Whoever names a source on the command line of their own machine wants it built there.
+    workshop = Workshop(folder, sources, without_sandbox=True, private_sources=True)
+    with telling(quiet=server.json) as tell, tempfile.TemporaryDirectory() as own:
+        path = Path(address).expanduser().absolute()
+        versions = prepared(Path(own), surroundings() | reach())
+        attempt = _Attempt(address, path, name, ref, versions, workshop, threads, tell)
+        trial = _made(attempt)
+    record = msgspec.structs.replace(trial.record, team=team)
     _report(trial)
     print(msgspec.json.format(encode(record)).decode())
-    _deliver(record, parsed)
-    return 0
+    if write:
+        try:
+            write.write_bytes(msgspec.json.format(encode(record)) + b"\n")
+        except OSError:
+            raise BadArgument(f"{write} can't be written.") from None
+    if put:
+        server.client.put_engine(record, replace=record.name == replace)
+        print(f"{record.name} is known to the server.", file=sys.stderr)
+
+
+def _made(attempt: "_Attempt") -> Trial:
+    INTERRUPTS.take_over()
+    try:
+        return INTERRUPTS.run(attempt.made())
+    except KeyboardInterrupt:
+        # A second signal must not strike the interpreter while it ends.
+        INTERRUPTS.ignore()
+        raise
+    except (BuildFailed, NotPlayable) as failed:
+        _show_log(failed.log)
+        raise NotPlayable(str(failed)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +176,6 @@ class _Attempt:
         return await self.versions.snapshot(self.path)
 
 
-def _attempt(parsed: argparse.Namespace, own: Path, tell: Callable[[str], None]) -> _Attempt:
-    threads = Threads()
-    folder = parsed.cache or platformdirs.user_cache_path("rookery") / "worker"
-    nets = NetSources(parsed.nets, parsed.server or os.environ.get(SERVER, ""), threads)
-    path = Path(parsed.address).expanduser().absolute()
-    versions = prepared(own, surroundings() | reach())
-    # Whoever names a source on the command line of their own machine wants it built there.
-    workshop = Workshop(folder, nets, without_sandbox=True, private_sources=True)
-    return _Attempt(
-        parsed.address, path, parsed.name, parsed.ref, versions, workshop, threads, tell
-    )
-
-
 class telling:  # noqa: N801 - reads as a word in a with statement
     """Shows how far it is: one moving line on a terminal, lines elsewhere."""
 
@@ -215,14 +212,3 @@ def _report(trial: Trial) -> None:
     )
     for line in lines:
         print(line, file=sys.stderr)
-
-
-def _deliver(record: EngineRecord, parsed: argparse.Namespace) -> None:
-    if parsed.write:
-        try:
-            parsed.write.write_bytes(msgspec.json.format(encode(record)) + b"\n")
-        except OSError:
-            raise BadFile(f"{parsed.write} can't be written.") from None
-    if parsed.put:
-        client_of(parsed).put_engine(record, replace=record.name == parsed.replace)
-        print(f"{record.name} is known to the server.", file=sys.stderr)

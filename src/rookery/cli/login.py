@@ -1,38 +1,89 @@
-"""`rookery login` and `logout`: a token for commands, made on a server and kept in a file.
+"""Which server a command calls and with whose token; `rookery login` and `logout`.
 
-The file holds one token for each server, is readable by its owner alone, and is replaced as a
-whole. A token is shown only to the server that made it.
+The tokens are kept in one file, which its owner alone can read and which is replaced as a whole. A
+token is shown only to the server that made it.
 """
 
-import argparse
-import getpass
 import ipaddress
 import os
 import sys
 import tempfile
 import urllib.parse
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import platformdirs
+from cyclopts import Group, Parameter
 
+from rookery.cli.options import AsJson, BadArgument, ask, ask_password, option, print_json
+from rookery.client.client import Client
 from rookery.client.transport import HttpApiTransport
-from rookery.errors import Complaint
-from rookery.http_client import CallRefused
+from rookery.http_client import SECONDS, CallRefused
 from rookery.protocol import people
 
 SERVER = "ROOKERY_SERVER"
+TOKEN = "ROOKERY_TOKEN"  # noqa: S105 - the name of a variable
 THIS_MACHINE = "http://127.0.0.1:8000"
 TOKENS = "/api/v1/tokens"
 NOT_FOUND = 404
 UNAUTHORIZED = 401
 
+Address = Annotated[
+    str,
+    option(f"where it is (default: where you logged in last, or {THIS_MACHINE}) [{SERVER}]", "URL"),
+]
+# Not the token itself: everybody on a machine can read the words of a command.
+TokenFile = Annotated[
+    Path | None,
+    option(f"file with an access token (default: that of `rookery login`) [{TOKEN}]", "FILE"),
+]
 
-class NotLoggedIn(Complaint):
-    """There is nobody to log in, or nothing to log out from."""
 
-    exit_code = 2
+@Parameter(name="*", group=Group("Server", sort_key=8))
+@dataclass(frozen=True, slots=True)
+class ServerFlags:
+    """The flags of commands that call a server, and what such commands do with them."""
+
+    server: Address = ""
+    token_file: TokenFile = None
+    json: AsJson = False
+
+    @property
+    def client(self) -> Client:
+        return Client(self.transport())
+
+    def transport(self, *, seconds: float = SECONDS) -> HttpApiTransport:
+        address = server_address(self.server)
+        return HttpApiTransport(address, self._token(address), seconds)
+
+    def tell(self, value: object, sentence: str) -> None:
+        """What came of a call: the value for scripts, a sentence for people."""
+        if self.json:
+            print_json(value)
+        else:
+            print(sentence, flush=True)
+
+    def _token(self, address: str) -> str:
+        if self.token_file is None:
+            kept = read_logins().tokens.get(address)
+            return os.environ.get(TOKEN, "").strip() or (kept.secret if kept else "")
+        try:
+            return self.token_file.read_text(encoding="utf-8").strip().splitlines()[-1]
+        except (OSError, UnicodeDecodeError, IndexError):
+            raise BadArgument(f"There is no token in {self.token_file}.") from None
+
+
+THE_SERVER = ServerFlags()
+"""Where nothing is said."""
+
+
+def server_address(named: str) -> str:
+    """The server that a command means."""
+    found = named or os.environ.get(SERVER) or read_logins().server or THIS_MACHINE
+    return found.rstrip("/")
 
 
 class KeptToken(msgspec.Struct, frozen=True):
@@ -72,36 +123,50 @@ def write_logins(logins: Logins) -> None:
             draft.write(msgspec.json.format(msgspec.json.encode(logins)) + b"\n")
         Path(name).replace(file)
     except OSError as error:
-        raise NotLoggedIn(f"{file} can't be written: {error.strerror}.") from None
+        raise BadArgument(f"{file} can't be written: {error.strerror}.") from None
 
 
-def add_login_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Asks for your name and password, has the server make a token and keeps it for the commands"
-        " that call this server (submit, runs, watch and others). The password is not kept."
+def login(
+    *,
+    server: Address = "",
+    user: Annotated[str, option("your name there", "NAME")] = "",
+    password_stdin: Annotated[bool, option("read the password from stdin")] = False,
+    days: Annotated[int | None, option("for how long (default: for ever)", "N")] = None,
+) -> None:
+    """Ask for your name and password, have the server make a token and keep it.
+
+    The commands that call this server use it: submit, runs, watch and others. The password is not
+    kept.
+    """
+    address = server_address(server)
+    name = user or ask("Name", "--user and --password-stdin")
+    if address.startswith("http://") and not is_loopback(address):
+        print(f"Warning: the way to {address} is not encrypted.", file=sys.stderr)
+    transport = HttpApiTransport(address, login=(name, ask_password(from_stdin=password_stdin)))
+    wish = people.NewToken(
+        note=f"rookery login on {os.uname().nodename}"[:200],
+        days=msgspec.UNSET if days is None else days,
     )
-    _add_server(parser)
-    parser.add_argument("--user", default="", metavar="NAME", help="your name there")
-    parser.add_argument("--password-stdin", action="store_true", help="read it from stdin")
-    parser.add_argument("--days", type=int, metavar="N", help="for how long (default: for ever)")
-    parser.set_defaults(run=log_in)
+    made = Client(transport).make_token(wish)
+    kept = KeptToken(made.token.id, made.secret, name)
+    write_logins(Logins(address, read_logins().tokens | {address: kept}))
+    print(f"Logged in to {address} as {name}; `rookery logout` ends it.")
 
 
-def add_logout_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Revokes the token that `rookery login` keeps, and forgets it."
-    _add_server(parser)
-    parser.set_defaults(run=log_out)
-
-
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    told = f"where it is (default: the last one, or {THIS_MACHINE}) [{SERVER}]"
-    parser.add_argument("--server", metavar="URL", help=told)
-
-
-def server_of(parsed: argparse.Namespace) -> str:
-    """The server that a command means."""
-    named = parsed.server or os.environ.get(SERVER) or read_logins().server or THIS_MACHINE
-    return str(named).rstrip("/")
+def logout(*, server: Address = "") -> None:
+    """Revoke the token that `rookery login` keeps, and forget it."""
+    address, before = server_address(server), read_logins()
+    kept = before.tokens.get(address)
+    if kept is None:
+        raise BadArgument(f"You are not logged in to {address}.")
+    try:
+        HttpApiTransport(address, kept.secret).call("DELETE", f"{TOKENS}/{kept.id}")
+    except CallRefused as refused:
+        if refused.status not in (UNAUTHORIZED, NOT_FOUND):
+            raise
+    rest = {each: token for each, token in before.tokens.items() if each != address}
+    write_logins(Logins("" if before.server == address else before.server, rest))
+    print(f"Logged out from {address}.")
 
 
 def is_loopback(server: str) -> bool:
@@ -110,56 +175,3 @@ def is_loopback(server: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
-
-
-def log_in(parsed: argparse.Namespace) -> int:
-    server = server_of(parsed)
-    user = parsed.user or _asked("Name: ")
-    if server.startswith("http://") and not is_loopback(server):
-        print(f"Warning: the way to {server} is not encrypted.", file=sys.stderr)
-    password = password_of(parsed)
-    body = people.NewToken(note=f"rookery login on {os.uname().nodename}"[:200])
-    if parsed.days is not None:
-        body = msgspec.structs.replace(body, days=parsed.days)
-    transport = HttpApiTransport(server, login=(user, password))
-    made = msgspec.json.decode(
-        transport.call("POST", TOKENS, msgspec.json.encode(body)), type=people.MadeToken
-    )
-    before = read_logins()
-    kept = KeptToken(made.token.id, made.secret, user)
-    write_logins(Logins(server, before.tokens | {server: kept}))
-    print(f"Logged in to {server} as {user}; `rookery logout` ends it.")
-    return 0
-
-
-def log_out(parsed: argparse.Namespace) -> int:
-    server, before = server_of(parsed), read_logins()
-    kept = before.tokens.get(server)
-    if kept is None:
-        raise NotLoggedIn(f"You are not logged in to {server}.")
-    try:
-        HttpApiTransport(server, kept.secret).call("DELETE", f"{TOKENS}/{kept.id}")
-    except CallRefused as refused:
-        if refused.status not in (UNAUTHORIZED, NOT_FOUND):
-            raise
-    rest = {each: token for each, token in before.tokens.items() if each != server}
-    write_logins(Logins("" if before.server == server else before.server, rest))
-    print(f"Logged out from {server}.")
-    return 0
-
-
-def _asked(question: str) -> str:
-    if not sys.stdin.isatty():
-        raise NotLoggedIn("Nobody is there to ask for a name; give --user and --password-stdin.")
-    print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
-
-
-def password_of(parsed: argparse.Namespace) -> str:
-    if parsed.password_stdin:
-        return sys.stdin.readline().rstrip("\r\n")
-    if not sys.stdin.isatty():
-        raise NotLoggedIn("Nobody is there to ask for a password; give --password-stdin.")
-    with suppress(EOFError):
-        return getpass.getpass("Password: ")
-    raise NotLoggedIn("There was no password.")

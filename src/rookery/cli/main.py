@@ -21,7 +21,14 @@ from rich.table import Table
 from rich.text import Text
 
 from rookery import __version__
-from rookery.cli.options import BadArgument, join_bounds, not_installed
+from rookery.cli.options import (
+    ARGUMENTS,
+    OPTIONS,
+    BadArgument,
+    join_bounds,
+    not_installed,
+    print_trimmed,
+)
 from rookery.errors import Complaint
 
 INTERRUPTED = 130
@@ -53,23 +60,23 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("fledgling", "rookery.cli.fledgling", "start the small engine that comes along"),
     ),
     "Talk to a server": (
-        Command("login", "rookery.cli.login:add_login_arguments", "get a token and keep it"),
-        Command("logout", "rookery.cli.login:add_logout_arguments", "revoke that token"),
-        Command("me", "rookery.cli.me", "show your account, or change it"),
-        Command("submit", "rookery.cli.submit", "create a run"),
-        Command("watch", "rookery.cli.watch", "follow a run until it is over"),
-        Command("runs", "rookery.cli.runs", "list, look into, approve or stop runs"),
-        Command("machine", "rookery.cli.machine", "list, show, block or unblock machines"),
-        Command("team", "rookery.cli.team", "make teams, list them, take members in or out"),
-        Command("engine", "rookery.cli.engine", "add, import, list or show engine records"),
-        Command("book", "rookery.cli.book", "add, list, remove or import opening books"),
+        Command("login", "rookery.cli.login:login", "get a token and keep it"),
+        Command("logout", "rookery.cli.login:logout", "revoke that token"),
+        Command("me", "rookery.cli.me:me", "show your account, or change it"),
+        Command("submit", "rookery.cli.submit:submit", "create a run"),
+        Command("watch", "rookery.cli.watch:watch", "follow a run until it is over"),
+        Command("runs", "rookery.cli.runs:runs", "list, look into, approve or stop runs"),
+        Command("machine", "rookery.cli.runs:machine", "list, show, block or unblock machines"),
+        Command("team", "rookery.cli.me:team", "make teams, list them, take members in or out"),
+        Command("engine", "rookery.cli.engine:engine", "add, import, list or show engine records"),
+        Command("book", "rookery.cli.book:book", "add, list, remove or import opening books"),
     ),
     "Administer": (
-        Command("user", "rookery.cli.user", "add, list, approve or block users, set passwords"),
-        Command("token", "rookery.cli.token", "create, list or revoke access tokens"),
-        Command("net", "rookery.cli.net", "add, list or remove nets"),
-        Command("repo", "rookery.cli.repo", "say which repositories our credentials open"),
-        Command("db", "rookery.cli.db", "migrate, back up, restore or open the database"),
+        Command("user", "rookery.cli.user:user", "add, list, approve or block users"),
+        Command("token", "rookery.cli.token:token", "create, list or revoke access tokens"),
+        Command("net", "rookery.cli.net:net", "add, list or remove nets"),
+        Command("repo", "rookery.cli.user:repo", "say which repositories our credentials open"),
+        Command("db", "rookery.cli.db:db", "migrate, back up, restore or open the database"),
         Command("boundaries", "rookery.cli.boundaries", "list what runs on the event loop"),
     ),
 }
@@ -144,8 +151,8 @@ def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
         version_format="plaintext",
         help_flags=HELP_FLAGS,
         default_parameter=Parameter(negative=(), negative_iterable=()),
-        group_arguments=Group("Arguments", sort_key=0),
-        group_parameters=Group("Options", sort_key=1),
+        group_arguments=ARGUMENTS,
+        group_parameters=OPTIONS,
         group_commands=Group("Commands", sort_key=9),
     )
     for place, (title, commands) in enumerate(COMMANDS.items(), start=2):
@@ -199,6 +206,16 @@ class HelpText:
     def render_usage(self, console: Console, options: ConsoleOptions, usage: object) -> None:
         console.print(Text(f"Usage: {usage}"))
 
+    def render_description(
+        self, console: Console, options: ConsoleOptions, description: object
+    ) -> None:
+        """Paragraphs are filled; those that stand indented, as examples do, are left alone."""
+        for paragraph in plain(description).split("\n\n"):
+            indented = paragraph.startswith("  ")
+            console.print(
+                Text(paragraph if indented else " ".join(paragraph.split())), "", sep="\n"
+            )
+
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         if not panel.entries:
             return
@@ -208,13 +225,19 @@ class HelpText:
         for entry in panel.entries:
             names = ", ".join(entry.display_labels_with_metavar)
             lines.add_row(Text(f"  {names}", style="cyan"), Text(" ".join(_told(entry))))
-        console.print(Text(f"{panel.title}:", style="bold"), lines, "", sep="\n")
+        console.print(Text(f"{panel.title}:", style="bold"))
+        print_trimmed(console, lines)
+        console.print()
+
+
+def plain(text: object) -> str:
+    """The words of what Cyclopts makes of a text."""
+    return str(getattr(text, "primary_renderable", text) or "").strip("\n")
 
 
 def _told(entry: HelpEntry) -> Iterator[str]:
     """A flag's purpose, and what may and need not be given."""
-    description = getattr(entry.description, "primary_renderable", entry.description)
-    yield str(description or "").strip()
+    yield plain(entry.description)
     if entry.choices:
         yield f"[{'|'.join(entry.choices)}]"
     if entry.required and entry.positional_label is None:

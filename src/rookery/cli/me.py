@@ -1,93 +1,142 @@
-"""`rookery me`: one's own account on a server, shown and changed."""
+"""`rookery me` and `rookery team`: one's own account on a server, and the teams there."""
 
-import argparse
-import getpass
-import sys
+from typing import Annotated
 
-from rookery.cli.arguments import Subcommands
-from rookery.cli.calling import add_server_command, print_json, tell
-from rookery.client.client import Client
-from rookery.errors import Complaint
+from rookery.cli.login import THE_SERVER, ServerFlags
+from rookery.cli.options import (
+    BadArgument,
+    ask_password,
+    command_group,
+    option,
+    print_json,
+    print_table,
+)
 from rookery.protocol import people
 
-EXAMPLES = """\
-examples:
-
+me = command_group(
+    "me",
+    "Show your account on a server, or change it.",
+    """\
   rookery me show
   rookery me password
   rookery me repository Stockfish https://github.com/olga/Stockfish
-  rookery me repository Stockfish --forget"""
+  rookery me repository Stockfish --forget""",
+)
+Passwords = Annotated[
+    bool, option("read the present password, and a new one after it, as lines from stdin")
+]
 
 
-class Unsaid(Complaint):
-    """Something that is needed was not given."""
-
-    exit_code = 2
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    commands = Subcommands(parser)
-    add_server_command(commands, "show", "show who you are there", _show)
-    renewing = add_server_command(
-        commands, "password", "change your password, which ends your other sessions", _password
-    )
-    writing = add_server_command(commands, "email", "change your e-mail address", _email)
-    writing.add_argument("address", metavar="ADDRESS", help="shown to nobody but you")
-    for each in (renewing, writing):
-        each.add_argument(
-            "--password-stdin",
-            action="store_true",
-            help="read the present password, and a new one after it, as lines from stdin",
-        )
-    keeping = add_server_command(
-        commands, "repository", "say where your branches of an engine are", _repository
-    )
-    keeping.add_argument("engine", metavar="ENGINE", help="its name there")
-    keeping.add_argument("url", nargs="?", default="", metavar="URL", help="your repository of it")
-    keeping.add_argument("--forget", action="store_true", help="forget the one that is known")
-
-
-def _show(client: Client, parsed: argparse.Namespace) -> None:
-    me = client.me()
-    if parsed.json:
-        print_json(me)
+@me.command(name="show")
+def show_me(*, server: ServerFlags = THE_SERVER) -> None:
+    """Show who you are there."""
+    found = server.client.me()
+    if server.json:
+        print_json(found)
         return
-    print(f"{me.name}{', an approver' if me.approver else ''} <{me.email}>")
-    print(f"This token is for: {', '.join(me.scopes)}")
-    print(f"Teams: {', '.join(me.teams) or 'none'}")
-    print(f"Machines at one time: {me.machine_limit}")
-    for engine, repository in me.repositories.items():
+    print(f"{found.name}{', an approver' if found.approver else ''} <{found.email}>")
+    print(f"This token is for: {', '.join(found.scopes)}")
+    print(f"Teams: {', '.join(found.teams) or 'none'}")
+    print(f"Machines at one time: {found.machine_limit}")
+    for engine, repository in found.repositories.items():
         print(f"{engine}: {repository}")
 
 
-def _password(client: Client, parsed: argparse.Namespace) -> None:
-    present, new = _line(parsed, "Present password: "), _line(parsed, "New password: ")
-    if not parsed.password_stdin and _line(parsed, "The new one again: ") != new:
-        raise Unsaid("The two new passwords differ.")
-    me = client.change_me(people.MeChange(current_password=present, password=new))
-    tell(me, parsed, "Your password is changed; other sessions have ended, tokens stay.")
+@me.command
+def password(*, password_stdin: Passwords = False, server: ServerFlags = THE_SERVER) -> None:
+    """Change your password, which ends your other sessions."""
+    present = ask_password("Present password", from_stdin=password_stdin)
+    new = ask_password("New password", from_stdin=password_stdin)
+    if not password_stdin and ask_password("The new one again", from_stdin=False) != new:
+        raise BadArgument("The two new passwords differ.")
+    change = people.MeChange(current_password=present, password=new)
+    told = "Your password is changed; other sessions have ended, tokens stay."
+    server.tell(server.client.change_me(change), told)
 
 
-def _email(client: Client, parsed: argparse.Namespace) -> None:
-    present = _line(parsed, "Present password: ")
-    me = client.change_me(people.MeChange(current_password=present, email=parsed.address))
-    tell(me, parsed, f"Your e-mail address is {me.email}.")
+@me.command
+def email(
+    address: Annotated[str, option("shown to nobody but you")],
+    /,
+    *,
+    password_stdin: Passwords = False,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Change your e-mail address."""
+    present = ask_password("Present password", from_stdin=password_stdin)
+    found = server.client.change_me(people.MeChange(current_password=present, email=address))
+    server.tell(found, f"Your e-mail address is {found.email}.")
 
 
-def _repository(client: Client, parsed: argparse.Namespace) -> None:
-    if bool(parsed.url) is parsed.forget:
-        raise Unsaid("Give a URL or --forget.")
-    wish = {parsed.engine: None if parsed.forget else parsed.url}
-    me = client.change_me(people.MeChange(repositories=wish))
-    found = me.repositories.get(parsed.engine)
-    told = f"is at {found}" if found else "is where the engine's record says"
-    tell(me, parsed, f"{parsed.engine} {told}.")
+@me.command
+def repository(
+    engine: Annotated[str, option("its name there")],
+    url: Annotated[str, option("your repository of it")] = "",
+    /,
+    *,
+    forget: Annotated[bool, option("forget the one that is known")] = False,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Say where your branches of an engine are."""
+    if bool(url) is forget:
+        raise BadArgument("Give a URL or --forget.")
+    wish = people.MeChange(repositories={engine: None if forget else url})
+    found = server.client.change_me(wish)
+    place = found.repositories.get(engine)
+    told = f"is at {place}" if place else "is where the engine's record says"
+    server.tell(found, f"{engine} {told}.")
 
 
-def _line(parsed: argparse.Namespace, question: str) -> str:
-    if parsed.password_stdin:
-        return sys.stdin.readline().rstrip("\r\n")
-    if not sys.stdin.isatty():
-        raise Unsaid("Nobody is there to ask for a password; give --password-stdin.")
-    return getpass.getpass(question)
+team = command_group(
+    "team",
+    "Make teams on a server, list them, take members in or out.",
+    """\
+  rookery team create owls
+  rookery team add owls sven --lead""",
+)
+TeamName = Annotated[str, option("its name", name="TEAM")]
+Member = Annotated[str, option("whom", name="USER")]
+
+
+@team.command(name="list")
+def list_teams(*, server: ServerFlags = THE_SERVER) -> None:
+    """List the teams that you may know of."""
+    found = server.client.teams()
+    if server.json:
+        print_json(found)
+        return
+    rows = [(each.name, ", ".join(each.leads), ", ".join(_others(each))) for each in found.teams]
+    print_table(("team", "led by", "members"), rows)
+
+
+@team.command
+def create(name: TeamName, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Make a team, and lead it."""
+    _tell_members(server.client.create_team(name), server)
+
+
+@team.command(name="add")
+def add_member(
+    name: TeamName,
+    user: Member,
+    /,
+    *,
+    lead: Annotated[bool, option("who may take others in")] = False,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Take somebody in."""
+    _tell_members(server.client.join_team(name, user, lead=lead), server)
+
+
+@team.command(name="remove")
+def remove_member(name: TeamName, user: Member, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Take somebody out."""
+    _tell_members(server.client.leave_team(name, user), server)
+
+
+def _tell_members(found: people.TeamEntry, server: ServerFlags) -> None:
+    server.tell(found, f"{found.name}: {', '.join(found.members)}")
+
+
+def _others(found: people.TeamEntry) -> list[str]:
+    return [name for name in found.members if name not in found.leads]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import msgspec
-from cyclopts import Group, Parameter, Token
-from rich.console import Console
+from cyclopts import App, Group, Parameter, Token
+from rich.console import Console, RenderableType
 from rich.prompt import Prompt
 from rich.table import Table
 from rich.text import Text
@@ -40,7 +40,21 @@ def not_installed(command: str, missing: ModuleNotFoundError) -> Complaint:
 
 def option(purpose: str, metavar: str | None = None, **more: Any) -> Parameter:
     """A flag or an argument: what it is for, and a word for its value."""
-    return Parameter(help=purpose, metavar=metavar, **more)
+    return Parameter(help=purpose, **more | ({"metavar": metavar} if metavar else {}))
+
+
+ARGUMENTS = Group("Arguments", sort_key=0)
+OPTIONS = Group("Options", sort_key=1)
+
+
+def command_group(name: str, purpose: str, examples: str = "") -> App:
+    """A command with commands below it, each of which is added where its function stands."""
+    return App(
+        name=name,
+        help=f"{purpose}\n\nexamples:\n\n{examples}" if examples else purpose,
+        group_arguments=ARGUMENTS,
+        group_parameters=OPTIONS,
+    )
 
 
 AsJson = Annotated[bool, option("answer in JSON, for scripts")]
@@ -193,7 +207,16 @@ def print_table(
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console(file=file, highlight=False)
-    console.print(table, width=None if console.is_terminal else WIDE)
+    if not console.is_terminal:
+        console.width = WIDE
+    print_trimmed(console, table)
+
+
+def print_trimmed(console: Console, lines: RenderableType) -> None:
+    """Without the spaces that fill the last column."""
+    with console.capture() as captured:
+        console.print(lines)
+    print(*map(str.rstrip, captured.get().splitlines()), sep="\n", file=console.file)
 
 
 def print_rows(rows: Sequence[tuple[str, str]]) -> None:

@@ -1,153 +1,193 @@
-"""`rookery runs`: lists the runs of a server, looks into one, and does to it what people may."""
+"""`rookery runs` and `rookery machine`: what a server's runs and machines do, and what people may
+do to them."""
 
-import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Annotated
 
 from msgspec import UnsetType
 
-from rookery.cli.arguments import Subcommands, table
-from rookery.cli.calling import add_server_command, print_json, tell
-from rookery.client.client import Client
+from rookery.cli.login import THE_SERVER, ServerFlags
+from rookery.cli.options import command_group, option, print_json, print_table
 from rookery.protocol import v1
 
-EXAMPLES = """\
-examples:
-
+runs = command_group(
+    "runs",
+    "List the runs of a server, look into one, approve or stop it.",
+    """\
   rookery runs list --state active
   rookery runs show RUN --style openbench
   rookery runs stop RUN --message 'wrong branch'
-  rookery runs diagnosis RUN"""
-MOVES: dict[str, tuple[str, Callable[[Client, str], v1.RunSummary]]] = {
-    "withdraw": ("take a run's approval back", Client.withdraw),
-    "reopen": ("let a stopped run play on", Client.reopen),
-    "delete": ("hide a run from lists, stopped", Client.delete),
-    "restore": ("show a deleted run again", Client.restore),
-}
+  rookery runs diagnosis RUN""",
+)
+RunId = Annotated[str, option("its id, or as much of it as names no other", name="RUN")]
+Page = Annotated[int, option("from 1 on", "N")]
+Size = Annotated[int, option("rows of a page", "N")]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    commands = Subcommands(parser)
-    listing = add_server_command(
-        commands, "list", "list runs, unfinished ones unless asked otherwise", _list
-    )
-    states = [state.value for state in v1.ListedState]
-    listing.add_argument("--state", choices=states, default=states[0], metavar="STATE",
-                         help=f"one of {', '.join(states)}")  # fmt: skip
-    listing.add_argument("--owner", default="", metavar="NAME", help="only those of one user")
-    listing.add_argument("--page", type=int, default=1, metavar="N", help="from 1 on")
-    listing.add_argument("--size", type=int, default=50, metavar="N", help="rows of a page")
-    showing = add_server_command(commands, "show", "show how a run stands", _show)
-    styles = [style.value for style in v1.HouseStyle]
-    showing.add_argument("--style", choices=styles, default=styles[0], metavar="STYLE",
-                         help=f"whose words: {' or '.join(styles)}")  # fmt: skip
-    stopping = add_server_command(commands, "stop", "stop a run", _stop)
-    stopping.add_argument("--message", default="", metavar="TEXT", help="why")
-    approving = add_server_command(commands, "approve", "let a run be played", _approve)
-    approving.add_argument(
-        "--records", default="", metavar="DIGEST", help="of the engine records you looked at"
-    )
-    purging = add_server_command(commands, "purge", "take out what can't be trusted", _purge)
-    moving = [
-        add_server_command(commands, name, purpose, _move(move))
-        for name, (purpose, move) in MOVES.items()
+@runs.command(name="list")
+def list_runs(
+    *,
+    state: Annotated[v1.ListedState, option("which ones", "STATE")] = v1.ListedState.UNFINISHED,
+    owner: Annotated[str, option("only those of one user", "NAME")] = "",
+    page: Page = 1,
+    size: Size = 50,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """List runs, unfinished ones unless asked otherwise."""
+    found = server.client.runs(state=state, owner=owner, page=page, size=size)
+    rows = [
+        (
+            run.id,
+            run.state.value,
+            run.owner,
+            f"{run.new_tag} vs {run.base_tag}",
+            run.tc,
+            f"{run.results.games}/{run.num_games}",
+            f"{run.llr:.2f}" if isinstance(run.llr, float) else "",
+        )
+        for run in found.runs
     ]
-    looking = _add_insights(commands)
-    for each in (showing, stopping, approving, purging, *moving, *looking):
-        each.add_argument("id", metavar="RUN", help="its id, or as much of it as names no other")
+    _print_page(server, found, ("id", "state", "owner", "test", "tc", "games", "LLR"), rows)
 
 
-def _list(client: Client, parsed: argparse.Namespace) -> None:
-    state = v1.ListedState(parsed.state)
-    found = client.runs(state=state, owner=parsed.owner, page=parsed.page, size=parsed.size)
-    if parsed.json:
+@runs.command
+def show(
+    run: RunId,
+    /,
+    *,
+    style: Annotated[v1.HouseStyle, option("whose words", "STYLE")] = v1.HouseStyle.FISHTEST,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Show how a run stands."""
+    client = server.client
+    found = client.run(client.find_run(run))
+    if server.json:
         print_json(found)
         return
-    heads = ("id", "state", "owner", "test", "tc", "games", "LLR")
-    print(table(heads, [_row(run) for run in found.runs]))
-    if found.more:
-        print(f"There are more: --page {found.page + 1}")
+    print(f"{found.new_tag} vs {found.base_tag} by {found.owner}: {found.state}")
+    if found.info:
+        print(found.info)
+    print(client.summary(found.id, style), end="")
+    print(f"Workers: {found.workers}, cores: {found.cores}")
 
 
-def _show(client: Client, parsed: argparse.Namespace) -> None:
-    run = client.run(client.find_run(parsed.id))
-    if parsed.json:
-        print_json(run)
-        return
-    print(f"{run.new_tag} vs {run.base_tag} by {run.owner}: {run.state}")
-    if run.info:
-        print(run.info)
-    print(client.summary(run.id, v1.HouseStyle(parsed.style)), end="")
-    print(f"Workers: {run.workers}, cores: {run.cores}")
+@runs.command
+def stop(
+    run: RunId,
+    /,
+    *,
+    message: Annotated[str, option("why", "TEXT")] = "",
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Stop a run."""
+    client = server.client
+    _tell_state(server, client.stop(client.find_run(run), message))
 
 
-def _approve(client: Client, parsed: argparse.Namespace) -> None:
-    _tell(client.approve(client.find_run(parsed.id), parsed.records), parsed)
+@runs.command
+def approve(
+    run: RunId,
+    /,
+    *,
+    records: Annotated[str, option("of the engine records you looked at", "DIGEST")] = "",
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Let a run be played."""
+    client = server.client
+    _tell_state(server, client.approve(client.find_run(run), records))
 
 
-def _add_insights(commands: Subcommands) -> list[argparse.ArgumentParser]:
-    found = [
-        add_server_command(commands, "diagnosis", "say why a run is not moving", _diagnosis),
-        add_server_command(commands, "samples", "list the points of its chart", _samples),
-    ]
-    for name, purpose, work in (
-        ("residuals", "list workers by how far they differ from the others", _residuals),
-        ("bad-tasks", "list tasks whose results were struck out", _bad_tasks),
-        ("provenance", "list how its games were played, batch by batch", _provenance),
-        ("games", "list its games: outcome, ending, half moves, opening", _games),
-    ):
-        parser = add_server_command(commands, name, purpose, work)
-        parser.add_argument("--page", type=int, default=1, metavar="N", help="from 1 on")
-        parser.add_argument("--size", type=int, default=50, metavar="N", help="rows of a page")
-        found.append(parser)
-    return found
+@runs.command
+def withdraw(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Take a run's approval back."""
+    client = server.client
+    _tell_state(server, client.withdraw(client.find_run(run)))
 
 
-def _move(
-    move: Callable[[Client, str], v1.RunSummary],
-) -> Callable[[Client, argparse.Namespace], None]:
-    return lambda client, parsed: _tell(move(client, client.find_run(parsed.id)), parsed)
+@runs.command
+def reopen(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Let a stopped run play on."""
+    client = server.client
+    _tell_state(server, client.reopen(client.find_run(run)))
 
 
-def _purge(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.purge(client.find_run(parsed.id))
+@runs.command
+def delete(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Hide a run from lists, stopped."""
+    client = server.client
+    _tell_state(server, client.delete(client.find_run(run)))
+
+
+@runs.command
+def restore(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Show a deleted run again."""
+    client = server.client
+    _tell_state(server, client.restore(client.find_run(run)))
+
+
+@runs.command
+def purge(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Take out what can't be trusted."""
+    client = server.client
+    found = client.purge(client.find_run(run))
     told = f"{found.tasks} tasks with {found.games} games are taken out."
-    tell(found, parsed, "The purge is under way." if found.under_way else told)
+    server.tell(found, "The purge is under way." if found.under_way else told)
 
 
-def _diagnosis(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.diagnosis(client.find_run(parsed.id))
+@runs.command
+def diagnosis(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Say why a run is not moving."""
+    client = server.client
+    found = client.diagnosis(client.find_run(run))
     lines = [f"{found.finding}: {found.sentence}"]
     lines += [f"  {figure.name}: {figure.value}" for figure in found.evidence]
-    tell(found, parsed, "\n".join(lines))
+    server.tell(found, "\n".join(lines))
 
 
-def _samples(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.samples(client.find_run(parsed.id))
+@runs.command
+def samples(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """List the points of its chart."""
+    client = server.client
+    found = client.samples(client.find_run(run))
+    if server.json:
+        print_json(found)
+        return
     rows = [
-        (f"{at.time:%Y-%m-%d %H:%M}", str(at.games), f"{at.llr:.2f}", str(at.cores), _bins(at))
+        (
+            f"{at.time:%Y-%m-%d %H:%M}",
+            str(at.games),
+            f"{at.llr:.2f}",
+            str(at.cores),
+            " ".join(map(str, at.pentanomial)),
+        )
         for at in found.samples
     ]
-    tell(found, parsed, table(("time", "games", "LLR", "cores", "pairs"), rows))
+    print_table(("time", "games", "LLR", "cores", "pairs"), rows)
 
 
-def _bins(at: v1.SampleEntry) -> str:
-    return " ".join(map(str, at.pentanomial))
-
-
-def _residuals(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.residuals(client.find_run(parsed.id), parsed.page, parsed.size)
+@runs.command
+def residuals(
+    run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
+) -> None:
+    """List workers by how far they differ from the others."""
+    client = server.client
+    found = client.residuals(client.find_run(run), page, size)
     rows = [
         (each.worker, str(each.results.games), _sigmas(each.residual), each.colour or "")
         for each in found.workers
     ]
-    _tell_page(found, parsed, ("worker", "games", "sigmas", "colour"), rows)
-    if not parsed.json and isinstance(found.p_value, float):
+    _print_page(server, found, ("worker", "games", "sigmas", "colour"), rows)
+    if not server.json and isinstance(found.p_value, float):
         print(f"All of them: chi-square {found.chi_square:.1f}, p {found.p_value:.3f}")
 
 
-def _bad_tasks(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.bad_tasks(client.find_run(parsed.id), parsed.page, parsed.size)
+@runs.command
+def bad_tasks(
+    run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
+) -> None:
+    """List tasks whose results were struck out."""
+    client = server.client
+    found = client.bad_tasks(client.find_run(run), page, size)
     rows = [
         (
             str(task.id),
@@ -160,11 +200,16 @@ def _bad_tasks(client: Client, parsed: argparse.Namespace) -> None:
         for task in found.tasks
     ]
     heads = ("task", "worker", "games", "crashes", "time losses", "sigmas")
-    _tell_page(found, parsed, heads, rows)
+    _print_page(server, found, heads, rows)
 
 
-def _provenance(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.provenance(client.find_run(parsed.id), parsed.page, parsed.size)
+@runs.command
+def provenance(
+    run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
+) -> None:
+    """List how its games were played, batch by batch."""
+    client = server.client
+    found = client.provenance(client.find_run(run), page, size)
     rows = [
         (
             str(each.task),
@@ -177,11 +222,16 @@ def _provenance(client: Client, parsed: argparse.Namespace) -> None:
         for each in found.batches
     ]
     heads = ("task", "time", "games", "runner", "scaled by", "late in ms")
-    _tell_page(found, parsed, heads, rows)
+    _print_page(server, found, heads, rows)
 
 
-def _games(client: Client, parsed: argparse.Namespace) -> None:
-    found = client.games(client.find_run(parsed.id), parsed.page, parsed.size)
+@runs.command
+def games(
+    run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
+) -> None:
+    """List its games: outcome, ending, half moves, opening."""
+    client = server.client
+    found = client.games(client.find_run(run), page, size)
     rows = [
         (
             str(game.task),
@@ -195,40 +245,96 @@ def _games(client: Client, parsed: argparse.Namespace) -> None:
         for game in found.games
     ]
     heads = ("task", "game", "outcome", "ending", "new plays", "half moves", "opening")
-    _tell_page(found, parsed, heads, rows)
+    _print_page(server, found, heads, rows)
 
 
-def _tell_page(
-    found: v1.PageOf,
-    parsed: argparse.Namespace,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
+def _print_page(
+    server: ServerFlags, found: v1.PageOf, heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    more = f"\nThere are more: --page {found.page + 1}" if found.more else ""
-    tell(found, parsed, table(heads, rows) + more)
+    if server.json:
+        print_json(found)
+        return
+    print_table(heads, rows)
+    if found.more:
+        print(f"There are more: --page {found.page + 1}")
+
+
+def _tell_state(server: ServerFlags, run: v1.RunSummary) -> None:
+    server.tell(run, f"Run {run.id} is {run.state}.")
 
 
 def _sigmas(residual: float | UnsetType) -> str:
     return f"{residual:.1f}" if isinstance(residual, float) else ""
 
 
-def _stop(client: Client, parsed: argparse.Namespace) -> None:
-    _tell(client.stop(client.find_run(parsed.id), parsed.message), parsed)
+machine = command_group(
+    "machine",
+    "List the machines of a server, show one, block it or let it back in.",
+    """\
+  rookery machine list
+  rookery machine show olga-8cores-1a2b3c4d
+  rookery machine block olga-8cores-1a2b3c4d --message 'too hot'""",
+)
+MachineName = Annotated[str, option("as `rookery machine list` shows it", name="MACHINE")]
 
 
-def _tell(run: v1.RunSummary, parsed: argparse.Namespace) -> None:
-    tell(run, parsed, f"Run {run.id} is {run.state}.")
+@machine.command(name="list")
+def list_machines(*, server: ServerFlags = THE_SERVER) -> None:
+    """List machines at play and blocked ones."""
+    found = server.client.workers()
+    if server.json:
+        print_json(found)
+        return
+    rows = [
+        (
+            worker.name,
+            _state(worker),
+            str(worker.cores or ""),
+            worker.cpu or worker.arch,
+            worker.system,
+            worker.compiler,
+            worker.run if isinstance(worker.run, str) else "",
+        )
+        for worker in found.workers
+    ]
+    print_table(("machine", "state", "cores", "processor", "system", "compiler", "run"), rows)
 
 
-def _row(run: v1.RunSummary) -> tuple[str, ...]:
-    results = run.results
-    games = results.wins + results.losses + results.draws
-    return (
-        run.id,
-        run.state.value,
-        run.owner,
-        f"{run.new_tag} vs {run.base_tag}",
-        run.tc,
-        f"{games}/{run.num_games}",
-        f"{run.llr:.2f}" if isinstance(run.llr, float) else "",
-    )
+@machine.command(name="show")
+def show_machine(name: MachineName, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Show a machine and its last words."""
+    found = server.client.machine(name)
+    if server.json:
+        print_json(found)
+        return
+    print(f"{found.name}: {_state(found)}")
+    facts = (found.cpu, found.arch, found.system, found.compiler)
+    print(f"{found.cores} cores, {', '.join(filter(None, facts)) or 'nothing known of it'}")
+    for word in found.words:
+        print(f"{word.time:%Y-%m-%d %H:%M} {word.action}: {word.message or ''}")
+
+
+@machine.command
+def block(
+    name: MachineName,
+    /,
+    *,
+    message: Annotated[str, option("why; the machine's owner is told", "TEXT")],
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Give a machine no more tasks."""
+    found = server.client.block_machine(name, message)
+    server.tell(found, f"{found.name} is blocked.")
+
+
+@machine.command
+def unblock(name: MachineName, /, *, server: ServerFlags = THE_SERVER) -> None:
+    """Let a blocked machine back in."""
+    found = server.client.unblock_machine(name)
+    server.tell(found, f"{found.name} is let back in.")
+
+
+def _state(worker: v1.WorkerEntry) -> str:
+    if worker.blocked:
+        return f"blocked: {worker.message}" if worker.message else "blocked"
+    return "at play" if isinstance(worker.run, str) else "waiting"

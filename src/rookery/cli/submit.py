@@ -1,20 +1,18 @@
 """`rookery submit`: creates a run on a server, after saying what it will take."""
 
-import argparse
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Annotated, TextIO
 
-from rookery.cli import watch
-from rookery.cli.calling import add_server, print_json, tell, transport_of
+from rich.console import Console
+from rich.prompt import Confirm
+
+from rookery.cli.login import THE_SERVER, ServerFlags
+from rookery.cli.options import BadArgument, option, print_json, print_table
 from rookery.cli.submit_fields import (
-    NUMBERS,
-    TEXTS,
-    BadSubmission,
-    bounds,
-    estimate,
+    RunFlags,
     fields_of,
     flag_of,
     programs_in,
@@ -22,10 +20,12 @@ from rookery.cli.submit_fields import (
     uploaded,
     with_hashes,
 )
+from rookery.cli.watch import watch
 from rookery.client.client import Client
 from rookery.http_client import CallRefused
 from rookery.protocol import v1
 
+NO_FLAGS = RunFlags()
 SECONDS = 200.0
 """The server may have to ask others, and to fetch sources."""
 ASKED_FROM_CORE_HOURS = 4.0
@@ -35,79 +35,76 @@ FIELD = re.compile(r"[a-z_0-9.]{1,60}", re.ASCII)
 NEXT = {"pending": "waits for an approver", "paused": "waits for a machine"}
 
 
-EXAMPLES = """\
-examples:
-
-  rookery submit Ethereal my-branch --preset STC --wait
-  rookery submit --new ./engine-new --base ./engine-base --preset quick
-  rookery submit --new ./engine-new --base ./engine-base --tc 10+0.1 --sprt 0,5
-  rookery submit run.json --dry-run"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    parser.description = (
-        "Creates a run: of an engine's BRANCH, of two programs on this machine (--new"
-        " ./engine-new --base ./engine-base), from a JSON FILE, or from flags alone. Flags win"
-        " over a preset, and over a file. The fields are those that a run's `args` have. How long"
-        " the run should take is said before it is made. With --wait the exit code is the verdict:"
-        " 0 accepted, or finished without a test; 1 rejected; 4 undecided or failed."
-    )
-    parser.add_argument("what", nargs="*", metavar="ENGINE BRANCH | FILE",
-                        help="an engine that the server knows and a branch, tag or commit of it;"
-                        " or JSON with fields, - for stdin")  # fmt: skip
-    parser.add_argument(
-        "--preset",
-        metavar="NAME",
-        help="one of the engine's; `quick` is for all: 1+0.01, bounds 0,30",
-    )
-    for flag, field, metavar, purpose in TEXTS:
-        parser.add_argument(flag, dest=field, metavar=metavar, help=purpose)
-    for flag, field, purpose in NUMBERS:
-        parser.add_argument(flag, dest=field, type=int, metavar="N", help=purpose)
-    parser.add_argument("--sprt", type=bounds, metavar="ELO0,ELO1", help="a sequential test")
-    parser.add_argument("--spsa", type=Path, metavar="FILE", help="a tune of these parameters")
-    parser.add_argument("--set", action="append", default=[], metavar="FIELD=JSON",
-                        help="any other field, such as auto_purge=true")  # fmt: skip
-    parser.add_argument("--wait", action="store_true", help="until the run is over")
-    parser.add_argument("--dry-run", action="store_true", help="say what it would take, no more")
-    parser.add_argument("--yes", action="store_true", help="do not ask, however much it costs")
-    parser.add_argument("--untried", action="store_true",
-                        help="upload programs that can't be started on this machine")  # fmt: skip
-    add_server(parser)
-    parser.set_defaults(run=run)
+Words = Annotated[
+    list[str],
+    option(
+        "ENGINE BRANCH: an engine that the server knows and a branch, tag or commit of it; or FILE:"
+        " JSON with fields, - for stdin",
+        name="WHAT",
+    ),
+]
 
 
-def run(parsed: argparse.Namespace) -> int:
-    client = Client(transport_of(parsed, seconds=SECONDS))
-    fields = fields_of(parsed, client)
-    programs = programs_in(fields)
-    if not parsed.untried:
+def submit(
+    what: Words | None = None,
+    /,
+    *,
+    preset: Annotated[
+        str | None,
+        option("one of the engine's; `quick` is for all: 1+0.01, bounds 0,30", "NAME"),
+    ] = None,
+    flags: RunFlags = NO_FLAGS,
+    wait: Annotated[bool, option("until the run is over")] = False,
+    dry_run: Annotated[bool, option("say what it would take, no more")] = False,
+    yes: Annotated[bool, option("do not ask, however much it costs")] = False,
+    untried: Annotated[
+        bool, option("upload programs that can't be started on this machine")
+    ] = False,
+    server: ServerFlags = THE_SERVER,
+) -> int:
+    """Create a run, after saying how long it should take.
+
+    It is of an engine's BRANCH, of two programs on this machine, from a JSON FILE, or from flags
+    alone. Flags win over a preset, and over a file. The fields are those that a run's `args` have.
+
+    With --wait the exit code is the verdict: 0 accepted, or finished without a test; 1 rejected; 4
+    undecided or failed.
+
+    examples:
+
+      rookery submit Ethereal my-branch --preset STC --wait
+      rookery submit --new ./engine-new --base ./engine-base --preset quick
+      rookery submit --new ./engine-new --base ./engine-base --tc 10+0.1 --sprt 0 5
+      rookery submit run.json --dry-run
+    """
+    client = Client(server.transport(seconds=SECONDS))
+    found = fields_of(what or (), preset, flags, client)
+    programs = programs_in(found)
+    if not untried:
         try_programs(programs.values())
     with _flags_named():
-        preview = client.preview(with_hashes(fields, programs))
-    tell_preview(preview, parsed)
-    if parsed.dry_run:
+        preview = client.preview(with_hashes(found, programs))
+    tell_preview(preview, dry_run=dry_run, as_json=server.json)
+    if dry_run:
         return 0
-    if not (parsed.yes or _is_meant(preview)):
+    if not (yes or _is_meant(preview)):
         print("Nothing was submitted.", file=sys.stderr)
         return 1
     with _flags_named():
-        made = client.submit(uploaded(_with_findings(fields, preview), programs, client))
-    _tell_made(made, parsed, client.address_of(made.id))
-    if not parsed.wait:
-        return 0
-    return watch.run(argparse.Namespace(**vars(parsed) | {"id": made.id}))
+        made = client.submit(uploaded(_with_findings(found, preview), programs, client))
+    then = NEXT.get(made.state, "is under way")
+    address = client.address_of(made.id)
+    server.tell(made, f"Submitted run {made.id}, which {then}: {address}")
+    return watch(made.id, server=server) if wait else 0
 
 
-def tell_preview(preview: v1.Preview, parsed: argparse.Namespace) -> None:
+def tell_preview(preview: v1.Preview, *, dry_run: bool, as_json: bool) -> None:
     """To stderr where the run is what was asked for."""
-    if parsed.json:
-        if parsed.dry_run:
+    if as_json:
+        if dry_run:
             print_json(preview)
         return
-    out = sys.stdout if parsed.dry_run else sys.stderr
-    print(estimate(preview), file=out)
+    print_estimate(preview, sys.stdout if dry_run else sys.stderr)
     for warning in preview.warnings:
         print(f"Warning: {warning}.", file=sys.stderr)
 
@@ -136,18 +133,58 @@ def _flags_named() -> Iterator[None]:
         field, colon, text = refused.text.partition(": ")
         if refused.status != BAD_REQUEST or not colon or not FIELD.fullmatch(field):
             raise
-        raise BadSubmission(f"{flag_of(field)}: {text.rstrip('.')}.") from None
+        raise BadArgument(f"{flag_of(field)}: {text.rstrip('.')}.") from None
 
 
 def _is_meant(preview: v1.Preview) -> bool:
     """Asks a person at a terminal about an expensive run; a script means what it says."""
     if preview.core_hours < ASKED_FROM_CORE_HOURS or not sys.stdin.isatty():
         return True
-    question = f"That is about {preview.core_hours:,.0f} core hours. Submit it? [y/N] "
-    print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    question = f"That is about {preview.core_hours:,.0f} core hours. Submit it?"
+    return Confirm.ask(question, default=False, console=Console(stderr=True))
 
 
-def _tell_made(made: v1.Made, parsed: argparse.Namespace, address: str) -> None:
-    then = NEXT.get(made.state, "is under way")
-    tell(made, parsed, f"Submitted run {made.id}, which {then}: {address}")
+# What a run will take, in words, before it is made.
+
+FEW_HOURS = 48
+
+
+def print_estimate(preview: v1.Preview, out: TextIO) -> None:
+    args = preview.args
+    new = f"{args.new_tag} ({args.resolved_new[:8]})"
+    base = f"{args.base_tag} ({args.resolved_base[:8]})"
+    print(f"{new} vs {base}, {args.tc}, {args.book}", file=out)
+    rows = [
+        (
+            f"{length.elo:+g}",
+            f"{length.pass_chance:.0%}",
+            f"{length.mean_games:,.0f}",
+            f"{length.early_games:,.0f} to {length.late_games:,.0f}",
+        )
+        for length in preview.lengths
+    ]
+    if rows:
+        print_table(("if it is worth", "it passes", "mean games", "8 of 10 tests take"), rows, out)
+    hours, games = _amount(preview.core_hours), f"{preview.games:,.0f}"
+    print(f"Cost: about {hours} core hours, for {games} games.", file=out)
+    print(_fleet(preview.fleet), file=out)
+
+
+def _fleet(fleet: v1.FleetNow) -> str:
+    if not isinstance(fleet.hours, float):
+        return "No machine that could play it is connected right now."
+    which = "With the one machine" if fleet.machines == 1 else f"With all {fleet.machines} machines"
+    cores = "1 core" if fleet.cores == 1 else f"{fleet.cores} cores"
+    return f"{which} connected that could play it ({cores}): {_hours(fleet.hours)}."
+
+
+def _hours(hours: float) -> str:
+    if hours < 1:
+        return f"about {max(1, round(hours * 60))} minutes"
+    if hours < FEW_HOURS:
+        return f"about {hours:.1f} hours"
+    return f"about {hours / 24:.0f} days"
+
+
+def _amount(number: float) -> str:
+    return f"{number:.2g}" if number < 10 else f"{number:,.0f}"

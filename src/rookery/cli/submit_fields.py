@@ -1,21 +1,21 @@
 """The fields of a run out of a command line: an engine's preset, a file, flags; later ones win."""
 
-import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Annotated, get_type_hints
 
 import msgspec
+from cyclopts import Parameter
 
 from rookery.books import DEMO
 from rookery.boundary.offload import Threads
-from rookery.cli.arguments import table
+from rookery.cli.options import BadArgument, Bounds, option
 from rookery.client.client import Client
-from rookery.errors import Complaint
 from rookery.model.engine import EngineRecord, is_program
-from rookery.protocol import v1
 from rookery.worker.engines.orders import digest_of
 from rookery.worker.engines.programs import NoIntroduction, introduce
 
@@ -32,14 +32,8 @@ PLAYING_KINDS = frozenset({"sprt", "spsa", "num_games"})
 UCIOK_SECONDS = 20.0
 
 
-class NoProgram(Complaint):
-    """What should be a program is none."""
-
-    exit_code = 2
-
-
 def programs_in(fields: Mapping[str, object]) -> dict[str, Path]:
-    """The sides that name a file, by the field of their tag; raises NoProgram."""
+    """The sides that name a file, by the field of their tag; raises BadArgument."""
     named = {tag: fields.get(tag) for tag, _ in SIDES}
     return {
         tag: _program(text)
@@ -89,23 +83,23 @@ def _apart(tags: dict[str, str], binaries: dict[str, str]) -> dict[str, str]:
 def _program(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.is_file():
-        raise NoProgram(f"There is no file {text}.")
+        raise BadArgument(f"There is no file {text}.")
     if not path.stat().st_size:
-        raise NoProgram(f"{text} is empty.")
+        raise BadArgument(f"{text} is empty.")
     with path.open("rb") as file:
         head = file.read(16)
     if not is_program(head):
-        raise NoProgram(f"{text} is no program: no system could execute it.")
+        raise BadArgument(f"{text} is no program: no system could execute it.")
     return path
 
 
 def try_programs(programs: Iterable[Path]) -> None:
-    """Start each once, as a worker will; raises NoProgram where one does not speak UCI."""
+    """Start each once, as a worker will; raises BadArgument where one does not speak UCI."""
     for path in sorted(set(programs)):
         try:
             asyncio.run(_introduce(path.absolute()))
         except NoIntroduction as failed:
-            raise NoProgram(
+            raise BadArgument(
                 f"{path} does not play: {failed}. One that is built for another system is uploaded"
                 " with --untried."
             ) from None
@@ -115,28 +109,70 @@ async def _introduce(path: Path) -> None:
     await introduce([str(path)], Threads(), seconds=UCIOK_SECONDS)
 
 
-TEXTS = (
-    ("--new", "new_tag", "TAG|FILE", "name of the new version, or a program such as ./new"),
-    ("--base", "base_tag", "TAG|FILE", "what it plays against, likewise"),
-    ("--new-commit", "resolved_new", "SHA", "its commit, 40 hex digits"),
-    ("--base-commit", "resolved_base", "SHA", "the other commit"),
-    ("--new-bench", "new_signature", "N", "nodes of its bench"),
-    ("--base-bench", "base_signature", "N", "nodes of the other bench"),
-    ("--repo", "tests_repo", "URL", "where both versions come from"),
-    ("--tc", "tc", "TC", "time control, such as 10+0.1 or N=25000"),
-    ("--new-tc", "new_tc", "TC", "another one for the new version"),
-    ("--book", "book", "NAME", "opening book"),
-    ("--book-sri", "book_sri", "HASH", "the book's hash"),
-    ("--new-options", "new_options", "OPTIONS", "such as 'Hash=16 Foo=3'"),
-    ("--base-options", "base_options", "OPTIONS", "those of the base version"),
-    ("--info", "info", "TEXT", "what it is about"),
-)
-NUMBERS = (
-    ("--games", "num_games", "how many at the most"),
-    ("--threads", "threads", "of each engine"),
-    ("--priority", "priority", "higher ones go first"),
-    ("--throughput", "throughput", "its weight in per cent"),
-)
+def _field(flag: str, purpose: str, metavar: str) -> Parameter:
+    return option(purpose, metavar, name=flag)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFlags:
+    """The flags that give a run's fields, by the names of the fields."""
+
+    new_tag: Annotated[
+        str | None,
+        _field("--new", "name of the new version, or a program such as ./new", "TAG|FILE"),
+    ] = None
+    base_tag: Annotated[
+        str | None, _field("--base", "what it plays against, likewise", "TAG|FILE")
+    ] = None
+    resolved_new: Annotated[
+        str | None, _field("--new-commit", "its commit, 40 hex digits", "SHA")
+    ] = None
+    resolved_base: Annotated[str | None, _field("--base-commit", "the other commit", "SHA")] = None
+    new_signature: Annotated[str | None, _field("--new-bench", "nodes of its bench", "N")] = None
+    base_signature: Annotated[
+        str | None, _field("--base-bench", "nodes of the other bench", "N")
+    ] = None
+    tests_repo: Annotated[str | None, _field("--repo", "where both versions come from", "URL")] = (
+        None
+    )
+    tc: Annotated[str | None, _field("--tc", "time control, such as 10+0.1 or N=25000", "TC")] = (
+        None
+    )
+    new_tc: Annotated[str | None, _field("--new-tc", "another one for the new version", "TC")] = (
+        None
+    )
+    book: Annotated[str | None, _field("--book", "opening book", "NAME")] = None
+    book_sri: Annotated[str | None, _field("--book-sri", "the book's hash", "HASH")] = None
+    new_options: Annotated[
+        str | None, _field("--new-options", "such as 'Hash=16 Foo=3'", "OPTIONS")
+    ] = None
+    base_options: Annotated[
+        str | None, _field("--base-options", "those of the base version", "OPTIONS")
+    ] = None
+    info: Annotated[str | None, _field("--info", "what it is about", "TEXT")] = None
+    num_games: Annotated[int | None, _field("--games", "how many at the most", "N")] = None
+    threads: Annotated[int | None, _field("--threads", "of each engine", "N")] = None
+    priority: Annotated[int | None, _field("--priority", "higher ones go first", "N")] = None
+    throughput: Annotated[int | None, _field("--throughput", "its weight in per cent", "N")] = None
+    sprt: Annotated[Bounds, option("a sequential test")] = None
+    spsa: Annotated[Path | None, option("a tune of these parameters", "FILE")] = None
+    set: Annotated[list[str], option("any other field, such as auto_purge=true", "FIELD=JSON")] = (
+        field(default_factory=list)
+    )
+
+    def given(self) -> dict[str, object]:
+        """The fields as a run has them; raises BadArgument."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        found = {name: value for name, value in values.items() if value is not None}
+        found.pop("set")
+        if self.sprt is not None:
+            found["sprt"] = {"elo0": self.sprt[0], "elo1": self.sprt[1]}
+        if self.spsa is not None:
+            found["spsa"] = {"raw_params": _text(self.spsa)}
+        return found | dict(map(_assignment, self.set))
+
+
 KINDS = frozenset({"sprt", "spsa"})
 PLAIN_PRESET = "default"
 QUICK_PRESET = "quick"
@@ -153,39 +189,23 @@ WORDS = frozenset(
 """Fields that are texts whatever they look like; those of others are JSON if they can be."""
 
 
-class BadSubmission(Complaint):
-    """What was given on the command line can't be sent."""
-
-    exit_code = 2
-
-
-def fields_of(parsed: argparse.Namespace, client: Client) -> dict[str, object]:
-    """All that is known of the run; raises BadSubmission."""
-    flags = _flags(parsed)
-    if len(parsed.what) > 2:
-        raise BadSubmission("Expected an engine and a branch, or one file.")
-    if len(parsed.what) == 2:
-        engine, branch = parsed.what
-        return with_defaults(_of_engine(client.engine(engine), branch, parsed.preset, flags))
-    if parsed.preset not in (None, QUICK_PRESET):
-        raise BadSubmission(
+def fields_of(
+    what: Sequence[str], preset: str | None, flags: RunFlags, client: Client
+) -> dict[str, object]:
+    """All that is known of the run; raises BadArgument."""
+    given = flags.given()
+    if len(what) > 2:
+        raise BadArgument("Expected an engine and a branch, or one file.")
+    if len(what) == 2:
+        return with_defaults(_of_engine(client.engine(what[0]), what[1], preset, given))
+    if preset not in (None, QUICK_PRESET):
+        raise BadArgument(
             "A preset belongs to an engine: name the engine and a branch. Only `quick` is for all."
         )
-    fields = laid_over(QUICK if parsed.preset else {}, flags)
-    if parsed.what:
-        fields = laid_over(_from_file(parsed.what[0]), fields)
-    return with_defaults(fields) if programs_in(fields) else fields
-
-
-def _flags(parsed: argparse.Namespace) -> dict[str, object]:
-    given = vars(parsed)
-    names = [field for _, field, *_ in (*TEXTS, *NUMBERS)]
-    fields: dict[str, object] = {name: given[name] for name in names if given[name] is not None}
-    if parsed.sprt is not None:
-        fields["sprt"] = parsed.sprt
-    if parsed.spsa is not None:
-        fields["spsa"] = {"raw_params": _text(parsed.spsa)}
-    return fields | dict(map(_assignment, parsed.set))
+    found = laid_over(QUICK if preset else {}, given)
+    if what:
+        found = laid_over(_from_file(what[0]), found)
+    return with_defaults(found) if programs_in(found) else found
 
 
 def laid_over(before: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
@@ -219,7 +239,7 @@ def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
         return dict(QUICK)
     if name not in presets:
         known = ", ".join(sorted({*presets, QUICK_PRESET}))
-        raise BadSubmission(f"{record.name} has no preset {name}; it has: {known}.")
+        raise BadArgument(f"{record.name} has no preset {name}; it has: {known}.")
     return _settings(presets[name])
 
 
@@ -229,40 +249,34 @@ def _settings(texts: Mapping[str, str]) -> dict[str, object]:
 
 def _from_file(name: str) -> dict[str, object]:
     if name != "-" and not Path(name).is_file():
-        raise BadSubmission(f"There is no file {name}; after an engine's name comes a branch.")
+        raise BadArgument(f"There is no file {name}; after an engine's name comes a branch.")
     text = sys.stdin.read() if name == "-" else _text(Path(name))
     try:
         return msgspec.json.decode(text, type=dict[str, object])
     except msgspec.MsgspecError as error:
-        raise BadSubmission(f"{name} is not a JSON object: {error}.") from None
+        raise BadArgument(f"{name} is not a JSON object: {error}.") from None
 
 
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise BadSubmission(f"{file} can't be read.") from None
+        raise BadArgument(f"{file} can't be read.") from None
 
 
-def bounds(text: str) -> dict[str, float]:
-    try:
-        elo0, elo1 = map(float, text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError("expected two numbers such as 0,2") from None
-    return {"elo0": elo0, "elo1": elo1}
-
-
-def flag_of(field: str) -> str:
+def flag_of(name: str) -> str:
     """The flag that gives a field of a run, for errors of the server that name the field."""
-    known = {name: flag for flag, name, *_ in (*TEXTS, *NUMBERS)}
-    known |= {"new_binary": "--new", "base_binary": "--base", "sprt": "--sprt", "spsa": "--spsa"}
-    return known.get(field) or known.get(field.partition(".")[0]) or f"--set {field}="
+    known = {"new_binary": "--new", "base_binary": "--base", "sprt": "--sprt", "spsa": "--spsa"}
+    for field_name, hint in get_type_hints(RunFlags, include_extras=True).items():
+        for flag in hint.__metadata__[-1].name:
+            known[field_name] = flag
+    return known.get(name) or known.get(name.partition(".")[0]) or f"--set {name}="
 
 
 def _assignment(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise BadSubmission(f"{text!r} is not of the form FIELD=JSON.")
+        raise BadArgument(f"{text!r} is not of the form FIELD=JSON.")
     return name, _value(value)
 
 
@@ -272,56 +286,3 @@ def _value(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text
-
-
-# What a run will take, in words, before it is made.
-
-FEW_HOURS = 48
-
-
-def estimate(preview: v1.Preview) -> str:
-    args = preview.args
-    new = f"{args.new_tag} ({args.resolved_new[:8]})"
-    base = f"{args.base_tag} ({args.resolved_base[:8]})"
-    lines = [
-        f"{new} vs {base}, {args.tc}, {args.book}",
-        *_lengths(preview),
-        f"Cost: about {_amount(preview.core_hours)} core hours, for {preview.games:,.0f} games.",
-        _fleet(preview.fleet),
-    ]
-    return "\n".join(lines)
-
-
-def _lengths(preview: v1.Preview) -> list[str]:
-    if not preview.lengths:
-        return []
-    rows = [
-        (
-            f"{length.elo:+g}",
-            f"{length.pass_chance:.0%}",
-            f"{length.mean_games:,.0f}",
-            f"{length.early_games:,.0f} to {length.late_games:,.0f}",
-        )
-        for length in preview.lengths
-    ]
-    return [table(("if it is worth", "it passes", "mean games", "8 of 10 tests take"), rows)]
-
-
-def _fleet(fleet: v1.FleetNow) -> str:
-    if not isinstance(fleet.hours, float):
-        return "No machine that could play it is connected right now."
-    which = "With the one machine" if fleet.machines == 1 else f"With all {fleet.machines} machines"
-    cores = "1 core" if fleet.cores == 1 else f"{fleet.cores} cores"
-    return f"{which} connected that could play it ({cores}): {_hours(fleet.hours)}."
-
-
-def _hours(hours: float) -> str:
-    if hours < 1:
-        return f"about {max(1, round(hours * 60))} minutes"
-    if hours < FEW_HOURS:
-        return f"about {hours:.1f} hours"
-    return f"about {hours / 24:.0f} days"
-
-
-def _amount(number: float) -> str:
-    return f"{number:.2g}" if number < 10 else f"{number:,.0f}"

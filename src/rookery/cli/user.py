@@ -1,168 +1,263 @@
-"""`rookery user`: makes accounts and changes them, while a server runs or not."""
+"""`rookery user` and `rookery repo`: accounts, and the repositories that our credentials open, in
+the database, while a server runs or not."""
 
-import argparse
-import getpass
-import sys
-from typing import Literal
+from typing import Annotated, Literal
 
-from rookery.cli.arguments import Subcommands, table
-from rookery.cli.reaching import Reached, add_command
-from rookery.errors import Complaint
+from rookery.cli.db import THE_DATABASE, Database, open_database
+from rookery.cli.options import (
+    BadArgument,
+    DatabaseSettings,
+    PasswordStdin,
+    ask_password,
+    command_group,
+    option,
+    print_table,
+    single,
+)
 from rookery.files.store import MB, used_by_user
+from rookery.model.events import SYSTEM
+from rookery.model.run import RunFault
 from rookery.people.accounts import MACHINE_LIMIT, AccountChange, NewUser
-from rookery.people.users import User, group_named, is_approver
+from rookery.people.teams import TeamRows, Teams
+from rookery.people.users import Audit, User, Users, group_named, is_approver
+from rookery.protocol.codec import WireFault
+from rookery.rules.lifecycle import Actor
+from rookery.sources.grants import GrantRows, Repositories
 
 MOST_MACHINES = 2**31 - 1
 
-
-class NoPassword(Complaint):
-    """A password is needed."""
-
-    exit_code = 2
-
-
-EXAMPLES = """\
-examples:
-
+user = command_group(
+    "user",
+    "Add, list, approve, block users or set a password.",
+    """\
   rookery user add olga --approver
   rookery user approve sven
-  rookery user groups olga approvers"""
+  rookery user groups olga approvers""",
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    commands = Subcommands(parser)
-    adding = add_command(
-        commands, "add", "make an account that can be used at once", _add, create=True
-    )
-    adding.add_argument("name", metavar="NAME")
-    _add_password(adding)
-    adding.add_argument("--email", default="", metavar="ADDRESS", help="shown to nobody")
-    adding.add_argument("--approver", action="store_true", help="may approve runs of others")
-    adding.add_argument(
-        "--machine-limit",
-        type=_machines,
-        default=MACHINE_LIMIT,
-        metavar="N",
-        help=f"tasks at one time (default: {MACHINE_LIMIT})",
-    )
-    add_command(commands, "list", "list all users", _list)
-    for name, purpose, work in (
-        ("block", "let a user do nothing any more", _block),
-        ("unblock", "let a blocked user back in", _unblock),
-        ("approve", "accept an account that somebody signed up for", _approve),
-        ("reject", "remove an account that was never approved", _reject),
-    ):
-        add_command(commands, name, purpose, work).add_argument("name", metavar="NAME")
-    grouping = add_command(commands, "groups", "put a user into these groups and no other", _groups)
-    grouping.add_argument("name", metavar="NAME")
-    grouping.add_argument("group", nargs="*", metavar="GROUP", help="such as approvers")
-    limiting = add_command(commands, "limit", "say how many tasks a user may have at once", _limit)
-    limiting.add_argument("name", metavar="NAME")
-    limiting.add_argument("machines", type=_machines, metavar="N")
-    allowing = add_command(commands, "quota", "say how much a user may keep here", _quota)
-    allowing.add_argument("name", metavar="NAME")
-    allowing.add_argument(
-        "mb", type=_mb, metavar="MB", help="nets, programs and books together; or default"
-    )
-    setting = add_command(commands, "passwd", "give a user a new password", _passwd)
-    setting.add_argument("name", metavar="NAME")
-    _add_password(setting)
+def read_count(text: str) -> int:
+    if not text.isdecimal() or int(text[:12]) > MOST_MACHINES:
+        raise ValueError(f"expected a whole number from 0 to {MOST_MACHINES}.")
+    return int(text)
 
 
-async def _add(reached: Reached, parsed: argparse.Namespace) -> None:
-    new = NewUser(
-        parsed.name, _password(parsed), parsed.email, parsed.approver, parsed.machine_limit
-    )
-    user = await reached.accounts.add(new)
-    print(f"Added {user.name}{', an approver' if is_approver(user) else ''}.")
+def read_quota(text: str) -> int | Literal["default"]:
+    return "default" if text == "default" else read_count(text)
 
 
-async def _list(reached: Reached, _parsed: argparse.Namespace) -> None:
-    used = await used_by_user(reached.pool, reached.queries)
-    everyone = await reached.accounts.users.everyone()
-    rows = [_row(user, used.get(user.name, 0)) for user in everyone]
-    print(table(("name", "standing", "machines", "since", "uploads in MB"), rows))
+Name = Annotated[str, option("the account's name")]
 
 
-async def _block(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.change(parsed.name, AccountChange(blocked=True))
-    print(f"Blocked {parsed.name}.")
+@user.command
+async def add(
+    name: Name,
+    /,
+    *,
+    password_stdin: PasswordStdin = False,
+    email: Annotated[str, option("shown to nobody", "ADDRESS")] = "",
+    approver: Annotated[bool, option("may approve runs of others")] = False,
+    machine_limit: Annotated[
+        int, option("tasks at one time", "N", converter=single(read_count))
+    ] = MACHINE_LIMIT,
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Make an account that can be used at once."""
+    async with open_database(database, create=True) as opened:
+        password = _new_password(from_stdin=password_stdin)
+        new = NewUser(name, password, email, approver, machine_limit)
+        made = await opened.accounts.add(new)
+        print(f"Added {made.name}{', an approver' if is_approver(made) else ''}.")
 
 
-async def _unblock(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.change(parsed.name, AccountChange(blocked=False))
-    print(f"Unblocked {parsed.name}.")
+@user.command(name="list")
+async def list_users(*, database: DatabaseSettings = THE_DATABASE) -> None:
+    """List all users."""
+    async with open_database(database) as opened:
+        used = await used_by_user(opened.pool, opened.queries)
+        everyone = await opened.accounts.users.everyone()
+    rows = [_row(each, used.get(each.name, 0)) for each in everyone]
+    print_table(("name", "state", "machines", "since", "uploads in MB"), rows)
 
 
-async def _approve(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.change(parsed.name, AccountChange(accepted=True))
-    print(f"{parsed.name} may log in.")
+@user.command
+async def block(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
+    """Let a user do nothing any more."""
+    await _change(name, AccountChange(blocked=True), database)
+    print(f"Blocked {name}.")
 
 
-async def _reject(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.reject(parsed.name)
-    print(f"Removed {parsed.name}.")
+@user.command
+async def unblock(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
+    """Let a blocked user back in."""
+    await _change(name, AccountChange(blocked=False), database)
+    print(f"Unblocked {name}.")
 
 
-async def _groups(reached: Reached, parsed: argparse.Namespace) -> None:
-    groups = frozenset(map(group_named, parsed.group))
-    await reached.accounts.change(parsed.name, AccountChange(groups=groups))
-    print(f"{parsed.name} is in {', '.join(parsed.group) or 'no group'}.")
+@user.command
+async def approve(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
+    """Accept an account that somebody signed up for."""
+    await _change(name, AccountChange(accepted=True), database)
+    print(f"{name} may log in.")
 
 
-async def _limit(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.change(parsed.name, AccountChange(machine_limit=parsed.machines))
-    print(f"{parsed.name} may have {parsed.machines} tasks at one time.")
+@user.command
+async def reject(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
+    """Remove an account that was never approved."""
+    async with open_database(database) as opened:
+        await opened.accounts.reject(name)
+    print(f"Removed {name}.")
 
 
-async def _quota(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.change(parsed.name, AccountChange(upload_mb=parsed.mb))
-    allowed = "what everybody may" if parsed.mb == "default" else f"{parsed.mb:,} MB"
-    print(f"{parsed.name} may keep {allowed} in nets, programs and books.")
+@user.command
+async def groups(
+    name: Name,
+    group: Annotated[list[str] | None, option("such as approvers")] = None,
+    /,
+    *,
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Put a user into these groups and no other."""
+    given = group or []
+    await _change(name, AccountChange(groups=frozenset(map(group_named, given))), database)
+    print(f"{name} is in {', '.join(given) or 'no group'}.")
 
 
-async def _passwd(reached: Reached, parsed: argparse.Namespace) -> None:
-    await reached.accounts.set_password(parsed.name, _password(parsed))
-    print(f"{parsed.name} has a new password.")
+@user.command
+async def limit(
+    name: Name,
+    machines: Annotated[int, option("how many", converter=single(read_count), name="N")],
+    /,
+    *,
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Say how many tasks a user may have at once."""
+    await _change(name, AccountChange(machine_limit=machines), database)
+    print(f"{name} may have {machines} tasks at one time.")
 
 
-def _row(user: User, used: int) -> tuple[str, ...]:
-    standing = "approver" if is_approver(user) else "user"
-    if user.blocked:
-        standing = "blocked"
-    elif user.pending:
-        standing = "pending"
+@user.command
+async def quota(
+    name: Name,
+    mb: Annotated[
+        int | Literal["default"],
+        option(
+            "nets, programs and books together; or default",
+            converter=single(read_quota),
+            show_choices=False,
+        ),
+    ],
+    /,
+    *,
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Say how much a user may keep here."""
+    await _change(name, AccountChange(upload_mb=mb), database)
+    allowed = "what everybody may" if mb == "default" else f"{mb:,} MB"
+    print(f"{name} may keep {allowed} in nets, programs and books.")
+
+
+@user.command
+async def passwd(
+    name: Name,
+    /,
+    *,
+    password_stdin: PasswordStdin = False,
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Give a user a new password."""
+    async with open_database(database) as opened:
+        await opened.accounts.set_password(name, _new_password(from_stdin=password_stdin))
+    print(f"{name} has a new password.")
+
+
+async def _change(name: str, change: AccountChange, database: DatabaseSettings) -> None:
+    async with open_database(database) as opened:
+        await opened.accounts.change(name, change)
+
+
+def _row(each: User, used: int) -> tuple[str, ...]:
+    state = "approver" if is_approver(each) else "user"
+    if each.blocked:
+        state = "blocked"
+    elif each.pending:
+        state = "pending"
     uploads = f"{used / MB:,.1f}"
-    if user.upload_mb is not None:
-        uploads += f" of {user.upload_mb:,}"
-    return user.name, standing, str(user.machine_limit), f"{user.created:%Y-%m-%d}", uploads
+    if each.upload_mb is not None:
+        uploads += f" of {each.upload_mb:,}"
+    return each.name, state, str(each.machine_limit), f"{each.created:%Y-%m-%d}", uploads
 
 
-def _add_password(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--password-stdin",
-        action="store_true",
-        help="read the password from the first line of standard input instead of asking for it",
-    )
-
-
-def _password(parsed: argparse.Namespace) -> str:
-    if parsed.password_stdin:
-        return sys.stdin.readline().rstrip("\r\n")
-    if not sys.stdin.isatty():
-        raise NoPassword("Nobody is there to ask for a password; give --password-stdin.")
-    first = getpass.getpass("Password: ")
-    if getpass.getpass("The same again: ") != first:
-        raise NoPassword("The two passwords differ.")
+def _new_password(*, from_stdin: bool) -> str:
+    first = ask_password(from_stdin=from_stdin)
+    if not from_stdin and ask_password("The same again", from_stdin=False) != first:
+        raise BadArgument("The two passwords differ.")
     return first
 
 
-def _mb(text: str) -> int | Literal["default"]:
-    return "default" if text == "default" else _machines(text)
+repo = command_group(
+    "repo",
+    "Say which repositories the server opens with its own credentials, and for whom. Approvers"
+    " may say so by the API, too.",
+    """\
+  rookery repo grant https://git.example.org/owls/strix --team owls
+  rookery repo list
+  rookery repo revoke https://git.example.org/owls/strix --team owls""",
+)
+OPERATOR = Actor(SYSTEM, approver=True)
+Address = Annotated[str, option("where engines come from", name="URL")]
+ForTeam = Annotated[str, option("for runs of its members (default: of all)", "TEAM")]
 
 
-def _machines(text: str) -> int:
-    if not text.isdecimal() or int(text[:12]) > MOST_MACHINES:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {MOST_MACHINES}")
-    return int(text)
+@repo.command(name="list")
+async def list_grants(*, database: DatabaseSettings = THE_DATABASE) -> None:
+    """List what is granted."""
+    async with open_database(database) as opened:
+        found = (await _repositories(opened)).seen_by(OPERATOR)
+    rows = [
+        (each.repository, each.team or "everybody", each.granted_by, f"{each.granted:%Y-%m-%d}")
+        for each in found
+    ]
+    print_table(("repository", "for", "granted by", "since"), rows)
+
+
+@repo.command
+async def grant(
+    url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
+) -> None:
+    """Have a repository opened with the server's credentials."""
+    async with open_database(database) as opened:
+        try:
+            granted = await (await _repositories(opened)).grant(url, team, OPERATOR)
+        except (RunFault, WireFault) as fault:
+            raise _refused(fault) from None
+    whom = granted.team or "everybody who may submit runs"
+    print(f"{granted.repository} is opened with the server's credentials for {whom}.")
+
+
+@repo.command
+async def revoke(
+    url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
+) -> None:
+    """Have it opened as a stranger would."""
+    async with open_database(database) as opened:
+        try:
+            await (await _repositories(opened)).revoke(url, team, OPERATOR)
+        except (RunFault, WireFault) as fault:
+            raise _refused(fault) from None
+    print(f"{url} is opened as a stranger would.")
+
+
+async def _repositories(opened: Database) -> Repositories:
+    pool, queries, clock = opened.pool, opened.queries, opened.accounts.clock
+    audit = Audit(pool, queries)
+    teams = Teams(TeamRows(pool, queries), Users(pool, queries), clock, audit)
+    await teams.load()
+    found = Repositories(GrantRows(pool, queries), teams, clock, audit)
+    await found.load()
+    return found
+
+
+def _refused(fault: Exception) -> BadArgument:
+    text = str(fault)
+    return BadArgument(f"{text[:1].upper()}{text[1:]}.")

@@ -1,11 +1,11 @@
 """`rookery watch`: follows a run on a server until it is over."""
 
-import argparse
 import sys
 from dataclasses import dataclass
 from time import monotonic
+from typing import Annotated
 
-from rookery.cli.calling import add_server, transport_of
+from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.match_show import (
     Row,
     display,
@@ -15,6 +15,7 @@ from rookery.cli.match_show import (
     pairs_text,
     ratio_text,
 )
+from rookery.cli.options import option, print_rows
 from rookery.client.client import Client
 from rookery.client.following import Following, Seen
 from rookery.model.run import DisplayState
@@ -142,29 +143,29 @@ def _overshoot(found: SprtDocument) -> Overshoot | None:
 SHOWN = frozenset({"State", "Games", "Elo", "LLR", "Left"})
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Shows how a run stands while it is played: a live table on a terminal, a"
-        " line every ten seconds elsewhere, every change as a line of JSON with --json. It goes on"
-        " when the server restarts. Exit codes: 0 accepted, or finished without a test; 1"
-        " rejected; 4 undecided or failed."
-    )
-    parser.add_argument("id", metavar="RUN", help="its id, or as much of it as names no other")
-    add_server(parser)
-    parser.set_defaults(run=run)
+def watch(
+    run: Annotated[str, option("its id, or as much of it as names no other")],
+    /,
+    *,
+    server: ServerFlags = THE_SERVER,
+) -> int:
+    """Follow a run until it is over.
 
+    It is a live table on a terminal, a line every ten seconds elsewhere, and with --json every
+    change as a line of JSON. It goes on when the server restarts.
 
-def run(parsed: argparse.Namespace) -> int:
-    watch, transport = Watch(as_json=parsed.json), transport_of(parsed)
-    run_id = Client(transport).find_run(parsed.id)
-    following = iter(Following(transport, run_id, away=watch.away))
-    watch.see(next(following))
-    with display(title(watch.glance.run), watch.rows, quiet=parsed.json, shown=SHOWN) as shown:
-        while not watch.glance.is_over:
-            watch.see(next(following))
+    Exit codes: 0 accepted, or finished without a test; 1 rejected; 4 undecided or failed.
+    """
+    seen, transport = Watch(as_json=server.json), server.transport()
+    run_id = Client(transport).find_run(run)
+    following = iter(Following(transport, run_id, away=seen.away))
+    seen.see(next(following))
+    with display(title(seen.glance.run), seen.rows, quiet=server.json, shown=SHOWN) as shown:
+        while not seen.glance.is_over:
+            seen.see(next(following))
             shown.changed()
-    watch.tell_end()
-    return verdict_code(watch.glance.run)
+    seen.tell_end()
+    return verdict_code(seen.glance.run)
 
 
 class Watch:
@@ -195,9 +196,7 @@ class Watch:
     def tell_end(self) -> None:
         if self._as_json:
             return
-        found = rows(self.glance)
-        width = max(len(label) for label, _ in found)
-        print("\n".join(f"{label:{width}}  {text}" for label, text in found))
+        print_rows(rows(self.glance))
         print(verdict_text(self.glance.run))
 
     def _pace(self, seen: Seen) -> float:

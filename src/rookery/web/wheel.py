@@ -22,9 +22,9 @@ PACKAGE = Path(rookery.__file__).parent
 REQUIREMENTS = "rookery/worker/renewal/requirements.txt"
 COMMANDS = (
     *("worker", "match", "tune", "replay", "fledgling", "stats"),
-    *("login", "me", "submit", "runs", "machine", "watch", "engine", "team", "book"),
+    *("login", "me", "submit", "runs", "watch", "engine", "engine_add", "book"),
 )
-"""The commands that need nothing of the server: those of a worker's machine and those of people."""
+"""The modules of commands that need nothing of the server."""
 STARTS = (
     "rookery.cli.main",
     *(f"rookery.cli.{name}" for name in COMMANDS),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.cli.book_import import BadDescription, import_books
+from rookery.cli.book import import_books
+from rookery.cli.options import BadArgument
 from rookery.protocol import v1
 
 TEXT = b"line\r\nline\r\n"
@@ -66,5 +67,5 @@ def test_the_older_single_file_is_read_too(tmp_path: Path) -> None:
 def test_what_describes_no_book_is_told(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text)
-    with pytest.raises(BadDescription):
+    with pytest.raises(BadArgument):
         import_books([file, tmp_path / "nothing"], lambda name, file: taken_by({}, name, file))

@@ -41,7 +41,7 @@ def commands_below(app: App) -> dict[str, App]:
 def flags_below(app: App) -> dict[str, str | None]:
     """The flags of a command and those below it, with what each is for."""
     arguments = app.assemble_argument_collection() if app.default_command else ()
-    mine = {name: each.parameter.help for each in arguments for name in each.names}
+    mine = {name: each.parameter.help for each in arguments for name in each.names if name != "*"}
     for below in commands_below(app).values():
         mine |= flags_below(below)
     return mine | {"--help": "", "-h": ""}

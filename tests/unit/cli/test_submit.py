@@ -1,24 +1,19 @@
 """What a command line makes of a run: presets, files, flags, and words about what it takes."""
 
-import argparse
+import io
 import json
 from pathlib import Path
 
 import pytest
 
-from rookery.cli import submit
-from rookery.cli.submit_fields import (
-    BadSubmission,
-    NoProgram,
-    estimate,
-    fields_of,
-    flag_of,
-    try_programs,
-)
+from rookery.cli.options import BadArgument
+from rookery.cli.submit import print_estimate
+from rookery.cli.submit_fields import RunFlags, fields_of, flag_of, try_programs
 from rookery.client.client import Client
 from rookery.model.engine import EngineRecord, PresetRecord
 from rookery.protocol import v1
 from rookery.protocol.codec import encode
+from tests.unit.cli.parsing import parsed
 from tests.unit.protocol.samples import make_args
 
 MINI = EngineRecord(
@@ -46,9 +41,9 @@ class Records:
 
 
 def fields(*words: str) -> dict[str, object]:
-    parser = argparse.ArgumentParser()
-    submit.add_arguments(parser)
-    return fields_of(parser.parse_args(words), Client(Records()))
+    given = parsed("submit", *words)
+    flags = given.get("flags", RunFlags())
+    return fields_of(given.get("what", ()), given.get("preset"), flags, Client(Records()))
 
 
 def test_an_engine_and_a_branch_play_the_main_line_by_the_plain_preset() -> None:
@@ -97,14 +92,14 @@ def test_a_tune_asked_for_by_a_flag_is_no_test_though_the_preset_is(tmp_path: Pa
 
 def test_an_unknown_preset_is_told_with_those_there_are() -> None:
     with pytest.raises(
-        BadSubmission, match="no preset blitz; it has: careful, default, long, quick, tune"
+        BadArgument, match="no preset blitz; it has: careful, default, long, quick, tune"
     ):
         fields("Mini", "idea", "--preset=blitz")
 
 
 @pytest.mark.parametrize("words", [["a", "b", "c"], ["--preset=long"]])
 def test_what_makes_no_sense_is_told(words: list[str]) -> None:
-    with pytest.raises(BadSubmission):
+    with pytest.raises(BadArgument):
         fields(*words)
 
 
@@ -134,12 +129,12 @@ def test_the_quick_preset_is_for_everything(tmp_path: Path) -> None:
 def test_a_text_is_not_taken_for_a_program(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("# An engine\n")
-    with pytest.raises(NoProgram, match=r"README\.md is no program"):
+    with pytest.raises(BadArgument, match=r"README\.md is no program"):
         fields(f"--new={readme}", "--base=master")
 
 
 def test_a_program_that_does_not_speak_uci_is_told_before_it_is_uploaded() -> None:
-    with pytest.raises(NoProgram, match=r"/bin/true does not play: .*--untried"):
+    with pytest.raises(BadArgument, match=r"/bin/true does not play: .*--untried"):
         try_programs([Path("/bin/true")])
 
 
@@ -168,6 +163,12 @@ def preview(fleet: v1.FleetNow, *lengths: v1.ExpectedLength) -> v1.Preview:
         warnings=(),
         args=make_args(),
     )
+
+
+def estimate(given: v1.Preview) -> str:
+    out = io.StringIO()
+    print_estimate(given, out)
+    return out.getvalue().rstrip("\n")
 
 
 def test_length_and_cost_are_told_in_words() -> None:
