@@ -33,7 +33,7 @@ from rookery.farm.reads import corrected
 from rookery.farm.samples import period, place
 from rookery.model.events import PERSONAL, Event
 from rookery.model.run import Run
-from rookery.model.task import Provenance, Task, TaskKey, recounted, total
+from rookery.model.task import PlayedBatch, Task, TaskKey, recounted, total
 from rookery.model.timecontrol import base_seconds
 from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression, matches
 from rookery.protocol.user_queries import LTC_SECONDS
@@ -53,7 +53,7 @@ class MemoryRows:
     bad: dict[TaskKey, BadTask] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     samples: dict[str, dict[int, ChartPoint]] = field(default_factory=dict)
-    provenance: list[Provenance] = field(default_factory=list)
+    provenance: list[PlayedBatch] = field(default_factory=list)
     blocks: dict[str, str] = field(default_factory=dict)
     recalled: dict[str, MachineHistory] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
@@ -374,7 +374,7 @@ class MemoryReads:
 
     async def provenance(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
-    ) -> tuple[Provenance, ...]:
+    ) -> tuple[PlayedBatch, ...]:
         found = tuple(each for each in self._rows.provenance if each.run == run_id)
         return found[first : first + count]
 

@@ -4,9 +4,10 @@ Every answer leaves when all it depends on is committed; a living task's beat wa
 What people do to runs is in `commands` and `purges`, what they may see in `views`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec.structs import asdict
 from msgspec.structs import replace as with_fields
 
 from rookery.caches import Remembered
@@ -21,7 +22,7 @@ from rookery.model.events import MOST_CHARACTERS, Action, Event, about_task
 from rookery.model.kinds import Report, SpsaTuning, ticket_of
 from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault
-from rookery.model.task import Provenance
+from rookery.model.task import PlayedBatch, Provenance
 from rookery.rules.answers import (
     OVER,
     Changes,
@@ -196,14 +197,18 @@ def _updated(
     changes = done.changes
     if before is None or not changes.runs:
         return done
-    origins: tuple[Provenance, ...] = ()
+    origins: tuple[PlayedBatch, ...] = ()
     played = report.results.games - before.results.games
     if provenance and played > 0 and not done.answer.error and not changes.bad:
-        origins = (replace(provenance, at=now, games=played),)
+        origins = (_batch(call, now, played, provenance),)
     samples = term.sampling.taken(changes.runs[-1], now)
     if not origins and not samples:
         return done
     return Decision(done.answer, with_fields(changes, samples=samples, provenance=origins))
+
+
+def _batch(call: HeldTask, now: datetime, games: int, how: Provenance) -> PlayedBatch:
+    return PlayedBatch(run=call.run, task=call.task, at=now, games=games, **asdict(how))
 
 
 def _words_of(machine: Machine, message: str, now: datetime) -> Event:

@@ -8,7 +8,7 @@ from typing import Protocol
 from rookery.boundary.watch import Histogram
 from rookery.model.events import Event
 from rookery.model.run import Run, RunFault
-from rookery.model.task import Provenance, Results, Tally, Task
+from rookery.model.task import PlayedBatch, Results, Tally, Task
 from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
 from rookery.rules.answers import Changes, ChartPoint, MachineHistory
 from rookery.rules.purge import BadTask, Purging
@@ -242,7 +242,7 @@ class FleetReads(Protocol):
 
     async def provenance(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
-    ) -> tuple[Provenance, ...]:
+    ) -> tuple[PlayedBatch, ...]:
         """How the batches of a run were played, in the order they came in."""
         ...
 

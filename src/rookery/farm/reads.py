@@ -42,7 +42,7 @@ from rookery.farm.rows import (
 )
 from rookery.model.events import Action, Event
 from rookery.model.run import Run
-from rookery.model.task import Provenance, Tally, Task
+from rookery.model.task import PlayedBatch, Tally, Task
 from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
 from rookery.rules.answers import ChartPoint
 from rookery.rules.purge import BadTask
@@ -203,7 +203,7 @@ class PostgresReads:
 
     async def provenance(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
-    ) -> tuple[Provenance, ...]:
+    ) -> tuple[PlayedBatch, ...]:
         rows = await self._fetch("provenance_of_run", run_id, first, count)
         return await _decoded(rows, provenance_of)
 

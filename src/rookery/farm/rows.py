@@ -22,7 +22,7 @@ from rookery.farm.samples import place
 from rookery.model.machine import Machine
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run, Sole, Status
-from rookery.model.task import Provenance, Results, Tally, Task
+from rookery.model.task import PlayedBatch, Results, Tally, Task
 from rookery.model.timecontrol import base_seconds
 from rookery.rules.answers import ChartPoint, MachineBlock, MachineHistory
 from rookery.rules.purge import BadTask, Culprit, Purging, Toll
@@ -240,7 +240,7 @@ def sample_of(row: Row) -> ChartPoint:
     return ChartPoint(row["run"], row["at"], row["games"], pentanomial, row["llr"], row["cores"])
 
 
-def provenance_columns(each: Provenance) -> Columns:
+def provenance_columns(each: PlayedBatch) -> Columns:
     return (
         each.run,
         each.task,
@@ -255,8 +255,8 @@ def provenance_columns(each: Provenance) -> Columns:
     )
 
 
-def provenance_of(row: Row) -> Provenance:
-    return Provenance(**{name: row[name] for name in Provenance.__dataclass_fields__})
+def provenance_of(row: Row) -> PlayedBatch:
+    return PlayedBatch(**{name: row[name] for name in PlayedBatch.__struct_fields__})
 
 
 def contribution_of(row: Row) -> Contribution:

@@ -35,7 +35,7 @@ from rookery.model.events import Event
 from rookery.model.machine import Machine
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run
-from rookery.model.task import Provenance, Task, TaskKey
+from rookery.model.task import PlayedBatch, Task, TaskKey
 from rookery.rules.answers import Changes, ChartPoint, Closing, MachineBlock, MachineHistory
 from rookery.rules.purge import BadTask, Purging
 
@@ -53,7 +53,7 @@ class Gathered:
     bad: dict[TaskKey, BadTask] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     samples: dict[tuple[str, int], ChartPoint] = field(default_factory=dict)
-    provenance: list[Provenance] = field(default_factory=list)
+    provenance: list[PlayedBatch] = field(default_factory=list)
     blocks: dict[str, MachineBlock] = field(default_factory=dict)
     purging: dict[str, Purging | None] = field(default_factory=dict)
     """Purges that are due or under way, by run; None where one is over."""

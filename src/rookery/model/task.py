@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 
-from rookery.model.bounds import Count
+from rookery.model.bounds import Amount, Count, Word
 from rookery.model.machine import Machine
 from rookery.stats.residuals import excessive
 
@@ -280,17 +281,22 @@ class Players:
         self._by_run.pop(run_id, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """How a batch of games was played; it can't be found out later."""
+class Provenance(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """How games were played, as a worker of ours tells it: by which runner, with which programs,
+    how much the clock was scaled and how late the runner woke up. It can't be found out later."""
+
+    runner: Word = ""
+    version: Word = msgspec.field(default="", name="runner_version")
+    new_hash: Word = ""
+    base_hash: Word = ""
+    factor: Amount = 0.0
+    latency_ms: Amount = 0.0
+
+
+class PlayedBatch(Provenance, frozen=True, gc=False, kw_only=True):
+    """Games that a task reported at once, and how they were played."""
 
     run: str
     task: int
     at: datetime
     games: int
-    runner: str
-    version: str
-    new_hash: str
-    base_hash: str
-    factor: float
-    latency_ms: float

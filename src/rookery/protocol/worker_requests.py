@@ -18,7 +18,7 @@ from rookery.model.bounds import (
     Word,
     Words,
 )
-from rookery.model.task import Results
+from rookery.model.task import Provenance, Results
 from rookery.protocol.codec import Reader
 
 Men = Annotated[int, Meta(ge=0, le=8)]
@@ -149,17 +149,6 @@ class SpsaResult(SlotResult, frozen=True, gc=False, kw_only=True):
         SlotResult.__post_init__(self)
         if self.slots and sum(slot.num_games for slot in self.slots) != self.num_games:
             raise ValueError("the slots do not add up to num_games")
-
-
-class Provenance(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How a batch was played; it can't be found out later."""
-
-    runner: Word = ""
-    runner_version: Word = ""
-    new_hash: Word = ""
-    base_hash: Word = ""
-    factor: Amount = 0.0
-    latency_ms: Amount = 0.0
 
 
 class UpdateTask(TaskCall, frozen=True, gc=False, kw_only=True):

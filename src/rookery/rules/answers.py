@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from rookery.model.events import Event
 from rookery.model.machine import Machine
 from rookery.model.run import Run
-from rookery.model.task import Provenance, Task
+from rookery.model.task import PlayedBatch, Task
 from rookery.rules.eligibility import Reason
 from rookery.rules.purge import BadTask, Purging
 
@@ -85,7 +85,7 @@ class Changes(Struct, frozen=True):
     """Tasks as they were before their results were struck out or kept apart; what is left of them
     is among the tasks."""
     samples: tuple[ChartPoint, ...] = ()
-    provenance: tuple[Provenance, ...] = ()
+    provenance: tuple[PlayedBatch, ...] = ()
     blocks: tuple[MachineBlock, ...] = ()
     seen: tuple[TaskSeen, ...] = ()
     recalled: tuple[MachineHistory, ...] = ()

@@ -18,7 +18,7 @@ from rookery.http_client import (
     NoAnswer,
     basic,
 )
-from rookery.model.task import Results
+from rookery.model.task import Provenance, Results
 from rookery.protocol import worker_answers, worker_requests
 from rookery.protocol.codec import Reader, WireFault, encode
 from rookery.protocol.worker_answers import Answer
@@ -101,7 +101,7 @@ class UpdateCall(worker_requests.TaskCall, frozen=True, gc=False, kw_only=True):
 
     stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
-    rookery: worker_requests.Provenance | UnsetType = UNSET
+    rookery: Provenance | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ class TaskProgress:
 
     stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
-    provenance: worker_requests.Provenance | UnsetType = UNSET
+    provenance: Provenance | UnsetType = UNSET
 
-    def by(self, provenance: worker_requests.Provenance) -> "TaskProgress":
+    def by(self, provenance: Provenance) -> "TaskProgress":
         """The same, with how it was played."""
         return TaskProgress(self.stats, self.spsa, provenance)
 

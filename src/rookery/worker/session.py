@@ -16,8 +16,8 @@ from rookery.boundary.bridge import call_soon
 from rookery.errors import Complaint
 from rookery.http_client import CallRefused, HeldCall, NoAnswer
 from rookery.match.job import MatchFault
+from rookery.model.task import Provenance
 from rookery.protocol.worker_answers import WAITING, House, TaskAnswer, VersionAnswer
-from rookery.protocol.worker_requests import Provenance
 from rookery.worker.assignment import Assignment, assignment_of
 from rookery.worker.engines.orders import TaskFailed
 from rookery.worker.matches import TaskMatches
@@ -175,7 +175,7 @@ class TaskSession:
             return None
         return Provenance(
             runner=self._context.identity.runner,
-            runner_version=__version__,
+            version=__version__,
             new_hash=prepared.new_digest,
             base_hash=prepared.base_digest,
             factor=prepared.factor,

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.ports import WorkerResults
-from rookery.model.task import NOTHING, Provenance, recounted
+from rookery.model.task import NOTHING, PlayedBatch, recounted
 from rookery.rules.answers import Changes, Closing, MachineBlock, MachineHistory, TaskSeen
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour
@@ -198,8 +198,19 @@ async def test_signs_of_life_are_kept(store: Store) -> None:
 
 
 async def test_provenance_is_kept_in_the_order_it_came(store: Store) -> None:
-    first = Provenance(RUN.id, 0, NOW, 8, "fastchess", "1.5", "n", "b", 1.25, 40.5)
-    second = replace(first, games=16, at=NOW - timedelta(seconds=1))
+    first = PlayedBatch(
+        run=RUN.id,
+        task=0,
+        at=NOW,
+        games=8,
+        runner="fastchess",
+        version="1.5",
+        new_hash="n",
+        base_hash="b",
+        factor=1.25,
+        latency_ms=40.5,
+    )
+    second = with_fields(first, games=16, at=NOW - timedelta(seconds=1))
     await kept(store, Changes(runs=(RUN,), provenance=(first, second)))
     assert await store.reads.provenance(RUN.id) == (first, second)
     assert await store.reads.provenance(RUN.id, 1, 5) == (second,)

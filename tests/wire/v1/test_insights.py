@@ -37,9 +37,11 @@ async def shown(api: Api, run_id: str, what: str) -> dict[str, Any]:
 
 
 async def report(api: Api, task: Task, results: Results, runner: str = "builtin") -> None:
-    batch = Provenance(task.run, task.id, api.clock.now(), 0, runner, "1", "n", "b", 1.5, 2.0)
+    how = Provenance(
+        runner=runner, version="1", new_hash="n", base_hash="b", factor=1.5, latency_ms=2.0
+    )
     call = HeldTask(task.run, task.id, task.machine)
-    answer = await api.fleet.update_task(call, Report(results), batch)
+    answer = await api.fleet.update_task(call, Report(results), how)
     assert not answer.error, answer
 
 

@@ -15,7 +15,7 @@ from rookery.caches import Joined, Remembered
 from rookery.farm.ports import WorkerResults
 from rookery.files.games import IndexedGame
 from rookery.model.run import Run
-from rookery.model.task import Provenance
+from rookery.model.task import PlayedBatch
 from rookery.protocol import v1
 from rookery.protocol.codec import finite
 from rookery.rules.answers import ChartPoint
@@ -213,7 +213,7 @@ def _bad_task(bad: BadTask) -> v1.BadTaskEntry:
     )
 
 
-def _batch(each: Provenance) -> v1.ProvenanceEntry:
+def _batch(each: PlayedBatch) -> v1.ProvenanceEntry:
     return v1.ProvenanceEntry(
         task=each.task,
         time=each.at,

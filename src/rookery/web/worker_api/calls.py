@@ -146,7 +146,7 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
 
     async def act(self, request: worker_requests.UpdateTask, caller: VerifiedCaller) -> Answer:
         call = self.machines.call(request, caller)
-        provenance = incoming.provenance_of(request, self.site.clock.now())
+        provenance = None if request.rookery is UNSET else request.rookery
         report = incoming.report_of(request)
         if provenance is not None and (run := self.site.fleet.views.present(call.run)):
             self.site.speeds.note(run.plan, call.machine)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ from starlette.types import Scope
 
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine, rookery_abilities
-from rookery.model.task import Provenance
 from rookery.people.login import Verified
 from rookery.people.users import User
 from rookery.protocol import worker_requests
@@ -131,25 +129,6 @@ def report_of(request: worker_requests.UpdateTask) -> Report:
 
 def log_of(failure: worker_requests.Failure | UnsetType) -> str:
     return "" if failure is UNSET else failure.log
-
-
-def provenance_of(request: worker_requests.UpdateTask, now: datetime) -> Provenance | None:
-    """How the last games were played, which a worker of ours tells."""
-    said = request.rookery
-    if said is UNSET:
-        return None
-    return Provenance(
-        run=request.run_id,
-        task=request.task_id,
-        at=now,
-        games=request.stats.games,
-        runner=said.runner,
-        version=said.runner_version,
-        new_hash=said.new_hash,
-        base_hash=said.base_hash,
-        factor=said.factor,
-        latency_ms=said.latency_ms,
-    )
 
 
 def _extended(machine: Machine, extra: wire.ClaimedAbilities, teams: frozenset[str]) -> Machine:
