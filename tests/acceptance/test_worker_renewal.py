@@ -11,7 +11,7 @@ import pytest
 
 import rookery
 from rookery.protocol.ed25519 import fingerprint, public_key
-from rookery.web.handout import Handout
+from rookery.web.handout import make_script
 from rookery.web.wheel import PACKAGE, Wheel, locked_requirements, own_wheel, pack, worker_files
 from rookery.worker.renewal.installation import InstallFolder, add_version, environment_name
 from tests.served import environment
@@ -143,7 +143,7 @@ def installing(
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         ["sh"],
-        input=Handout(wheel).script("install.sh", address),
+        input=make_script(wheel, "install.sh", address),
         env=variables,
         capture_output=True,
         text=True,
@@ -204,7 +204,7 @@ def test_one_line_installs_a_worker(tmp_path: Path) -> None:
 
 
 def test_without_a_python_the_script_says_what_is_needed() -> None:
-    script = Handout(own_wheel().signed(SEED)).script("install.sh", "http://farm.example.org")
+    script = make_script(own_wheel().signed(SEED), "install.sh", "http://farm.example.org")
     ended = subprocess.run(
         ["/bin/sh"],
         input=script,

@@ -10,8 +10,8 @@ import httpx
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from rookery.app.build import BRIDGE, EVENTS, FLEET
 from rookery.app.routes import create_app
+from rookery.app.steps import BRIDGE, EVENTS, FLEET
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock

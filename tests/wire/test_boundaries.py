@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from rookery.app.build import STEPS
-from rookery.app.jobs import make_jobs
-from rookery.app.routes import create_app
-from rookery.boundary.domains import Domain, measured_domain, text_table
+from rookery.app.jobs import JOBS, make_jobs
+from rookery.app.routes import MIDDLEWARE, create_app, declared_inventory
+from rookery.boundary.domains import Domain, declaration_of, measured_domain, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.cli import boundaries
+from rookery.web.inventory import named_routes
 from tests.twins.sites import MemorySite, make_site, running
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -22,7 +22,7 @@ PAGE = DOCS / "dev" / "boundaries.md"
 def sketched() -> tuple[Starlette, MemorySite]:
     site = make_site()
     site.jobs = make_jobs(site)
-    return create_app(site, (), STEPS), site
+    return create_app(site), site
 
 
 def measured(app: Starlette, site: MemorySite) -> Mapping[str, LoopTime]:
@@ -34,37 +34,34 @@ def measured(app: Starlette, site: MemorySite) -> Mapping[str, LoopTime]:
 
 
 def test_the_page_is_what_the_code_declares() -> None:
-    app, _site = sketched()
-    assert PAGE.read_text() == boundaries.page(boundaries.inventory(app)), "run scripts/boundaries"
+    assert PAGE.read_text() == boundaries.page(declared_inventory()), "run scripts/boundaries"
 
 
 def test_every_job_is_described_for_operators() -> None:
-    _app, site = sketched()
     rows = [line for line in (DOCS / "operate.md").read_text().splitlines() if line[:2] == "| "]
     told = {name.strip() for row in rows for name in row.split("|")[1].split(",")}
-    assert [job.name for job in site.jobs if job.name not in told] == []
+    assert [job.name for job in JOBS if job.name not in told] == []
 
 
 def test_every_job_is_in_the_inventory() -> None:
-    app, site = sketched()
-    listed = [one.name for one in boundaries.inventory(app) if one.kind == "job"]
+    _app, site = sketched()
+    listed = [one.name for one in declared_inventory() if one.kind == "job"]
     assert len(listed) == 18
     assert listed == [job.name for job in site.jobs]
 
 
 def test_the_matrix_counts_every_entry_once() -> None:
-    app, _site = sketched()
-    head, rule, *rows = boundaries.page(boundaries.inventory(app)).split("\n\n")[2].splitlines()
+    head, rule, *rows = boundaries.page(declared_inventory()).split("\n\n")[2].splitlines()
     assert head == "| entry points | LOOP | LOOP CPU | THREAD | STREAM |"
     assert set(rule) == set("| -")
     counts = [int(cell) for row in rows for cell in row.split("|") if cell.strip().isdigit()]
-    assert sum(counts) == len(boundaries.inventory(app))
+    assert sum(counts) == len(declared_inventory())
     assert rows[0].startswith("| routes for workers |")
 
 
 def test_the_table_shows_domains_and_measured_loop_time() -> None:
     app, site = sketched()
-    shown = text_table(boundaries.inventory(app), measured(app, site))
+    shown = text_table(declared_inventory(), measured(app, site))
     (line,) = [line for line in shown.splitlines() if " GET /healthz " in line]
     assert str(boundaries.CALLS) in line.split()
     assert " µs " in line
@@ -75,7 +72,7 @@ def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
     times = measured(app, site)
     on_loop = [
         one.name
-        for one in boundaries.inventory(app)
+        for one in declared_inventory()
         if one.domain in {Domain.LOOP, Domain.LOOP_CPU} and one.name in times
     ]
     assert len(on_loop) > 20
@@ -86,7 +83,7 @@ def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
 def test_what_is_declared_for_threads_was_seen_there() -> None:
     app, site = sketched()
     times = measured(app, site)
-    jobs = {one.name: one.domain for one in boundaries.inventory(app) if one.kind == "job"}
+    jobs = {one.name: one.domain for one in declared_inventory() if one.kind == "job"}
     assert [job.name for job in site.jobs if job.done != 1] == []
     seen = {name for name in jobs if measured_domain(times[name]) is Domain.THREAD}
     assert seen == {name for name, domain in jobs.items() if domain is Domain.THREAD}
@@ -94,5 +91,17 @@ def test_what_is_declared_for_threads_was_seen_there() -> None:
 
 @pytest.mark.parametrize("domain", Domain)
 def test_all_domains_are_in_use(domain: Domain) -> None:
+    assert domain in {entry.domain for entry in declared_inventory()}
+
+
+def test_a_job_runs_where_its_part_says() -> None:
+    _app, site = sketched()
+    told = [declaration_of(job.part) for job in JOBS]
+    assert [declaration_of(job.work) for job in site.jobs] == told
+
+
+def test_an_app_has_no_part_that_the_inventory_does_not_list() -> None:
     app, _site = sketched()
-    assert domain in {entry.domain for entry in boundaries.inventory(app)}
+    listed = {(one.kind, one.name) for one in declared_inventory()}
+    assert {("route", name) for name, _ in named_routes(app.routes)} <= listed
+    assert tuple(layer.cls for layer in app.user_middleware) == MIDDLEWARE

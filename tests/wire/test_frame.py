@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from rookery.app.routes import create_app
+from rookery.app.routes import create_app, declared_inventory
 from rookery.boundary.errors import Undeclared
 from rookery.web.metrics import PoolStats
 from rookery.web.scope import WORKER_PATHS
@@ -213,10 +213,9 @@ def test_an_app_with_an_undeclared_route_does_not_come_to_be() -> None:
         create_app(make_site(log=RecordedLog()), [Route("/secret-door", undeclared)])
 
 
-async def test_everything_in_the_app_says_where_it_runs() -> None:
-    async with open_site() as site:
-        kinds = {entry.kind for entry in site.app.state.inventory}
-        assert kinds == {"route", "middleware", "error handler"}
+def test_everything_in_the_app_says_where_it_runs() -> None:
+    kinds = {entry.kind for entry in declared_inventory()}
+    assert kinds == {"route", "middleware", "error handler", "step", "job"}
 
 
 async def test_a_session_keeps_a_visitor_out_of_shared_caches() -> None:

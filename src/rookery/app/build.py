@@ -14,8 +14,24 @@ from starlette.applications import Starlette
 from rookery import __version__
 from rookery.app.jobs import make_jobs
 from rookery.app.routes import create_app
+from rookery.app.steps import (
+    BRIDGE,
+    DATABASE,
+    EVENTS,
+    FLEET,
+    JOBS,
+    KEY_FILES,
+    LEASE,
+    LISTENING,
+    POOL,
+    SCHEMA,
+    SESSION_KEY,
+    SQL_FILES,
+    THREADS,
+    UNFINISHED_UPLOADS,
+    WATCH,
+)
 from rookery.boundary.bridge import open_bridge
-from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
@@ -55,7 +71,7 @@ from rookery.sources.mirrors import Mirrors
 from rookery.web.metrics import PoolStats
 from rookery.web.rendering import read_assets
 from rookery.web.site import Site, Storage
-from rookery.web.steps import Process, Step, Steps
+from rookery.web.steps import Process, Steps
 from rookery.web.wheel import own_wheel
 
 BLOBS = "blobs"
@@ -65,59 +81,6 @@ STOP_NOTE_SECONDS = 2.0
 WORTH_A_STACK_SECONDS = 0.7
 
 Prepare = Callable[[Site], Awaitable[None]]
-
-DATABASE = Step(
-    "database",
-    Domain.LOOP,
-    "the supervisor process blocks, the loop waits for its pipe",
-    stop_seconds=20.0,
-)
-SQL_FILES = Step("sql files", Domain.THREAD, "reads files")
-POOL = Step(
-    "pool", Domain.LOOP, "connections belong to the loop that opened them", stop_seconds=6.0
-)
-UNFINISHED_UPLOADS = Step("unfinished uploads", Domain.THREAD, "removes files")
-SCHEMA = Step("schema", Domain.LOOP, "awaits one connection")
-SESSION_KEY = Step("session key", Domain.LOOP, "awaits one query")
-KEY_FILES = Step("key files", Domain.THREAD, "reads or makes files")
-LEASE = Step("fence", Domain.LOOP, "awaits the takeover; a task renews the lease")
-FLEET = Step(
-    "fleet",
-    Domain.LOOP,
-    "reads every unfinished run into memory; a task commits what changes there",
-    stop_seconds=8.0,
-)
-LISTENING = Step(
-    "listening", Domain.LOOP, "one connection of its own hears what other processes tell"
-)
-THREADS = Step("threads", Domain.LOOP, "sets the size of the pool's default limiter")
-BRIDGE = Step("bridge", Domain.LOOP, "threads call this loop through it")
-WATCH = Step("watch", Domain.LOOP, "answers a thread that asks four times a second")
-EVENTS = Step("events", Domain.LOOP, "remembers what changed last; after a gap it awaits the rows")
-JOBS = Step(
-    "fleet jobs",
-    Domain.LOOP,
-    "slices of a few milliseconds; files are removed in threads",
-    before_drain=True,
-)
-STEPS = (
-    DATABASE,
-    SQL_FILES,
-    POOL,
-    UNFINISHED_UPLOADS,
-    SCHEMA,
-    SESSION_KEY,
-    KEY_FILES,
-    LEASE,
-    FLEET,
-    LISTENING,
-    THREADS,
-    BRIDGE,
-    WATCH,
-    EVENTS,
-    JOBS,
-)
-"""All of them, in their order."""
 
 
 def new_process(settings: Settings, log: Log) -> Process:
@@ -135,7 +98,7 @@ async def open_app(
 ) -> AsyncIterator[tuple[Starlette, Site]]:
     """The site of these settings and its app; `prepare` runs before the first request."""
     async with build(settings, process) as site:
-        app = await process.threads.io(create_app, site, (), STEPS)
+        app = await process.threads.io(create_app, site)
         if settings.simulated_fleet:
             process.log.warning("simulated_fleet", meaning="invented results count")
         await prepare(site)

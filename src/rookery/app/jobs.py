@@ -1,10 +1,16 @@
 """What a site does by itself while it serves."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.jobs import TICK_SECONDS, PeriodicJob, jobs_of
-from rookery.farm.statistics import Accounting
+from rookery.farm.jobs import TICK_SECONDS, Chores, PeriodicJob, Reachability
+from rookery.farm.statistics import Accounting, SpeedKeeping
+from rookery.files.disk import Disk
+from rookery.files.nets import NetStore
+from rookery.files.store import FileStore
+from rookery.people.bearers import Bearers
 from rookery.web.site import Site
 
 CLEAN_UP_SECONDS = 3600.0
@@ -12,25 +18,7 @@ COUNT_SECONDS = 900.0
 NOTE_SECONDS = 60.0
 SPEED_SECONDS = 300.0
 
-
-def make_jobs(site: Site) -> tuple[PeriodicJob, ...]:
-    """The jobs of a site, in the order in which they are listed."""
-    settings = site.settings
-    # Who may look only with an account uses it by looking, which leaves no trace.
-    idle_days = 0 if settings.login_to_view else settings.idle_account_days
-    counting = Accounting(site.statistics, site.reads, site.clock, idle_days=idle_days)
-    return (
-        *jobs_of(site.fleet, site.is_primary),
-        PeriodicJob("games", CLEAN_UP_SECONDS, site.games.sweep),
-        PeriodicJob("logs", CLEAN_UP_SECONDS, site.logs.sweep),
-        PeriodicJob("user statistics", COUNT_SECONDS, counting),
-        PeriodicJob("speeds of engines", SPEED_SECONDS, site.speed_keeping),
-        PeriodicJob("last uses of tokens", NOTE_SECONDS, site.bearers.flush),
-        PeriodicJob("uploads without a row", CLEAN_UP_SECONDS, partial(sweep_uploads, site)),
-        PeriodicJob("nets without a row", CLEAN_UP_SECONDS, site.nets.sweep),
-        PeriodicJob("downloads of nets", NOTE_SECONDS, site.nets.write_downloads),
-        PeriodicJob("disk", TICK_SECONDS, site.disk.look),
-    )
+Work = Callable[[], Awaitable[None]]
 
 
 @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
@@ -39,3 +27,62 @@ async def sweep_uploads(site: Site) -> None:
     await site.programs.sweep()
     await site.books.sweep()
     await site.archives.clean_up()
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredJob:
+    """A job of every site: the part that declares where it runs, and its work on one site."""
+
+    name: str
+    seconds: float
+    part: object
+    work: Callable[[Site], Work]
+
+
+JOBS = (
+    DeclaredJob("listening", TICK_SECONDS, Reachability, lambda site: site.reachability),
+    DeclaredJob("dead tasks", 60, Chores.bury_the_dead, lambda site: site.chores.bury_the_dead),
+    DeclaredJob(
+        "stalled tasks",
+        60,
+        Chores.take_back_the_stalled,
+        lambda site: site.chores.take_back_the_stalled,
+    ),
+    DeclaredJob("shares", 60, Chores.refresh_shares, lambda site: site.chores.refresh_shares),
+    DeclaredJob("speeds", 60, Chores.measure_speeds, lambda site: site.chores.measure_speeds),
+    DeclaredJob(
+        "waiting machines", 30, Chores.count_waiting, lambda site: site.chores.count_waiting
+    ),
+    DeclaredJob("last seen", 60, Chores.write_last_seen, lambda site: site.chores.write_last_seen),
+    DeclaredJob("sums", 180, Chores.check_sums, lambda site: site.chores.check_sums),
+    DeclaredJob("machines", 300, Chores.forget_machines, lambda site: site.chores.forget_machines),
+    DeclaredJob("games", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.games.sweep),
+    DeclaredJob("logs", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.logs.sweep),
+    DeclaredJob("user statistics", COUNT_SECONDS, Accounting, lambda site: site.accounting),
+    DeclaredJob("speeds of engines", SPEED_SECONDS, SpeedKeeping, lambda site: site.speed_keeping),
+    DeclaredJob(
+        "last uses of tokens", NOTE_SECONDS, Bearers.flush, lambda site: site.bearers.flush
+    ),
+    DeclaredJob(
+        "uploads without a row",
+        CLEAN_UP_SECONDS,
+        sweep_uploads,
+        lambda site: partial(sweep_uploads, site),
+    ),
+    DeclaredJob(
+        "nets without a row", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.nets.sweep
+    ),
+    DeclaredJob(
+        "downloads of nets",
+        NOTE_SECONDS,
+        NetStore.write_downloads,
+        lambda site: site.nets.write_downloads,
+    ),
+    DeclaredJob("disk", TICK_SECONDS, Disk.look, lambda site: site.disk.look),
+)
+"""All of them, in the order in which they are listed."""
+
+
+def make_jobs(site: Site) -> tuple[PeriodicJob, ...]:
+    """The jobs of one site."""
+    return tuple(PeriodicJob(job.name, job.seconds, job.work(site)) for job in JOBS)

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -9,14 +10,17 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ExceptionHandler
 
-from rookery.boundary.domains import Domain, runs
+from rookery.app.jobs import JOBS
+from rookery.app.steps import STEPS
+from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages.routes import page_routes
 from rookery.web.answers import answer_to, site_of
 from rookery.web.faults import Fault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
-from rookery.web.handout import Handout
-from rookery.web.inventory import entries, meter_routes
+from rookery.web.handout import handout_routes, read_scripts
+from rookery.web.inventory import list_parts, list_steps, meter_routes
 from rookery.web.middleware import (
     Errors,
     Head,
@@ -29,68 +33,89 @@ from rookery.web.openapi import document, openapi
 from rookery.web.probes import healthz, metrics, readyz
 from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
-from rookery.web.steps import Step
 from rookery.web.user_api.runs import user_routes
+from rookery.web.v1.events import EventFeed
+from rookery.web.v1.insights import Residuals
 from rookery.web.v1.routes import v1_routes
-from rookery.web.worker_api.calls import worker_routes
+from rookery.web.worker_api.calls import CALLS, worker_routes
 
 
-def create_app(
-    site: Site, extra_routes: Sequence[BaseRoute] = (), steps: tuple[Step, ...] = ()
-) -> Starlette:
-    """The app of a site; refuses when a part does not say where it runs."""
+def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
+    """The app of a site; blocks, and refuses when a part does not say where it runs."""
     for_workers = worker_routes(site)
     app = Starlette(
-        routes=[
-            *for_workers,
-            *v1_routes(site),
-            *user_routes(site),
-            *routes(),
-            *Handout(site.wheel).routes(),
-            *extra_routes,
-        ],
-        middleware=middleware(site, for_workers),
-        exception_handlers={HTTPException: on_refusal, Fault: on_refusal},
+        routes=[*for_workers, *other_routes(), *extra_routes],
+        middleware=make_middleware(site, for_workers),
+        exception_handlers=HANDLERS,
     )
+    list_parts(app.routes, MIDDLEWARE, HANDLERS)
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
+    app.state.event_feed = EventFeed(site)
+    app.state.residuals = Residuals(site)
     app.state.openapi = document(app.routes)
     meter_routes(app.routes, site.meter)
-    app.state.inventory = entries(app, steps, site.jobs)
+    read_scripts()
     return app
 
 
-def routes() -> list[BaseRoute]:
+def declared_inventory() -> tuple[Entry, ...]:
+    """Where every part of every site runs, read from the declarations alone."""
+    workers = [Route(call.path, call, methods=["POST"]) for call in CALLS]
+    return (
+        *list_parts([*workers, *other_routes()], MIDDLEWARE, HANDLERS),
+        *list_steps(STEPS),
+        *inventory(("job", job.name, job.part) for job in JOBS),
+    )
+
+
+def other_routes() -> list[BaseRoute]:
+    """The routes of programs and people."""
     return [
+        *v1_routes(),
+        *user_routes(),
         *page_routes(),
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
         Route("/metrics", metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
+        *handout_routes(),
     ]
 
 
-def middleware(site: Site, for_workers: Sequence[Route]) -> list[Middleware]:
-    """From the outside in; what is further out also sees the answers of what is further in."""
+MIDDLEWARE: tuple[Any, ...] = (
+    ShortPath,
+    RequestState,
+    Measure,
+    SecurityHeaders,
+    Head,
+    Errors,
+    ShutdownGuard,
+    RequestLimits,
+    SessionCookie,
+    CsrfGuard,
+    BlockedUsers,
+    ClosedSite,
+)
+"""From the outside in; what is further out also sees the answers of what is further in."""
+
+
+def make_middleware(site: Site, for_workers: Sequence[Route]) -> list[Middleware]:
     word = secrets.token_hex(3)
-    return [
-        Middleware(ShortPath, site=site, routes=for_workers, word=f"w{word}"),
-        Middleware(RequestState, site=site, word=word),
-        Middleware(Measure, site=site),
-        Middleware(SecurityHeaders),
-        Middleware(Head),
-        Middleware(Errors, site=site),
-        Middleware(ShutdownGuard, site=site),
-        Middleware(RequestLimits, site=site),
-        Middleware(SessionCookie, site=site),
-        Middleware(CsrfGuard, site=site),
-        Middleware(BlockedUsers, site=site),
-        Middleware(ClosedSite, site=site),
-    ]
+    more: dict[type, dict[str, object]] = {
+        ShortPath: {"site": site, "routes": for_workers, "word": f"w{word}"},
+        RequestState: {"site": site, "word": word},
+        SecurityHeaders: {},
+        Head: {},
+    }
+    return [Middleware(layer, **more.get(layer, {"site": site})) for layer in MIDDLEWARE]
 
 
 @runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
 async def on_refusal(request: Request, error: Exception) -> Response:
     """Inside the session, so that its changes are kept."""
     return await answer_to(error, request.scope, site_of(request))
+
+
+HANDLERS: dict[type[Exception], ExceptionHandler] = {HTTPException: on_refusal, Fault: on_refusal}

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from rookery.app.build import new_process, open_app
+from rookery.app.routes import declared_inventory
 from rookery.boundary.domains import Entry, markdown_inventory, markdown_matrix, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.farm.jobs import attempt
@@ -27,8 +28,8 @@ HEAD = """\
 What runs where, written by `scripts/boundaries` out of the declarations in the code; a test fails
 when it is stale. LOOP is the event loop for microseconds, LOOP CPU computes on it in bounded
 pieces, THREAD is a worker thread, STREAM a source that is read chunk by chunk. An app with an
-undeclared part does not start. `rookery boundaries` shows the measured domain beside the declared
-one, and the loop time.
+undeclared part does not start. `rookery boundaries --measured` shows the measured domain beside the
+declared one, and the loop time.
 
 """
 
@@ -41,36 +42,38 @@ ROUTES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Lists every route, middleware, error handler, lifespan step and job with its"
-        " domain and the reason, and where pages, probes and jobs were seen to run here and now."
+        "Lists every route, middleware, error handler, step of the start and job with"
+        " its domain and the reason, as the code declares them."
     )
     parser.add_argument(
         "--markdown",
         action="store_true",
         help="print docs/dev/boundaries.md, without figures",
     )
+    parser.add_argument(
+        "--measured",
+        action="store_true",
+        help="start a site of its own, and show where its pages, probes and jobs were seen to run",
+    )
     parser.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
-    print(asyncio.run(show(measured=not parsed.markdown)), end="")
+    entries = declared_inventory()
+    if parsed.markdown:
+        print(page(entries), end="")
+    else:
+        times = asyncio.run(measure_here()) if parsed.measured else {}
+        print(text_table(entries, times), end="")
     return 0
 
 
-async def show(*, measured: bool) -> str:
-    """The app as `serve` has it, in a folder of its own; the tables do not depend on settings."""
+async def measure_here() -> Mapping[str, LoopTime]:
+    """Where parts of a site are seen to run, which is started for that in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
-        process = new_process(settings, SilentLog())
-        async with open_app(settings, process) as (app, site):
-            if measured:
-                return text_table(inventory(app), await measure(app, site))
-            return page(inventory(app))
-
-
-def inventory(app: Starlette) -> tuple[Entry, ...]:
-    entries: tuple[Entry, ...] = app.state.inventory
-    return entries
+        async with open_app(settings, new_process(settings, SilentLog())) as (app, site):
+            return await measure(app, site)
 
 
 def page(entries: tuple[Entry, ...]) -> str:

@@ -215,21 +215,6 @@ class PeriodicJob:
     spent_seconds: float = 0.0
 
 
-def jobs_of(fleet: Fleet, is_reachable: Callable[[], bool]) -> tuple[PeriodicJob, ...]:
-    chores = Chores(fleet)
-    return (
-        PeriodicJob("listening", TICK_SECONDS, Reachability(fleet, is_reachable)),
-        PeriodicJob("dead tasks", 60, chores.bury_the_dead),
-        PeriodicJob("stalled tasks", 60, chores.take_back_the_stalled),
-        PeriodicJob("shares", 60, chores.refresh_shares),
-        PeriodicJob("speeds", 60, chores.measure_speeds),
-        PeriodicJob("waiting machines", 30, chores.count_waiting),
-        PeriodicJob("last seen", 60, chores.write_last_seen),
-        PeriodicJob("sums", 180, chores.check_sums),
-        PeriodicJob("machines", 300, chores.forget_machines),
-    )
-
-
 @asynccontextmanager
 async def working_off(
     fleet: Fleet, jobs: Iterable[PeriodicJob], log: Log, is_outage: IsOutage = never

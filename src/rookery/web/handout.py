@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.protocol.ed25519 import fingerprint
-from rookery.web.answers import address_of
+from rookery.web.answers import address_of, site_of
 from rookery.web.faults import NotFound
 from rookery.web.scope import HANDOUT_PREFIX
 from rookery.web.wheel import PACKAGE, Wheel
@@ -22,53 +22,55 @@ INSTALLATION = FOLDER / "installation.py"
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._:\[\]/~-]+")
 
 
-class Handout:
-    """Serves from memory: all files are read when the app is made."""
+def handout_routes() -> list[Route]:
+    return [
+        Route(HANDOUT_PREFIX, list_wheels, methods=["GET"]),
+        Route(f"{HANDOUT_PREFIX}{{name}}", get_handout, methods=["GET"]),
+    ]
 
-    def __init__(self, wheel: Wheel) -> None:
-        self._wheel = wheel
-        self._scripts = {name: read_script(name) for name in SCRIPTS}
 
-    def routes(self) -> list[Route]:
-        return [
-            Route(HANDOUT_PREFIX, self.listing, methods=["GET"]),
-            Route(f"{HANDOUT_PREFIX}{{name}}", self.one, methods=["GET"]),
-        ]
+@runs(Domain.LOOP, "a few lines from memory")
+async def list_wheels(request: Request) -> Response:
+    """A page that pip's --find-links reads, too."""
+    wheel = site_of(request).wheel
+    name = html.escape(wheel.name)
+    link = f'<a href="{HANDOUT_PREFIX}{name}#sha256={wheel.sha256}">{name}</a>'
+    return HTMLResponse(f"<!DOCTYPE html><title>rookery</title>{link}\n")
 
-    @runs(Domain.LOOP, "a few lines from memory")
-    async def listing(self, request: Request) -> Response:
-        """A page that pip's --find-links reads, too."""
-        del request
-        name = html.escape(self._wheel.name)
-        link = f'<a href="{HANDOUT_PREFIX}{name}#sha256={self._wheel.sha256}">{name}</a>'
-        return HTMLResponse(f"<!DOCTYPE html><title>rookery</title>{link}\n")
 
-    @runs(Domain.LOOP, "bytes read at the start")
-    async def one(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        if name == self._wheel.name:
-            headers = {"etag": f'"{self._wheel.sha256}"', "cache-control": "no-cache"}
-            return Response(self._wheel.content, media_type="application/zip", headers=headers)
-        if name not in self._scripts:
-            raise NotFound
-        return PlainTextResponse(self.script(name, address_of(request)))
+@runs(Domain.LOOP, "bytes read at the start")
+async def get_handout(request: Request) -> Response:
+    """The wheel, or a script that installs it."""
+    wheel, name = site_of(request).wheel, request.path_params["name"]
+    if name == wheel.name:
+        headers = {"etag": f'"{wheel.sha256}"', "cache-control": "no-cache"}
+        return Response(wheel.content, media_type="application/zip", headers=headers)
+    if name not in SCRIPTS:
+        raise NotFound
+    return PlainTextResponse(make_script(wheel, name, address_of(request)))
 
-    def script(self, name: str, server: str) -> str:
-        """For machines that reach this server at that address; raises NotFound."""
-        if not _ADDRESS.fullmatch(server):
-            raise NotFound
-        text = self._scripts[name]
-        wheel = self._wheel
-        values = {
-            "SERVER": server,
-            "WHEEL": wheel.name,
-            "SHA256": wheel.sha256,
-            "KEY": wheel.key,
-            "FINGERPRINT": fingerprint(bytes.fromhex(wheel.key)),
-        }
-        for word, value in values.items():
-            text = text.replace(f"@{word}@", value)
-        return text
+
+def make_script(wheel: Wheel, name: str, server: str) -> str:
+    """For machines that reach this server at that address; raises NotFound."""
+    if not _ADDRESS.fullmatch(server):
+        raise NotFound
+    text = read_script(name)
+    values = {
+        "SERVER": server,
+        "WHEEL": wheel.name,
+        "SHA256": wheel.sha256,
+        "KEY": wheel.key,
+        "FINGERPRINT": fingerprint(bytes.fromhex(wheel.key)),
+    }
+    for word, value in values.items():
+        text = text.replace(f"@{word}@", value)
+    return text
+
+
+def read_scripts() -> None:
+    """Reads all of them, so that no request has to."""
+    for name in SCRIPTS:
+        read_script(name)
 
 
 @cache

@@ -1,17 +1,17 @@
 """Gathers everything in an app that must say where it runs."""
 
 import inspect
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rookery.boundary.domains import Entry, inventory
 from rookery.boundary.watch import LoopMeter
-from rookery.farm.jobs import PeriodicJob
 from rookery.web.steps import Step
+
+NO_HANDLERS: Mapping[type[Exception], object] = {}
 
 
 class SyncEndpoint(Exception):
@@ -21,26 +21,28 @@ class SyncEndpoint(Exception):
         return f"{self.__doc__} {' '.join(map(str, self.args))}"
 
 
-def entries(
-    app: Starlette, steps: tuple[Step, ...], jobs: tuple[PeriodicJob, ...] = ()
+def list_parts(
+    routes: Sequence[BaseRoute],
+    middleware: Sequence[type] = (),
+    handlers: Mapping[type[Exception], object] = NO_HANDLERS,
 ) -> tuple[Entry, ...]:
-    """The inventory; raises Undeclared or SyncEndpoint, and then the app must not start."""
-    _refuse_sync(app.routes)
-    taken = tuple(Entry("step", step.name, step.domain, step.why) for step in steps)
-    done = inventory(("job", job.name, job.work) for job in jobs)
-    return (*inventory(_items(app)), *taken, *done)
+    """The inventory of what answers requests; raises Undeclared or SyncEndpoint, and then the app
+    must not start."""
+    _refuse_sync(routes)
+    return inventory(
+        (
+            *(("route", name, endpoint_of(route)) for name, route in named_routes(routes)),
+            *(("middleware", layer.__name__, layer) for layer in middleware),
+            *(("error handler", error.__name__, part) for error, part in handlers.items()),
+        )
+    )
 
 
-def _items(app: Starlette) -> Iterator[tuple[str, str, object]]:
-    for name, route in named_routes(app.routes):
-        yield "route", name, endpoint_of(route)
-    for middleware in app.user_middleware:
-        yield "middleware", getattr(middleware.cls, "__name__", "?"), middleware.cls
-    for error, respond in app.exception_handlers.items():
-        yield "error handler", getattr(error, "__name__", str(error)), respond
+def list_steps(steps: Iterable[Step]) -> tuple[Entry, ...]:
+    return tuple(Entry("step", step.name, step.domain, step.why) for step in steps)
 
 
-def named_routes(routes: list[BaseRoute], prefix: str = "") -> Iterator[tuple[str, BaseRoute]]:
+def named_routes(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[tuple[str, BaseRoute]]:
     """Each route under its methods and pattern, those of mounted parts included."""
     for route in routes:
         if isinstance(route, Route):
@@ -56,7 +58,7 @@ def endpoint_of(route: BaseRoute) -> object:
     return getattr(route, "endpoint", None) or getattr(route, "app", route)
 
 
-def _refuse_sync(routes: list[BaseRoute]) -> None:
+def _refuse_sync(routes: Sequence[BaseRoute]) -> None:
     plain = [name for name, route in named_routes(routes) if _is_sync(endpoint_of(route))]
     if plain:
         raise SyncEndpoint(", ".join(plain))
@@ -80,7 +82,7 @@ class _Metered:
         await self._meter.measure(self._name, work)
 
 
-def meter_routes(routes: list[BaseRoute], meter: LoopMeter) -> None:
+def meter_routes(routes: Sequence[BaseRoute], meter: LoopMeter) -> None:
     for name, route in named_routes(routes):
         if isinstance(route, Route):
             route.app = _Metered(route.app, name, meter)

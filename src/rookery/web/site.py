@@ -20,11 +20,11 @@ from rookery.farm.engine_rows import EngineRows
 from rookery.farm.engines import Engines
 from rookery.farm.events import Bus
 from rookery.farm.fleet import Fleet
-from rookery.farm.jobs import PeriodicJob
+from rookery.farm.jobs import Chores, PeriodicJob, Reachability
 from rookery.farm.ports import Contribution
 from rookery.farm.primary import Store
 from rookery.farm.privacy import Privacy
-from rookery.farm.statistics import LateGames, SpeedKeeping, Speeds
+from rookery.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.waiting import WaitingLine
 from rookery.files.blobs import Blobs
@@ -40,6 +40,7 @@ from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearers, Standards, Trust
 from rookery.people.login import Credentials, Login, SignUp
 from rookery.people.passwords import Passwords
+from rookery.people.profiles import Profiles
 from rookery.people.teams import TeamRows, Teams
 from rookery.people.users import Audit, EndedSessions, Tokens, User, Users
 from rookery.protocol.ed25519 import fingerprint
@@ -157,6 +158,7 @@ class Site:
         self.accounts = Accounts(
             storage.users, storage.tokens, passwords, clock, secrets.token_bytes, audit
         )
+        self.profiles = Profiles(self.accounts)
         self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
         self.login = Login(storage.users, passwords, clock)
         trust = Trust(storage.statistics, clock, standards_of(self.settings))
@@ -179,6 +181,11 @@ class Site:
         self.privacy = Privacy(self.engines, self.teams)
         self.speeds = Speeds()
         self.speed_keeping = SpeedKeeping(self.speeds, storage.speeds, clock, self.is_primary)
+        # Who may look only with an account uses it by looking, which leaves no trace.
+        idle_days = 0 if self.settings.login_to_view else self.settings.idle_account_days
+        self.accounting = Accounting(storage.statistics, self.reads, clock, idle_days=idle_days)
+        self.chores = Chores(fleet)
+        self.reachability = Reachability(fleet, self.is_primary)
         self.late_games = LateGames(storage.statistics, fleet.views, clock)
         self.waiting_line = WaitingLine(fleet)
         self.task_gate = Gate("request_task", self.settings.task_semaphore_size)

@@ -3,20 +3,15 @@
 from functools import partial
 
 import pytest
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rookery.app.routes import create_app
-from rookery.boundary.domains import Domain, Entry, runs
+from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.boundary.errors import Undeclared
-from rookery.farm.jobs import PeriodicJob
-from rookery.web.inventory import SyncEndpoint, entries
+from rookery.web.inventory import SyncEndpoint, list_parts, list_steps
 from rookery.web.steps import Step
-from tests.twins.sites import make_site
 
 
 @runs(Domain.LOOP, "for the test")
@@ -57,50 +52,40 @@ async def sweep() -> None:
 
 
 def test_routes_and_steps_are_listed_with_their_reasons() -> None:
-    app = Starlette(routes=[Mount("/a", routes=[Route("/b", declared, methods=["POST"])])])
+    routes = [Mount("/a", routes=[Route("/b", declared, methods=["POST"])])]
     step = Step("pool", Domain.LOOP, "asyncpg lives there")
-    assert entries(app, (step,)) == (
+    assert (*list_parts(routes), *list_steps([step])) == (
         Entry("route", "POST /a/b", Domain.LOOP, "for the test"),
         Entry("step", "pool", Domain.LOOP, "asyncpg lives there"),
     )
 
 
-@pytest.mark.parametrize(
-    ("app", "name"),
-    [
-        (Starlette(routes=[Route("/x", undeclared)]), "route GET /x"),
-        (Starlette(middleware=[Middleware(Layer)]), "middleware Layer"),
-        (Starlette(exception_handlers={KeyError: on_error}), "error handler KeyError"),
-    ],
-)
-def test_an_undeclared_part_stops_the_start_and_is_named(app: Starlette, name: str) -> None:
-    with pytest.raises(Undeclared, match=name):
-        entries(app, ())
+def test_an_undeclared_route_stops_the_start_and_is_named() -> None:
+    with pytest.raises(Undeclared, match="route GET /x"):
+        list_parts([Route("/x", undeclared)])
+
+
+def test_so_does_an_undeclared_middleware() -> None:
+    with pytest.raises(Undeclared, match="middleware Layer"):
+        list_parts([], [Layer])
+
+
+def test_so_does_an_undeclared_error_handler() -> None:
+    with pytest.raises(Undeclared, match="error handler KeyError"):
+        list_parts([], [], {KeyError: on_error})
 
 
 def test_jobs_are_listed_with_their_reasons() -> None:
-    job = PeriodicJob("shares", 60, partial(refresh, 7))
-    assert entries(Starlette(), (), (job,)) == (
+    assert inventory([("job", "shares", partial(refresh, 7))]) == (
         Entry("job", "shares", Domain.LOOP, "adds up what is in memory"),
     )
 
 
-def test_an_undeclared_job_stops_the_start_and_is_named() -> None:
+def test_an_undeclared_job_is_named() -> None:
     with pytest.raises(Undeclared, match="job sweep"):
-        entries(
-            Starlette(),
-            (),
-            (PeriodicJob("shares", 60, partial(refresh, 7)), PeriodicJob("sweep", 60, sweep)),
-        )
-
-
-def test_an_app_with_an_undeclared_job_is_not_made() -> None:
-    site = make_site()
-    site.jobs = (PeriodicJob("sweep", 60, sweep),)
-    with pytest.raises(Undeclared, match="job sweep"):
-        create_app(site)
+        inventory([("job", "shares", partial(refresh, 7)), ("job", "sweep", sweep)])
 
 
 def test_a_plain_function_is_no_endpoint() -> None:
     with pytest.raises(SyncEndpoint, match="GET /x"):
-        entries(Starlette(routes=[Route("/x", plain)]), ())
+        list_parts([Route("/x", plain)])

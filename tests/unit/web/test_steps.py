@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from rookery.app.build import STEPS
+from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock

@@ -10,7 +10,7 @@ from starlette.routing import Route
 from rookery.farm.privacy import Privacy
 from rookery.model.run import DisplayState, Run
 from rookery.protocol import v1
-from rookery.web.v1.events import EventEndpoints
+from rookery.web.v1.events import EventFeed
 from tests.eventually import eventually
 from tests.twins.sites import MemorySite
 from tests.unit.core.makers import pairs
@@ -182,7 +182,7 @@ async def test_the_end_of_the_server_ends_a_stream(api: Api) -> None:
 def attentive(api: Api) -> str:
     """Where events are told with a look at the reader every few milliseconds."""
     path = "/api/v1/attentive"
-    api.app.router.routes.append(Route(path, EventEndpoints(api.site, keep_alive=0.01).events))
+    api.app.router.routes.append(Route(path, EventFeed(api.site, keep_alive=0.01).open_stream))
     return path
 
 

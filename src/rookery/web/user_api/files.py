@@ -18,6 +18,7 @@ from rookery.files.games import GameUpload
 from rookery.files.nets import StoredNet
 from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
 from rookery.sources.commits import Archive, CannotAsk, mirrored_side
+from rookery.web.answers import site_of
 from rookery.web.bodies import StreamedAnswer
 from rookery.web.faults import NotFound, Unavailable
 from rookery.web.refusals import refusals
@@ -121,90 +122,99 @@ FOR_EVER = "public, max-age=31536000, immutable"
 FOR_EVER_HERE = "private, max-age=31536000, immutable"
 
 
-class FileEndpoints:
-    """Every file is looked for in a thread before the answer begins."""
+# Every file is looked for in a thread before the answer begins.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @runs(Domain.STREAM, "a file is read piece by piece in threads")
-    async def pgn(self, request: Request) -> Response:
-        named = str(request.path_params["name"])
-        with refusals():
-            name = pgn_name(named)
-        await self._check_seen(request, name.run_id)
-        uploads = await self._site.games.rows.of_task(name.run_id, name.task_id)
-        pieces = await self._pieces(uploads[:1])
-        headers = {**_attachment(named), "content-encoding": "gzip"}
-        return sent(pieces, self._site, GZIP, headers)
+@runs(Domain.STREAM, "a file is read piece by piece in threads")
+async def get_pgn(request: Request) -> Response:
+    site = site_of(request)
+    named = str(request.path_params["name"])
+    with refusals():
+        name = pgn_name(named)
+    await _check_seen(request, name.run_id)
+    uploads = await site.games.rows.of_task(name.run_id, name.task_id)
+    pieces = await _read_uploads(site, uploads[:1])
+    headers = {**_attachment(named), "content-encoding": "gzip"}
+    return sent(pieces, site, GZIP, headers)
 
-    @runs(Domain.STREAM, "files are read piece by piece in threads")
-    async def run_pgns(self, request: Request) -> Response:
-        named = str(request.path_params["name"])
-        with refusals():
-            run_id = run_pgns_name(named)
-        await self._check_seen(request, run_id)
-        pieces = await self._pieces(await self._site.games.rows.of_run(run_id))
-        return sent(pieces, self._site, GZIP, _attachment(named))
 
-    @runs(Domain.STREAM, "a file is read piece by piece in threads")
-    async def nn(self, request: Request) -> Response:
-        site, name = self._site, str(request.path_params["name"])
-        net = await self._net(name, await fetcher_of(request, site))
-        if header(request.scope, b"if-none-match") == _etag(net):
-            return Response(status_code=304, headers=self._lasting(net))
-        site.nets.note_download(name)
-        if site.settings.nets_url:
-            return RedirectResponse(f"{site.settings.nets_url}/nn/{name}", 302)
-        if not await site.threads.io(site.nets.blobs.has, net.blob):
-            raise NotFound(NO_NET)
-        return self._sent_net(request, net, blob_piece(site.nets.blobs, net.blob, net.size))
+@runs(Domain.STREAM, "files are read piece by piece in threads")
+async def get_run_pgns(request: Request) -> Response:
+    site = site_of(request)
+    named = str(request.path_params["name"])
+    with refusals():
+        run_id = run_pgns_name(named)
+    await _check_seen(request, run_id)
+    pieces = await _read_uploads(site, await site.games.rows.of_run(run_id))
+    return sent(pieces, site, GZIP, _attachment(named))
 
-    def _sent_net(self, request: Request, net: StoredNet, whole: Piece) -> Response:
-        """As it is kept, or a part of that; unpacked for those who take no gzip."""
-        if "gzip" not in header(request.scope, b"accept-encoding").lower():
-            return unpacked(whole, self._site, {"vary": "accept-encoding", **self._lasting(net)})
-        headers = {
-            "content-encoding": "gzip",
-            "vary": "accept-encoding",
-            "accept-ranges": "bytes",
-            **self._lasting(net),
-        }
-        part = wanted_range(header(request.scope, b"range"), net.size)
-        if part is None:
-            return sent([whole], self._site, "application/octet-stream", headers)
-        headers["content-range"] = f"bytes {part.start}-{part.stop - 1}/{net.size}"
-        piece = Piece(whole.open, part.start, len(part))
-        return sent([piece], self._site, "application/octet-stream", headers, status=206)
 
-    def _lasting(self, net: StoredNet) -> dict[str, str]:
-        """A net never changes: its name is its hash."""
-        private = self._site.holdings.is_private(net.name)
-        lasting = FOR_EVER_HERE if private else FOR_EVER
-        return {"etag": _etag(net), "cache-control": lasting}
+@runs(Domain.STREAM, "a file is read piece by piece in threads")
+async def get_net(request: Request) -> Response:
+    site = site_of(request)
+    name = str(request.path_params["name"])
+    net = await _find_net(site, name, await fetcher_of(request, site))
+    if header(request.scope, b"if-none-match") == _etag(net):
+        return Response(status_code=304, headers=_cache_headers(site, net))
+    site.nets.note_download(name)
+    if site.settings.nets_url:
+        return RedirectResponse(f"{site.settings.nets_url}/nn/{name}", 302)
+    if not await site.threads.io(site.nets.blobs.has, net.blob):
+        raise NotFound(NO_NET)
+    return _send_net(request, net, blob_piece(site.nets.blobs, net.blob, net.size))
 
-    async def _net(self, name: str, fetcher: str | None) -> StoredNet:
-        with refusals():
-            net_hash(name)
-        net = await self._site.nets.rows.get(name)
-        if net is None or not self._site.holdings.sees(fetcher, name):
-            raise NotFound(NO_NET)
-        return net
 
-    async def _check_seen(self, request: Request, run_id: str) -> None:
-        """Raises NotFound; where nothing is hidden, no run need be looked at."""
-        site, viewer = self._site, await viewer_of(request, self._site.bearers)
-        if site.privacy.hidden(viewer):
-            run = await site.fleet.views.run(run_id)
-            if run is not None and not site.privacy.sees(viewer, run):
-                raise NotFound(NO_GAMES)
+def _send_net(request: Request, net: StoredNet, whole: Piece) -> Response:
+    """As it is kept, or a part of that; unpacked for those who take no gzip."""
+    site = site_of(request)
+    if "gzip" not in header(request.scope, b"accept-encoding").lower():
+        return unpacked(whole, site, {"vary": "accept-encoding", **_cache_headers(site, net)})
+    headers = {
+        "content-encoding": "gzip",
+        "vary": "accept-encoding",
+        "accept-ranges": "bytes",
+        **_cache_headers(site, net),
+    }
+    part = wanted_range(header(request.scope, b"range"), net.size)
+    if part is None:
+        return sent([whole], site, "application/octet-stream", headers)
+    headers["content-range"] = f"bytes {part.start}-{part.stop - 1}/{net.size}"
+    piece = Piece(whole.open, part.start, len(part))
+    return sent([piece], site, "application/octet-stream", headers, status=206)
 
-    async def _pieces(self, uploads: tuple[GameUpload, ...]) -> list[Piece]:
-        """The uploads that are still there; those whose time is up are not."""
-        found = await self._site.threads.io(_those_there, self._site.games.blobs, uploads)
-        if not found:
+
+def _cache_headers(site: Site, net: StoredNet) -> dict[str, str]:
+    """A net never changes: its name is its hash."""
+    private = site.holdings.is_private(net.name)
+    lasting = FOR_EVER_HERE if private else FOR_EVER
+    return {"etag": _etag(net), "cache-control": lasting}
+
+
+async def _find_net(site: Site, name: str, fetcher: str | None) -> StoredNet:
+    with refusals():
+        net_hash(name)
+    net = await site.nets.rows.get(name)
+    if net is None or not site.holdings.sees(fetcher, name):
+        raise NotFound(NO_NET)
+    return net
+
+
+async def _check_seen(request: Request, run_id: str) -> None:
+    """Raises NotFound; where nothing is hidden, no run need be looked at."""
+    site = site_of(request)
+    viewer = await viewer_of(request, site.bearers)
+    if site.privacy.hidden(viewer):
+        run = await site.fleet.views.run(run_id)
+        if run is not None and not site.privacy.sees(viewer, run):
             raise NotFound(NO_GAMES)
-        return found
+
+
+async def _read_uploads(site: Site, uploads: tuple[GameUpload, ...]) -> list[Piece]:
+    """The uploads that are still there; those whose time is up are not."""
+    found = await site.threads.io(_those_there, site.games.blobs, uploads)
+    if not found:
+        raise NotFound(NO_GAMES)
+    return found
 
 
 def _those_there(blobs: Blobs, uploads: tuple[GameUpload, ...]) -> list[Piece]:
@@ -241,74 +251,82 @@ class _Wanted:
     owner: str
 
 
-class SourceEndpoints:
-    """Each is known by its hash, so that whoever has it need not fetch it again."""
+# Each is known by its hash, so that whoever has it need not fetch it again.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @runs(Domain.STREAM, "a file is read piece by piece in threads")
-    async def binary(self, request: Request) -> Response:
-        sha256, store = str(request.path_params["sha256"]), self._site.programs
-        found = await store.rows.get(sha256) if _SHA256.fullmatch(sha256) else None
-        if found is None or not await self._is_for(request, sha256):
-            raise NotFound("There is no such program.")
-        headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
-        whole = blob_piece(store.blobs, found.blob, found.size)
-        return await self._file(request, store.blobs, found.blob, whole, headers)
+@runs(Domain.STREAM, "a file is read piece by piece in threads")
+async def get_binary(request: Request) -> Response:
+    site = site_of(request)
+    sha256, store = str(request.path_params["sha256"]), site.programs
+    found = await store.rows.get(sha256) if _SHA256.fullmatch(sha256) else None
+    if found is None or not await _is_for(request, sha256):
+        raise NotFound("There is no such program.")
+    headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
+    whole = blob_piece(store.blobs, found.blob, found.size)
+    return await _send_file(request, store.blobs, found.blob, whole, headers)
 
-    @runs(Domain.STREAM, "a file is read piece by piece in threads")
-    async def book(self, request: Request) -> Response:
-        name, store = str(request.path_params["name"]), self._site.books
-        found = await store.by_name(name)
-        if found is None or not await self._is_for(request, name):
-            raise NotFound("There is no such book.")
-        headers = {"etag": f'"{found.sha256}"', "cache-control": ASK_AGAIN}
-        whole = Piece(partial(store.open, found), 0, found.size)
-        return await self._file(request, store.blobs, found.blob, whole, headers)
 
-    async def _is_for(self, request: Request, file: str) -> bool:
-        fetcher = await fetcher_of(request, self._site)
-        return self._site.holdings.sees(fetcher, file)
+@runs(Domain.STREAM, "a file is read piece by piece in threads")
+async def get_book(request: Request) -> Response:
+    site = site_of(request)
+    name, store = str(request.path_params["name"]), site.books
+    found = await store.by_name(name)
+    if found is None or not await _is_for(request, name):
+        raise NotFound("There is no such book.")
+    headers = {"etag": f'"{found.sha256}"', "cache-control": ASK_AGAIN}
+    whole = Piece(partial(store.open, found), 0, found.size)
+    return await _send_file(request, store.blobs, found.blob, whole, headers)
 
-    @runs(Domain.STREAM, "fetched and packed in a thread, then read piece by piece in threads")
-    async def zipball(self, request: Request) -> Response:
-        site, sha = self._site, str(request.path_params["sha"])
-        found = await self._wanted(request, str(request.path_params["name"]), sha)
-        if found is None:
-            raise NotFound("No run that is not finished needs this source.")
-        known = site.repositories.open_to(found.owner)
-        try:
-            archive = await site.archives.get(found.repository, sha, known=known)
-        except CannotAsk as why:
-            raise Unavailable(f"The source can't be had: {why}.") from None
-        size = await site.threads.io(lambda: archive.file.stat().st_size)
-        headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
-        return sent(
-            [Piece(partial(open_file, archive.file), 0, size)], site, "application/zip", headers
-        )
 
-    async def _wanted(self, request: Request, name: str, sha: str) -> "_Wanted | None":
-        """What is given is what runs are played with: to everybody once the run is approved, to
-        the run's people before that and where it is private."""
-        site, fetcher = self._site, await fetching_actor(request, self._site)
-        with refusals():
-            active = await site.fleet.views.active()
-        for run in active:
-            side = mirrored_side(run.plan, name, sha)
-            if side is not None and site.privacy.opens(fetcher, run):
-                return _Wanted(side.repository, run.plan.owner)
-        return None
+async def _is_for(request: Request, file: str) -> bool:
+    site = site_of(request)
+    fetcher = await fetcher_of(request, site)
+    return site.holdings.sees(fetcher, file)
 
-    async def _file(
-        self, request: Request, blobs: Blobs, blob: str, whole: Piece, headers: dict[str, str]
-    ) -> Response:
-        """A whole file; without a blob it comes with the package."""
-        if header(request.scope, b"if-none-match") == headers["etag"]:
-            return Response(status_code=304, headers=headers)
-        if blob and not await self._site.threads.io(blobs.has, blob):
-            raise NotFound
-        return sent([whole], self._site, BYTES, headers)
+
+@runs(Domain.STREAM, "fetched and packed in a thread, then read piece by piece in threads")
+async def get_archive(request: Request) -> Response:
+    site = site_of(request)
+    sha = str(request.path_params["sha"])
+    found = await _find_side(request, str(request.path_params["name"]), sha)
+    if found is None:
+        raise NotFound("No run that is not finished needs this source.")
+    known = site.repositories.open_to(found.owner)
+    try:
+        archive = await site.archives.get(found.repository, sha, known=known)
+    except CannotAsk as why:
+        raise Unavailable(f"The source can't be had: {why}.") from None
+    size = await site.threads.io(lambda: archive.file.stat().st_size)
+    headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
+    return sent(
+        [Piece(partial(open_file, archive.file), 0, size)], site, "application/zip", headers
+    )
+
+
+async def _find_side(request: Request, name: str, sha: str) -> "_Wanted | None":
+    """What is given is what runs are played with: to everybody once the run is approved, to
+    the run's people before that and where it is private."""
+    site = site_of(request)
+    fetcher = await fetching_actor(request, site)
+    with refusals():
+        active = await site.fleet.views.active()
+    for run in active:
+        side = mirrored_side(run.plan, name, sha)
+        if side is not None and site.privacy.opens(fetcher, run):
+            return _Wanted(side.repository, run.plan.owner)
+    return None
+
+
+async def _send_file(
+    request: Request, blobs: Blobs, blob: str, whole: Piece, headers: dict[str, str]
+) -> Response:
+    """A whole file; without a blob it comes with the package."""
+    site = site_of(request)
+    if header(request.scope, b"if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    if blob and not await site.threads.io(blobs.has, blob):
+        raise NotFound
+    return sent([whole], site, BYTES, headers)
 
 
 def _lacking(archive: Archive) -> dict[str, str]:

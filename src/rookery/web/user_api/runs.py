@@ -24,13 +24,14 @@ from rookery.protocol.user_queries import (
     task_name,
 )
 from rookery.rules.purge import BadTask
+from rookery.web.answers import site_of
 from rookery.web.bodies import read_body
 from rookery.web.documents import elo_of_query, live_elo_of, run_document, task_document
 from rookery.web.faults import NotFound
 from rookery.web.refusals import refusals
 from rookery.web.scope import SOURCES_PREFIX
 from rookery.web.site import Site
-from rookery.web.user_api.files import FileEndpoints, SourceEndpoints
+from rookery.web.user_api import files
 from rookery.web.v1.callers import reader_of
 
 OPEN_TO_ALL = {
@@ -40,90 +41,103 @@ OPEN_TO_ALL = {
 JSON = "application/json"
 
 
-class DocumentEndpoints:
-    """Documents are put together and encoded in threads; what they show is awaited before."""
+# Documents are put together and encoded in threads; what they show is awaited before.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @runs(Domain.LOOP, "a few numbers")
-    async def rate_limit(self, _request: Request) -> Response:
-        return _answer(self._site.github_quota())
+@runs(Domain.LOOP, "a few numbers")
+async def get_rate_limit(_request: Request) -> Response:
+    site = site_of(_request)
+    return _answer(site.github_quota())
 
-    @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
-    async def active_runs(self, request: Request) -> Response:
-        site, reader = self._site, await reader_of(request, self._site)
-        seen = [
-            run
-            for run in await site.fleet.views.active()
-            if site.privacy.sees(name_of(reader), run)
-        ]
-        found = [site.privacy.shown(reader, run) for run in seen]
-        pulses = [site.fleet.activity.speed(run.id) for run in found]
-        return await site.threads.cpu(_listed_answer, found, pulses)
 
-    @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
-    async def finished_runs(self, request: Request) -> Response:
-        site, reader = self._site, await reader_of(request, self._site)
-        hidden = site.privacy.hidden(name_of(reader))
-        with refusals():
-            query = finished_query(request.query_params)
-        rows = await site.reads.finished(replace(_rows(query), hidden=hidden))
-        found = [site.privacy.shown(reader, run) for run in rows]
-        return await site.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
+@runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
+async def list_active_runs(request: Request) -> Response:
+    site = site_of(request)
+    reader = await reader_of(request, site)
+    seen = [
+        run for run in await site.fleet.views.active() if site.privacy.sees(name_of(reader), run)
+    ]
+    found = [site.privacy.shown(reader, run) for run in seen]
+    pulses = [site.fleet.activity.speed(run.id) for run in found]
+    return await site.threads.cpu(_listed_answer, found, pulses)
 
-    @runs(Domain.LOOP, "awaits one query; a filter is small")
-    async def actions(self, request: Request) -> Response:
-        sight = self._site.privacy.sight(await reader_of(request, self._site))
-        body = await read_body(request.receive)
-        try:
-            wanted = action_filter(body)
-        except WireFault:
-            return _answer((), OPEN_TO_ALL)
-        return _answer(await self._site.reads.actions(wanted, sight=sight), OPEN_TO_ALL)
 
-    @runs(Domain.THREAD, "the document is made in a thread")
-    async def get_run(self, request: Request) -> Response:
-        run, pulse = await self._run(request)
-        return await self._site.threads.cpu(
-            lambda: _answer(single(run_document(run, pulse)), OPEN_TO_ALL)
-        )
+@runs(Domain.THREAD, "documents of a page of runs are made in a thread")
+async def list_finished_runs(request: Request) -> Response:
+    site = site_of(request)
+    reader = await reader_of(request, site)
+    hidden = site.privacy.hidden(name_of(reader))
+    with refusals():
+        query = finished_query(request.query_params)
+    rows = await site.reads.finished(replace(_rows(query), hidden=hidden))
+    found = [site.privacy.shown(reader, run) for run in rows]
+    return await site.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
 
-    @runs(Domain.THREAD, "the document is made in a thread")
-    async def get_task(self, request: Request) -> Response:
-        run, _ = await self._run(request)
-        with refusals():
-            name = task_name(request.path_params["task_id"])
-        task, bad = await self._task(run.id, name.number, bad=name.bad)
-        return await self._site.threads.cpu(lambda: _answer(task_document(task, bad)))
 
-    @runs(Domain.THREAD, "Elo is estimated in a thread")
-    async def get_elo(self, request: Request) -> Response:
-        run, pulse = await self._run(request)
-        return await self._site.threads.cpu(_elo_answer, run, pulse)
+@runs(Domain.LOOP, "awaits one query; a filter is small")
+async def list_actions(request: Request) -> Response:
+    site = site_of(request)
+    sight = site.privacy.sight(await reader_of(request, site))
+    body = await read_body(request.receive)
+    try:
+        wanted = action_filter(body)
+    except WireFault:
+        return _answer((), OPEN_TO_ALL)
+    return _answer(await site.reads.actions(wanted, sight=sight), OPEN_TO_ALL)
 
-    @runs(Domain.THREAD, "Elo is estimated in a thread")
-    async def calc_elo(self, request: Request) -> Response:
-        with refusals():
-            query = elo_query(request.query_params)
-        return await self._site.threads.cpu(lambda: _answer(elo_of_query(query)))
 
-    async def _run(self, request: Request) -> tuple[Run, RunSpeed]:
-        reader = await reader_of(request, self._site)
-        run = await self._site.fleet.views.run(request.path_params["run_id"])
-        if run is None or not self._site.privacy.sees(name_of(reader), run):
-            raise NotFound("There is no such run.")
-        return self._site.privacy.shown(reader, run), self._site.fleet.activity.speed(run.id)
+@runs(Domain.THREAD, "the document is made in a thread")
+async def get_run(request: Request) -> Response:
+    site = site_of(request)
+    run, pulse = await _load_run(request)
+    return await site.threads.cpu(lambda: _answer(single(run_document(run, pulse)), OPEN_TO_ALL))
 
-    async def _task(self, run_id: str, number: int, *, bad: bool) -> tuple[Task, BadTask | None]:
-        """A task by its number, or the n-th of those that were thrown out."""
-        if bad:
-            thrown_out = await self._site.reads.bad_tasks(run_id)
-            if number < len(thrown_out):
-                return thrown_out[number].task, thrown_out[number]
-        elif task := await self._site.fleet.views.task(run_id, number):
-            return task, None
-        raise NotFound("There is no such task.")
+
+@runs(Domain.THREAD, "the document is made in a thread")
+async def get_task(request: Request) -> Response:
+    site = site_of(request)
+    run, _ = await _load_run(request)
+    with refusals():
+        name = task_name(request.path_params["task_id"])
+    task, bad = await _load_task(site, run.id, name.number, bad=name.bad)
+    return await site.threads.cpu(lambda: _answer(task_document(task, bad)))
+
+
+@runs(Domain.THREAD, "Elo is estimated in a thread")
+async def get_elo(request: Request) -> Response:
+    site = site_of(request)
+    run, pulse = await _load_run(request)
+    return await site.threads.cpu(_elo_answer, run, pulse)
+
+
+@runs(Domain.THREAD, "Elo is estimated in a thread")
+async def calc_elo(request: Request) -> Response:
+    site = site_of(request)
+    with refusals():
+        query = elo_query(request.query_params)
+    return await site.threads.cpu(lambda: _answer(elo_of_query(query)))
+
+
+async def _load_run(request: Request) -> tuple[Run, RunSpeed]:
+    site = site_of(request)
+    reader = await reader_of(request, site)
+    run = await site.fleet.views.run(request.path_params["run_id"])
+    if run is None or not site.privacy.sees(name_of(reader), run):
+        raise NotFound("There is no such run.")
+    return site.privacy.shown(reader, run), site.fleet.activity.speed(run.id)
+
+
+async def _load_task(
+    site: Site, run_id: str, number: int, *, bad: bool
+) -> tuple[Task, BadTask | None]:
+    """A task by its number, or the n-th of those that were thrown out."""
+    if bad:
+        thrown_out = await site.reads.bad_tasks(run_id)
+        if number < len(thrown_out):
+            return thrown_out[number].task, thrown_out[number]
+    elif task := await site.fleet.views.task(run_id, number):
+        return task, None
+    raise NotFound("There is no such task.")
 
 
 def _rows(query: FinishedQuery) -> ports.FinishedRunsQuery:
@@ -158,21 +172,20 @@ def _answer(value: object, headers: dict[str, str] | None = None) -> Response:
 # The addresses of the user API.
 
 
-def user_routes(site: Site) -> list[BaseRoute]:
-    documents, files, sources = DocumentEndpoints(site), FileEndpoints(site), SourceEndpoints(site)
+def user_routes() -> list[BaseRoute]:
     return [
-        Route("/api/rate_limit", documents.rate_limit, methods=["GET"]),
-        Route("/api/active_runs", documents.active_runs, methods=["GET"]),
-        Route("/api/finished_runs", documents.finished_runs, methods=["GET"]),
-        Route("/api/actions", documents.actions, methods=["POST"]),
-        Route("/api/get_run/{run_id}", documents.get_run, methods=["GET"]),
-        Route("/api/get_task/{run_id}/{task_id}", documents.get_task, methods=["GET"]),
-        Route("/api/get_elo/{run_id}", documents.get_elo, methods=["GET"]),
-        Route("/api/calc_elo", documents.calc_elo, methods=["GET"]),
-        Route("/api/pgn/{name}", files.pgn, methods=["GET"]),
-        Route("/api/run_pgns/{name}", files.run_pgns, methods=["GET"]),
-        Route("/api/nn/{name}", files.nn, methods=["GET"]),
-        Route("/api/book/{name}", sources.book, methods=["GET"]),
-        Route(f"{SOURCES_PREFIX}{{name}}/zipball/{{sha}}", sources.zipball, methods=["GET"]),
-        Route("/api/binary/{sha256}", sources.binary, methods=["GET"]),
+        Route("/api/rate_limit", get_rate_limit, methods=["GET"]),
+        Route("/api/active_runs", list_active_runs, methods=["GET"]),
+        Route("/api/finished_runs", list_finished_runs, methods=["GET"]),
+        Route("/api/actions", list_actions, methods=["POST"]),
+        Route("/api/get_run/{run_id}", get_run, methods=["GET"]),
+        Route("/api/get_task/{run_id}/{task_id}", get_task, methods=["GET"]),
+        Route("/api/get_elo/{run_id}", get_elo, methods=["GET"]),
+        Route("/api/calc_elo", calc_elo, methods=["GET"]),
+        Route("/api/pgn/{name}", files.get_pgn, methods=["GET"]),
+        Route("/api/run_pgns/{name}", files.get_run_pgns, methods=["GET"]),
+        Route("/api/nn/{name}", files.get_net, methods=["GET"]),
+        Route("/api/book/{name}", files.get_book, methods=["GET"]),
+        Route(f"{SOURCES_PREFIX}{{name}}/zipball/{{sha}}", files.get_archive, methods=["GET"]),
+        Route("/api/binary/{sha256}", files.get_binary, methods=["GET"]),
     ]

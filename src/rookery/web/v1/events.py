@@ -12,6 +12,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 from starlette.requests import Request
@@ -29,7 +30,6 @@ from rookery.farm.views import RunSpeed
 from rookery.model.bounds import RunId
 from rookery.model.run import Run
 from rookery.protocol import v1
-from rookery.web.answers import site_of
 from rookery.web.bodies import Places, StreamedAnswer, Streams
 from rookery.web.faults import Fault, NotFound
 from rookery.web.openapi import Operation, described
@@ -162,8 +162,8 @@ class EventStream(StreamedAnswer):
             await super().__call__(scope, receive, send)
 
 
-class EventEndpoints:
-    """One stream for each reader, and one encoding of each event for all of them."""
+class EventFeed:
+    """One stream for each reader, and one encoding of each event for all of them; one per app."""
 
     def __init__(self, site: Site, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
         self._site = site
@@ -172,18 +172,9 @@ class EventEndpoints:
         self._places = Places(site.event_gate)
         self._keep_alive = keep_alive
 
-    @described(
-        Operation(
-            "Runs as they change, as server-sent events",
-            {200: MEDIA_TYPE},
-            query={"run": RunId, "user": v1.Name, "after": v1.Sequence, "brief": bool},
-        )
-    )
-    @runs(Domain.STREAM, "waits for the bus; an event is encoded once, in a thread")
-    async def events(self, request: Request) -> Response:
+    async def open_stream(self, request: Request) -> Response:
         reader = await self._reader(request)
-        site = self._site
-        return EventStream(self._lines(reader), site.streams, self._places)
+        return EventStream(self._lines(reader), self._site.streams, self._places)
 
     async def _reader(self, request: Request) -> Reader:
         """Raises NotFound for a run that is unknown, or not to be known."""
@@ -204,8 +195,7 @@ class EventEndpoints:
         try:
             if viewer != await viewer_of(request, self._site.bearers):
                 return False
-            standing = site_of(request).standing
-            return not session.user or await standing.holds(session)
+            return not session.user or await self._site.standing.holds(session)
         except Fault:
             return False
         except Exception as error:
@@ -264,6 +254,18 @@ class EventEndpoints:
     def _is_for(self, item: Item, reader: Reader) -> bool:
         own = not reader.user or item.run.plan.owner == reader.user
         return own and self._site.privacy.sees(reader.viewer, item.run)
+
+
+@described(
+    Operation(
+        "Runs as they change, as server-sent events",
+        {200: MEDIA_TYPE},
+        query={"run": RunId, "user": v1.Name, "after": v1.Sequence, "brief": bool},
+    )
+)
+@runs(Domain.STREAM, "waits for the bus; an event is encoded once, in a thread")
+async def stream_events(request: Request) -> Response:
+    return await cast("EventFeed", request.app.state.event_feed).open_stream(request)
 
 
 def _numbered(sequence: int) -> bytes:

@@ -17,6 +17,7 @@ from rookery.model.events import Action, about_net
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
@@ -42,68 +43,70 @@ async def store_body(
             return await take(pieces(request.receive))
 
 
-class BookEndpoints:
-    """Whoever may submit runs may give books; who gave one may remove it."""
+# Whoever may submit runs may give books; who gave one may remove it.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(Operation("All books that runs can be played from", {200: v1.BookList}))
-    @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
-    async def listing(self, request: Request) -> Response:
-        site = self._site
-        viewer = await viewer_of(request, site.bearers)
-        kept = await site.books.everything()
-        seen = [book for book in kept if site.holdings.sees(viewer, book.name)]
-        return json_answer(v1.BookList(books=tuple(_listed(seen))))
+@described(Operation("All books that runs can be played from", {200: v1.BookList}))
+@runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
+async def list_books(request: Request) -> Response:
+    site = site_of(request)
+    viewer = await viewer_of(request, site.bearers)
+    kept = await site.books.everything()
+    seen = [book for book in kept if site.holdings.sees(viewer, book.name)]
+    return json_answer(v1.BookList(books=tuple(_listed(seen))))
 
-    @described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_BOOK))
-    @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
-    async def one(self, request: Request) -> Response:
-        site, name = self._site, _name(request)
-        viewer = await viewer_of(request, site.bearers)
-        kept = await site.books.by_name(name)
-        if kept is not None and site.holdings.sees(viewer, name):
-            return json_answer(_entry(kept))
-        official = official_books().get(name)
-        if official is None:
-            raise NotFound("There is no such book.")
-        return json_answer(_elsewhere(official))
 
-    @described(
-        Operation(
-            "Give a book",
-            {200: v1.BookEntry},
-            path=BY_BOOK,
-            query={"engine": v1.Name},
-            raw_body=True,
-            bearer=True,
-        )
-    )
-    @runs(Domain.THREAD, "pieces are written, counted and looked at in threads")
-    async def put(self, request: Request) -> Response:
-        site, name = self._site, _name(request)
-        giver = await giver_of(request, site)
-        check_name(site, giver, name)
-        take = partial(site.books.take, name=name, user=giver.user)
-        kept = await store_body(site, request, giver.user, take)
-        if kept.user == giver.user:
-            await site.holdings.add(kept.name, giver.engine)
+@described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_BOOK))
+@runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
+async def get_book(request: Request) -> Response:
+    site = site_of(request)
+    name = _name(request)
+    viewer = await viewer_of(request, site.bearers)
+    kept = await site.books.by_name(name)
+    if kept is not None and site.holdings.sees(viewer, name):
         return json_answer(_entry(kept))
+    official = official_books().get(name)
+    if official is None:
+        raise NotFound("There is no such book.")
+    return json_answer(_elsewhere(official))
 
-    @described(Operation("Remove a book", {200: v1.BookEntry}, path=BY_BOOK, bearer=True))
-    @runs(Domain.THREAD, "its file is removed in a thread")
-    async def remove(self, request: Request) -> Response:
-        site = self._site
-        bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
-        name = _name(request)
-        with refusals():
-            if not site.holdings.sees(bearer.user.name, name):
-                raise UnknownFile(kind="book", name=name)
-            active = await site.fleet.views.active()
-            removed = await site.books.remove(name, bearer.actor, active)
-        await site.holdings.forget(name)
-        return json_answer(_entry(removed))
+
+@described(
+    Operation(
+        "Give a book",
+        {200: v1.BookEntry},
+        path=BY_BOOK,
+        query={"engine": v1.Name},
+        raw_body=True,
+        bearer=True,
+    )
+)
+@runs(Domain.THREAD, "pieces are written, counted and looked at in threads")
+async def put_book(request: Request) -> Response:
+    site = site_of(request)
+    name = _name(request)
+    giver = await giver_of(request, site)
+    check_name(site, giver, name)
+    take = partial(site.books.take, name=name, user=giver.user)
+    kept = await store_body(site, request, giver.user, take)
+    if kept.user == giver.user:
+        await site.holdings.add(kept.name, giver.engine)
+    return json_answer(_entry(kept))
+
+
+@described(Operation("Remove a book", {200: v1.BookEntry}, path=BY_BOOK, bearer=True))
+@runs(Domain.THREAD, "its file is removed in a thread")
+async def remove_book(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
+    name = _name(request)
+    with refusals():
+        if not site.holdings.sees(bearer.user.name, name):
+            raise UnknownFile(kind="book", name=name)
+        active = await site.fleet.views.active()
+        removed = await site.books.remove(name, bearer.actor, active)
+    await site.holdings.forget(name)
+    return json_answer(_entry(removed))
 
 
 def _name(request: Request) -> str:
@@ -150,77 +153,79 @@ def _elsewhere(book: OfficialBook) -> v1.BookEntry:
 BY_NET = {"name": v1.Name}
 
 
-class NetEndpoints:
-    """Those of a private engine are seen by its team alone."""
+# Those of a private engine are seen by its team alone.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(Operation("All nets, newest first", {200: v1.NetList}))
-    @runs(Domain.LOOP, "awaits one query")
-    async def listing(self, request: Request) -> Response:
-        site = self._site
-        viewer = await viewer_of(request, site.bearers)
-        nets = await site.nets.rows.everything()
-        seen = [net for net in nets if site.holdings.sees(viewer, net.name)]
-        shown = (_nets_entry(net, site.holdings.seen_again(viewer, net.name)) for net in seen)
-        return json_answer(v1.NetList(nets=tuple(shown)))
+@described(Operation("All nets, newest first", {200: v1.NetList}))
+@runs(Domain.LOOP, "awaits one query")
+async def list_nets(request: Request) -> Response:
+    site = site_of(request)
+    viewer = await viewer_of(request, site.bearers)
+    nets = await site.nets.rows.everything()
+    seen = [net for net in nets if site.holdings.sees(viewer, net.name)]
+    shown = (_nets_entry(net, site.holdings.seen_again(viewer, net.name)) for net in seen)
+    return json_answer(v1.NetList(nets=tuple(shown)))
 
-    @described(
-        Operation(
-            "Give a net",
-            {201: v1.NetEntry},
-            raw_body=True,
-            query={"name": v1.Name, "engine": v1.Name},
-            bearer=True,
-        )
+
+@described(
+    Operation(
+        "Give a net",
+        {201: v1.NetEntry},
+        raw_body=True,
+        query={"name": v1.Name, "engine": v1.Name},
+        bearer=True,
     )
-    @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
-    async def give(self, request: Request) -> Response:
-        site = self._site
-        giver = await giver_of(request, site)
-        take = partial(site.nets.take, file_name=_name_given(request), user=giver.user)
-        net, is_new = await store_body(site, request, giver.user, take)
-        if not is_new:
-            return json_answer(
-                _nets_entry(net, await given_again(site, giver, net.name, net.size)), 201
-            )
-        await site.holdings.add(net.name, giver.engine)
-        await self._tell(net, giver.user, giver.engine)
-        return json_answer(_nets_entry(net), 201)
+)
+@runs(Domain.THREAD, "pieces are digested, packed and written in threads")
+async def upload_net(request: Request) -> Response:
+    site = site_of(request)
+    giver = await giver_of(request, site)
+    take = partial(site.nets.take, file_name=_name_given(request), user=giver.user)
+    net, is_new = await store_body(site, request, giver.user, take)
+    if not is_new:
+        return json_answer(
+            _nets_entry(net, await given_again(site, giver, net.name, net.size)), 201
+        )
+    await site.holdings.add(net.name, giver.engine)
+    await _note_net(site, net, giver.user, giver.engine)
+    return json_answer(_nets_entry(net), 201)
 
-    @described(Operation("Remove a net", {200: v1.NetEntry}, path=BY_NET, bearer=True))
-    @runs(Domain.THREAD, "its file is removed in a thread")
-    async def remove(self, request: Request) -> Response:
-        site, name = self._site, str(request.path_params["name"])
-        actor = (await bearer_of(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
-        with refusals():
-            if not site.holdings.sees(actor.name, name):
-                raise UnknownFile(kind="net", name=name)
-            if (again := site.holdings.seen_again(actor.name, name)) is not None:
-                return await self._taken_back(name, again, actor)
-            removed = await site.nets.remove(name, actor, await site.fleet.views.active())
-        engine = site.holdings.engine_of(name)
-        await site.holdings.forget(name)
-        await self._tell(removed, actor.name, engine, Action.REMOVE_NN)
-        return json_answer(_nets_entry(removed))
 
-    async def _taken_back(self, name: str, again: GivenAgain, actor: Actor) -> Response:
-        """Raises UnknownFile or NotYourFile; the file stays for those who gave it first."""
-        net = await self._site.nets.rows.get(name)
-        if net is None:
+@described(Operation("Remove a net", {200: v1.NetEntry}, path=BY_NET, bearer=True))
+@runs(Domain.THREAD, "its file is removed in a thread")
+async def remove_net(request: Request) -> Response:
+    site = site_of(request)
+    name = str(request.path_params["name"])
+    actor = (await bearer_of(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
+    with refusals():
+        if not site.holdings.sees(actor.name, name):
             raise UnknownFile(kind="net", name=name)
-        if not (actor.approver or actor.name == again.user):
-            raise NotYourFile(kind="net")
-        await self._site.holdings.take_back(again)
-        return json_answer(_nets_entry(net, again))
+        if (again := site.holdings.seen_again(actor.name, name)) is not None:
+            return await _take_back(site, name, again, actor)
+        removed = await site.nets.remove(name, actor, await site.fleet.views.active())
+    engine = site.holdings.engine_of(name)
+    await site.holdings.forget(name)
+    await _note_net(site, removed, actor.name, engine, Action.REMOVE_NN)
+    return json_answer(_nets_entry(removed))
 
-    async def _tell(
-        self, net: StoredNet, user: str, engine: str, action: Action = Action.UPLOAD_NN
-    ) -> None:
-        """The line of a private engine's net is for its team."""
-        now, audit = self._site.clock.now(), self._site.accounts.audit
-        await audit.write(about_net(net.name, user, now, engine, action))
+
+async def _take_back(site: Site, name: str, again: GivenAgain, actor: Actor) -> Response:
+    """Raises UnknownFile or NotYourFile; the file stays for those who gave it first."""
+    net = await site.nets.rows.get(name)
+    if net is None:
+        raise UnknownFile(kind="net", name=name)
+    if not (actor.approver or actor.name == again.user):
+        raise NotYourFile(kind="net")
+    await site.holdings.take_back(again)
+    return json_answer(_nets_entry(net, again))
+
+
+async def _note_net(
+    site: Site, net: StoredNet, user: str, engine: str, action: Action = Action.UPLOAD_NN
+) -> None:
+    """The line of a private engine's net is for its team."""
+    now, audit = site.clock.now(), site.accounts.audit
+    await audit.write(about_net(net.name, user, now, engine, action))
 
 
 def _nets_entry(net: StoredNet, again: GivenAgain | None = None) -> v1.NetEntry:
@@ -233,28 +238,25 @@ def _nets_entry(net: StoredNet, again: GivenAgain | None = None) -> v1.NetEntry:
     )
 
 
-class UploadEndpoints:
-    """Programs, to be played as they are."""
+# Programs, to be played as they are.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(
-        Operation(
-            "Upload a program",
-            {201: v1.Uploaded},
-            raw_body=True,
-            query={"name": v1.Name, "engine": v1.Name},
-            bearer=True,
-        )
+@described(
+    Operation(
+        "Upload a program",
+        {201: v1.Uploaded},
+        raw_body=True,
+        query={"name": v1.Name, "engine": v1.Name},
+        bearer=True,
     )
-    @runs(Domain.THREAD, "pieces are written and digested in threads")
-    async def binary(self, request: Request) -> Response:
-        site = self._site
-        giver = await giver_of(request, site)
-        take = partial(site.programs.take, name=_name_given(request), user=giver.user)
-        kept = await store_body(site, request, giver.user, take)
-        if kept.user == giver.user:
-            await site.holdings.add(kept.sha256, giver.engine)
-        await given_again(site, giver, kept.sha256, kept.size)
-        return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)
+)
+@runs(Domain.THREAD, "pieces are written and digested in threads")
+async def upload_binary(request: Request) -> Response:
+    site = site_of(request)
+    giver = await giver_of(request, site)
+    take = partial(site.programs.take, name=_name_given(request), user=giver.user)
+    kept = await store_body(site, request, giver.user, take)
+    if kept.user == giver.user:
+        await site.holdings.add(kept.sha256, giver.engine)
+    await given_again(site, giver, kept.sha256, kept.size)
+    return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)

@@ -3,7 +3,7 @@ others, how it went, what was struck out of it, and how its games were played an
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -22,6 +22,7 @@ from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import WorkerTest
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.openapi import Operation, described
 from rookery.web.refusals import refusals, seen_run
@@ -41,112 +42,135 @@ MOST_REMEMBERED = 200
 Judged = tuple[WorkerTest | None, tuple[v1.ResidualEntry, ...]]
 
 
-class InsightEndpoints:
-    """Open to whoever may see the run."""
+# Open to whoever may see the run.
+
+
+@described(Operation("Why a run is not moving", {200: v1.Diagnosis}, path=BY_ID))
+@runs(Domain.LOOP_CPU, "asks a bounded part of the fleet in memory")
+async def diagnose_run(request: Request) -> Response:
+    site = site_of(request)
+    run = await _load_run(request)
+    viewer = await viewer_of(request, site.bearers)
+    with refusals():
+        found = await site.fleet.views.diagnosis(run.id)
+        active = await site.fleet.views.active()
+    seen = {each.id for each in active if site.privacy.sees(viewer, each)}
+    return json_answer(_diagnosis(found, seen))
+
+
+@described(
+    Operation(
+        "Whether the results of workers differ, worst first",
+        {200: v1.ResidualList},
+        path=BY_ID,
+        query=PAGING,
+    )
+)
+@runs(Domain.THREAD, "sums over tasks are awaited, judged in a thread and kept for a moment")
+async def list_residuals(request: Request) -> Response:
+    run, (first, size) = await _load_run(request), _place(request)
+    test, entries = await residuals_of(request).judge(run)
+    return json_answer(
+        v1.ResidualList(
+            workers=entries[first : first + size],
+            chi_square=UNSET if test is None else finite(test.chi_square),
+            degrees=UNSET if test is None else test.degrees,
+            p_value=UNSET if test is None else finite(test.p_value),
+            page=first // size + 1,
+            more=len(entries) > first + size,
+        )
+    )
+
+
+@described(Operation("The points of a run's chart", {200: v1.SampleList}, path=BY_ID))
+@runs(Domain.LOOP, "awaits one query")
+async def list_samples(request: Request) -> Response:
+    site = site_of(request)
+    run = await _load_run(request)
+    found = await site.reads.samples(run.id)
+    return json_answer(v1.SampleList(samples=tuple(map(_sample, found))))
+
+
+@described(
+    Operation(
+        "Tasks whose results were struck out, as they were",
+        {200: v1.BadTaskList},
+        path=BY_ID,
+        query=PAGING,
+    )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_bad_tasks(request: Request) -> Response:
+    site = site_of(request)
+    run, (first, size) = await _load_run(request), _place(request)
+    found = await site.reads.bad_tasks(run.id, first, size + 1)
+    shown, more = _cut(found, size, _bad_task)
+    return json_answer(v1.BadTaskList(tasks=shown, page=first // size + 1, more=more))
+
+
+@described(
+    Operation(
+        "How the games of a run were played, batch by batch",
+        {200: v1.ProvenanceList},
+        path=BY_ID,
+        query=PAGING,
+    )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_provenance(request: Request) -> Response:
+    site = site_of(request)
+    run, (first, size) = await _load_run(request), _place(request)
+    found = await site.reads.provenance(run.id, first, size + 1)
+    shown, more = _cut(found, size, _batch)
+    return json_answer(v1.ProvenanceList(batches=shown, page=first // size + 1, more=more))
+
+
+@described(
+    Operation(
+        "The games of a run: task, outcome, ending, half moves and opening",
+        {200: v1.RunGameList},
+        path=BY_ID,
+        query=PAGING,
+    )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_run_games(request: Request) -> Response:
+    site = site_of(request)
+    run, (first, size) = await _load_run(request), _place(request)
+    found = await site.games.rows.run_games(run.id, first, size + 1)
+    shown, more = _cut(found, size, _game)
+    return json_answer(v1.RunGameList(games=shown, page=first // size + 1, more=more))
+
+
+async def _load_run(request: Request) -> Run:
+    site = site_of(request)
+    viewer = await viewer_of(request, site.bearers)
+    return await seen_run(site, str(request.path_params["run_id"]), viewer)
+
+
+class Residuals:
+    """The results of a run's workers, judged once for all who ask and kept for a moment."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._judged: Remembered[str, Judged] = Remembered(site.clock, MOST_REMEMBERED)
         self._judging: Joined[str, Judged] = Joined()
 
-    @described(Operation("Why a run is not moving", {200: v1.Diagnosis}, path=BY_ID))
-    @runs(Domain.LOOP_CPU, "asks a bounded part of the fleet in memory")
-    async def diagnosis(self, request: Request) -> Response:
-        site, run = self._site, await self._run(request)
-        viewer = await viewer_of(request, site.bearers)
-        with refusals():
-            found = await site.fleet.views.diagnosis(run.id)
-            active = await site.fleet.views.active()
-        seen = {each.id for each in active if site.privacy.sees(viewer, each)}
-        return json_answer(_diagnosis(found, seen))
+    async def judge(self, run: Run) -> Judged:
+        return await self._judging(run.id, lambda: self._judge(run))
 
-    @described(
-        Operation(
-            "Whether the results of workers differ, worst first",
-            {200: v1.ResidualList},
-            path=BY_ID,
-            query=PAGING,
-        )
-    )
-    @runs(Domain.THREAD, "sums over tasks are awaited, judged in a thread and kept for a moment")
-    async def residuals(self, request: Request) -> Response:
-        run, (first, size) = await self._run(request), _place(request)
-        test, entries = await self._judging(run.id, lambda: self._residuals(run))
-        return json_answer(
-            v1.ResidualList(
-                workers=entries[first : first + size],
-                chi_square=UNSET if test is None else finite(test.chi_square),
-                degrees=UNSET if test is None else test.degrees,
-                p_value=UNSET if test is None else finite(test.p_value),
-                page=first // size + 1,
-                more=len(entries) > first + size,
-            )
-        )
-
-    @described(Operation("The points of a run's chart", {200: v1.SampleList}, path=BY_ID))
-    @runs(Domain.LOOP, "awaits one query")
-    async def samples(self, request: Request) -> Response:
-        run = await self._run(request)
-        found = await self._site.reads.samples(run.id)
-        return json_answer(v1.SampleList(samples=tuple(map(_sample, found))))
-
-    @described(
-        Operation(
-            "Tasks whose results were struck out, as they were",
-            {200: v1.BadTaskList},
-            path=BY_ID,
-            query=PAGING,
-        )
-    )
-    @runs(Domain.LOOP, "awaits one query")
-    async def bad_tasks(self, request: Request) -> Response:
-        run, (first, size) = await self._run(request), _place(request)
-        found = await self._site.reads.bad_tasks(run.id, first, size + 1)
-        shown, more = _cut(found, size, _bad_task)
-        return json_answer(v1.BadTaskList(tasks=shown, page=first // size + 1, more=more))
-
-    @described(
-        Operation(
-            "How the games of a run were played, batch by batch",
-            {200: v1.ProvenanceList},
-            path=BY_ID,
-            query=PAGING,
-        )
-    )
-    @runs(Domain.LOOP, "awaits one query")
-    async def provenance(self, request: Request) -> Response:
-        run, (first, size) = await self._run(request), _place(request)
-        found = await self._site.reads.provenance(run.id, first, size + 1)
-        shown, more = _cut(found, size, _batch)
-        return json_answer(v1.ProvenanceList(batches=shown, page=first // size + 1, more=more))
-
-    @described(
-        Operation(
-            "The games of a run: task, outcome, ending, half moves and opening",
-            {200: v1.RunGameList},
-            path=BY_ID,
-            query=PAGING,
-        )
-    )
-    @runs(Domain.LOOP, "awaits one query")
-    async def games(self, request: Request) -> Response:
-        run, (first, size) = await self._run(request), _place(request)
-        found = await self._site.games.rows.run_games(run.id, first, size + 1)
-        shown, more = _cut(found, size, _game)
-        return json_answer(v1.RunGameList(games=shown, page=first // size + 1, more=more))
-
-    async def _run(self, request: Request) -> Run:
-        viewer = await viewer_of(request, self._site.bearers)
-        return await seen_run(self._site, str(request.path_params["run_id"]), viewer)
-
-    async def _residuals(self, run: Run) -> Judged:
+    async def _judge(self, run: Run) -> Judged:
         known = self._judged.get(run.id)
         if known is not None:
             return known
         found = await self._site.reads.results_by_worker(run.id, MOST_WORKERS)
-        judged = await self._site.threads.cpu(_judged, run, found)
+        judged = await self._site.threads.cpu(_judge_workers, run, found)
         self._judged.put(run.id, judged, REMEMBERED_SECONDS)
         return judged
+
+
+def residuals_of(request: Request) -> Residuals:
+    return cast("Residuals", request.app.state.residuals)
 
 
 def _place(request: Request) -> tuple[int, int]:
@@ -179,7 +203,7 @@ def _figure(name: str, value: str, seen: set[str]) -> v1.DiagnosisFigure:
     return v1.DiagnosisFigure(name=name, value=value, run=run_id)
 
 
-def _judged(run: Run, found: tuple[WorkerResults, ...]) -> Judged:
+def _judge_workers(run: Run, found: tuple[WorkerResults, ...]) -> Judged:
     """Takes a while where very many workers played."""
     test = run.kind.judge({each.worker: each.results for each in found})
     entries = (_residual(each, test) for each in found)

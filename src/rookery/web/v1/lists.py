@@ -20,6 +20,7 @@ from rookery.protocol.actions import All, Compare, Expression, Order
 from rookery.protocol.games import Game
 from rookery.protocol.user_queries import whole
 from rookery.rules.lifecycle import require_owner
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
@@ -34,109 +35,115 @@ MOST_APART = 1_000
 """Tasks of a run whose results were kept apart, as far back as lists look."""
 
 
-class ListEndpoints:
-    """What is to be seen of everything that is no run."""
+# What is to be seen of everything that is no run.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(
-        Operation(
-            "The tasks of a run, or those at play in all runs",
-            {200: v1.TaskList},
-            query={"run": RunId, **PAGING},
-        )
+@described(
+    Operation(
+        "The tasks of a run, or those at play in all runs",
+        {200: v1.TaskList},
+        query={"run": RunId, **PAGING},
     )
-    @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
-    async def tasks(self, request: Request) -> Response:
-        site, query = self._site, request.query_params
-        viewer = await viewer_of(request, site.bearers)
-        with refusals():
-            run_id, (page, size) = callers.run_in(query), callers.page_in(query)
-            first, end = (page - 1) * size, page * size
-            if run_id:
-                run = await seen_run(site, run_id, viewer)
-                found, count = await self._tasks_of(run, first, end)
-            else:
-                at_play = await seen_tasks_at_play(site, viewer)
-                found, count = at_play[first:end], len(at_play)
-        apart, heard = await self._kept_apart(found), await self._last_heard(run_id, found)
-        return await site.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
+)
+@runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
+async def list_tasks(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    viewer = await viewer_of(request, site.bearers)
+    with refusals():
+        run_id, (page, size) = callers.run_in(query), callers.page_in(query)
+        first, end = (page - 1) * size, page * size
+        if run_id:
+            run = await seen_run(site, run_id, viewer)
+            found, count = await _tasks_of(site, run, first, end)
+        else:
+            at_play = await seen_tasks_at_play(site, viewer)
+            found, count = at_play[first:end], len(at_play)
+    apart, heard = await _kept_apart(site, found), await _last_heard(site, run_id, found)
+    return await site.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
 
-    async def _last_heard(
-        self, run_id: str, tasks: tuple[Task, ...]
-    ) -> dict[tuple[str, int], datetime]:
-        """When tasks gave a sign of life: those at play in memory, others as was written down."""
-        heard: dict[tuple[str, int], datetime] = {}
-        if run_id and tasks:
-            count = tasks[-1].id - tasks[0].id + 1
-            rows = await self._site.reads.last_seen(run_id, tasks[0].id, count)
-            heard = {(run_id, task): at for task, at in rows.items()}
-        for task in tasks:
-            if task.active and (at := self._site.fleet.views.last_seen(task.run, task.id)):
-                heard[task.run, task.id] = at
-        return heard
 
-    async def _kept_apart(self, tasks: tuple[Task, ...]) -> dict[int, Results]:
-        """What these tasks of one run reported faster than games can be played, by task."""
-        fast = {task.id for task in tasks if task.too_fast}
-        if not fast:
-            return {}
-        found = await self._site.reads.tasks_apart(tasks[0].run, MOST_APART)
-        return {each.task.id: each.task.results for each in found if each.task.id in fast}
+async def _last_heard(
+    site: Site, run_id: str, tasks: tuple[Task, ...]
+) -> dict[tuple[str, int], datetime]:
+    """When tasks gave a sign of life: those at play in memory, others as was written down."""
+    heard: dict[tuple[str, int], datetime] = {}
+    if run_id and tasks:
+        count = tasks[-1].id - tasks[0].id + 1
+        rows = await site.reads.last_seen(run_id, tasks[0].id, count)
+        heard = {(run_id, task): at for task, at in rows.items()}
+    for task in tasks:
+        if task.active and (at := site.fleet.views.last_seen(task.run, task.id)):
+            heard[task.run, task.id] = at
+    return heard
 
-    async def _tasks_of(self, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
-        """A page of a run's tasks and how many it has."""
-        count = run.tally.tasks
-        if first >= count:
-            return (), count
-        return await self._site.fleet.views.task_page(run.id, first, min(end, count) - first), count
 
-    @described(
-        Operation(
-            "The log of actions, newest first",
-            {200: v1.ActionList},
-            query={"action": v1.Name, "actor": v1.Name, "run": RunId, "before": str, **PAGING},
-        )
+async def _kept_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, Results]:
+    """What these tasks of one run reported faster than games can be played, by task."""
+    fast = {task.id for task in tasks if task.too_fast}
+    if not fast:
+        return {}
+    found = await site.reads.tasks_apart(tasks[0].run, MOST_APART)
+    return {each.task.id: each.task.results for each in found if each.task.id in fast}
+
+
+async def _tasks_of(site: Site, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
+    """A page of a run's tasks and how many it has."""
+    count = run.tally.tasks
+    if first >= count:
+        return (), count
+    return await site.fleet.views.task_page(run.id, first, min(end, count) - first), count
+
+
+@described(
+    Operation(
+        "The log of actions, newest first",
+        {200: v1.ActionList},
+        query={"action": v1.Name, "actor": v1.Name, "run": RunId, "before": str, **PAGING},
     )
-    @runs(Domain.LOOP, "awaits one query")
-    async def actions(self, request: Request) -> Response:
-        site, query = self._site, request.query_params
-        sight = site.privacy.sight(await reader_of(request, site))
-        with refusals():
-            _, size = callers.page_in(query)
-            found = await site.reads.actions(_wanted(query), limit=size, sight=sight)
-        return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_actions(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    sight = site.privacy.sight(await reader_of(request, site))
+    with refusals():
+        _, size = callers.page_in(query)
+        found = await site.reads.actions(_wanted(query), limit=size, sight=sight)
+    return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
 
-    @described(
-        Operation(
-            "Whose machines gave most to runs that are over, in all or in the last thirty days",
-            {200: v1.ContributorList},
-            query={"period": Period, **PAGING},
-        )
+
+@described(
+    Operation(
+        "Whose machines gave most to runs that are over, in all or in the last thirty days",
+        {200: v1.ContributorList},
+        query={"period": Period, **PAGING},
     )
-    @runs(Domain.LOOP, "awaits one query")
-    async def contributors(self, request: Request) -> Response:
-        site, query = self._site, request.query_params
-        await visitor_of(request, site.bearers)
-        with refusals():
-            period = callers.choice(query, "period", Period)
-            page, size = callers.page_in(query)
-        found = await site.statistics.page(period, (page - 1) * size, size + 1)
-        paces = site.fleet.activity.user_paces
-        shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
-        more = len(found) > size
-        return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_contributors(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    await visitor_of(request, site.bearers)
+    with refusals():
+        period = callers.choice(query, "period", Period)
+        page, size = callers.page_in(query)
+    found = await site.statistics.page(period, (page - 1) * size, size + 1)
+    paces = site.fleet.activity.user_paces
+    shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
+    more = len(found) > size
+    return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
 
-    @described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
-    @runs(Domain.LOOP, "awaits one query")
-    async def users(self, request: Request) -> Response:
-        site = self._site
-        bearer = await bearer_of(request, site.bearers, Scope.READ, Scope.ADMIN)
-        boss = bearer.actor.approver
-        known = [user for user in await site.users.everyone() if boss or not user.pending]
-        shown = (user_of(user, to_approver=boss) for user in known)
-        return json_answer(people.UserList(users=tuple(shown)))
+
+@described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
+@runs(Domain.LOOP, "awaits one query")
+async def list_users(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.READ, Scope.ADMIN)
+    boss = bearer.actor.approver
+    known = [user for user in await site.users.everyone() if boss or not user.pending]
+    shown = (user_of(user, to_approver=boss) for user in known)
+    return json_answer(people.UserList(users=tuple(shown)))
 
 
 def _tasks_answer(
@@ -172,78 +179,82 @@ MOST_TASKS = 10_000_000
 TEXT = "text/plain; charset=utf-8"
 
 
-class EvidenceEndpoints:
-    """Games are open to whoever may see their run; logs hold paths and names of machines, so that
-    only the run's owner and approvers read them."""
+# Games are open to whoever may see their run; logs hold paths and names of machines, so that
+# only the run's owner and approvers read them.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(
-        Operation(
-            "The games of a task: outcome, ending, half moves and opening",
-            {200: v1.GameList},
-            query={"run": RunId, "task": Count, **PAGING},
-        )
+@described(
+    Operation(
+        "The games of a task: outcome, ending, half moves and opening",
+        {200: v1.GameList},
+        query={"run": RunId, "task": Count, **PAGING},
     )
-    @runs(Domain.LOOP, "awaits one query")
-    async def games(self, request: Request) -> Response:
-        site, query = self._site, request.query_params
-        viewer = await viewer_of(request, site.bearers)
-        with refusals():
-            run_id = callers.run_in(query)
-            task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
-            page, size = callers.page_in(query)
-            await seen_run(site, run_id, viewer)
-        found = await site.games.rows.games(run_id, task_id)
-        first = (page - 1) * size
-        shown = tuple(
-            game_of(number, game) for number, game in enumerate(found[first : first + size], first)
-        )
-        more = len(found) > first + size
-        return json_answer(v1.GameList(games=shown, page=page, more=more))
-
-    @described(
-        Operation(
-            "Logs that workers sent, by run",
-            {200: v1.LogList},
-            query={"run": RunId, **PAGING},
-            bearer=True,
-        )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_games(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    viewer = await viewer_of(request, site.bearers)
+    with refusals():
+        run_id = callers.run_in(query)
+        task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
+        page, size = callers.page_in(query)
+        await seen_run(site, run_id, viewer)
+    found = await site.games.rows.games(run_id, task_id)
+    first = (page - 1) * size
+    shown = tuple(
+        game_of(number, game) for number, game in enumerate(found[first : first + size], first)
     )
-    @runs(Domain.LOOP, "awaits one query")
-    async def logs(self, request: Request) -> Response:
-        site, query = self._site, request.query_params
-        with refusals():
-            run_id, (page, size) = callers.run_in(query), callers.page_in(query)
-        await self._check(request, run_id)
-        found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
-        shown = tuple(map(_entry, found[:size]))
-        return json_answer(v1.LogList(logs=shown, page=page, more=len(found) > size))
+    more = len(found) > first + size
+    return json_answer(v1.GameList(games=shown, page=page, more=more))
 
-    @described(Operation("The text of a log", {200: TEXT}, path={"log_id": Count}, bearer=True))
-    @runs(Domain.THREAD, "a file is read and unpacked in a thread")
-    async def log(self, request: Request) -> Response:
-        await bearer_of(request, self._site.bearers, Scope.READ)
-        number = int(request.path_params["log_id"])
-        log = await self._site.logs.rows.get(number) if number < 2**63 else None
-        if log is None:
-            raise NotFound
-        try:
-            await self._check(request, log.run)
-        except NotFound:
-            # In other words than those about the run, which whoever asks did not name.
-            raise NotFound from None
-        try:
-            return PlainTextResponse(await self._site.logs.text(log))
-        except UnknownBlob:
-            raise NotFound from None
 
-    async def _check(self, request: Request, run_id: str) -> None:
-        """Only the run's owner and approvers."""
-        bearer = await bearer_of(request, self._site.bearers, Scope.READ)
-        with refusals():
-            require_owner(await seen_run(self._site, run_id, bearer.user.name), bearer.actor)
+@described(
+    Operation(
+        "Logs that workers sent, by run",
+        {200: v1.LogList},
+        query={"run": RunId, **PAGING},
+        bearer=True,
+    )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_logs(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    with refusals():
+        run_id, (page, size) = callers.run_in(query), callers.page_in(query)
+    await _check_seen(request, run_id)
+    found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
+    shown = tuple(map(_entry, found[:size]))
+    return json_answer(v1.LogList(logs=shown, page=page, more=len(found) > size))
+
+
+@described(Operation("The text of a log", {200: TEXT}, path={"log_id": Count}, bearer=True))
+@runs(Domain.THREAD, "a file is read and unpacked in a thread")
+async def get_log(request: Request) -> Response:
+    site = site_of(request)
+    await bearer_of(request, site.bearers, Scope.READ)
+    number = int(request.path_params["log_id"])
+    log = await site.logs.rows.get(number) if number < 2**63 else None
+    if log is None:
+        raise NotFound
+    try:
+        await _check_seen(request, log.run)
+    except NotFound:
+        # In other words than those about the run, which whoever asks did not name.
+        raise NotFound from None
+    try:
+        return PlainTextResponse(await site.logs.text(log))
+    except UnknownBlob:
+        raise NotFound from None
+
+
+async def _check_seen(request: Request, run_id: str) -> None:
+    """Only the run's owner and approvers."""
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.READ)
+    with refusals():
+        require_owner(await seen_run(site, run_id, bearer.user.name), bearer.actor)
 
 
 def game_of(number: int, game: Game) -> v1.GameEntry:

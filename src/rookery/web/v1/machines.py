@@ -16,6 +16,7 @@ from rookery.protocol import v1
 from rookery.protocol.actions import All, Compare, Expression, Order
 from rookery.protocol.codec import Reader, finite
 from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.openapi import Operation, described
 from rookery.web.refusals import refusals, seen_tasks_at_play
@@ -31,80 +32,84 @@ MOST_WORDS = 20
 LONGEST_CPU = 200
 
 
-class MachineEndpoints:
-    """A machine that plays a private engine is seen at it by the engine's team alone."""
+# A machine that plays a private engine is seen at it by the engine's team alone.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
-    @runs(Domain.THREAD, "the list is made in a thread")
-    async def listing(self, request: Request) -> Response:
-        site, reader = self._site, await reader_of(request, self._site)
-        with refusals():
-            tasks = await seen_tasks_at_play(site, _viewer(reader))
-            blocks = await site.fleet.views.blocks()
-        return await site.threads.cpu(
-            lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
-        )
-
-    @described(Operation("A machine and its last words", DETAILS, path=BY_NAME))
-    @runs(Domain.LOOP, "awaits one query")
-    async def one(self, request: Request) -> Response:
-        reader = await reader_of(request, self._site)
-        with refusals():
-            name = _name(request)
-            shown = await self._details(name, reader)
-            if shown is None:
-                raise UnknownMachine(machine=name)
-        return json_answer(shown)
-
-    @described(
-        Operation(
-            "Give a machine no more tasks", DETAILS, path=BY_NAME, body=v1.BlockBody, bearer=True
-        )
+@described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
+@runs(Domain.THREAD, "the list is made in a thread")
+async def list_machines(request: Request) -> Response:
+    site = site_of(request)
+    reader = await reader_of(request, site)
+    with refusals():
+        tasks = await seen_tasks_at_play(site, _viewer(reader))
+        blocks = await site.fleet.views.blocks()
+    return await site.threads.cpu(
+        lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
     )
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def block(self, request: Request) -> Response:
-        actor = await self._actor(request)
-        body = await read_body(request.receive)
-        with refusals():
-            name = _name(request)
-            await self._site.fleet.commands.block(name, BLOCK.read(body).message, actor)
-            return json_answer(await self._details(name, actor) or _unseen(name))
 
-    @described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def unblock(self, request: Request) -> Response:
-        actor = await self._actor(request)
-        with refusals():
-            name = _name(request)
-            await self._site.fleet.commands.block(name, None, actor)
-            return json_answer(await self._details(name, actor) or _unseen(name))
 
-    async def _actor(self, request: Request) -> Actor:
-        return (await bearer_of(request, self._site.bearers, *BLOCKERS)).actor
+@described(Operation("A machine and its last words", DETAILS, path=BY_NAME))
+@runs(Domain.LOOP, "awaits one query")
+async def get_machine(request: Request) -> Response:
+    site = site_of(request)
+    reader = await reader_of(request, site)
+    with refusals():
+        name = _name(request)
+        shown = await _load_details(site, name, reader)
+        if shown is None:
+            raise UnknownMachine(machine=name)
+    return json_answer(shown)
 
-    async def _details(self, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
-        """None for a machine that nobody knows, or that the reader may not know of."""
-        site = self._site
-        blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
-        at_play = await seen_tasks_at_play(site, _viewer(reader))
-        tasks = [task for task in at_play if task.machine.short_name == name]
-        concerned = _is_concerned(reader, name)
-        if not (tasks or name in blocks or (known and concerned)):
-            return None
-        block = {name: blocks[name]} if name in blocks else {}
-        entry = next(workers_of(tasks, block, reader), _away(name))
-        if known and not tasks and concerned and (not known.run or _owns(reader, name)):
-            entry = replace(entry, **_facts(known.machine))
-        sight = site.privacy.sight(reader)
-        words = await site.reads.actions(_about(name), limit=MOST_WORDS, sight=sight)
-        return v1.WorkerDetails(
-            **asdict(entry),
-            words=tuple(map(action_of, words)),
-            asked=known.asked if known and concerned else UNSET,
-        )
+
+@described(
+    Operation("Give a machine no more tasks", DETAILS, path=BY_NAME, body=v1.BlockBody, bearer=True)
+)
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def block_machine(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request)
+    body = await read_body(request.receive)
+    with refusals():
+        name = _name(request)
+        await site.fleet.commands.block(name, BLOCK.read(body).message, actor)
+        return json_answer(await _load_details(site, name, actor) or _unseen(name))
+
+
+@described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def unblock_machine(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request)
+    with refusals():
+        name = _name(request)
+        await site.fleet.commands.block(name, None, actor)
+        return json_answer(await _load_details(site, name, actor) or _unseen(name))
+
+
+async def _actor(request: Request) -> Actor:
+    site = site_of(request)
+    return (await bearer_of(request, site.bearers, *BLOCKERS)).actor
+
+
+async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
+    """None for a machine that nobody knows, or that the reader may not know of."""
+    blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
+    at_play = await seen_tasks_at_play(site, _viewer(reader))
+    tasks = [task for task in at_play if task.machine.short_name == name]
+    concerned = _is_concerned(reader, name)
+    if not (tasks or name in blocks or (known and concerned)):
+        return None
+    block = {name: blocks[name]} if name in blocks else {}
+    entry = next(workers_of(tasks, block, reader), _away(name))
+    if known and not tasks and concerned and (not known.run or _owns(reader, name)):
+        entry = replace(entry, **_facts(known.machine))
+    sight = site.privacy.sight(reader)
+    words = await site.reads.actions(_about(name), limit=MOST_WORDS, sight=sight)
+    return v1.WorkerDetails(
+        **asdict(entry),
+        words=tuple(map(action_of, words)),
+        asked=known.asked if known and concerned else UNSET,
+    )
 
 
 def _name(request: Request) -> str:

@@ -13,7 +13,6 @@ from rookery.people.login import Throttled
 from rookery.people.profiles import (
     NotForToken,
     ProfileChange,
-    Profiles,
     TooManyTokens,
     WrongPassword,
 )
@@ -33,7 +32,6 @@ from rookery.web.faults import (
 from rookery.web.openapi import Operation, described
 from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of, session_of
-from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of, person_of, visitor_of
 from rookery.web.v1.moves import or_none
 
@@ -42,134 +40,143 @@ NEW_TOKEN = Reader(people.NewToken)
 UNSEEN = {"cache-control": "no-store"}
 
 
-class MeEndpoints:
-    """For everybody about themselves; what others may know of them is told by the users' list."""
+# For everybody about themselves; what others may know of them is told by the users' list.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._profiles = Profiles(site.accounts)
 
-    @described(Operation("Who you are", {200: people.MeEntry}, bearer=True))
-    @runs(Domain.LOOP, "awaits one query")
-    async def me(self, request: Request) -> Response:
-        bearer = await bearer_of(request, self._site.bearers, Scope.READ)
-        return self._shown(request, bearer, bearer.user)
+@described(Operation("Who you are", {200: people.MeEntry}, bearer=True))
+@runs(Domain.LOOP, "awaits one query")
+async def get_me(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.READ)
+    return _show_me(request, bearer, bearer.user)
 
-    @described(
-        Operation(
-            "Change your password, e-mail address or repositories",
-            {200: people.MeEntry},
-            body=people.MeChange,
-            bearer=True,
-        )
+
+@described(
+    Operation(
+        "Change your password, e-mail address or repositories",
+        {200: people.MeEntry},
+        body=people.MeChange,
+        bearer=True,
     )
-    @runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")
-    async def change(self, request: Request) -> Response:
-        bearer = await bearer_of(request, self._site.bearers, Scope.SUBMIT, Scope.ADMIN)
-        body, name = await read_body(request.receive), bearer.user.name
-        with refusals():
-            wish = CHANGE.read(body)
-            wanted = ProfileChange(
-                or_none(wish.password), or_none(wish.email), or_none(wish.repositories)
+)
+@runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")
+async def change_me(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT, Scope.ADMIN)
+    body, name = await read_body(request.receive), bearer.user.name
+    with refusals():
+        wish = CHANGE.read(body)
+        wanted = ProfileChange(
+            or_none(wish.password), or_none(wish.email), or_none(wish.repositories)
+        )
+        changed = await _change(request, name, wanted, wish.current_password)
+    # This process need not wait until it hears of it.
+    site.bearers.forget_all()
+    site.credentials.forget(name)
+    if wanted.password is not None:
+        _go_on(request, changed)
+    return _show_me(request, bearer, changed)
+
+
+@described(Operation("Your tokens, oldest first", {200: people.TokenList}, bearer=True))
+@runs(Domain.LOOP, "awaits one query")
+async def list_tokens(request: Request) -> Response:
+    site = site_of(request)
+    bearer, now = await _reader(request), site.clock.now()
+    found = await site.accounts.tokens.of(bearer.user.name)
+    shown = tuple(token_of(token, bearer, now) for token in found)
+    return json_answer(people.TokenList(tokens=shown), headers=UNSEEN)
+
+
+@described(
+    Operation(
+        "Make a token; its secret is told this once",
+        {201: people.MadeToken},
+        body=people.NewToken,
+        in_person=True,
+    )
+)
+@runs(Domain.THREAD, "awaits one write; a password is checked in a thread")
+async def create_token(request: Request) -> Response:
+    site = site_of(request)
+    person = await person_of(request, site)
+    body = await read_body(request.receive)
+    with refusals():
+        wish = NEW_TOKEN.read(body or b"{}")
+        scopes = frozenset(map(Scope, or_none(wish.scopes) or ()))
+        try:
+            minted = await site.profiles.create_token(
+                person.user, scopes, or_none(wish.days), wish.note
             )
-            changed = await self._changed(request, name, wanted, wish.current_password)
-        # This process need not wait until it hears of it.
-        self._site.bearers.forget_all()
-        self._site.credentials.forget(name)
-        if wanted.password is not None:
-            _go_on(request, changed)
-        return self._shown(request, bearer, changed)
-
-    @described(Operation("Your tokens, oldest first", {200: people.TokenList}, bearer=True))
-    @runs(Domain.LOOP, "awaits one query")
-    async def tokens(self, request: Request) -> Response:
-        bearer, now = await self._reader(request), self._site.clock.now()
-        found = await self._site.accounts.tokens.of(bearer.user.name)
-        shown = tuple(token_of(token, bearer, now) for token in found)
-        return json_answer(people.TokenList(tokens=shown), headers=UNSEEN)
-
-    @described(
-        Operation(
-            "Make a token; its secret is told this once",
-            {201: people.MadeToken},
-            body=people.NewToken,
-            in_person=True,
-        )
-    )
-    @runs(Domain.THREAD, "awaits one write; a password is checked in a thread")
-    async def create_token(self, request: Request) -> Response:
-        person = await person_of(request, self._site)
-        body = await read_body(request.receive)
-        with refusals():
-            wish = NEW_TOKEN.read(body or b"{}")
-            scopes = frozenset(map(Scope, or_none(wish.scopes) or ()))
-            try:
-                minted = await self._profiles.create_token(
-                    person.user, scopes, or_none(wish.days), wish.note
-                )
-            except TooManyTokens as refused:
-                raise Conflict(str(refused)) from None
-            except Complaint as refused:
-                raise BadRequest(str(refused)) from None
-        entry = token_of(minted.token, person, self._site.clock.now())
-        made = people.MadeToken(secret=minted.secret, token=entry)
-        return json_answer(made, 201, UNSEEN)
-
-    @described(
-        Operation(
-            "Revoke one of your tokens",
-            {200: people.TokenEntry},
-            path={"token_id": v1.Name},
-            bearer=True,
-        )
-    )
-    @runs(Domain.LOOP, "awaits one write")
-    async def revoke_token(self, request: Request) -> Response:
-        bearer = await visitor_of(request, self._site.bearers)
-        if bearer is None:
-            raise Unauthorized
-        try:
-            revoked = await self._profiles.revoke(bearer, str(request.path_params["token_id"]))
-        except UnknownToken:
-            raise NotFound("You have no such token.") from None
-        except NotForToken as refused:
-            raise Forbidden(str(refused)) from None
-        # This process need not wait until it hears of it.
-        self._site.bearers.forget_all()
-        self._site.credentials.forget_tokens()
-        return json_answer(token_of(revoked, bearer, self._site.clock.now()))
-
-    async def _reader(self, request: Request) -> Bearer:
-        return await bearer_of(request, self._site.bearers, Scope.READ)
-
-    async def _changed(
-        self, request: Request, name: str, wanted: ProfileChange, present: str
-    ) -> User:
-        catalogue, client = self._site.privacy.catalogue(name), facts_of(request.scope).client
-        try:
-            return await self._profiles.change(name, wanted, present, client, catalogue)
-        except Throttled:
-            raise TooManyRequests from None
-        except WrongPassword as refused:
-            raise Forbidden(str(refused)) from None
+        except TooManyTokens as refused:
+            raise Conflict(str(refused)) from None
         except Complaint as refused:
             raise BadRequest(str(refused)) from None
+    entry = token_of(minted.token, person, site.clock.now())
+    made = people.MadeToken(secret=minted.secret, token=entry)
+    return json_answer(made, 201, UNSEEN)
 
-    def _shown(self, request: Request, bearer: Bearer, user: User) -> Response:
-        session = session_of(request.scope)
-        entry = people.MeEntry(
-            name=user.name,
-            email=user.email,
-            approver=is_approver(user),
-            groups=tuple(sorted(user.groups)),
-            created=user.created,
-            machine_limit=user.machine_limit,
-            teams=tuple(sorted(self._site.teams.of(user.name))),
-            repositories=dict(sorted(user.repositories.items())),
-            scopes=_scopes(bearer.scopes),
-            csrf_token=UNSET if bearer.token_id else session.csrf_token(),
-        )
-        return json_answer(entry, headers=UNSEEN)
+
+@described(
+    Operation(
+        "Revoke one of your tokens",
+        {200: people.TokenEntry},
+        path={"token_id": v1.Name},
+        bearer=True,
+    )
+)
+@runs(Domain.LOOP, "awaits one write")
+async def revoke_token(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await visitor_of(request, site.bearers)
+    if bearer is None:
+        raise Unauthorized
+    try:
+        revoked = await site.profiles.revoke(bearer, str(request.path_params["token_id"]))
+    except UnknownToken:
+        raise NotFound("You have no such token.") from None
+    except NotForToken as refused:
+        raise Forbidden(str(refused)) from None
+    # This process need not wait until it hears of it.
+    site.bearers.forget_all()
+    site.credentials.forget_tokens()
+    return json_answer(token_of(revoked, bearer, site.clock.now()))
+
+
+async def _reader(request: Request) -> Bearer:
+    site = site_of(request)
+    return await bearer_of(request, site.bearers, Scope.READ)
+
+
+async def _change(request: Request, name: str, wanted: ProfileChange, present: str) -> User:
+    site = site_of(request)
+    catalogue, client = site.privacy.catalogue(name), facts_of(request.scope).client
+    try:
+        return await site.profiles.change(name, wanted, present, client, catalogue)
+    except Throttled:
+        raise TooManyRequests from None
+    except WrongPassword as refused:
+        raise Forbidden(str(refused)) from None
+    except Complaint as refused:
+        raise BadRequest(str(refused)) from None
+
+
+def _show_me(request: Request, bearer: Bearer, user: User) -> Response:
+    site = site_of(request)
+    session = session_of(request.scope)
+    entry = people.MeEntry(
+        name=user.name,
+        email=user.email,
+        approver=is_approver(user),
+        groups=tuple(sorted(user.groups)),
+        created=user.created,
+        machine_limit=user.machine_limit,
+        teams=tuple(sorted(site.teams.of(user.name))),
+        repositories=dict(sorted(user.repositories.items())),
+        scopes=_scopes(bearer.scopes),
+        csrf_token=UNSET if bearer.token_id else session.csrf_token(),
+    )
+    return json_answer(entry, headers=UNSEEN)
 
 
 def _go_on(request: Request, user: User) -> None:

@@ -12,10 +12,10 @@ from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.protocol.codec import Reader
 from rookery.rules.lifecycle import Actor, Modification
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.openapi import Operation, described
 from rookery.web.refusals import refusals, seen_run
-from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of
 from rookery.web.v1.runs import BY_ID
 from rookery.web.v1.views import purge_of, summary_of
@@ -28,92 +28,104 @@ OWNERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGED: dict[int, type | str] = {200: v1.RunSummary}
 
 
-class MoveEndpoints:
-    """Who may do what is for the core to say; a token must be made for it besides."""
+# Who may do what is for the core to say; a token must be made for it besides.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(
-        Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True)
-    )
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def approve(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.APPROVE)
-        body = await read_body(request.receive)
-        with refusals():
-            seen, run = (
-                APPROVE.read(body or b"{}"),
-                await self._site.fleet.views.known_run(_id(request)),
-            )
-            self._site.engines.check_looked_at(run, seen.records)
-            return _changed(await self._site.fleet.commands.approve(_id(request), actor))
-
-    @described(Operation("Stop a run", CHANGED, path=BY_ID, body=v1.StopBody, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def stop(self, request: Request) -> Response:
-        actor = await self._actor(request, *OWNERS)
-        body = await read_body(request.receive)
-        with refusals():
-            wish = STOP.read(body or b"{}")
-            return _changed(await self._site.fleet.commands.stop(_id(request), actor, wish.message))
-
-    @described(Operation("Change a run", CHANGED, path=BY_ID, body=v1.ModifyBody, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def modify(self, request: Request) -> Response:
-        actor = await self._actor(request, *OWNERS)
-        body = await read_body(request.receive)
-        with refusals():
-            wanted = _modification(MODIFY.read(body))
-            return _changed(await self._site.fleet.commands.modify(_id(request), actor, wanted))
-
-    @described(
-        Operation(
-            "Take out results that can't be trusted",
-            {200: v1.PurgeAnswer},
-            path=BY_ID,
-            bearer=True,
+@described(Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def approve_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.APPROVE)
+    body = await read_body(request.receive)
+    with refusals():
+        seen, run = (
+            APPROVE.read(body or b"{}"),
+            await site.fleet.views.known_run(_id(request)),
         )
+        site.engines.check_looked_at(run, seen.records)
+        return _changed(await site.fleet.commands.approve(_id(request), actor))
+
+
+@described(Operation("Stop a run", CHANGED, path=BY_ID, body=v1.StopBody, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def stop_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, *OWNERS)
+    body = await read_body(request.receive)
+    with refusals():
+        wish = STOP.read(body or b"{}")
+        return _changed(await site.fleet.commands.stop(_id(request), actor, wish.message))
+
+
+@described(Operation("Change a run", CHANGED, path=BY_ID, body=v1.ModifyBody, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def modify_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, *OWNERS)
+    body = await read_body(request.receive)
+    with refusals():
+        wanted = _modification(MODIFY.read(body))
+        return _changed(await site.fleet.commands.modify(_id(request), actor, wanted))
+
+
+@described(
+    Operation(
+        "Take out results that can't be trusted",
+        {200: v1.PurgeAnswer},
+        path=BY_ID,
+        bearer=True,
     )
-    @runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit")
-    async def purge(self, request: Request) -> Response:
-        actor = await self._actor(request, *OWNERS)
-        with refusals():
-            return json_answer(purge_of(await self._site.fleet.purges.purge(_id(request), actor)))
+)
+@runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit")
+async def purge_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, *OWNERS)
+    with refusals():
+        return json_answer(purge_of(await site.fleet.purges.purge(_id(request), actor)))
 
-    @described(Operation("Hide a run, stopped", CHANGED, path=BY_ID, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def delete(self, request: Request) -> Response:
-        actor = await self._actor(request, *OWNERS)
-        with refusals():
-            return _changed(await self._site.fleet.commands.delete(_id(request), actor))
 
-    @described(Operation("Show a deleted run again", CHANGED, path=BY_ID, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def restore(self, request: Request) -> Response:
-        actor = await self._actor(request, *OWNERS)
-        with refusals():
-            return _changed(await self._site.fleet.commands.restore(_id(request), actor))
+@described(Operation("Hide a run, stopped", CHANGED, path=BY_ID, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def delete_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, *OWNERS)
+    with refusals():
+        return _changed(await site.fleet.commands.delete(_id(request), actor))
 
-    @described(Operation("Take a run's approval back", CHANGED, path=BY_ID, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def withdraw(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.APPROVE)
-        with refusals():
-            return _changed(await self._site.fleet.commands.withdraw(_id(request), actor))
 
-    @described(Operation("Let a stopped run play on", CHANGED, path=BY_ID, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
-    async def reopen(self, request: Request) -> Response:
-        actor = await self._actor(request, *OWNERS)
-        with refusals():
-            return _changed(await self._site.fleet.commands.reopen(_id(request), actor))
+@described(Operation("Show a deleted run again", CHANGED, path=BY_ID, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def restore_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, *OWNERS)
+    with refusals():
+        return _changed(await site.fleet.commands.restore(_id(request), actor))
 
-    async def _actor(self, request: Request, *scopes: Scope) -> Actor:
-        """Raises NotFound for those who may not know of the run, whatever they may do to others."""
-        actor = (await bearer_of(request, self._site.bearers, *scopes)).actor
-        await seen_run(self._site, _id(request), actor.name)
-        return actor
+
+@described(Operation("Take a run's approval back", CHANGED, path=BY_ID, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def withdraw_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.APPROVE)
+    with refusals():
+        return _changed(await site.fleet.commands.withdraw(_id(request), actor))
+
+
+@described(Operation("Let a stopped run play on", CHANGED, path=BY_ID, bearer=True))
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def reopen_run(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, *OWNERS)
+    with refusals():
+        return _changed(await site.fleet.commands.reopen(_id(request), actor))
+
+
+async def _actor(request: Request, *scopes: Scope) -> Actor:
+    """Raises NotFound for those who may not know of the run, whatever they may do to others."""
+    site = site_of(request)
+    actor = (await bearer_of(request, site.bearers, *scopes)).actor
+    await seen_run(site, _id(request), actor.name)
+    return actor
 
 
 def _id(request: Request) -> str:

@@ -13,6 +13,7 @@ from rookery.people.users import Scope, UnknownUser, User, group_named, is_appro
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
 from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
 from rookery.web.openapi import Operation, described
@@ -29,86 +30,91 @@ BY_USER = {"user": v1.Name}
 USER_CHANGED: dict[int, type | str] = {200: people.UserEntry}
 
 
-class UserEndpoints:
-    """Everybody may ask for an account; the rest is for approvers."""
+# Everybody may ask for an account; the rest is for approvers.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(Operation("Ask for an account", {201: people.UserEntry}, body=people.Application))
-    @runs(Domain.THREAD, "the password is judged and hashed in threads")
-    async def create(self, request: Request) -> Response:
-        body = await read_body(request.receive)
-        with refusals():
-            said = APPLICATION.read(body)
-        applicant = Applicant(said.name, said.password, said.email)
-        try:
-            user = await self._site.sign_up.apply(applicant, facts_of(request.scope).client)
-        except Throttled:
-            raise TooManyRequests from None
-        except SignUpClosed as closed:
-            raise Forbidden(str(closed)) from None
-        except Complaint as refused:
-            raise BadRequest(str(refused)) from None
-        return json_answer(user_of(user, to_approver=True), 201)
+@described(Operation("Ask for an account", {201: people.UserEntry}, body=people.Application))
+@runs(Domain.THREAD, "the password is judged and hashed in threads")
+async def create_user(request: Request) -> Response:
+    site = site_of(request)
+    body = await read_body(request.receive)
+    with refusals():
+        said = APPLICATION.read(body)
+    applicant = Applicant(said.name, said.password, said.email)
+    try:
+        user = await site.sign_up.apply(applicant, facts_of(request.scope).client)
+    except Throttled:
+        raise TooManyRequests from None
+    except SignUpClosed as closed:
+        raise Forbidden(str(closed)) from None
+    except Complaint as refused:
+        raise BadRequest(str(refused)) from None
+    return json_answer(user_of(user, to_approver=True), 201)
 
-    @described(Operation("An account", USER_CHANGED, path=BY_USER, bearer=True))
-    @runs(Domain.LOOP, "awaits one query")
-    async def one(self, request: Request) -> Response:
-        bearer = await bearer_of(request, self._site.bearers, Scope.READ, Scope.ADMIN)
-        name = _name(request)
-        with refusals():
-            user = await self._site.users.by_name(name)
-            full = is_approver(bearer.user) or bearer.user.name == name
-            if user is None or (user.pending and not full):
-                raise UnknownUser(name)
-        return json_answer(user_of(user, to_approver=full))
 
-    @described(
-        Operation(
-            "Accept, block, group or limit an account",
-            USER_CHANGED,
-            path=BY_USER,
-            body=people.UserChange,
-            bearer=True,
-        )
+@described(Operation("An account", USER_CHANGED, path=BY_USER, bearer=True))
+@runs(Domain.LOOP, "awaits one query")
+async def get_user(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.READ, Scope.ADMIN)
+    name = _name(request)
+    with refusals():
+        user = await site.users.by_name(name)
+        full = is_approver(bearer.user) or bearer.user.name == name
+        if user is None or (user.pending and not full):
+            raise UnknownUser(name)
+    return json_answer(user_of(user, to_approver=full))
+
+
+@described(
+    Operation(
+        "Accept, block, group or limit an account",
+        USER_CHANGED,
+        path=BY_USER,
+        body=people.UserChange,
+        bearer=True,
     )
-    @runs(Domain.LOOP, "awaits one write")
-    async def change(self, request: Request) -> Response:
-        bearer = await self._approver(request)
-        body = await read_body(request.receive)
-        with refusals():
-            wanted = _change(CHANGE.read(body))
-            if wanted.groups is not None and Scope.ADMIN not in bearer.scopes:
-                raise Forbidden("Groups are changed with a token for admin.")
-            return await self._changed(_name(request), wanted, bearer)
+)
+@runs(Domain.LOOP, "awaits one write")
+async def change_user(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await _approver(request)
+    body = await read_body(request.receive)
+    with refusals():
+        wanted = _change(CHANGE.read(body))
+        if wanted.groups is not None and Scope.ADMIN not in bearer.scopes:
+            raise Forbidden("Groups are changed with a token for admin.")
+        return await _change_user(site, _name(request), wanted, bearer)
 
-    @described(
-        Operation(
-            "Remove an account that was never accepted", USER_CHANGED, path=BY_USER, bearer=True
-        )
-    )
-    @runs(Domain.LOOP, "awaits one write")
-    async def reject(self, request: Request) -> Response:
-        bearer = await self._approver(request)
-        with refusals():
-            try:
-                user = await self._site.accounts.reject(_name(request), by=bearer.user.name)
-            except NotWaiting as refused:
-                raise Conflict(str(refused)) from None
-        return _answer(user)
 
-    async def _changed(self, name: str, wanted: AccountChange, bearer: Bearer) -> Response:
+@described(
+    Operation("Remove an account that was never accepted", USER_CHANGED, path=BY_USER, bearer=True)
+)
+@runs(Domain.LOOP, "awaits one write")
+async def reject_user(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await _approver(request)
+    with refusals():
         try:
-            return _answer(await self._site.accounts.change(name, wanted, by=bearer.user.name))
-        except OwnAccount as refused:
+            user = await site.accounts.reject(_name(request), by=bearer.user.name)
+        except NotWaiting as refused:
             raise Conflict(str(refused)) from None
+    return _answer(user)
 
-    async def _approver(self, request: Request) -> Bearer:
-        bearer = await bearer_of(request, self._site.bearers, Scope.APPROVE, Scope.ADMIN)
-        if not is_approver(bearer.user):
-            raise Forbidden("Only an approver may do this.")
-        return bearer
+
+async def _change_user(site: Site, name: str, wanted: AccountChange, bearer: Bearer) -> Response:
+    try:
+        return _answer(await site.accounts.change(name, wanted, by=bearer.user.name))
+    except OwnAccount as refused:
+        raise Conflict(str(refused)) from None
+
+
+async def _approver(request: Request) -> Bearer:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.APPROVE, Scope.ADMIN)
+    if not is_approver(bearer.user):
+        raise Forbidden("Only an approver may do this.")
+    return bearer
 
 
 def _change(body: people.UserChange) -> AccountChange:
@@ -139,121 +145,126 @@ OF_TEAM = {"team": v1.Name, "user": v1.Name}
 TEAM_CHANGED: dict[int, type | str] = {200: people.TeamEntry}
 
 
-class TeamEndpoints:
-    """Teams are in memory; only changing one awaits the database."""
+# Teams are in memory; only changing one awaits the database.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(Operation("The teams that one may know of", {200: people.TeamList}, bearer=True))
-    @runs(Domain.LOOP, "teams are in memory")
-    async def listing(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.READ)
-        found = self._site.teams.seen_by(actor)
-        return json_answer(people.TeamList(teams=tuple(map(entry_of, found))))
+@described(Operation("The teams that one may know of", {200: people.TeamList}, bearer=True))
+@runs(Domain.LOOP, "teams are in memory")
+async def list_teams(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.READ)
+    found = site.teams.seen_by(actor)
+    return json_answer(people.TeamList(teams=tuple(map(entry_of, found))))
 
-    @described(Operation("Make a team", {201: people.TeamEntry}, body=people.NewTeam, bearer=True))
-    @runs(Domain.LOOP, "awaits one write")
-    async def create(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.SUBMIT)
-        body = await read_body(request.receive)
-        with refusals():
-            team = await self._site.teams.create(NEW.read(body).name, actor)
-        return json_answer(entry_of(team), 201)
 
-    @described(Operation("A team", TEAM_CHANGED, path=BY_TEAM, bearer=True))
-    @runs(Domain.LOOP, "teams are in memory")
-    async def one(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.READ)
-        with refusals():
-            return _teams_answer(self._site.teams.by_name(_team(request), actor))
+@described(Operation("Make a team", {201: people.TeamEntry}, body=people.NewTeam, bearer=True))
+@runs(Domain.LOOP, "awaits one write")
+async def create_team(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.SUBMIT)
+    body = await read_body(request.receive)
+    with refusals():
+        team = await site.teams.create(NEW.read(body).name, actor)
+    return json_answer(entry_of(team), 201)
 
-    @described(
-        Operation(
-            "Take somebody into a team",
-            TEAM_CHANGED,
-            path=OF_TEAM,
-            body=people.MemberBody,
-            bearer=True,
-        )
+
+@described(Operation("A team", TEAM_CHANGED, path=BY_TEAM, bearer=True))
+@runs(Domain.LOOP, "teams are in memory")
+async def get_team(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.READ)
+    with refusals():
+        return _teams_answer(site.teams.by_name(_team(request), actor))
+
+
+@described(
+    Operation(
+        "Take somebody into a team",
+        TEAM_CHANGED,
+        path=OF_TEAM,
+        body=people.MemberBody,
+        bearer=True,
     )
-    @runs(Domain.LOOP, "awaits one write")
-    async def join(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.SUBMIT, Scope.APPROVE)
-        body = await read_body(request.receive)
-        with refusals():
-            lead = MEMBER.read(body or b"{}").lead
-            teams, user = self._site.teams, _user(request)
-            return _teams_answer(await teams.join(_team(request), user, actor, lead=lead))
-
-    @described(Operation("Take somebody out of a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
-    @runs(Domain.LOOP, "awaits one write")
-    async def leave(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.SUBMIT, Scope.APPROVE)
-        with refusals():
-            return _teams_answer(
-                await self._site.teams.leave(_team(request), _user(request), actor)
-            )
-
-    async def _actor(self, request: Request, *scopes: Scope) -> Actor:
-        return (await bearer_of(request, self._site.bearers, *scopes)).actor
+)
+@runs(Domain.LOOP, "awaits one write")
+async def add_member(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.SUBMIT, Scope.APPROVE)
+    body = await read_body(request.receive)
+    with refusals():
+        lead = MEMBER.read(body or b"{}").lead
+        teams, user = site.teams, _user(request)
+        return _teams_answer(await teams.join(_team(request), user, actor, lead=lead))
 
 
-class RepositoryEndpoints:
-    """What the server may open with credentials of its own: approvers say so, never a record."""
+@described(Operation("Take somebody out of a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
+@runs(Domain.LOOP, "awaits one write")
+async def remove_member(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.SUBMIT, Scope.APPROVE)
+    with refusals():
+        return _teams_answer(await site.teams.leave(_team(request), _user(request), actor))
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    @described(
-        Operation(
-            "Repositories that this server opens with its own credentials",
-            {200: people.GrantedList},
-            bearer=True,
-        )
+async def _actor(request: Request, *scopes: Scope) -> Actor:
+    site = site_of(request)
+    return (await bearer_of(request, site.bearers, *scopes)).actor
+
+
+# What the server may open with credentials of its own: approvers say so, never a record.
+
+
+@described(
+    Operation(
+        "Repositories that this server opens with its own credentials",
+        {200: people.GrantedList},
+        bearer=True,
     )
-    @runs(Domain.LOOP, "they are in memory")
-    async def listing(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.READ)
-        found = self._site.repositories.seen_by(actor)
-        return json_answer(people.GrantedList(repositories=found))
+)
+@runs(Domain.LOOP, "they are in memory")
+async def list_repositories(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.READ)
+    found = site.repositories.seen_by(actor)
+    return json_answer(people.GrantedList(repositories=found))
 
-    @described(
-        Operation(
-            "Have the server open a repository with its own credentials",
-            {201: people.GrantedRepository},
-            body=people.NewGrant,
-            bearer=True,
-        )
+
+@described(
+    Operation(
+        "Have the server open a repository with its own credentials",
+        {201: people.GrantedRepository},
+        body=people.NewGrant,
+        bearer=True,
     )
-    @runs(Domain.LOOP, "awaits one write")
-    async def grant(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.APPROVE)
-        body = await read_body(request.receive)
-        with refusals():
-            wish = GRANT.read(body)
-            granted = await self._site.repositories.grant(wish.repository, wish.team, actor)
-        return json_answer(granted, 201)
+)
+@runs(Domain.LOOP, "awaits one write")
+async def grant_repository(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.APPROVE)
+    body = await read_body(request.receive)
+    with refusals():
+        wish = GRANT.read(body)
+        granted = await site.repositories.grant(wish.repository, wish.team, actor)
+    return json_answer(granted, 201)
 
-    @described(
-        Operation(
-            "Open a repository as a stranger again",
-            {200: people.NewGrant},
-            query={"repository": str, "team": v1.Name},
-            bearer=True,
-        )
+
+@described(
+    Operation(
+        "Open a repository as a stranger again",
+        {200: people.NewGrant},
+        query={"repository": str, "team": v1.Name},
+        bearer=True,
     )
-    @runs(Domain.LOOP, "awaits one write")
-    async def revoke(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.APPROVE)
-        query = request.query_params
-        repository, team = query.get("repository", ""), query.get("team", "")
-        with refusals():
-            await self._site.repositories.revoke(repository, team, actor)
-        return json_answer(people.NewGrant(repository=repository, team=team))
-
-    async def _actor(self, request: Request, *scopes: Scope) -> Actor:
-        return (await bearer_of(request, self._site.bearers, *scopes)).actor
+)
+@runs(Domain.LOOP, "awaits one write")
+async def revoke_repository(request: Request) -> Response:
+    site = site_of(request)
+    actor = await _actor(request, Scope.APPROVE)
+    query = request.query_params
+    repository, team = query.get("repository", ""), query.get("team", "")
+    with refusals():
+        await site.repositories.revoke(repository, team, actor)
+    return json_answer(people.NewGrant(repository=repository, team=team))
 
 
 def entry_of(team: Team) -> people.TeamEntry:

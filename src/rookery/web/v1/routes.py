@@ -3,17 +3,18 @@
 from starlette.routing import BaseRoute, Route
 
 from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH, SIGN_UP_PATH, TOKENS_PATH
-from rookery.web.site import Site
-from rookery.web.v1.engines import EngineEndpoints
-from rookery.web.v1.events import EventEndpoints
-from rookery.web.v1.files import BookEndpoints, NetEndpoints, UploadEndpoints
-from rookery.web.v1.insights import InsightEndpoints
-from rookery.web.v1.lists import EvidenceEndpoints, ListEndpoints
-from rookery.web.v1.machines import MachineEndpoints
-from rookery.web.v1.me import MeEndpoints
-from rookery.web.v1.moves import MoveEndpoints
-from rookery.web.v1.people import RepositoryEndpoints, TeamEndpoints, UserEndpoints
-from rookery.web.v1.runs import RunEndpoints
+from rookery.web.v1 import (
+    engines,
+    events,
+    files,
+    insights,
+    lists,
+    machines,
+    me,
+    moves,
+    people,
+    runs,
+)
 
 ROOT = "/api/v1"
 ONE = f"{ROOT}/runs/{{run_id}}"
@@ -25,107 +26,99 @@ TEAM = f"{ROOT}/teams/{{team}}"
 MEMBER = f"{TEAM}/members/{{user}}"
 
 
-def v1_routes(site: Site) -> list[BaseRoute]:
+def v1_routes() -> list[BaseRoute]:
     return [
-        *_run_routes(site),
-        *_fleet_routes(site),
-        *_people_routes(site),
-        *_engine_routes(site),
-        *_file_routes(site),
+        *_run_routes(),
+        *_fleet_routes(),
+        *_people_routes(),
+        *_engine_routes(),
+        *_file_routes(),
     ]
 
 
-def _run_routes(site: Site) -> list[BaseRoute]:
-    runs, moves, insights = RunEndpoints(site), MoveEndpoints(site), InsightEndpoints(site)
+def _run_routes() -> list[BaseRoute]:
     return [
-        Route(f"{ROOT}/runs", runs.create, methods=["POST"]),
-        Route(f"{ROOT}/runs", runs.listing, methods=["GET"]),
-        Route(f"{ROOT}/runs/preview", runs.preview, methods=["POST"]),
-        Route(ONE, runs.one, methods=["GET"]),
-        Route(f"{ONE}/summary.txt", runs.summary, methods=["GET"]),
-        Route(f"{ONE}/diagnosis", insights.diagnosis, methods=["GET"]),
-        Route(f"{ONE}/residuals", insights.residuals, methods=["GET"]),
-        Route(f"{ONE}/samples", insights.samples, methods=["GET"]),
-        Route(f"{ONE}/bad_tasks", insights.bad_tasks, methods=["GET"]),
-        Route(f"{ONE}/provenance", insights.provenance, methods=["GET"]),
-        Route(f"{ONE}/games", insights.games, methods=["GET"]),
-        Route(f"{ONE}/approve", moves.approve, methods=["POST"]),
-        Route(f"{ONE}/withdraw", moves.withdraw, methods=["POST"]),
-        Route(f"{ONE}/reopen", moves.reopen, methods=["POST"]),
-        Route(f"{ONE}/stop", moves.stop, methods=["POST"]),
-        Route(f"{ONE}/modify", moves.modify, methods=["POST"]),
-        Route(f"{ONE}/purge", moves.purge, methods=["POST"]),
-        Route(f"{ONE}/delete", moves.delete, methods=["POST"]),
-        Route(f"{ONE}/restore", moves.restore, methods=["POST"]),
+        Route(f"{ROOT}/runs", runs.create_run, methods=["POST"]),
+        Route(f"{ROOT}/runs", runs.list_runs, methods=["GET"]),
+        Route(f"{ROOT}/runs/preview", runs.preview_run, methods=["POST"]),
+        Route(ONE, runs.get_run, methods=["GET"]),
+        Route(f"{ONE}/summary.txt", runs.summarize_run, methods=["GET"]),
+        Route(f"{ONE}/diagnosis", insights.diagnose_run, methods=["GET"]),
+        Route(f"{ONE}/residuals", insights.list_residuals, methods=["GET"]),
+        Route(f"{ONE}/samples", insights.list_samples, methods=["GET"]),
+        Route(f"{ONE}/bad_tasks", insights.list_bad_tasks, methods=["GET"]),
+        Route(f"{ONE}/provenance", insights.list_provenance, methods=["GET"]),
+        Route(f"{ONE}/games", insights.list_run_games, methods=["GET"]),
+        Route(f"{ONE}/approve", moves.approve_run, methods=["POST"]),
+        Route(f"{ONE}/withdraw", moves.withdraw_run, methods=["POST"]),
+        Route(f"{ONE}/reopen", moves.reopen_run, methods=["POST"]),
+        Route(f"{ONE}/stop", moves.stop_run, methods=["POST"]),
+        Route(f"{ONE}/modify", moves.modify_run, methods=["POST"]),
+        Route(f"{ONE}/purge", moves.purge_run, methods=["POST"]),
+        Route(f"{ONE}/delete", moves.delete_run, methods=["POST"]),
+        Route(f"{ONE}/restore", moves.restore_run, methods=["POST"]),
     ]
 
 
-def _fleet_routes(site: Site) -> list[BaseRoute]:
-    events, lists, evidence = EventEndpoints(site), ListEndpoints(site), EvidenceEndpoints(site)
-    machines = MachineEndpoints(site)
+def _fleet_routes() -> list[BaseRoute]:
     return [
-        Route(f"{ROOT}/events", events.events, methods=["GET"]),
-        Route(f"{ROOT}/tasks", lists.tasks, methods=["GET"]),
-        Route(f"{ROOT}/workers", machines.listing, methods=["GET"]),
-        Route(MACHINE, machines.one, methods=["GET"]),
-        Route(f"{MACHINE}/block", machines.block, methods=["POST"]),
-        Route(f"{MACHINE}/unblock", machines.unblock, methods=["POST"]),
-        Route(f"{ROOT}/actions", lists.actions, methods=["GET"]),
-        Route(f"{ROOT}/contributors", lists.contributors, methods=["GET"]),
-        Route(f"{ROOT}/games", evidence.games, methods=["GET"]),
-        Route(f"{ROOT}/logs", evidence.logs, methods=["GET"]),
-        Route(f"{ROOT}/logs/{{log_id:int}}", evidence.log, methods=["GET"]),
+        Route(f"{ROOT}/events", events.stream_events, methods=["GET"]),
+        Route(f"{ROOT}/tasks", lists.list_tasks, methods=["GET"]),
+        Route(f"{ROOT}/workers", machines.list_machines, methods=["GET"]),
+        Route(MACHINE, machines.get_machine, methods=["GET"]),
+        Route(f"{MACHINE}/block", machines.block_machine, methods=["POST"]),
+        Route(f"{MACHINE}/unblock", machines.unblock_machine, methods=["POST"]),
+        Route(f"{ROOT}/actions", lists.list_actions, methods=["GET"]),
+        Route(f"{ROOT}/contributors", lists.list_contributors, methods=["GET"]),
+        Route(f"{ROOT}/games", lists.list_games, methods=["GET"]),
+        Route(f"{ROOT}/logs", lists.list_logs, methods=["GET"]),
+        Route(f"{ROOT}/logs/{{log_id:int}}", lists.get_log, methods=["GET"]),
     ]
 
 
-def _people_routes(site: Site) -> list[BaseRoute]:
-    lists, users, teams = ListEndpoints(site), UserEndpoints(site), TeamEndpoints(site)
-    me = MeEndpoints(site)
-    repositories = RepositoryEndpoints(site)
+def _people_routes() -> list[BaseRoute]:
     return [
-        Route(f"{ROOT}/me", me.me, methods=["GET"]),
-        Route(f"{ROOT}/me", me.change, methods=["PATCH"]),
-        Route(TOKENS_PATH, me.tokens, methods=["GET"]),
+        Route(f"{ROOT}/me", me.get_me, methods=["GET"]),
+        Route(f"{ROOT}/me", me.change_me, methods=["PATCH"]),
+        Route(TOKENS_PATH, me.list_tokens, methods=["GET"]),
         Route(TOKENS_PATH, me.create_token, methods=["POST"]),
         Route(f"{TOKENS_PATH}/{{token_id}}", me.revoke_token, methods=["DELETE"]),
-        Route(SIGN_UP_PATH, lists.users, methods=["GET"]),
-        Route(SIGN_UP_PATH, users.create, methods=["POST"]),
-        Route(USER, users.one, methods=["GET"]),
-        Route(USER, users.change, methods=["PATCH"]),
-        Route(USER, users.reject, methods=["DELETE"]),
-        Route(f"{ROOT}/teams", teams.listing, methods=["GET"]),
-        Route(f"{ROOT}/teams", teams.create, methods=["POST"]),
-        Route(TEAM, teams.one, methods=["GET"]),
-        Route(MEMBER, teams.join, methods=["PUT"]),
-        Route(MEMBER, teams.leave, methods=["DELETE"]),
-        Route(f"{ROOT}/repositories", repositories.listing, methods=["GET"]),
-        Route(f"{ROOT}/repositories", repositories.grant, methods=["POST"]),
-        Route(f"{ROOT}/repositories", repositories.revoke, methods=["DELETE"]),
+        Route(SIGN_UP_PATH, lists.list_users, methods=["GET"]),
+        Route(SIGN_UP_PATH, people.create_user, methods=["POST"]),
+        Route(USER, people.get_user, methods=["GET"]),
+        Route(USER, people.change_user, methods=["PATCH"]),
+        Route(USER, people.reject_user, methods=["DELETE"]),
+        Route(f"{ROOT}/teams", people.list_teams, methods=["GET"]),
+        Route(f"{ROOT}/teams", people.create_team, methods=["POST"]),
+        Route(TEAM, people.get_team, methods=["GET"]),
+        Route(MEMBER, people.add_member, methods=["PUT"]),
+        Route(MEMBER, people.remove_member, methods=["DELETE"]),
+        Route(f"{ROOT}/repositories", people.list_repositories, methods=["GET"]),
+        Route(f"{ROOT}/repositories", people.grant_repository, methods=["POST"]),
+        Route(f"{ROOT}/repositories", people.revoke_repository, methods=["DELETE"]),
     ]
 
 
-def _engine_routes(site: Site) -> list[BaseRoute]:
-    engines = EngineEndpoints(site)
+def _engine_routes() -> list[BaseRoute]:
     return [
-        Route(f"{ROOT}/engines", engines.listing, methods=["GET"]),
-        Route(ENGINE, engines.one, methods=["GET"]),
-        Route(ENGINE, engines.put, methods=["PUT"]),
-        Route(ENGINE, engines.remove, methods=["DELETE"]),
-        Route(f"{ENGINE}/versions", engines.versions, methods=["GET"]),
-        Route(f"{ENGINE}/restore", engines.restore, methods=["POST"]),
+        Route(f"{ROOT}/engines", engines.list_engines, methods=["GET"]),
+        Route(ENGINE, engines.get_engine, methods=["GET"]),
+        Route(ENGINE, engines.put_engine, methods=["PUT"]),
+        Route(ENGINE, engines.remove_engine, methods=["DELETE"]),
+        Route(f"{ENGINE}/versions", engines.list_versions, methods=["GET"]),
+        Route(f"{ENGINE}/restore", engines.restore_engine, methods=["POST"]),
     ]
 
 
-def _file_routes(site: Site) -> list[BaseRoute]:
+def _file_routes() -> list[BaseRoute]:
     """What people give to be played with."""
-    uploads, books, nets = UploadEndpoints(site), BookEndpoints(site), NetEndpoints(site)
     return [
-        Route(BOOKS_PATH, books.listing, methods=["GET"]),
-        Route(BOOK, books.one, methods=["GET"]),
-        Route(BOOK, books.put, methods=["PUT"]),
-        Route(BOOK, books.remove, methods=["DELETE"]),
-        Route(NETS_PATH, nets.listing, methods=["GET"]),
-        Route(NETS_PATH, nets.give, methods=["POST"]),
-        Route(f"{NETS_PATH}/{{name}}", nets.remove, methods=["DELETE"]),
-        Route(BINARIES_PATH, uploads.binary, methods=["POST"]),
+        Route(BOOKS_PATH, files.list_books, methods=["GET"]),
+        Route(BOOK, files.get_book, methods=["GET"]),
+        Route(BOOK, files.put_book, methods=["PUT"]),
+        Route(BOOK, files.remove_book, methods=["DELETE"]),
+        Route(NETS_PATH, files.list_nets, methods=["GET"]),
+        Route(NETS_PATH, files.upload_net, methods=["POST"]),
+        Route(f"{NETS_PATH}/{{name}}", files.remove_net, methods=["DELETE"]),
+        Route(BINARIES_PATH, files.upload_binary, methods=["POST"]),
     ]

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from msgspec import UNSET
@@ -36,6 +37,7 @@ from rookery.sources.submission_checks import (
     rehearsed,
     remarks_on,
 )
+from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.documents import args_document
 from rookery.web.openapi import Operation, described
@@ -100,90 +102,89 @@ class MadeRun:
     warnings: tuple[str, ...]
 
 
-class Submissions:
-    """What must be asked for is awaited; the rest is quick, or done in a thread."""
+# What must be asked for is awaited; the rest is quick, or done in a thread.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    async def made(self, body: bytes, bearer: Bearer) -> MadeRun:
-        """A run to be submitted; raises WireFault."""
-        preparation = self._preparation(bearer)
-        made = await self._prepared(preparation, body, bearer.user)
-        await preparation.check_binaries(made.run)
-        await self._claim(made.run)
-        warnings = await preparation.fetch(made.run)
-        run = self._site.engines.with_records(made.run)
-        return MadeRun(run, (*made.warnings, *warnings))
+async def make_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
+    """A run to be submitted; raises WireFault."""
+    preparation = _prepare_for(site, bearer)
+    made = await _prepare(site, preparation, body, bearer.user)
+    await preparation.check_binaries(made.run)
+    await _claim_programs(site, made.run)
+    warnings = await preparation.fetch(made.run)
+    run = site.engines.with_records(made.run)
+    return MadeRun(run, (*made.warnings, *warnings))
 
-    async def previewed(self, body: bytes, bearer: Bearer) -> MadeRun:
-        """A run to be looked at: programs need not be uploaded, sources are not fetched."""
-        return await self._prepared(self._preparation(bearer), body, bearer.user)
 
-    def _preparation(self, bearer: Bearer) -> Preparation:
-        site = self._site
-        name = bearer.user.name
-        granted = site.repositories.open_to(name)
-        return Preparation(
-            site.books,
-            site.programs,
-            site.commits,
-            site.archives,
-            site.privacy.catalogue(name),
-            granted,
-        )
+async def make_preview(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
+    """A run to be looked at: programs need not be uploaded, sources are not fetched."""
+    return await _prepare(site, _prepare_for(site, bearer), body, bearer.user)
 
-    async def _prepared(self, preparation: Preparation, body: bytes, user: User) -> MadeRun:
-        site, owner, large = self._site, user.name, len(body) > LARGE_SUBMISSION
-        args = _from_own_repository(await self._aside(large, SUBMISSION.read, body), user)
-        _check_seen(args, owner, site.holdings)
-        book = await preparation.book(args.book)
-        around = Surroundings(
-            catalogue=preparation.catalogue,
-            speed_of=site.speeds.median,
-            schemes=frozenset(site.settings.git_schemes),
-            credentials=site.settings.git_credentials is not None,
-            mirroring=site.settings.mirror_sources,
-            book=book,
-        )
-        if looks_up(args):
-            # Nobody outside is asked for a submission that would be refused all the same.
-            await self._aside(large, planned, rehearsed(args), owner, around)
-            args = await preparation.prepared(args)
-        made = await self._aside(large, self._made, args, owner, around)
-        return MadeRun(made.run, (*made.warnings, *await self._missing_nets(args)))
 
-    async def _missing_nets(self, args: SubmittedArgs) -> list[str]:
-        """Workers will look for them here, in vain."""
-        site, names = self._site, dict.fromkeys((*args.new_nets, *args.base_nets))
-        if site.settings.nets_url:
-            return []
-        return [
-            f"nets: {name} is not kept here"
-            for name in names
-            if await site.nets.rows.get(name) is None
-        ]
+def _prepare_for(site: Site, bearer: Bearer) -> Preparation:
+    name = bearer.user.name
+    granted = site.repositories.open_to(name)
+    return Preparation(
+        site.books,
+        site.programs,
+        site.commits,
+        site.archives,
+        site.privacy.catalogue(name),
+        granted,
+    )
 
-    async def _claim(self, run: Run) -> None:
-        """The submitter's own programs become the engine's, and with that as private as it is."""
-        site = self._site
-        for side in run.plan.sides:
-            if side.binary and site.engines.catalogue.record(side.engine).private:
-                binary = await site.programs.rows.get(side.binary)
-                if binary is not None and binary.user == run.plan.owner:
-                    await site.holdings.add(side.binary, side.engine)
 
-    def _made(self, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
-        site = self._site
-        run = created(args, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
-        return MadeRun(run, remarks_on(run, around.book))
+async def _prepare(site: Site, preparation: Preparation, body: bytes, user: User) -> MadeRun:
+    owner, large = user.name, len(body) > LARGE_SUBMISSION
+    args = _from_own_repository(await _aside(site, large, SUBMISSION.read, body), user)
+    _check_seen(args, owner, site.holdings)
+    book = await preparation.book(args.book)
+    around = Surroundings(
+        catalogue=preparation.catalogue,
+        speed_of=site.speeds.median,
+        schemes=frozenset(site.settings.git_schemes),
+        credentials=site.settings.git_credentials is not None,
+        mirroring=site.settings.mirror_sources,
+        book=book,
+    )
+    if looks_up(args):
+        # Nobody outside is asked for a submission that would be refused all the same.
+        await _aside(site, large, planned, rehearsed(args), owner, around)
+        args = await preparation.prepared(args)
+    made = await _aside(site, large, partial(_create, site), args, owner, around)
+    return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, args)))
 
-    async def _aside(
-        self, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        if large:
-            return await self._site.threads.cpu(work, *args, **kwargs)
-        return work(*args, **kwargs)
+
+async def _find_missing_nets(site: Site, args: SubmittedArgs) -> list[str]:
+    """Workers will look for them here, in vain."""
+    names = dict.fromkeys((*args.new_nets, *args.base_nets))
+    if site.settings.nets_url:
+        return []
+    return [
+        f"nets: {name} is not kept here" for name in names if await site.nets.rows.get(name) is None
+    ]
+
+
+async def _claim_programs(site: Site, run: Run) -> None:
+    """The submitter's own programs become the engine's, and with that as private as it is."""
+    for side in run.plan.sides:
+        if side.binary and site.engines.catalogue.record(side.engine).private:
+            binary = await site.programs.rows.get(side.binary)
+            if binary is not None and binary.user == run.plan.owner:
+                await site.holdings.add(side.binary, side.engine)
+
+
+def _create(site: Site, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
+    run = created(args, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
+    return MadeRun(run, remarks_on(run, around.book))
+
+
+async def _aside(
+    site: Site, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    if large:
+        return await site.threads.cpu(work, *args, **kwargs)
+    return work(*args, **kwargs)
 
 
 def _from_own_repository(args: SubmittedArgs, user: User) -> SubmittedArgs:
@@ -211,120 +212,124 @@ BY_ID = {"run_id": RunId}
 PAGING = {"page": v1.Page, "size": v1.PageSize}
 
 
-class RunEndpoints:
-    """Each endpoint in the order of a run's life."""
+# Each endpoint in the order of a run's life.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._submissions = Submissions(site)
 
-    @described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
-    @runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
-    async def create(self, request: Request) -> Response:
-        site = self._site
-        bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
-        body = await read_body(request.receive)
-        with refusals():
-            made = await self._submissions.made(body, bearer)
-            run, approver = made.run, self._approver_of(bearer)
-            await site.fleet.commands.submit(run, approver=approver)
-        state = DisplayState.PAUSED if approver else DisplayState.PENDING
-        return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
+@described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
+@runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
+async def create_run(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
+    body = await read_body(request.receive)
+    with refusals():
+        made = await make_run(site, body, bearer)
+        run, approver = made.run, _approver_of(site, bearer)
+        await site.fleet.commands.submit(run, approver=approver)
+    state = DisplayState.PAUSED if approver else DisplayState.PENDING
+    return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
 
-    @described(
-        Operation(
-            "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
-        )
+
+@described(
+    Operation(
+        "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
     )
-    @runs(Domain.THREAD, "lengths are worked out in a thread")
-    async def preview(self, request: Request) -> Response:
-        site = self._site
-        bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
-        body = await read_body(request.receive)
-        with refusals():
-            made = await self._submissions.previewed(body, bearer)
-            playing = await seen_tasks_at_play(site, bearer.user.name)
-            waiting = await find_waiting_machines(site.fleet.primary)
-        machines = (*(task.machine for task in playing), *waiting)
-        return await site.threads.cpu(
-            lambda: json_answer(preview_of(made.run, made.warnings, machines))
-        )
-
-    @described(
-        Operation(
-            "List runs, unfinished ones unless asked otherwise",
-            {200: v1.RunList},
-            query={"state": v1.ListedState, "owner": v1.Name, "prefix": IdPrefix, **PAGING},
-        )
+)
+@runs(Domain.THREAD, "lengths are worked out in a thread")
+async def preview_run(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
+    body = await read_body(request.receive)
+    with refusals():
+        made = await make_preview(site, body, bearer)
+        playing = await seen_tasks_at_play(site, bearer.user.name)
+        waiting = await find_waiting_machines(site.fleet.primary)
+    machines = (*(task.machine for task in playing), *waiting)
+    return await site.threads.cpu(
+        lambda: json_answer(preview_of(made.run, made.warnings, machines))
     )
-    @runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
-    async def listing(self, request: Request) -> Response:
-        site, query = self._site, request.query_params
-        reader = await reader_of(request, site)
-        viewer = name_of(reader)
-        hidden = site.privacy.hidden(viewer)
-        with refusals():
-            state = callers.choice(query, "state", v1.ListedState)
-            owner = callers.name_in(query, "owner")
-            prefix = callers.prefix_in(query)
-            page, size = callers.page_in(query)
-            if prefix:
-                found, more = await self._begun_by(prefix, viewer, owner, size), False
-            elif state is v1.ListedState.FINISHED:
-                wanted = FinishedRunsQuery(page=page, page_size=size, owner=owner, hidden=hidden)
-                found = await site.reads.finished(wanted)
-                more = len(found) == size
-            else:
-                active = await site.fleet.views.active()
-                seen = [run for run in active if site.privacy.sees(viewer, run)]
-                listed = _listed(seen, state, owner)
-                first = (page - 1) * size
-                found, more = tuple(listed[first : first + size]), len(listed) > first + size
-        shown = tuple(site.privacy.shown(reader, run) for run in found)
-        return await site.threads.cpu(_list_answer, shown, page, more=more)
 
-    async def _begun_by(
-        self, prefix: str, viewer: str | None, owner: str, size: int
-    ) -> tuple[Run, ...]:
-        """Runs of any state whose id begins so."""
-        site = self._site
-        ids = await site.reads.ids_from(prefix, size, site.privacy.hidden(viewer))
-        found = [await site.fleet.views.run(run_id) for run_id in ids]
-        return tuple(run for run in found if run and owner in ("", run.plan.owner))
 
-    @described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
-    @runs(Domain.THREAD, "Elo is estimated in a thread")
-    async def one(self, request: Request) -> Response:
-        site = self._site
-        run = await self._run(request)
-        pulse = site.fleet.activity.speed(run.id)
-        return await site.threads.cpu(lambda: json_answer(details_of(run, pulse)))
-
-    @described(
-        Operation(
-            "The result as people paste it",
-            {200: "text/plain; charset=utf-8"},
-            path=BY_ID,
-            query={"style": v1.HouseStyle},
-        )
+@described(
+    Operation(
+        "List runs, unfinished ones unless asked otherwise",
+        {200: v1.RunList},
+        query={"state": v1.ListedState, "owner": v1.Name, "prefix": IdPrefix, **PAGING},
     )
-    @runs(Domain.THREAD, "Elo is estimated in a thread")
-    async def summary(self, request: Request) -> Response:
-        site = self._site
-        with refusals():
-            style = callers.choice(request.query_params, "style", v1.HouseStyle)
-        run = await self._run(request)
-        return PlainTextResponse(await site.threads.cpu(summary, run, style))
+)
+@runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
+async def list_runs(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    reader = await reader_of(request, site)
+    viewer = name_of(reader)
+    hidden = site.privacy.hidden(viewer)
+    with refusals():
+        state = callers.choice(query, "state", v1.ListedState)
+        owner = callers.name_in(query, "owner")
+        prefix = callers.prefix_in(query)
+        page, size = callers.page_in(query)
+        if prefix:
+            found, more = await _list_by_prefix(site, prefix, viewer, owner, size), False
+        elif state is v1.ListedState.FINISHED:
+            wanted = FinishedRunsQuery(page=page, page_size=size, owner=owner, hidden=hidden)
+            found = await site.reads.finished(wanted)
+            more = len(found) == size
+        else:
+            active = await site.fleet.views.active()
+            seen = [run for run in active if site.privacy.sees(viewer, run)]
+            listed = _listed(seen, state, owner)
+            first = (page - 1) * size
+            found, more = tuple(listed[first : first + size]), len(listed) > first + size
+    shown = tuple(site.privacy.shown(reader, run) for run in found)
+    return await site.threads.cpu(_list_answer, shown, page, more=more)
 
-    def _approver_of(self, bearer: Bearer) -> str:
-        """An approver's own run is approved at once, unless another one has to look at it."""
-        own = bearer.actor.approver and not self._site.settings.cross_approval
-        return bearer.user.name if own else ""
 
-    async def _run(self, request: Request) -> Run:
-        """Deleted runs are hidden from lists, not from those who know their id."""
-        reader = await reader_of(request, self._site)
-        return await shown_run(self._site, str(request.path_params["run_id"]), reader)
+async def _list_by_prefix(
+    site: Site, prefix: str, viewer: str | None, owner: str, size: int
+) -> tuple[Run, ...]:
+    """Runs of any state whose id begins so."""
+    ids = await site.reads.ids_from(prefix, size, site.privacy.hidden(viewer))
+    found = [await site.fleet.views.run(run_id) for run_id in ids]
+    return tuple(run for run in found if run and owner in ("", run.plan.owner))
+
+
+@described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
+@runs(Domain.THREAD, "Elo is estimated in a thread")
+async def get_run(request: Request) -> Response:
+    site = site_of(request)
+    run = await _load_run(request)
+    pulse = site.fleet.activity.speed(run.id)
+    return await site.threads.cpu(lambda: json_answer(details_of(run, pulse)))
+
+
+@described(
+    Operation(
+        "The result as people paste it",
+        {200: "text/plain; charset=utf-8"},
+        path=BY_ID,
+        query={"style": v1.HouseStyle},
+    )
+)
+@runs(Domain.THREAD, "Elo is estimated in a thread")
+async def summarize_run(request: Request) -> Response:
+    site = site_of(request)
+    with refusals():
+        style = callers.choice(request.query_params, "style", v1.HouseStyle)
+    run = await _load_run(request)
+    return PlainTextResponse(await site.threads.cpu(summary, run, style))
+
+
+def _approver_of(site: Site, bearer: Bearer) -> str:
+    """An approver's own run is approved at once, unless another one has to look at it."""
+    own = bearer.actor.approver and not site.settings.cross_approval
+    return bearer.user.name if own else ""
+
+
+async def _load_run(request: Request) -> Run:
+    """Deleted runs are hidden from lists, not from those who know their id."""
+    site = site_of(request)
+    reader = await reader_of(request, site)
+    return await shown_run(site, str(request.path_params["run_id"]), reader)
 
 
 def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:

@@ -1,0 +1,57 @@
+"""The steps of a start, as `build` takes them: where each runs, and why."""
+
+from rookery.boundary.domains import Domain
+from rookery.web.steps import Step
+
+DATABASE = Step(
+    "database",
+    Domain.LOOP,
+    "the supervisor process blocks, the loop waits for its pipe",
+    stop_seconds=20.0,
+)
+SQL_FILES = Step("sql files", Domain.THREAD, "reads files")
+POOL = Step(
+    "pool", Domain.LOOP, "connections belong to the loop that opened them", stop_seconds=6.0
+)
+UNFINISHED_UPLOADS = Step("unfinished uploads", Domain.THREAD, "removes files")
+SCHEMA = Step("schema", Domain.LOOP, "awaits one connection")
+SESSION_KEY = Step("session key", Domain.LOOP, "awaits one query")
+KEY_FILES = Step("key files", Domain.THREAD, "reads or makes files")
+LEASE = Step("fence", Domain.LOOP, "awaits the takeover; a task renews the lease")
+FLEET = Step(
+    "fleet",
+    Domain.LOOP,
+    "reads every unfinished run into memory; a task commits what changes there",
+    stop_seconds=8.0,
+)
+LISTENING = Step(
+    "listening", Domain.LOOP, "one connection of its own hears what other processes tell"
+)
+THREADS = Step("threads", Domain.LOOP, "sets the size of the pool's default limiter")
+BRIDGE = Step("bridge", Domain.LOOP, "threads call this loop through it")
+WATCH = Step("watch", Domain.LOOP, "answers a thread that asks four times a second")
+EVENTS = Step("events", Domain.LOOP, "remembers what changed last; after a gap it awaits the rows")
+JOBS = Step(
+    "fleet jobs",
+    Domain.LOOP,
+    "slices of a few milliseconds; files are removed in threads",
+    before_drain=True,
+)
+STEPS = (
+    DATABASE,
+    SQL_FILES,
+    POOL,
+    UNFINISHED_UPLOADS,
+    SCHEMA,
+    SESSION_KEY,
+    KEY_FILES,
+    LEASE,
+    FLEET,
+    LISTENING,
+    THREADS,
+    BRIDGE,
+    WATCH,
+    EVENTS,
+    JOBS,
+)
+"""All of them, in their order."""
