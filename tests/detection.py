@@ -6,8 +6,12 @@ takes it out of `violations`, and what it leaves there fails it.
 A long callback is only a suspicion at first: on an overloaded virtual machine trivial callbacks
 were now and then booked with 20 to 100 ms of CPU time, for a reason we have not found. So the test
 runs once more, and fails when the same callback is long again.
+
+The nets are hung up when a loop runs: most tests start none, and need not pay for them.
 """
 
+import asyncio
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -33,6 +37,57 @@ class Violations:
         return taken
 
 
+class LazyDetection:
+    """Detection for one test after the other, installed as soon as a loop runs in any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self._report: detect.Report | None = None
+        self._installed: detect.Detection | None = None
+        self._run_forever = asyncio.BaseEventLoop.run_forever
+
+    def run_forever(self, loop: asyncio.BaseEventLoop) -> None:
+        """Takes the place of asyncio's own, which it calls."""
+        with self._lock:
+            self._running += 1
+            installs = self._install()
+        try:
+            if installs:
+                # What detection has just put in our place; it comes back here.
+                asyncio.BaseEventLoop.run_forever(loop)
+            else:
+                self._run_forever(loop)
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    def start(self, report: detect.Report) -> None:
+        """For a test that begins; at once where a loop runs already."""
+        with self._lock:
+            self._report = report
+            if self._running:
+                self._install()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._report = None
+            if self._installed is not None:
+                self._installed.uninstall()
+                self._installed = None
+
+    def _install(self) -> bool:
+        if self._report is None or self._installed is not None:
+            return False
+        self._installed = detect.install(self._report)
+        return True
+
+
+_detection = LazyDetection()
+# A function, because a bound method would not be given the loop.
+asyncio.BaseEventLoop.run_forever = lambda loop: _detection.run_forever(loop)  # type: ignore[assignment, method-assign]  # noqa: PLW0108
+
+
 @pytest.fixture
 def may_block_the_loop() -> None:
     """Asked for by tests that need a blocked loop: detection stays off."""
@@ -45,9 +100,9 @@ def violations(request: pytest.FixtureRequest) -> Iterator[Violations]:
     if may_block_the_loop.__name__ in request.fixturenames:
         yield found
         return
-    detection = detect.install(found.add)
+    _detection.start(found.add)
     yield found
-    detection.uninstall()
+    _detection.stop()
     _judge(found.take(), request.node)
 
 

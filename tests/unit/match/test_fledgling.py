@@ -217,7 +217,7 @@ def test_there_is_always_a_node() -> None:
 
 def nodes_used(seed: int) -> int:
     options = ("setoption name NodeNoise value 30", f"setoption name Seed value {seed}")
-    said = thought("fen 8/8/8/4k3/8/8/4P3/4K3 w - - 0 1", "nodes 400", *options)
+    said = thought("fen 8/8/8/4k3/8/8/4P3/4K3 w - - 0 1", "nodes 150", *options)
     return int(said[-2].split(" nodes ")[1].split()[0])
 
 
@@ -235,7 +235,7 @@ def test_a_blundering_engine_plays_anything(percent: int, moves: int) -> None:
             f"setoption name Blunder value {percent}",
             f"setoption name Seed value {seed}",
         )[-1]
-        for seed in range(20)
+        for seed in range(14)
     }
     assert len(played) >= moves
     assert percent or len(played) == 1

@@ -6,7 +6,7 @@ import pytest
 from scripts.proofs import sprt as proof
 
 # Wide bounds make short tests, so a few hundred of them take a second.
-SMALL = ["--elo1", "50", "--tests", "120", "--outlooks", "3", "--seed", "small"]
+SMALL = ["--elo1", "50", "--tests", "60", "--outlooks", "3", "--seed", "small"]
 
 
 def test_a_small_proof_holds_and_prints_its_tables(
@@ -14,7 +14,7 @@ def test_a_small_proof_holds_and_prints_its_tables(
 ) -> None:
     assert proof.main([*SMALL, "--progress", str(tmp_path / "p.json")]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("| 120 |") == 8
+    assert shown.count("| 60 |") == 8
     assert shown.count("| 90 to 100 % |") == 3
 
 

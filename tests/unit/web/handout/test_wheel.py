@@ -34,6 +34,12 @@ def own_files() -> dict[str, bytes]:
     return worker_files(PACKAGE)
 
 
+@cache
+def nodes_of(source: bytes) -> tuple[ast.AST, ...]:
+    """All nodes of a module; parsed once for several tests."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def names(wheel: Wheel) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(wheel.content)) as made:
         return made.namelist()
@@ -41,7 +47,7 @@ def names(wheel: Wheel) -> list[str]:
 
 def modules_in_texts(source: bytes) -> set[str]:
     """Whatever texts of a module name that could be a module of ours."""
-    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    texts = (node.value for node in nodes_of(source) if isinstance(node, ast.Constant))
     return {
         word
         for text in texts
@@ -50,8 +56,8 @@ def modules_in_texts(source: bytes) -> set[str]:
     }
 
 
-def parsed_imports(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+def parsed_imports(source: bytes) -> Iterator[str]:
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -112,7 +118,7 @@ def test_whatever_a_worker_starts_by_name_is_in_its_wheel() -> None:
 
 def test_commands_are_in_the_wheel_or_need_the_server() -> None:
     """Those that are left out could not be started by an installation without the server."""
-    packed = worker_files(PACKAGE)
+    packed = own_files()
     left_out = {
         each.name
         for each in chain(*main.COMMANDS.values())
@@ -123,8 +129,8 @@ def test_commands_are_in_the_wheel_or_need_the_server() -> None:
 
 def test_imports_are_found_as_python_finds_them() -> None:
     packed, known = own_files(), modules_of(PACKAGE).keys()
-    sources = {name: text.decode() for name, text in packed.items() if name.endswith(".py")}
-    found = {name: known & set(imported(text)) for name, text in sources.items()}
+    sources = {name: text for name, text in packed.items() if name.endswith(".py")}
+    found = {name: known & set(imported(text.decode())) for name, text in sources.items()}
     assert found == {name: known & set(parsed_imports(text)) for name, text in sources.items()}
 
 
