@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group
 from cyclopts.exceptions import UnknownCommandError
 from cyclopts.help import HelpEntry, HelpPanel
 from rich.console import Console, ConsoleOptions
@@ -24,6 +24,7 @@ from rookery import __version__
 from rookery.cli.options import (
     ARGUMENTS,
     OPTIONS,
+    PLAIN_FLAGS,
     BadArgument,
     join_bounds,
     not_installed,
@@ -53,11 +54,11 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("worker", "rookery.cli.worker", "play for a server on this machine"),
     ),
     "Play here": (
-        Command("match", "rookery.cli.match", "play engines against one another"),
-        Command("tune", "rookery.cli.tune", "tune an engine's options by games"),
-        Command("replay", "rookery.cli.replay", "play a recorded game again, see if it differs"),
-        Command("stats", "rookery.cli.stats", "calculate Elo, SPRT, power and expected length"),
-        Command("fledgling", "rookery.cli.fledgling", "start the small engine that comes along"),
+        Command("match", "rookery.cli.match:match", "play engines against one another"),
+        Command("tune", "rookery.cli.tune:tune", "tune an engine's options by games"),
+        Command("replay", "rookery.cli.replay:replay", "play a recorded game again"),
+        Command("stats", "rookery.cli.stats:stats", "calculate Elo, SPRT, power and lengths"),
+        Command("fledgling", "rookery.cli.replay:fledgling", "start the engine that comes along"),
     ),
     "Talk to a server": (
         Command("login", "rookery.cli.login:login", "get a token and keep it"),
@@ -65,10 +66,10 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("me", "rookery.cli.me:me", "show your account, or change it"),
         Command("submit", "rookery.cli.submit:submit", "create a run"),
         Command("watch", "rookery.cli.watch:watch", "follow a run until it is over"),
-        Command("runs", "rookery.cli.runs:runs", "list, look into, approve or stop runs"),
-        Command("machine", "rookery.cli.runs:machine", "list, show, block or unblock machines"),
-        Command("team", "rookery.cli.me:team", "make teams, list them, take members in or out"),
-        Command("engine", "rookery.cli.engine:engine", "add, import, list or show engine records"),
+        Command("runs", "rookery.cli.runs:runs", "list, look into or stop runs"),
+        Command("machine", "rookery.cli.runs:machine", "list, show or block machines"),
+        Command("team", "rookery.cli.me:team", "make teams, take members in or out"),
+        Command("engine", "rookery.cli.engine:engine", "add, import, list or show engines"),
         Command("book", "rookery.cli.book:book", "add, list, remove or import opening books"),
     ),
     "Administer": (
@@ -150,7 +151,7 @@ def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
         help_formatter=HelpText(),
         version_format="plaintext",
         help_flags=HELP_FLAGS,
-        default_parameter=Parameter(negative=(), negative_iterable=()),
+        default_parameter=PLAIN_FLAGS,
         group_arguments=ARGUMENTS,
         group_parameters=OPTIONS,
         group_commands=Group("Commands", sort_key=9),

@@ -1,37 +1,51 @@
-"""`rookery match`: plays engines against one another on this machine and says who is better.
+"""`rookery match`: plays engines against one another on this machine and says who is better."""
 
-  two engines:      rookery match --new ./a --base ./b --tc 1+0.01 --sprt 0 5
-  several engines:  rookery match --engine cmd=./a --engine cmd=./b --engine cmd=./c --games 200
-
-Exit codes: 0 accepted, or all games of a match without a test played; 1 rejected; 2 the command
-line makes no sense; 3 the match could not be played; 4 no verdict within the games allowed; 130
-interrupted, with a resume file.
-"""
-
-import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Literal
 
-from rookery.cli.arguments import BadArgument
-from rookery.cli.match_arguments import (
-    add_playing,
+from cyclopts import Group, Parameter, Token
+
+from rookery.cli.match_options import (
+    GameFlags,
     book_of,
+    book_path,
     concurrency_of,
     described_engine,
     engine_of,
     openings_from,
     setup_of,
     waiting,
-    warn,
     warn_of_openings,
 )
-from rookery.cli.match_fastchess import fastchess_match, name_for_fastchess, require_fastchess
-from rookery.cli.match_resume import INTERRUPTS, Games, Sitting, add_session, resumable
-from rookery.cli.match_session import Outcome, Session
+from rookery.cli.match_resume import (
+    INTERRUPTS,
+    THIS_SESSION,
+    GameFiles,
+    ResumeFile,
+    SessionFlags,
+    parse_before,
+    resumable,
+)
+from rookery.cli.match_session import MatchOutcome, MatchSession
+from rookery.cli.options import (
+    BadArgument,
+    Bounds,
+    as_words,
+    option,
+    print_rows,
+    warn,
+)
 from rookery.cli.watch import ACCEPTED, REJECTED, UNDECIDED
-from rookery.match.fastchess import FastchessProgram
-from rookery.match.job import EngineSpec, Match, gauntlet, pair_jobs, round_robin
+from rookery.match.fastchess import FastchessMatch, FastchessProgram, find_fastchess
+from rookery.match.fastchess_command import (
+    FastchessFiles,
+    UnsupportedByFastchess,
+    command_line,
+    silence_seconds,
+)
+from rookery.match.job import EngineSpec, Match, Setup, gauntlet, pair_jobs, round_robin
 from rookery.match.pgn import Journal
 from rookery.match.sharded import ShardedMatch
 from rookery.match.uci import InspectedEngine, inspect_engines, unknown_options
@@ -54,101 +68,135 @@ class Field:
         return max(engine.threads for engine in self.engines)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = __doc__
-    parser.set_defaults(run=run)
-    _add_engines(parser)
-    _add_length(parser)
-    parser.add_argument(
-        "--runner",
-        choices=("builtin", "fastchess"),
-        default="builtin",
-        help="who referees: the built-in runner (default), or the fastchess on the PATH",
+PLAYERS = Group("Engines", sort_key=2)
+LENGTH = Group("Length", sort_key=3)
+
+
+def read_engines(_type: object, tokens: Sequence[Token]) -> list[list[str]]:
+    """The words after each --engine."""
+    engines: list[list[str]] = []
+    for token in tokens:
+        if token.index == 0:
+            engines.append([])
+        engines[-1].append(token.value)
+    return engines
+
+
+def _side_option(purpose: str, metavar: str) -> Parameter:
+    return option(purpose, metavar, group=PLAYERS)
+
+
+def _length(purpose: str, metavar: str | None = None) -> Parameter:
+    return option(purpose, metavar, group=LENGTH)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchFlags(GameFlags):
+    """All that a match is begun with, so that it can be gone on with."""
+
+    new: Annotated[str | None, _side_option("the new engine", "COMMAND")] = None
+    new_tc: Annotated[str | None, _side_option("its own time control", "TC")] = None
+    new_threads: Annotated[int | None, _side_option("its own threads", "N")] = None
+    new_option: Annotated[
+        list[str], _side_option("for this engine alone; may be repeated", "NAME=VALUE")
+    ] = field(default_factory=list)
+    base: Annotated[str | None, _side_option("the base engine", "COMMAND")] = None
+    base_tc: Annotated[str | None, _side_option("its own time control", "TC")] = None
+    base_threads: Annotated[int | None, _side_option("its own threads", "N")] = None
+    base_option: Annotated[
+        list[str], _side_option("for this engine alone; may be repeated", "NAME=VALUE")
+    ] = field(default_factory=list)
+    engine: Annotated[
+        list[list[str]],
+        option(
+            "cmd=, name=, tc=, threads=, dir=, option.NAME=; repeat for each engine",
+            "KEY=VALUE...",
+            group=PLAYERS,
+            converter=read_engines,
+            consume_multiple=True,
+            n_tokens=1,
+            accepts_keys=False,
+        ),
+    ] = field(default_factory=list)
+    gauntlet: Annotated[bool, option("the first against all others", group=PLAYERS)] = False
+    games: Annotated[int | None, _length("at most so many, for each pairing", "N")] = None
+    sprt: Annotated[Bounds, _length("a sequential test between these bounds")] = None
+    model: Annotated[Literal["normalized", "logistic"], _length("of the bounds", "MODEL")] = (
+        "normalized"
     )
-    add_playing(parser)
-    add_session(parser)
+    alpha: Annotated[float, _length("chance to accept what is worth ELO0", "P")] = 0.05
+    beta: Annotated[float, _length("chance to reject what is worth ELO1", "P")] = 0.05
+    runner: Annotated[
+        Literal["builtin", "fastchess"],
+        option("who referees: the built-in runner, or the fastchess on the PATH", "RUNNER"),
+    ] = "builtin"
 
 
-def _add_engines(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("engines")
-    for side in ("new", "base"):
-        group.add_argument(f"--{side}", metavar="COMMAND", help=f"the {side} engine")
-        group.add_argument(f"--{side}-tc", metavar="TC", help="its own time control")
-        group.add_argument(f"--{side}-threads", type=int, metavar="N", help="its own threads")
-        group.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE",
-                           help="for this engine alone; may be repeated")  # fmt: skip
-    group.add_argument(
-        "--engine",
-        action="append",
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help="cmd=, name=, tc=, threads=, dir=, option.NAME=; repeat for each engine",
-    )
-    group.add_argument("--gauntlet", action="store_true", help="the first against all others")
+A_MATCH = MatchFlags()
 
 
-def _add_length(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("length")
-    group.add_argument("--games", type=int, metavar="N", help="at most so many, for each pairing")
-    group.add_argument("--sprt", nargs=2, type=float, metavar=("ELO0", "ELO1"),
-                       help="a sequential test between these bounds")  # fmt: skip
-    group.add_argument("--model", choices=tuple(MODELS), default="normalized",
-                       help="of the bounds (default: normalized)")  # fmt: skip
-    group.add_argument("--alpha", type=float, default=0.05, metavar="P",
-                       help="chance to accept what is worth ELO0 (default: 0.05)")  # fmt: skip
-    group.add_argument("--beta", type=float, default=0.05, metavar="P",
-                       help="chance to reject what is worth ELO1 (default: 0.05)")  # fmt: skip
+def match(*, flags: MatchFlags = A_MATCH, session: SessionFlags = THIS_SESSION) -> int:
+    """Play engines against one another on this machine and say who is better.
+
+    examples:
+
+      rookery match --new ./a --base ./b --tc 1+0.01 --sprt 0 5
+      rookery match --engine cmd=./a --engine cmd=./b --engine cmd=./c --games 200
+
+    Exit codes: 0 accepted, or all games of a match without a test played; 1 rejected; 2 the command
+    line makes no sense; 3 the match could not be played; 4 no verdict within the games allowed; 130
+    interrupted, with a resume file.
+    """
+    if session.resume is not None:
+        before = parse_before(match, "match", session)
+        flags, session = before["flags"], before["session"]
+    words = as_words(flags, SessionFlags(failures=session.failures))
+    return resumable("match", session, words, lambda file: _play(flags, session, file))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Plays the match, or what is left of it."""
-    return resumable(args, "match", add_arguments, _play)
-
-
-def _play(args: argparse.Namespace, sitting: Sitting) -> int:
-    kept = sitting.kept
-    field = field_of(args)
-    sprt = sprt_of(args, field)
-    book = book_of(args)
-    rounds = rounds_of(args, sprt)
-    setup = setup_of(args, chess960=book is not None and book.is_chess960)
-    concurrency = concurrency_of(args, field.threads)
-    fastchess = fastchess_of(args, kept)
-    found = INTERRUPTS.run(inspect_engines(field.engines, waiting(quiet=args.json)))
+def _play(flags: MatchFlags, session: SessionFlags, file: ResumeFile) -> int:
+    kept = file.kept
+    field = field_of(flags)
+    sprt = sprt_of(flags, field)
+    book = book_of(flags)
+    rounds = rounds_of(flags, sprt)
+    setup = setup_of(flags, chess960=book is not None and book.is_chess960)
+    concurrency = concurrency_of(flags, field.threads)
+    fastchess = fastchess_of(flags, kept)
+    found = INTERRUPTS.run(inspect_engines(field.engines, waiting(quiet=session.json)))
     warn_of_unknown_options(field.engines, found)
     field = named(
-        args, field, [one.name for one in found], for_fastchess=args.runner == "fastchess"
+        flags, field, [one.name for one in found], for_fastchess=flags.runner == "fastchess"
     )
     look_over_names(field, kept)
     warn_of_openings(book, rounds)
-    match: Match
+    games: Match
     if fastchess is None:
-        todo = pair_jobs(
-            field.pairings, openings_from(args, book), rounds=rounds, played=kept.numbers
-        )
-        match = ShardedMatch(todo, setup, concurrency=concurrency)
+        openings = openings_from(flags, book)
+        todo = pair_jobs(field.pairings, openings, rounds=rounds, played=kept.numbers)
+        games = ShardedMatch(todo, setup, concurrency=concurrency)
     else:
-        match = fastchess_match(fastchess, args, field.engines, setup, rounds, concurrency)
+        games = fastchess_match(fastchess, flags, field.engines, setup, rounds, concurrency)
     names = tuple(engine.name for engine in field.engines)
     # fastchess writes its games itself.
-    own_pgn = args.pgn if fastchess is None else None
-    event = " vs ".join(names)
-    files = Games({one.name: one for one in field.engines}, own_pgn, args.failures, event)
+    own_pgn = flags.pgn if fastchess is None else None
+    by_name = {one.name: one for one in field.engines}
+    files = GameFiles(by_name, own_pgn, session.failures, " vs ".join(names))
     wanted = None if rounds is None else 2 * rounds * len(field.pairings)
     runner = "the built-in runner" if fastchess is None else fastchess.line
-    if not args.json:
+    if not session.json:
         print(f"{' against '.join(names)}, played by {runner}, {concurrency} at a time", flush=True)
-    with sitting.journal() as writer:
-        session = Session(names, sprt, files, writer, games_wanted=wanted, quiet=args.json)
-        session.recall(kept)
-        outcome = INTERRUPTS.run(session.follow(match))
-    return _tell(outcome, files, runner, as_json=args.json)
+    with file.journal() as writer:
+        play = MatchSession(names, sprt, files, writer, games_wanted=wanted, quiet=session.json)
+        play.recall(kept)
+        outcome = INTERRUPTS.run(play.follow(games))
+    return _tell(outcome, files, runner, as_json=session.json)
 
 
-def fastchess_of(args: argparse.Namespace, kept: Journal) -> FastchessProgram | None:
+def fastchess_of(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
     """fastchess if it is to play, which it does only from the beginning; raises BadArgument."""
-    if args.runner != "fastchess":
+    if flags.runner != "fastchess":
         return None
     if kept.entries:
         warn("fastchess can't go on in the middle: the built-in runner plays the rest")
@@ -175,12 +223,11 @@ def warn_of_unknown_options(
             warn(f"the engine {engine.name} has no option {name}")
 
 
-def _tell(outcome: Outcome, files: Games, runner: str, *, as_json: bool) -> int:
+def _tell(outcome: MatchOutcome, files: GameFiles, runner: str, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"runner": runner, **outcome.data}))
     else:
-        width = max(len(label) for label, _ in outcome.rows)
-        print("\n".join(f"{label:{width}}  {text}" for label, text in outcome.rows))
+        print_rows(outcome.rows)
         if files.failed:
             print(f"{files.failed} games were lost by failing engines; see {files.failures}")
     if outcome.sprt is None or outcome.verdict is Verdict.ACCEPTED:
@@ -188,45 +235,45 @@ def _tell(outcome: Outcome, files: Games, runner: str, *, as_json: bool) -> int:
     return REJECTED if outcome.verdict is Verdict.REJECTED else UNDECIDED
 
 
-def field_of(args: argparse.Namespace) -> Field:
+def field_of(flags: MatchFlags) -> Field:
     """The engines of the command line; raises BadArgument."""
-    if bool(args.new or args.base) == bool(args.engine):
+    if bool(flags.new or flags.base) == bool(flags.engine):
         raise BadArgument("Give --new and --base, or --engine for each of several.")
-    engines = _described(args) if args.engine else (_side(args, "new"), _side(args, "base"))
+    engines = _described(flags) if flags.engine else (_side(flags, "new"), _side(flags, "base"))
     if len(engines) < 2:
         raise BadArgument("A match needs two engines.")
-    return _paired(args, engines)
+    return _paired(flags, engines)
 
 
-def _paired(args: argparse.Namespace, engines: tuple[EngineSpec, ...]) -> Field:
-    return Field(engines, tuple(gauntlet(engines) if args.gauntlet else round_robin(engines)))
+def _paired(flags: MatchFlags, engines: tuple[EngineSpec, ...]) -> Field:
+    return Field(engines, tuple(gauntlet(engines) if flags.gauntlet else round_robin(engines)))
 
 
 def named(
-    args: argparse.Namespace, field: Field, own: Sequence[str], *, for_fastchess: bool = False
+    flags: MatchFlags, field: Field, own: Sequence[str], *, for_fastchess: bool = False
 ) -> Field:
     """The same engines by the names they give themselves, unless the command line named them."""
-    given = [any(word.startswith("name=") for word in words) for words in args.engine]
+    given = [any(word.startswith("name=") for word in words) for words in flags.engine]
     wished = [
         engine.name if kept or not name else name
         for engine, name, kept in zip(field.engines, own, given or [False, False], strict=True)
     ]
-    if not args.engine and wished[0] == wished[1]:
+    if not flags.engine and wished[0] == wished[1]:
         wished = [f"{wished[0]} (new)", f"{wished[1]} (base)"]
     names: list[str] = []
     for name in map(name_for_fastchess, wished) if for_fastchess else wished:
         same = sum(one.partition("#")[0] == name for one in names)
         names.append(f"{name}#{same + 1}" if same else name)
     engines = zip(field.engines, names, strict=True)
-    return _paired(args, tuple(replace(engine, name=name) for engine, name in engines))
+    return _paired(flags, tuple(replace(engine, name=name) for engine, name in engines))
 
 
-def _side(args: argparse.Namespace, side: str) -> EngineSpec:
-    given = vars(args)
+def _side(flags: MatchFlags, side: str) -> EngineSpec:
+    given = asdict(flags)
     if given[side] is None:
         raise BadArgument(f"--{side} is missing.")
     return engine_of(
-        args,
+        flags,
         side,
         given[side],
         options=given[f"{side}_option"],
@@ -235,34 +282,86 @@ def _side(args: argparse.Namespace, side: str) -> EngineSpec:
     )
 
 
-def _described(args: argparse.Namespace) -> tuple[EngineSpec, ...]:
+def _described(flags: MatchFlags) -> tuple[EngineSpec, ...]:
     """Engines of the same name are told apart by a number."""
     engines: list[EngineSpec] = []
-    for words in args.engine:
-        engine = described_engine(args, words)
+    for words in flags.engine:
+        engine = described_engine(flags, words)
         same = sum(one.name.partition("#")[0] == engine.name for one in engines)
         engines.append(replace(engine, name=f"{engine.name}#{same + 1}") if same else engine)
     return tuple(engines)
 
 
-def sprt_of(args: argparse.Namespace, field: Field) -> Sprt | None:
-    if args.sprt is None:
+def sprt_of(flags: MatchFlags, field: Field) -> Sprt | None:
+    if flags.sprt is None:
         return None
     if len(field.engines) != 2:
         raise BadArgument("--sprt is a test between two engines.")
     try:
         return Sprt(
-            args.sprt[0], args.sprt[1], MODELS[args.model], alpha=args.alpha, beta=args.beta
+            flags.sprt[0], flags.sprt[1], MODELS[flags.model], alpha=flags.alpha, beta=flags.beta
         )
     except StatisticsFault as fault:
         raise BadArgument(str(fault)) from None
 
 
-def rounds_of(args: argparse.Namespace, sprt: Sprt | None) -> int | None:
+def rounds_of(flags: MatchFlags, sprt: Sprt | None) -> int | None:
     """Pairs of each pairing; a test without a limit goes on until it has its verdict."""
-    games = args.games if args.games is not None or sprt else FIXED_GAMES
+    games = flags.games if flags.games is not None or sprt else FIXED_GAMES
     if games is None:
         return None
     if games < 2 or games % 2:
         raise BadArgument("--games is an even number: openings are played with both colours.")
     return games // 2
+
+
+# The match by fastchess, where it is asked for.
+
+_BRACKETS = str.maketrans("(){}", "[][]")
+
+
+def require_fastchess() -> FastchessProgram:
+    """The program on the PATH; raises BadArgument."""
+    found = find_fastchess()
+    if found is None:
+        raise BadArgument("--runner fastchess: there is no fastchess on the PATH.")
+    if not found.is_recent:
+        raise BadArgument(f"--runner fastchess: {found.path} is too old: {found.line}.")
+    return found
+
+
+def name_for_fastchess(name: str) -> str:
+    """Its output has names in brackets and between `vs`."""
+    return name.translate(_BRACKETS).replace(" vs ", " v ")
+
+
+def fastchess_match(
+    program: FastchessProgram,
+    flags: MatchFlags,
+    engines: Sequence[EngineSpec],
+    setup: Setup,
+    rounds: int | None,
+    concurrency: int,
+) -> FastchessMatch:
+    """The match by fastchess; raises BadArgument where it can't be told what is wanted."""
+    try:
+        if setup.strict_pvs:
+            raise UnsupportedByFastchess("games lost by a variation")
+        command = command_line(
+            program.path,
+            engines,
+            setup,
+            _files(flags),
+            pairs=rounds,
+            concurrency=concurrency,
+            round_robin=not flags.gauntlet,
+        )
+    except UnsupportedByFastchess as fault:
+        raise BadArgument(f"fastchess cannot play {fault}.") from None
+    return FastchessMatch(command, silence_seconds(engines))
+
+
+def _files(flags: MatchFlags) -> FastchessFiles:
+    seed = flags.seed if flags.order == "random" else None
+    plies = None if flags.book_depth is None else 2 * flags.book_depth
+    return FastchessFiles(book_path(flags), plies, seed, flags.start, flags.pgn)

@@ -1,20 +1,23 @@
-"""Sittings of a match or a tune: the resume file, an interruption, and how it goes on after one."""
+"""Sessions of a match or a tune: the resume file, an interruption, how it goes on after one, and
+the games written meanwhile."""
 
-import argparse
 import asyncio
 import contextlib
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
+
+from cyclopts import Group, Parameter
 
 from rookery.boundary.bridge import call_soon
+from rookery.cli.options import option, parse_again
 from rookery.match.job import EngineSpec, GameEnded, MatchFault, file_fault
 from rookery.match.pgn import Journal, JournalHeader, JournalWriter, Tag, pgn_text, read_journal
 
@@ -22,9 +25,6 @@ T = TypeVar("T")
 INTERRUPTED = 130
 SAME_SECONDS = 1.0
 FAILURES = "match-failures.txt"
-OF_ONE_SITTING = frozenset({"run", "json", "resume", "resume_file"})
-NUMBERS = frozenset({"sprt", "resign", "draw"})
-"""Options that take several numbers at once."""
 
 
 class Interrupts:
@@ -104,7 +104,7 @@ INTERRUPTS = Interrupts()
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class ResumeFile:
     """Where the resume file is, what it says already, and whether it outlives the match."""
 
     path: Path
@@ -133,46 +133,41 @@ class Sitting:
             self.path.unlink()
 
 
-def add_session(parser: argparse.ArgumentParser) -> None:
-    """What has to do with one sitting and not with the games."""
-    group = parser.add_argument_group("session")
-    group.add_argument("--json", action="store_true", help="print one JSON object at the end")
-    group.add_argument("--resume", type=Path, metavar="FILE", help="go on where it was left")
-    group.add_argument("--resume-file", type=Path, metavar="FILE", help="keep the resume file here")
-    group.add_argument(
-        "--failures",
-        type=Path,
-        default=Path(FAILURES),
-        metavar="FILE",
-        help=f"keep what engines did wrong (default: {FAILURES})",
-    )
+@Parameter(name="*", group=Group("Session", sort_key=7))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFlags:
+    """What has to do with one session and not with the games."""
+
+    json: Annotated[bool, option("print one JSON object at the end")] = False
+    resume: Annotated[Path | None, option("go on where it was left", "FILE")] = None
+    resume_file: Annotated[Path | None, option("keep the resume file here", "FILE")] = None
+    failures: Annotated[Path, option("keep what engines did wrong", "FILE")] = Path(FAILURES)
+
+
+THIS_SESSION = SessionFlags()
 
 
 def resumable(
-    args: argparse.Namespace,
-    kind: str,
-    add_arguments: Callable[[argparse.ArgumentParser], None],
-    play: Callable[[argparse.Namespace, Sitting], int],
+    kind: str, session: SessionFlags, words: Sequence[str], play: Callable[[ResumeFile], int]
 ) -> int:
-    """Play from the beginning or from a resume file; an interruption says how to go on."""
-    if args.resume is None:
-        path = args.resume_file or _default(kind)
-        sitting = Sitting(
-            path, Journal(JournalHeader(kind, words_of(args)), ()), bool(args.resume_file)
-        )
+    """Plays from the beginning or from a resume file; an interruption says how to go on. The words
+    are those that a later session starts from."""
+    if session.resume is None:
+        path = session.resume_file or _default(kind)
+        journal = Journal(JournalHeader(kind, tuple(words)), ())
+        file = ResumeFile(path, journal, keep=bool(session.resume_file))
     else:
-        sitting = Sitting(args.resume, read_journal(args.resume, kind), keep=True)
-        args = _asked_before(args, sitting.kept, add_arguments)
+        file = ResumeFile(session.resume, read_journal(session.resume, kind), keep=True)
     INTERRUPTS.take_over()
     try:
-        return play(args, sitting)
+        return play(file)
     except KeyboardInterrupt:
         # Whoever reads the results as data is not to find this among them.
         INTERRUPTS.ignore()
-        print(f"\nInterrupted.{sitting.way_on(kind)}", file=sys.stderr if args.json else sys.stdout)
+        print(f"\nInterrupted.{file.way_on(kind)}", file=sys.stderr if session.json else sys.stdout)
         return INTERRUPTED
     except MatchFault:
-        sitting.leave(kind)
+        file.leave(kind)
         raise
 
 
@@ -181,44 +176,20 @@ def _default(kind: str) -> Path:
     return Path(f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.resume")
 
 
-def _asked_before(
-    args: argparse.Namespace,
-    kept: Journal,
-    add_arguments: Callable[[argparse.ArgumentParser], None],
-) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    asked = parser.parse_args(list(kept.head.words))
-    asked.json = args.json
-    return asked
-
-
-def words_of(args: argparse.Namespace) -> tuple[str, ...]:
-    """The arguments once more, as a later sitting reads them."""
-    words: list[str] = []
-    for name, value in vars(args).items():
-        if name not in OF_ONE_SITTING and value not in (None, False, []):
-            words.extend(_words(name, value))
-    return tuple(words)
-
-
-def _words(name: str, value: object) -> Iterator[str]:
-    flag = f"--{'A' if name == 'a_ratio' else name.replace('_', '-')}"
-    if value is True:
-        yield flag
-    elif not isinstance(value, list):
-        yield f"{flag}={value}"
-    elif name in NUMBERS:
-        yield from (flag, *map(str, value))
-    else:
-        for one in value:
-            yield from (flag, *one) if isinstance(one, list) else (f"{flag}={one}",)
+def parse_before(
+    command: Callable[..., object], kind: str, session: SessionFlags
+) -> dict[str, Any]:
+    """The arguments that a match or a tune was begun with, in this session."""
+    assert session.resume is not None
+    before = parse_again(command, read_journal(session.resume, kind).head.words)
+    failures = before.get("session", session).failures
+    return before | {"session": replace(session, failures=failures)}
 
 
 # The files a match adds to while it is played: its games, and what failing engines said.
 
 
-class Games:
+class GameFiles:
     """Writes finished games, and what went wrong in those an engine failed."""
 
     def __init__(

@@ -1,11 +1,11 @@
-"""One sitting of a match: follows its events, keeps count, shows it, and knows when to stop."""
+"""One session of a match: follows its events, keeps count, shows it, and knows when to stop."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
 from rookery.boundary.offload import Threads
-from rookery.cli.match_resume import Games
+from rookery.cli.match_resume import GameFiles
 from rookery.cli.match_show import Data, Display, Progress, Row, data, display, latency_data, rows
 from rookery.match.clock import Latency
 from rookery.match.job import Event, GameEnded, LatencyMeasured, Match, PairEnded
@@ -23,7 +23,7 @@ from rookery.stats.sprt import Sprt, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MatchOutcome:
     """What a match came to."""
 
     sprt: Sprt | None
@@ -32,14 +32,14 @@ class Outcome:
     data: Data
 
 
-class Session:
+class MatchSession:
     """Mutable; the task that follows the match is its one writer."""
 
     def __init__(
         self,
         names: Sequence[str],
         sprt: Sprt | None,
-        files: Games,
+        files: GameFiles,
         writer: JournalWriter,
         *,
         games_wanted: int | None,
@@ -50,7 +50,7 @@ class Session:
         self._writer = writer
         self._wanted = games_wanted
         self._quiet = quiet
-        self._standing = MatchScore(sprt)
+        self._score = MatchScore(sprt)
         self._meetings: dict[Pairing, Results] = {}
         self._latency: Latency | None = None
         self._threads = Threads()
@@ -58,24 +58,24 @@ class Session:
         self._games_before = 0
 
     def recall(self, kept: Journal) -> None:
-        """Count what an earlier sitting played."""
+        """Count what an earlier session played."""
         for entry in kept.entries:
             self._count(entry.pair)
-        self._games_before = self._standing.results.games
+        self._games_before = self._score.results.games
 
-    async def follow(self, match: Match) -> Outcome:
+    async def follow(self, match: Match) -> MatchOutcome:
         """Play until the verdict or the end."""
         with display(" against ".join(self._names), self.rows, quiet=self._quiet) as shown:
-            if self._standing.verdict is Verdict.RUNNING:
+            if self._score.verdict is Verdict.RUNNING:
                 await self._follow(match, shown)
-        return Outcome(self._standing.sprt, self._standing.verdict, self._last_rows(), self._data())
+        return MatchOutcome(self._score.sprt, self._score.verdict, self._last_rows(), self._data())
 
     async def _follow(self, match: Match, shown: Display) -> None:
         async with match:
             async for event in match:
                 await self._take(event)
                 shown.changed()
-                if self._standing.verdict is not Verdict.RUNNING:
+                if self._score.verdict is not Verdict.RUNNING:
                     return
 
     async def _take(self, event: Event) -> None:
@@ -90,7 +90,7 @@ class Session:
             self._latency = event.latency
 
     def _count(self, pair: PairScore) -> None:
-        self._standing = self._standing.after(pair)
+        self._score = self._score.after(pair)
         pairing = pair.first, pair.second
         # A new dictionary each time: the display's thread may be reading the old one.
         results = self._meetings.get(pairing, NOTHING) + pair.results
@@ -100,25 +100,25 @@ class Session:
         """What is shown now."""
         if len(self._names) == 2:
             return rows(self._progress())
-        games = self._standing.results.games
+        games = self._score.results.games
         wanted = f" of {self._wanted}" if self._wanted else ""
         return [("Games", f"{games}{wanted}"), *_rating_rows(self._ratings())]
 
     def _progress(self) -> Progress:
-        """The speed is this sitting's, whatever was played before."""
+        """The speed is this session's, whatever was played before."""
         seconds = monotonic() - self._began
-        games = self._standing.results.games
+        games = self._score.results.games
         played = games - self._games_before
         spent = seconds * games / played if played else 0.0
-        return Progress(self._standing, spent, self._wanted, self._latency)
+        return Progress(self._score, spent, self._wanted, self._latency)
 
     def _ratings(self) -> list[Rating]:
         return rate_engines(self._names, self._meetings)
 
     def _last_rows(self) -> list[Row]:
         shown = [row for row in self.rows() if row[0] != "Left"]
-        if self._standing.sprt:
-            shown.append(("Verdict", self._standing.verdict.value or "none"))
+        if self._score.sprt:
+            shown.append(("Verdict", self._score.verdict.value or "none"))
         return shown
 
     def _data(self) -> Data:
@@ -138,7 +138,7 @@ class Session:
             for one in self._ratings()
         ]
         latency = {} if self._latency is None else {"latency": latency_data(self._latency)}
-        return {"games": self._standing.results.games, "ratings": table, **latency}
+        return {"games": self._score.results.games, "ratings": table, **latency}
 
 
 def _rating_rows(ratings: Sequence[Rating]) -> list[Row]:

@@ -3,11 +3,11 @@
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, TextIO, get_type_hints
 
 import msgspec
 from cyclopts import App, Group, Parameter, Token
@@ -43,6 +43,8 @@ def option(purpose: str, metavar: str | None = None, **more: Any) -> Parameter:
     return Parameter(help=purpose, **more | ({"metavar": metavar} if metavar else {}))
 
 
+PLAIN_FLAGS = Parameter(negative=(), negative_iterable=())
+"""No flag has a twin that takes it back."""
 ARGUMENTS = Group("Arguments", sort_key=0)
 OPTIONS = Group("Options", sort_key=1)
 
@@ -102,6 +104,58 @@ Bounds = Annotated[
     tuple[float, float] | None,
     Parameter(converter=read_bounds, n_tokens=1, accepts_keys=False, metavar="ELO0,ELO1"),
 ]
+
+
+# Words that stand for flags, for a process that is to be given the same again.
+
+
+def as_words(*groups: Any) -> list[str]:
+    """The flags of dataclasses as words that are read as the same values."""
+    words: list[str] = []
+    for flags in groups:
+        for name, hint in get_type_hints(type(flags), include_extras=True).items():
+            value = getattr(flags, name)
+            if value not in (None, False, (), []):
+                words.extend(_words(_flag_name(name, hint), value))
+    return words
+
+
+def _flag_name(name: str, hint: Any) -> str:
+    named = [word for each in hint.__metadata__ for word in each.name or ()]
+    return str(named[-1]) if named else f"--{name.replace('_', '-')}"
+
+
+def _words(name: str, value: object) -> Iterator[str]:
+    if value is True:
+        yield name
+    elif name in BOUND_FLAGS and isinstance(value, tuple):
+        yield f"{name}={value[0]},{value[1]}"
+    elif isinstance(value, tuple) and not isinstance(value[0], str):
+        yield from (name, *map(str, value))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from (name, *one) if isinstance(one, list) else (f"{name}={one}",)
+    else:
+        yield f"{name}={value}"
+
+
+def parse_again(command: Callable[..., object], words: Sequence[str]) -> dict[str, Any]:
+    """The arguments that a command gets of these words; raises CycloptsError."""
+    app = App(default_parameter=PLAIN_FLAGS, help_flags=(), version_flags=())
+    app.default(command)
+    line = join_bounds(words)
+    _, bound, _ = app.parse_args(line, exit_on_error=False, print_error=False)
+    return dict(bound.arguments)
+
+
+def refuse_flags(_type: object, given: str | Sequence[str] | None) -> None:
+    """For arguments of which one may be -, which stands for standard input."""
+    for word in [given] if isinstance(given, str) else given or ():
+        if word.startswith("-") and word != "-":
+            raise ValueError(f"There is no flag {word}.")
+
+
+OR_STDIN = Parameter(allow_leading_hyphen=True, validator=refuse_flags)
 
 
 def single(read: Callable[[str], object]) -> Callable[[object, Sequence[Token]], object]:

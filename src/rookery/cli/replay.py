@@ -1,19 +1,14 @@
-"""`rookery replay FILE GAME`: plays a fixed-nodes game again and finds where it differs.
+"""`rookery replay` and `rookery fledgling`: a game played again, and our small engine."""
 
-The engines are those of the game's own tags, as `rookery match` writes them, unless given here.
-
-Exit codes: 0 every move is the same, 1 a move differs, 2 the command line makes no sense, 3 the
-game could not be played.
-"""
-
-import argparse
-import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
-from rookery.cli.arguments import BadArgument
-from rookery.cli.match_arguments import command_of, options_of, time_control
+from rookery.cli.match_options import command_of, options_of, time_control
 from rookery.cli.match_resume import INTERRUPTS
+from rookery.cli.options import BadArgument, option, print_json
+from rookery.match.fledgling import main
 from rookery.match.job import EngineSpec
 from rookery.match.replay import RecordedGame, ReplayDifference, read_recorded, replay_game
 from rookery.model.timecontrol import Depth, Nodes
@@ -23,37 +18,58 @@ UNKNOWN = "?"
 """What a PGN file has in place of a name."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = __doc__
-    parser.add_argument("file", type=Path, help="a PGN file")
-    parser.add_argument("game", type=int, help="number of the game in it, from 1")
-    for side in ("white", "black"):
-        parser.add_argument(f"--{side}", metavar="COMMAND", help=f"the engine that has {side}")
-        parser.add_argument(f"--{side}-tc", metavar="TC", help="fixed nodes or depth: N=1000, D=8")
-        parser.add_argument(f"--{side}-option", action="append", default=[], metavar="NAME=VALUE",
-                            help="may be repeated")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
+def replay(
+    file: Annotated[Path, option("a PGN file")],
+    game: Annotated[int, option("number of the game in it, from 1")],
+    /,
+    *,
+    white: Annotated[str | None, option("the engine that has white", "COMMAND")] = None,
+    white_tc: Annotated[str | None, option("fixed nodes or depth: N=1000, D=8", "TC")] = None,
+    white_option: Annotated[list[str] | None, option("may be repeated", "NAME=VALUE")] = None,
+    black: Annotated[str | None, option("the engine that has black", "COMMAND")] = None,
+    black_tc: Annotated[str | None, option("fixed nodes or depth: N=1000, D=8", "TC")] = None,
+    black_option: Annotated[list[str] | None, option("may be repeated", "NAME=VALUE")] = None,
+    json: Annotated[bool, option("print one JSON object")] = False,
+) -> int:
+    """Play a fixed-nodes game again and find where it differs.
 
+    The engines are those of the game's own tags, as `rookery match` writes them, unless given here.
 
-def run(args: argparse.Namespace) -> int:
-    """Replays the game and prints the first difference."""
-    if args.game < 1:
+    Exit codes: 0 every move is the same, 1 a move differs, 2 the command line makes no sense, 3 the
+    game could not be played.
+    """
+    if game < 1:
         raise BadArgument("Games are counted from 1.")
-    game = _recorded(args.file, args.game)
-    white, black = _side(args, game, "white"), _side(args, game, "black")
+    recorded = _recorded(file, game)
+    sides = (
+        _side(recorded, "white", white, white_tc, white_option or ()),
+        _side(recorded, "black", black, black_tc, black_option or ()),
+    )
     INTERRUPTS.take_over()
     try:
-        difference = INTERRUPTS.run(replay_game(game, white, black))
+        difference = INTERRUPTS.run(replay_game(recorded, *sides))
     except KeyboardInterrupt:
         INTERRUPTS.ignore()
         raise
-    if args.json:
+    if json:
         found = None if difference is None else asdict(difference)
-        print(json.dumps({"plies": len(game.moves), "book": game.book, "difference": found}))
+        plies = {"plies": len(recorded.moves), "book": recorded.book}
+        print_json({**plies, "difference": found})
     else:
-        print(_sentence(game, difference))
+        print(_sentence(recorded, difference))
     return SAME if difference is None else DIFFERENT
+
+
+def fledgling(
+    words: Annotated[list[str] | None, option("a UCI command, for example bench")] = None, /
+) -> int:
+    """Start the small UCI engine that comes with the package, for a first match.
+
+    On its own it speaks UCI on standard input and output; words are one command to carry out, such
+    as `rookery fledgling bench`. `rookery match --new rookery-fledgling` starts it by its program's
+    name.
+    """
+    return main(words or [])
 
 
 def _recorded(path: Path, number: int) -> RecordedGame:
@@ -63,19 +79,21 @@ def _recorded(path: Path, number: int) -> RecordedGame:
         raise BadArgument(f"{path} can't be read: {error.strerror}.") from None
 
 
-def _side(args: argparse.Namespace, game: RecordedGame, side: str) -> EngineSpec:
-    given, title = vars(args), side.capitalize()
-    command = given[side] or game.tags.get(f"{title}Command", "")
+def _side(
+    game: RecordedGame, side: str, given: str | None, own_tc: str | None, words: Sequence[str]
+) -> EngineSpec:
+    title = side.capitalize()
+    command = given or game.tags.get(f"{title}Command", "")
     if not command:
         raise BadArgument(f"The game does not name its engines: give --{side}.")
-    control = given[f"{side}_tc"] or game.tags.get(f"{title}TimeControl", "")
+    control = own_tc or game.tags.get(f"{title}TimeControl", "")
     if not control:
         raise BadArgument(f"The game does not say how long its engines thought: give --{side}-tc.")
     tc = time_control(control)
     if not isinstance(tc, Nodes | Depth):
         raise BadArgument(f"Only fixed nodes or depth can be replayed, not {control}.")
     kept = [text for text in game.tags.get(f"{title}Options", "").split("; ") if text]
-    options = options_of(kept) | options_of(given[f"{side}_option"])
+    options = options_of(kept) | options_of(words)
     name = game.tags.get(title, UNKNOWN)
     return EngineSpec(
         side if name == UNKNOWN else name, command_of(command), tuple(options.items()), str(tc)

@@ -1,11 +1,28 @@
-"""`rookery stats`: Elo, SPRT, live Elo, power and outlook of results given on the command line."""
+"""`rookery stats`: Elo, SPRT, live Elo, power and outlook of results given on the command line, and
+what the lines of a tune mean."""
 
-import argparse
 import json
-from collections.abc import Callable
-from math import isfinite
-from typing import NoReturn, TypeAlias
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
 
+from cyclopts import Parameter, Token
+
+from rookery.cli.options import (
+    OR_STDIN,
+    BadArgument,
+    Bounds,
+    Schedule,
+    command_group,
+    option,
+    print_rows,
+    read_many_bounds,
+    single,
+    text_of,
+)
 from rookery.cli.stats_answers import (
     Answer,
     Sample,
@@ -16,225 +33,328 @@ from rookery.cli.stats_answers import (
     answer_power,
     answer_sprt,
 )
-from rookery.cli.stats_spsa import add_spsa_parser
-from rookery.errors import Complaint
 from rookery.stats.elo import FixedTest
 from rookery.stats.numbers import StatisticsFault
 from rookery.stats.outlook import Belief, usual_prior
 from rookery.stats.sprt import EloModel, Sprt
+from rookery.stats.spsa import Tune, as_lines, as_options, as_pairs, as_setoption, new_tune
+from rookery.stats.spsa_parameters import remarks
 from rookery.stats.walk import TYPICAL_SIGMA, pace_of
-
-# argparse has no public name for what its add_subparsers gives.
-Questions: TypeAlias = "argparse._SubParsersAction[QuestionParser]"  # noqa: SLF001
 
 MOST_RESULTS = 2**40
 LEAST, MOST = 1e-9, 1e12
 MODELS = {model.value.lower(): model for model in EloModel} | {"normalised": EloModel.NORMALISED}
 
-
-class UnusableQuestion(Complaint):
-    """What was asked makes no sense; the text says why."""
-
-    exit_code = 2
-
-
-class QuestionParser(argparse.ArgumentParser):
-    """Complains in one sentence instead of printing its usage first."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UnusableQuestion(f"{message}; `{self.prog} --help` explains.")
+stats = command_group(
+    "stats",
+    "Calculate Elo, SPRT, power and expected length of results given here.",
+    """\
+  rookery stats elo --wdl 120 80 300
+  rookery stats sprt --pentanomial 10 50 120 70 14 --sprt 0 2
+  rookery stats outlook --sprt 0 2""",
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = __doc__
-    questions = parser.add_subparsers(
-        title="questions", metavar="QUESTION", required=True, parser_class=QuestionParser
-    )
-    for add in (_add_elo, _add_sprt, _add_live, _add_power, _add_outlook, add_spsa_parser):
-        add(questions)
-
-
-def _add_elo(questions: Questions) -> None:
-    parser = _question(questions, "elo", "Elo, interval and superiority", _ask_elo)
-    _take_results(parser)
-
-
-def _add_sprt(questions: Questions) -> None:
-    parser = _question(questions, "sprt", "likelihood ratio and state of an SPRT", _ask_sprt)
-    _take_results(parser)
-    _take_bounds(parser)
-    parser.add_argument(
-        "--would-have",
-        nargs=2,
-        type=_number,
-        action="append",
-        default=[],
-        metavar=("ELO0", "ELO1"),
-        help="what other bounds would have said (never a verdict); may be repeated",
-    )
-
-
-def _add_live(questions: Questions) -> None:
-    parser = _question(questions, "live", "unbiased Elo of a running or ended SPRT", _ask_live)
-    _take_results(parser)
-    _take_bounds(parser)
-
-
-def _add_power(questions: Questions) -> None:
-    parser = _question(questions, "power", "what a fixed number of games can show", _ask_power)
-    _take_results(parser, "a sample that shows how much results spread")
-    parser.add_argument("--games", type=_positive, metavar="N", help="games to be played")
-    parser.add_argument("--elo", type=_number, help="true logistic Elo of the new version")
-    parser.add_argument("--power", type=_positive, help="wanted chance to see that it is better")
-    parser.add_argument("--alpha", type=_positive, default=0.05, help="false alarms (0.05)")
-
-
-def _add_outlook(questions: Questions) -> None:
-    purpose = "length of an SPRT before it starts, or its chances now"
-    parser = _question(questions, "outlook", purpose, _ask_outlook)
-    _take_results(parser, "the results so far")
-    _take_bounds(parser)
-    parser.add_argument(
-        "--true-elo", nargs="+", type=_number, help="lengths for these, on the scale of the bounds"
-    )
-    parser.add_argument(
-        "--prior", nargs=2, type=_number, metavar=("MEAN", "SIGMA"), help="of the true Elo"
-    )
-    parser.add_argument("--max-games", type=_positive, metavar="N", help="the test ends by then")
-    parser.add_argument("--games-per-minute", type=_positive, metavar="N", help="tell times too")
-
-
-def _question(
-    questions: Questions, name: str, purpose: str, ask: Callable[[argparse.Namespace], Answer]
-) -> argparse.ArgumentParser:
-    parser = questions.add_parser(name, help=purpose, description=f"Tells the {purpose}.")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=lambda parsed: _run(ask, parsed))
-    return parser
-
-
-def _take_results(parser: argparse.ArgumentParser, purpose: str = "the results") -> None:
-    parser.add_argument(
-        "--pentanomial",
-        nargs=5,
-        type=_count,
-        metavar=("LL", "LD", "EVEN", "WD", "WW"),
-        help=f"{purpose}: pairs by outcome",
-    )
-    parser.add_argument(
-        "--wdl", nargs=3, type=_count, metavar=("W", "D", "L"), help=f"{purpose}: single games"
-    )
-
-
-def _take_bounds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--elo0", type=_number, required=True, help="the Elo to reject")
-    parser.add_argument("--elo1", type=_number, required=True, help="the Elo to accept")
-    parser.add_argument(
-        "--model", type=_model, default=EloModel.NORMALISED, help="normalized, logistic, BayesElo"
-    )
-    parser.add_argument("--alpha", type=_number, default=0.05, help="wrong passes (0.05)")
-    parser.add_argument("--beta", type=_number, default=0.05, help="wrong fails (0.05)")
-
-
-def _count(text: str) -> int:
+def read_count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_RESULTS):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count of results")
+        raise ValueError(f"{text!r} is not a count of results.")
     return int(text)
 
 
-def _number(text: str) -> float:
+def read_counts(_type: object, tokens: Sequence[Token]) -> tuple[int, ...]:
+    return tuple(read_count(token.value) for token in tokens)
+
+
+def read_number(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        number = float("nan")
-    if not isfinite(number):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{text!r} is not a number.")
     return number
 
 
-def _positive(text: str) -> float:
-    number = _number(text)
+def read_positive(text: str) -> float:
+    number = read_number(text)
     if not LEAST <= number <= MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between {LEAST:g} and {MOST:g}")
+        raise ValueError(f"{text!r} is not between {LEAST:g} and {MOST:g}.")
     return number
 
 
-def _model(text: str) -> EloModel:
+def read_model(text: str) -> EloModel:
     if text.lower() not in MODELS:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of normalized, logistic, BayesElo")
+        raise ValueError(f"{text!r} is none of normalized, logistic, BayesElo.")
     return MODELS[text.lower()]
 
 
-def _run(ask: Callable[[argparse.Namespace], Answer], parsed: argparse.Namespace) -> int:
+Json = Annotated[bool, option("print JSON")]
+Number = Annotated[float, Parameter(converter=single(read_number), metavar="X")]
+Positive = Annotated[float, Parameter(converter=single(read_positive), metavar="N")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFlags:
+    """The results that a question is about, of which pairs say more."""
+
+    pentanomial: Annotated[
+        tuple[int, int, int, int, int] | None,
+        option("results: pairs by outcome", "LL LD EVEN WD WW", converter=read_counts),
+    ] = None
+    wdl: Annotated[
+        tuple[int, int, int] | None,
+        option("results: single games", "W D L", converter=read_counts),
+    ] = None
+
+    def given(self) -> Sample | None:
+        if self.pentanomial is None and self.wdl is None:
+            return None
+        # On the command line wins come first, in bins they come last.
+        return Sample(self.pentanomial, self.wdl and self.wdl[::-1])
+
+    def needed(self) -> Sample:
+        """Raises BadArgument."""
+        sample = self.given()
+        if sample is None:
+            raise BadArgument("Give the results by --pentanomial or --wdl.")
+        return sample
+
+    @property
+    def sigma(self) -> float:
+        sample = self.given()
+        return sample.sigma_per_game if sample else TYPICAL_SIGMA
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestFlags:
+    """The sequential test that a question is about."""
+
+    sprt: Annotated[Bounds, option("the Elo to reject and the Elo to accept")] = None
+    elo0: Annotated[Number | None, option("the first of them, by itself")] = None
+    elo1: Annotated[Number | None, option("the second")] = None
+    model: Annotated[
+        EloModel,
+        option(
+            "normalized, logistic, BayesElo",
+            "MODEL",
+            converter=single(read_model),
+            show_choices=False,
+        ),
+    ] = EloModel.NORMALISED
+    alpha: Annotated[Number, option("wrong passes")] = 0.05
+    beta: Annotated[Number, option("wrong fails")] = 0.05
+
+    def test(self) -> Sprt:
+        """Raises BadArgument."""
+        if self.sprt is not None:
+            return self.with_bounds(*self.sprt)
+        if self.elo0 is None or self.elo1 is None:
+            raise BadArgument("Give the bounds by --sprt ELO0 ELO1, or by --elo0 and --elo1.")
+        return self.with_bounds(self.elo0, self.elo1)
+
+    def with_bounds(self, elo0: float, elo1: float) -> Sprt:
+        return Sprt(elo0, elo1, self.model, self.alpha, self.beta)
+
+
+NO_RESULTS = ResultFlags()
+NO_TEST = TestFlags()
+
+
+def _tell(answer: Callable[[], Answer], *, as_json: bool) -> None:
     try:
-        answer = ask(parsed)
+        found = answer()
     except StatisticsFault as fault:
-        raise UnusableQuestion(str(fault)) from fault
-    print(json.dumps(answer.data, allow_nan=False) if parsed.json else answer.text())
-    return 0
+        raise BadArgument(str(fault)) from fault
+    if as_json:
+        print(json.dumps(found.data, allow_nan=False))
+    else:
+        print_rows(found.rows)
 
 
-def _ask_elo(parsed: argparse.Namespace) -> Answer:
-    return answer_elo(_results(parsed))
+@stats.command
+def elo(*, results: ResultFlags = NO_RESULTS, json: Json = False) -> None:
+    """Tell Elo, its interval and the likelihood of superiority."""
+    _tell(lambda: answer_elo(results.needed()), as_json=json)
 
 
-def _ask_sprt(parsed: argparse.Namespace) -> Answer:
-    others = [_spec(parsed, *bounds) for bounds in parsed.would_have]
-    return answer_sprt(_results(parsed), _spec(parsed), others)
+@stats.command
+def sprt(
+    *,
+    results: ResultFlags = NO_RESULTS,
+    test: TestFlags = NO_TEST,
+    would_have: Annotated[
+        list[tuple[float, float]] | None,
+        option(
+            "what other bounds would have said (never a verdict); may be repeated",
+            "ELO0,ELO1",
+            converter=read_many_bounds,
+            n_tokens=1,
+            accepts_keys=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell the likelihood ratio and the state of an SPRT."""
+
+    def answer() -> Answer:
+        others = [test.with_bounds(*bounds) for bounds in would_have or ()]
+        return answer_sprt(results.needed(), test.test(), others)
+
+    _tell(answer, as_json=json)
 
 
-def _ask_live(parsed: argparse.Namespace) -> Answer:
-    return answer_live(_results(parsed), _spec(parsed))
+@stats.command
+def live(
+    *, results: ResultFlags = NO_RESULTS, test: TestFlags = NO_TEST, json: Json = False
+) -> None:
+    """Tell the unbiased Elo of a running or ended SPRT."""
+    _tell(lambda: answer_live(results.needed(), test.test()), as_json=json)
 
 
-def _ask_power(parsed: argparse.Namespace) -> Answer:
-    if parsed.games is None and (parsed.elo is None or parsed.power is None):
-        raise UnusableQuestion("Give --games, or --elo and --power.")
-    if parsed.games is not None and parsed.elo is not None and parsed.power is not None:
-        raise UnusableQuestion("Of --games, --elo and --power give at most two.")
-    test = FixedTest(_sigma(parsed), parsed.alpha)
-    return answer_power(test, games=parsed.games, elo=parsed.elo, power=parsed.power)
-
-
-def _ask_outlook(parsed: argparse.Namespace) -> Answer:
-    spec, sample = _spec(parsed), _sample(parsed)
-    pace = pace_of(spec, _sigma(parsed))
-    if parsed.true_elo or sample is None:
-        return answer_lengths(pace, parsed.true_elo or [], parsed.max_games)
-    prior = Belief(*parsed.prior) if parsed.prior else usual_prior(spec)
-    return answer_chances(
-        sample,
-        pace,
-        prior,
-        max_games=parsed.max_games,
-        games_per_minute=parsed.games_per_minute,
+@stats.command
+def power(
+    *,
+    games: Annotated[Positive | None, option("games to be played")] = None,
+    elo: Annotated[Number | None, option("true logistic Elo of the new version")] = None,
+    power: Annotated[Positive | None, option("wanted chance to see that it is better", "P")] = None,
+    alpha: Annotated[Positive, option("false alarms", "P")] = 0.05,
+    results: ResultFlags = NO_RESULTS,
+    json: Json = False,
+) -> None:
+    """Tell what a fixed number of games can show. Results show how much results spread."""
+    if games is None and (elo is None or power is None):
+        raise BadArgument("Give --games, or --elo and --power.")
+    if games is not None and elo is not None and power is not None:
+        raise BadArgument("Of --games, --elo and --power give at most two.")
+    _tell(
+        lambda: answer_power(FixedTest(results.sigma, alpha), games=games, elo=elo, power=power),
+        as_json=json,
     )
 
 
-def _sample(parsed: argparse.Namespace) -> Sample | None:
-    if parsed.pentanomial is None and parsed.wdl is None:
-        return None
-    # On the command line wins come first, in bins they come last.
-    return Sample(parsed.pentanomial, parsed.wdl and parsed.wdl[::-1])
+@stats.command
+def outlook(
+    *,
+    results: ResultFlags = NO_RESULTS,
+    test: TestFlags = NO_TEST,
+    true_elo: Annotated[
+        list[float] | None,
+        option("lengths for these, on the scale of the bounds", "X", consume_multiple=True),
+    ] = None,
+    prior: Annotated[tuple[float, float] | None, option("of the true Elo", "MEAN SIGMA")] = None,
+    max_games: Annotated[Positive | None, option("the test ends by then")] = None,
+    games_per_minute: Annotated[Positive | None, option("tell times too")] = None,
+    json: Json = False,
+) -> None:
+    """Tell the length of an SPRT before it starts, or its chances now."""
+
+    def answer() -> Answer:
+        spec, sample = test.test(), results.given()
+        pace = pace_of(spec, results.sigma)
+        if true_elo or sample is None:
+            return answer_lengths(pace, true_elo or [], max_games)
+        belief = Belief(*prior) if prior else usual_prior(spec)
+        return answer_chances(
+            sample, pace, belief, max_games=max_games, games_per_minute=games_per_minute
+        )
+
+    _tell(answer, as_json=json)
 
 
-def _results(parsed: argparse.Namespace) -> Sample:
-    sample = _sample(parsed)
-    if sample is None:
-        raise UnusableQuestion("Give the results by --pentanomial or --wdl.")
-    return sample
+# The lines of a tune.
 
 
-def _sigma(parsed: argparse.Namespace) -> float:
-    sample = _sample(parsed)
-    return sample.sigma_per_game if sample else TYPICAL_SIGMA
+@dataclass(frozen=True, slots=True)
+class SpsaSteps:
+    """The steps of one parameter at one iteration, and how far a result of +1 moves it."""
+
+    iteration: int
+    name: str
+    c: float
+    r: float
+    move: float
 
 
-def _spec(parsed: argparse.Namespace, elo0: float | None = None, elo1: float | None = None) -> Sprt:
-    return Sprt(
-        parsed.elo0 if elo0 is None else elo0,
-        parsed.elo1 if elo1 is None else elo1,
-        parsed.model,
-        parsed.alpha,
-        parsed.beta,
+Form = Literal["pairs", "options", "setoption", "lines"]
+USUAL_SCHEDULE = Schedule()
+
+
+@stats.command
+def spsa(
+    file: Annotated[
+        str, OR_STDIN, option("parameter lines of 6 or 7 fields; - reads standard input")
+    ],
+    /,
+    *,
+    games: Annotated[int, option("length of the tune", "N")] = 60_000,
+    schedule: Schedule = USUAL_SCHEDULE,
+    at: Annotated[
+        list[int] | None, option("iterations to show", "K", consume_multiple=True)
+    ] = None,
+    known: Annotated[
+        list[str] | None, option("options the engine offers", "NAME", consume_multiple=True)
+    ] = None,
+    set: Annotated[  # noqa: A002 - its name
+        list[str] | None, option("other values", "NAME=VALUE", consume_multiple=True)
+    ] = None,
+    form: Annotated[Form, option("how values are written", "FORM")] = "setoption",
+    json: Json = False,
+) -> None:
+    """Check the lines of a tune, show its steps, write values in other forms."""
+    tune = new_tune(
+        sys.stdin.read() if file == "-" else text_of(Path(file)), games, **asdict(schedule)
     )
+    last = tune.schedule.last
+    steps = tuple(_steps(tune, [0, last // 10, last // 2, last] if at is None else at))
+    warnings = tuple(remark.text for remark in remarks(tune.parameters, known))
+    values = _written(tune, _values(tune, set or ()), form)
+    if json:
+        _print_report(tune, steps, warnings, values)
+        return
+    print(f"{tune.schedule.iterations} iterations (pairs), A = {tune.schedule.stability}")
+    width = max((len(step.name) for step in steps), default=4)
+    print(f"{'iteration':>9}  {'name':<{width}}  {'c':>12}  {'R':>12}  {'move per win':>12}")
+    for step in steps:
+        figures = f"{step.c:>12.6g}  {step.r:>12.6g}  {step.move:>12.6g}"
+        print(f"{step.iteration:>9}  {step.name:<{width}}  {figures}")
+    print(*(f"warning: {text}" for text in warnings), *values, sep="\n")
+
+
+def _print_report(
+    tune: Tune, steps: Sequence[SpsaSteps], warnings: Sequence[str], values: Sequence[str]
+) -> None:
+    report = {
+        "iterations": tune.schedule.iterations,
+        "stability": tune.schedule.stability,
+        "schedule": list(map(asdict, steps)),
+        "warnings": warnings,
+        "values": values,
+    }
+    print(json.dumps(report))
+
+
+def _steps(tune: Tune, iterations: Sequence[int]) -> Iterator[SpsaSteps]:
+    for iteration in sorted({max(iteration, 0) for iteration in iterations}):
+        for parameter, step in zip(tune.parameters, tune.steps(iteration), strict=True):
+            yield SpsaSteps(iteration, parameter.line.name, step.c, step.r, step.r * step.c)
+
+
+def _values(tune: Tune, settings: Sequence[str]) -> tuple[float, ...]:
+    values = {parameter.line.name: parameter.line.start for parameter in tune.parameters}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        if name not in values:
+            raise BadArgument(f"No parameter is named {name}.")
+        try:
+            values[name] = read_number(text)
+        except ValueError:
+            raise BadArgument(f"{setting} is not NAME=NUMBER.") from None
+    return tuple(values.values())
+
+
+def _written(tune: Tune, values: tuple[float, ...], form: Form) -> tuple[str, ...]:
+    if form == "options":
+        return (as_options(tune, values),)
+    return {"pairs": as_pairs, "lines": as_lines, "setoption": as_setoption}[form](tune, values)

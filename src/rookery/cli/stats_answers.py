@@ -27,10 +27,6 @@ class Answer:
     rows: Sequence[Row]
     data: Data
 
-    def text(self) -> str:
-        width = max(len(label) for label, _ in self.rows)
-        return "\n".join(f"{label:{width}}  {text}" for label, text in self.rows)
-
 
 @dataclass(frozen=True, slots=True)
 class Sample:

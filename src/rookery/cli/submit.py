@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.prompt import Confirm
 
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import BadArgument, option, print_json, print_table
+from rookery.cli.options import OR_STDIN, BadArgument, option, print_json, print_table
 from rookery.cli.submit_fields import (
     RunFlags,
     fields_of,
@@ -37,6 +37,7 @@ NEXT = {"pending": "waits for an approver", "paused": "waits for a machine"}
 
 Words = Annotated[
     list[str],
+    OR_STDIN,
     option(
         "ENGINE BRANCH: an engine that the server knows and a branch, tag or commit of it; or FILE:"
         " JSON with fields, - for stdin",

@@ -1,25 +1,17 @@
-"""`rookery tune`: tunes an engine's options on this machine, by SPSA, and says what it found.
+"""`rookery tune`: tunes an engine's options on this machine, by SPSA, and says what it found."""
 
-    rookery tune --engine ./a --parameters file.txt --games 4000 --tc 1+0.01
-
-The file has a line a parameter: name,start,min,max,c_end,r_end or, with a type,
-name,int|float,start,min,max,c_end,r_end. `rookery stats spsa` shows what such lines mean.
-
-Exit codes: 0 done, 2 the command line makes no sense, 3 it could not be played, 130 interrupted,
-with a resume file.
-"""
-
-import argparse
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 from time import monotonic
+from typing import Annotated
+
+from cyclopts import Group, Parameter
 
 from rookery.boundary.offload import Threads
-from rookery.cli.arguments import BadArgument, add_schedule, text_of
-from rookery.cli.match_arguments import (
-    add_playing,
+from rookery.cli.match_options import (
+    GameFlags,
     book_of,
     concurrency_of,
     engine_of,
@@ -27,11 +19,19 @@ from rookery.cli.match_arguments import (
     program_of,
     setup_of,
     waiting,
-    warn,
     warn_of_openings,
 )
-from rookery.cli.match_resume import INTERRUPTS, Games, Sitting, add_session, resumable
+from rookery.cli.match_resume import (
+    INTERRUPTS,
+    THIS_SESSION,
+    GameFiles,
+    ResumeFile,
+    SessionFlags,
+    parse_before,
+    resumable,
+)
 from rookery.cli.match_show import Row, display, duration
+from rookery.cli.options import BadArgument, Schedule, as_words, option, text_of, warn
 from rookery.match.job import EngineSpec, GameEnded, Match, PairEnded
 from rookery.match.pgn import JournalWriter
 from rookery.match.results import pair_score_of
@@ -41,45 +41,67 @@ from rookery.match.uci import inspect_engines
 from rookery.stats.spsa import Tune, as_lines, as_mapping, as_setoption, late_mean, new_tune
 from rookery.stats.spsa_parameters import Concern, remarks
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = __doc__
-    parser.set_defaults(run=run)
-    group = parser.add_argument_group("tune")
-    group.add_argument("--engine", metavar="COMMAND", help="the engine to tune")
-    group.add_argument("--parameters", type=Path, metavar="FILE", help="what to tune, see above")
-    group.add_argument(
-        "--games", type=int, default=4000, metavar="N", help="how many (default: 4000)"
-    )
-    add_schedule(group)
-    add_playing(parser)
-    add_session(parser)
+TUNE = Group("Tune", sort_key=2)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Tunes, or goes on tuning."""
-    return resumable(args, "tune", add_arguments, _tune)
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneFlags(GameFlags):
+    """All that a tune is begun with but its schedule."""
+
+    engine: Annotated[str | None, option("the engine to tune", "COMMAND", group=TUNE)] = None
+    parameters: Annotated[Path | None, option("what to tune, see above", "FILE", group=TUNE)] = None
+    games: Annotated[int, option("how many", "N", group=TUNE)] = 4000
 
 
-def _tune(args: argparse.Namespace, sitting: Sitting) -> int:
-    if args.engine is None or args.parameters is None:
+A_TUNE, USUAL_SCHEDULE = TuneFlags(), Schedule()
+
+
+def tune(
+    *,
+    flags: TuneFlags = A_TUNE,
+    schedule: Annotated[Schedule, Parameter(name="*", group=TUNE)] = USUAL_SCHEDULE,
+    session: SessionFlags = THIS_SESSION,
+) -> int:
+    """Tune an engine's options on this machine, by SPSA, and say what was found.
+
+    example:
+
+      rookery tune --engine ./a --parameters file.txt --games 4000 --tc 1+0.01
+
+    The file has a line a parameter: name,start,min,max,c_end,r_end or, with a type,
+    name,int|float,start,min,max,c_end,r_end. `rookery stats spsa` shows what such lines mean.
+
+    Exit codes: 0 done, 2 the command line makes no sense, 3 it could not be played, 130
+    interrupted, with a resume file.
+    """
+    if session.resume is not None:
+        before = parse_before(tune, "tune", session)
+        flags, session = before["flags"], before["session"]
+        schedule = before.get("schedule", schedule)
+    words = as_words(flags, schedule, SessionFlags(failures=session.failures))
+    return resumable("tune", session, words, lambda file: _tune(flags, schedule, session, file))
+
+
+def _tune(flags: TuneFlags, schedule: Schedule, session: SessionFlags, file: ResumeFile) -> int:
+    if flags.engine is None or flags.parameters is None:
         raise BadArgument("--engine and --parameters are needed.")
-    if args.games < 2 or args.games % 2:
+    if flags.games < 2 or flags.games % 2:
         raise BadArgument("--games is an even number: openings are played with both colours.")
-    tune = tune_of(args)
-    book = book_of(args)
-    engine = engine_of(args, program_of(args.engine), args.engine)
-    tuner = Tuner(tune, engine, openings_from(args, book), Random(args.seed))  # noqa: S311 - no secret
-    for entry in sitting.kept.entries:
+    begun = new_tune(text_of(flags.parameters), flags.games, **asdict(schedule))
+    book = book_of(flags)
+    engine = engine_of(flags, program_of(flags.engine), flags.engine)
+    tuner = Tuner(begun, engine, openings_from(flags, book), Random(flags.seed))  # noqa: S311 - no secret
+    for entry in file.kept.entries:
         tuner.recall(entry)
-    setup = setup_of(args, chess960=book is not None and book.is_chess960)
-    match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(args, engine.threads))
-    files = Games({}, args.pgn, args.failures, "tune")
-    _look_over(tune, engine, quiet=args.json)
-    warn_of_openings(book, args.games // 2)
-    with sitting.journal() as writer:
-        INTERRUPTS.run(_Session(tuner, files, writer, quiet=args.json).follow(match))
-    _tell(tuner.tune, as_json=args.json)
+    setup = setup_of(flags, chess960=book is not None and book.is_chess960)
+    match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(flags, engine.threads))
+    files = GameFiles({}, flags.pgn, session.failures, "tune")
+    _look_over(begun, engine, quiet=session.json)
+    warn_of_openings(book, flags.games // 2)
+    with file.journal() as writer:
+        INTERRUPTS.run(_TuneSession(tuner, files, writer, quiet=session.json).follow(match))
+    _tell(tuner.tune, as_json=session.json)
     return 0
 
 
@@ -92,17 +114,12 @@ def _look_over(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
         warn(remark.text)
 
 
-def tune_of(args: argparse.Namespace) -> Tune:
-    text = text_of(args.parameters)
-    return new_tune(text, args.games, a_ratio=args.a_ratio, alpha=args.alpha, gamma=args.gamma)
-
-
 @dataclass(slots=True)
-class _Session:
-    """One sitting of a tune."""
+class _TuneSession:
+    """One session of a tune."""
 
     tuner: Tuner
-    files: Games
+    files: GameFiles
     writer: JournalWriter
     quiet: bool
     threads: Threads = field(default_factory=Threads)

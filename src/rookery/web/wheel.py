@@ -21,7 +21,7 @@ from rookery.protocol.worker_answers import wheel_message
 PACKAGE = Path(rookery.__file__).parent
 REQUIREMENTS = "rookery/worker/renewal/requirements.txt"
 COMMANDS = (
-    *("worker", "match", "tune", "replay", "fledgling", "stats"),
+    *("worker", "match", "tune", "replay", "stats"),
     *("login", "me", "submit", "runs", "watch", "engine", "engine_add", "book"),
 )
 """The modules of commands that need nothing of the server."""

@@ -1,24 +1,24 @@
 """What `rookery match` makes of its command line, and how it shows a match."""
 
-import argparse
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from rookery.books import demo_path
-from rookery.cli.arguments import BadArgument
 from rookery.cli.match import (
     Field,
-    add_arguments,
+    MatchFlags,
     field_of,
     look_over_names,
+    match,
     named,
     rounds_of,
     sprt_of,
 )
-from rookery.cli.match_arguments import book_of, book_path, setup_of, warn_of_openings
-from rookery.cli.match_resume import words_of
+from rookery.cli.match_options import book_of, book_path, setup_of, warn_of_openings
 from rookery.cli.match_show import Plain, Progress, data, display, duration, rows
+from rookery.cli.options import BadArgument, as_words, parse_again
 from rookery.match.clock import Latency
 from rookery.match.openings import BookFormat, OpeningBook
 from rookery.match.pgn import Journal, JournalEntry, JournalHeader
@@ -30,10 +30,8 @@ from tests.unit.worker.match.games import pair
 SIDES = ("--new", "./a -x", "--base", "./b")
 
 
-def parsed(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return parser.parse_args(words)
+def parsed(*words: str) -> MatchFlags:
+    return cast("MatchFlags", parse_again(match, words)["flags"])
 
 
 def standing(pairs: int, sprt: Sprt | None = None) -> MatchScore:
@@ -172,14 +170,12 @@ def test_a_resumed_match_is_asked_for_in_the_same_words() -> None:
         *SIDES, "--sprt", "-5", "0", "--resign", "4", "500", "--option", "A=b c", "--option", "D=",
         "--chess960", "--pgn", "x y.pgn", "--json", "--seed", "7", "--draw", "1", "2", "3",
     )  # fmt: skip
-    again = parsed(*words_of(first))
-    again.json = True
-    assert vars(again) == vars(first)
+    assert parsed(*as_words(first)) == first
 
 
 def test_described_engines_are_asked_for_in_the_same_words() -> None:
     first = parsed("--engine", "cmd=./a -x", "name=A", "--engine", "cmd=./b", "option.Hash=1")
-    assert vars(parsed(*words_of(first))) == vars(first)
+    assert parsed(*as_words(first)) == first
 
 
 def test_the_official_adjudication_is_the_usual_one() -> None:

@@ -61,6 +61,12 @@ def test_sprt_takes_negative_bounds(capsys: Capture) -> None:
     assert "[-1.75, 0.25]" in asked(capsys, "sprt", *PAIRS, "--elo0", "-1.75", "--elo1", "0.25")
 
 
+def test_bounds_may_be_given_as_other_commands_take_them(capsys: Capture) -> None:
+    apart = asked(capsys, "sprt", *PAIRS, *BOUNDS)
+    assert asked(capsys, "sprt", *PAIRS, "--sprt", "0", "2") == apart
+    assert asked(capsys, "sprt", *PAIRS, "--sprt", "[0, 2]") == apart
+
+
 def test_elo_of_single_games_takes_wins_first(capsys: Capture) -> None:
     shown = asked(capsys, "elo", "--wdl", "120", "80", "300")
     assert "500 (L 300, D 80, W 120)" in shown
@@ -134,8 +140,8 @@ def test_no_results_at_all_are_answered_without_fuss(capsys: Capture, question: 
         (["elo", "--wdl", "1", "-2", "3"], "'-2' is not a count of results"),
         (["elo", "--wdl", "1", "1.5", "3"], "'1.5' is not a count of results"),
         (["elo", "--wdl", "1", "9" * 30, "3"], "is not a count of results"),
-        (["elo", "--pentanomial", "1", "2"], "expected 5 arguments"),
-        (["sprt", *PAIRS], "--elo0, --elo1"),
+        (["elo", "--pentanomial", "1", "2"], "requires 5"),
+        (["sprt", *PAIRS], "Give the bounds by --sprt ELO0 ELO1, or by --elo0 and --elo1."),
         (["sprt", *PAIRS, "--elo0", "1", "--elo1", "1"], "elo1 must exceed elo0"),
         (["sprt", *PAIRS, "--elo0", "0", "--elo1", "nan"], "'nan' is not a number"),
         (["sprt", *PAIRS, "--elo0", "0", "--elo1", "5000"], "between -1000 and 1000"),

@@ -1,14 +1,13 @@
 """`rookery stats spsa`."""
 
-import argparse
 import io
 import json
 from pathlib import Path
 
 import pytest
 
-from rookery.cli.arguments import BadArgument
-from rookery.cli.stats_spsa import add_spsa_parser
+from rookery.cli.main import command_line, run_command
+from rookery.cli.options import BadArgument
 from rookery.stats.spsa_parameters import SpsaFault
 
 LINES = "P,100,0,200,20,0.002\nQ,float,0.5,0,1,0.05,0.2\n"
@@ -21,12 +20,8 @@ def lines(tmp_path: Path) -> str:
     return str(path)
 
 
-def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_spsa_parser(parser.add_subparsers())
-    args = parser.parse_args(["spsa", *arguments])
-    code: int = args.run(args)
-    return code
+def run(*words: str) -> int:
+    return run_command(command_line("stats"), ["stats", "spsa", *words])
 
 
 def test_the_steps_and_the_warnings_are_shown(

@@ -1,13 +1,16 @@
 """What `rookery match` and `rookery tune` share: engines, time controls, rules, openings."""
 
-import argparse
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Group, Parameter
 
 from rookery.books import DEMO, demo_path
-from rookery.cli.arguments import BadArgument
+from rookery.cli.options import BadArgument, option, warn
 from rookery.match.job import (
     OFFICIAL_DRAW,
     OFFICIAL_RESIGN,
@@ -28,121 +31,118 @@ FIRST_SEED = 1
 NO_BOOK = "none"
 
 
-def add_playing(parser: argparse.ArgumentParser) -> None:
-    """How games are played."""
-    group = parser.add_argument_group("games")
-    group.add_argument(
-        "--tc",
-        default="10+0.1",
-        help="time control: 10+0.1, 40/60+0.6, N=25000, D=12, MT=100 (default: 10+0.1)",
-    )
-    group.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="threads of each engine (default: 1)"
-    )
-    group.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="for every engine"
-    )
-    group.add_argument(
-        "--concurrency", metavar="N", help="games at a time: 4, MAX, PHYS-1 (default: PHYS-1)"
-    )
-    group.add_argument(
-        "--margin", type=int, default=20, metavar="MS", help="time margin (default: 20)"
-    )
-    group.add_argument("--pgn", type=Path, metavar="FILE", help="add the games to this file")
-    _add_openings(parser)
-    _add_rules(parser)
+GAMES = Group("Games", sort_key=4)
+OPENINGS = Group("Openings", sort_key=5)
+ADJUDICATION = Group("Adjudication", sort_key=6)
 
 
-def _add_openings(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("openings")
-    group.add_argument("--book", type=Path, metavar="FILE",
-                       help=f"EPD or PGN, plain or packed; {DEMO} comes along and is the usual"
-                       " one, none is the starting position")  # fmt: skip
-    group.add_argument("--book-depth", type=int, metavar="MOVES", help="full moves of PGN openings")
-    group.add_argument(
-        "--order",
-        choices=("random", "sequential"),
-        default="random",
-        help="of the openings (default: random)",
-    )
-    group.add_argument(
-        "--seed", type=int, default=FIRST_SEED, metavar="N", help="of the random order (default: 1)"
-    )
-    group.add_argument(
-        "--start", type=int, default=1, metavar="N", help="number of the first opening (default: 1)"
-    )
-    group.add_argument("--chess960", action="store_true", help="Fischer random")
+def _game(purpose: str, metavar: str | None = None) -> Parameter:
+    return option(purpose, metavar, group=GAMES)
 
 
-def _add_rules(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("adjudication")
-    group.add_argument(
-        "--resign", nargs=2, type=int, metavar=("MOVES", "CP"), help="(default: 3 600)"
-    )
-    group.add_argument("--two-sided", action="store_true", help="both sides agree on who resigns")
-    group.add_argument(
-        "--draw", nargs=3, type=int, metavar=("FROM", "MOVES", "CP"), help="default: 34 8 20"
-    )
-    group.add_argument("--no-adjudication", action="store_true", help="play every game out")
-    group.add_argument(
-        "--max-moves", type=int, default=0, metavar="N", help="after so many it is a draw"
-    )
-    group.add_argument(
-        "--syzygy", action="append", default=[], metavar="DIR", help="tablebases; with --syzygy-men"
-    )
-    group.add_argument(
-        "--syzygy-men", type=int, default=0, metavar="N", help="complete up to so many men"
-    )
-    group.add_argument("--strict-pvs", action="store_true", help="an illegal variation loses")
+def _opening(purpose: str, metavar: str | None = None) -> Parameter:
+    return option(purpose, metavar, group=OPENINGS)
 
 
-def setup_of(args: argparse.Namespace, *, chess960: bool = False) -> Setup:
+def _rule(purpose: str, metavar: str | None = None) -> Parameter:
+    return option(purpose, metavar, group=ADJUDICATION)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameFlags:
+    """How games are played, from which openings, and when they are over."""
+
+    tc: Annotated[str, _game("time control: 10+0.1, 40/60+0.6, N=25000, D=12, MT=100", "TC")] = (
+        "10+0.1"
+    )
+    threads: Annotated[int, _game("threads of each engine", "N")] = 1
+    option: Annotated[list[str], _game("for every engine; may be repeated", "NAME=VALUE")] = field(
+        default_factory=list
+    )
+    concurrency: Annotated[
+        str | None, _game("games at a time: 4, MAX, PHYS-1 (default: PHYS-1)", "N")
+    ] = None
+    margin: Annotated[int, _game("time margin in ms", "MS")] = 20
+    pgn: Annotated[Path | None, _game("add the games to this file", "FILE")] = None
+    book: Annotated[
+        Path | None,
+        _opening(
+            f"EPD or PGN, plain or packed; {DEMO} comes along and is the usual one, none is the"
+            " starting position",
+            "FILE",
+        ),
+    ] = None
+    book_depth: Annotated[int | None, _opening("full moves of PGN openings", "MOVES")] = None
+    order: Annotated[Literal["random", "sequential"], _opening("of the openings", "ORDER")] = (
+        "random"
+    )
+    seed: Annotated[int, _opening("of the random order", "N")] = FIRST_SEED
+    start: Annotated[int, _opening("number of the first opening", "N")] = 1
+    chess960: Annotated[bool, _opening("Fischer random")] = False
+    resign: Annotated[
+        tuple[int, int] | None, _rule("when a side resigns (default: 3 600)", "MOVES CP")
+    ] = None
+    two_sided: Annotated[bool, _rule("both sides agree on who resigns")] = False
+    draw: Annotated[
+        tuple[int, int, int] | None, _rule("when it is a draw (default: 34 8 20)", "FROM MOVES CP")
+    ] = None
+    no_adjudication: Annotated[bool, _rule("play every game out")] = False
+    max_moves: Annotated[int, _rule("after so many it is a draw; 0: never", "N")] = 0
+    syzygy: Annotated[list[str], _rule("tablebases; with --syzygy-men", "DIR")] = field(
+        default_factory=list
+    )
+    syzygy_men: Annotated[int, _rule("complete up to so many men", "N")] = 0
+    strict_pvs: Annotated[bool, _rule("an illegal variation loses")] = False
+
+
+def setup_of(flags: GameFlags, *, chess960: bool = False) -> Setup:
     """The rules that the arguments ask for; raises BadArgument."""
-    if bool(args.syzygy) != bool(args.syzygy_men):
+    if bool(flags.syzygy) != bool(flags.syzygy_men):
         raise BadArgument("--syzygy and --syzygy-men go together.")
-    numbers = (args.margin, args.max_moves, args.syzygy_men, *(args.resign or ()))
-    if min(*numbers, *(args.draw or ())) < 0:
+    numbers = (flags.margin, flags.max_moves, flags.syzygy_men, *(flags.resign or ()))
+    if min(*numbers, *(flags.draw or ())) < 0:
         raise BadArgument("Margins, moves, men and scores are not negative.")
     return Setup(
-        adjudication=_adjudication(args),
-        chess960=args.chess960 or chess960,
-        margin_ms=args.margin,
-        syzygy=tuple(args.syzygy),
-        strict_pvs=args.strict_pvs,
+        adjudication=_adjudication(flags),
+        chess960=flags.chess960 or chess960,
+        margin_ms=flags.margin,
+        syzygy=tuple(flags.syzygy),
+        strict_pvs=flags.strict_pvs,
     )
 
 
-def _adjudication(args: argparse.Namespace) -> Adjudication:
-    if args.no_adjudication:
-        return Adjudication(most_moves=args.max_moves)
-    moves, score = args.resign or (OFFICIAL_RESIGN.moves, OFFICIAL_RESIGN.score)
-    draw = Draw(*args.draw) if args.draw else OFFICIAL_DRAW
-    resign = Resign(score, moves, args.two_sided)
-    return Adjudication(resign, draw, args.syzygy_men, args.max_moves)
+def _adjudication(flags: GameFlags) -> Adjudication:
+    if flags.no_adjudication:
+        return Adjudication(most_moves=flags.max_moves)
+    moves, score = flags.resign or (OFFICIAL_RESIGN.moves, OFFICIAL_RESIGN.score)
+    draw = Draw(*flags.draw) if flags.draw else OFFICIAL_DRAW
+    resign = Resign(score, moves, flags.two_sided)
+    return Adjudication(resign, draw, flags.syzygy_men, flags.max_moves)
 
 
-def book_path(args: argparse.Namespace) -> Path | None:
+def book_path(flags: GameFlags) -> Path | None:
     """Where the openings come from: a file, or the book that comes along by its name or unasked.
 
     That one is no book for Fischer random.
     """
-    if args.book is None:
-        return None if args.chess960 else demo_path()
-    if args.book.exists():
-        return Path(args.book)
-    if str(args.book) in (DEMO, DEMO.partition(".")[0]):
+    if flags.book is None:
+        return None if flags.chess960 else demo_path()
+    if flags.book.exists():
+        return flags.book
+    if str(flags.book) in (DEMO, DEMO.partition(".")[0]):
         return demo_path()
-    return None if str(args.book) == NO_BOOK else Path(args.book)
+    return None if str(flags.book) == NO_BOOK else flags.book
 
 
-def book_of(args: argparse.Namespace) -> OpeningBook | None:
+def book_of(flags: GameFlags) -> OpeningBook | None:
     """The book, read; raises BadArgument."""
-    path = book_path(args)
+    path = book_path(flags)
     if path is None:
         return None
-    if args.book_depth is not None and args.book_depth < 0:
+    if flags.book_depth is not None and flags.book_depth < 0:
         raise BadArgument("--book-depth is not negative.")
-    plies = None if args.book_depth is None else 2 * args.book_depth
+    plies = None if flags.book_depth is None else 2 * flags.book_depth
     try:
         return OpeningBook.load(path, plies=plies)
     except BookFault as fault:
@@ -160,11 +160,6 @@ def warn_of_openings(book: OpeningBook | None, pairs: int | None) -> None:
         warn(f"{pairs} of the book's {len(book)} openings will be used")
 
 
-def warn(text: str) -> None:
-    """On the way that leaves the results alone."""
-    print(f"warning: {text}", file=sys.stderr)
-
-
 def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
     """Says at once which engine is waited for: a silent one gives no other sign."""
 
@@ -175,20 +170,20 @@ def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
     return tell
 
 
-def openings_from(args: argparse.Namespace, book: OpeningBook | None) -> Openings:
+def openings_from(flags: GameFlags, book: OpeningBook | None) -> Openings:
     """The opening of each round."""
     if book is None:
         return openings_of(None, None)
-    if args.start < 1:
+    if flags.start < 1:
         raise BadArgument("--start counts from 1.")
-    seed = args.seed if args.order == "random" else None
-    return openings_of(book, OpeningOrder(len(book), seed=seed, start=args.start))
+    seed = flags.seed if flags.order == "random" else None
+    return openings_of(book, OpeningOrder(len(book), seed=seed, start=flags.start))
 
 
-def concurrency_of(args: argparse.Namespace, threads: int) -> int:
-    if args.concurrency is None:
+def concurrency_of(flags: GameFlags, threads: int) -> int:
+    if flags.concurrency is None:
         return default_concurrency(threads)
-    return read_concurrency(args.concurrency)
+    return read_concurrency(flags.concurrency)
 
 
 def time_control(text: str) -> TimeControl:
@@ -228,7 +223,7 @@ def program_of(text: str) -> str:
 
 
 def engine_of(
-    args: argparse.Namespace,
+    flags: GameFlags,
     name: str,
     command: str,
     *,
@@ -238,20 +233,20 @@ def engine_of(
     folder: str | None = None,
 ) -> EngineSpec:
     """An engine with what all engines have and what it has of its own."""
-    own_threads = args.threads if threads is None else threads
+    own_threads = flags.threads if threads is None else threads
     if own_threads < 1:
         raise BadArgument("An engine needs at least one thread.")
     return EngineSpec(
         name,
         command_of(command),
-        tuple((options_of(args.option) | options_of(options)).items()),
-        str(time_control(args.tc if tc is None else tc)),
+        tuple((options_of(flags.option) | options_of(options)).items()),
+        str(time_control(flags.tc if tc is None else tc)),
         own_threads,
         folder,
     )
 
 
-def described_engine(args: argparse.Namespace, words: Sequence[str]) -> EngineSpec:
+def described_engine(flags: GameFlags, words: Sequence[str]) -> EngineSpec:
     """An engine from words like cmd=./a name=A tc=5+0.05 threads=2 dir=/tmp option.Hash=64."""
     if bare := [word for word in words if "=" not in word]:
         raise BadArgument(f"{bare[0]!r} says nothing about an engine: write cmd={bare[0]}.")
@@ -266,7 +261,7 @@ def described_engine(args: argparse.Namespace, words: Sequence[str]) -> EngineSp
     if threads is not None and not threads.isdecimal():
         raise BadArgument(f"threads={threads} is no number: {' '.join(words)}")
     return engine_of(
-        args,
+        flags,
         given.get("name") or program_of(given["cmd"]),
         given["cmd"],
         options=options,
