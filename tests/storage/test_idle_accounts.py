@@ -19,7 +19,7 @@ from rookery.files.books import BookRows, StoredBook
 from rookery.files.nets import NetRows, StoredNet
 from rookery.files.programs import ProgramRows, StoredProgram
 from rookery.model.engine import EngineRecord
-from rookery.model.events import Action, Event, about_user
+from rookery.model.events import Action, Event, about_user, about_worker
 from rookery.people.teams import Team, TeamRows
 from rookery.people.users import APPROVERS, Audit, Scope, Tokens, Users, mint
 from rookery.protocol.actions import All
@@ -63,7 +63,7 @@ class Site:
     async def log(self) -> list[tuple[str, str]]:
         reads = PostgresReads(self.pool, self.queries)
         found = await reads.actions(All(()), sight=Sight(person=None))
-        return [(each.action, str(each.user)) for each in found]
+        return [(each.action, each.subject) for each in found]
 
     async def tell(self, event: Event) -> None:
         await Audit(self.pool, self.queries).write(event)
@@ -161,7 +161,7 @@ async def _wrote_an_engine(site: Site, name: str) -> None:
 
 
 async def _did_something(site: Site, name: str) -> None:
-    await site.tell(Event(Action.WORKER_LOG, NOW, name, "", "", "hello"))
+    await site.tell(about_worker(Action.WORKER_LOG, "", name, NOW, "hello"))
 
 
 async def _was_made_by_an_administrator(site: Site, name: str) -> None:

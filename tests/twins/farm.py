@@ -9,9 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from msgspec import UNSET
+from msgspec.structs import replace as with_fields
 
-from rookery.farm.action_log import documented
 from rookery.farm.columns import without_trail
 from rookery.farm.ports import (
     EVERYTHING,
@@ -35,7 +34,7 @@ from rookery.model.events import PERSONAL, Event
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Task, TaskKey, recounted, total
 from rookery.model.timecontrol import base_seconds
-from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression, matches
+from rookery.protocol.actions import MOST_ACTIONS, Expression, document_of, matches
 from rookery.protocol.user_queries import LTC_SECONDS
 from rookery.rules.answers import Changes, ChartPoint, MachineHistory
 from rookery.rules.purge import BadTask, Purging
@@ -328,20 +327,20 @@ class MemoryReads:
         *,
         limit: int = MOST_ACTIONS,
         sight: Sight = STRANGER,
-    ) -> tuple[ActionDocument, ...]:
-        log = [documented(number, event) for number, event in enumerate(self._rows.events, 1)]
-        log.sort(key=lambda action: (action.time, int(action.id)), reverse=True)
-        found = (each for each in log if matches(wanted, each))
+    ) -> tuple[Event, ...]:
+        numbered = enumerate(self._rows.events, 1)
+        log = [with_fields(event, id=str(number)) for number, event in numbered]
+        log.sort(key=lambda event: (event.at, int(event.id)), reverse=True)
+        found = (each for each in log if matches(wanted, document_of(each)))
         return tuple(each for each in found if self._is_seen(each, sight))[:limit]
 
-    def _is_seen(self, action: ActionDocument, sight: Sight) -> bool:
-        run = None if action.run_id is UNSET else self._rows.runs.get(action.run_id)
-        net_of = None if action.nn is UNSET else self._rows.holdings.get(action.nn)
+    def _is_seen(self, event: Event, sight: Sight) -> bool:
+        run, net_of = self._rows.runs.get(event.run), self._rows.holdings.get(event.nn)
         return (
-            not sight.hidden.intersection({action.engine, net_of})
+            not sight.hidden.intersection({event.engine, net_of})
             and not (run is not None and plays(run, sight.hidden))
-            and (action.team is UNSET or sight.teams is None or action.team in sight.teams)
-            and (action.action not in PERSONAL or sight.person in (None, action.user))
+            and (not event.team or sight.teams is None or event.team in sight.teams)
+            and (event.action not in PERSONAL or sight.person in (None, event.subject))
         )
 
     async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:

@@ -311,7 +311,7 @@ def show_machine(name: MachineName, /, *, server: ServerFlags = THE_SERVER) -> N
     facts = (found.cpu, found.arch, found.system, found.compiler)
     print(f"{found.cores} cores, {', '.join(filter(None, facts)) or 'nothing known of it'}")
     for word in found.words:
-        print(f"{word.time:%Y-%m-%d %H:%M} {word.action}: {word.message or ''}")
+        print(f"{word.at:%Y-%m-%d %H:%M} {word.action}: {word.message or ''}")
 
 
 @machine.command

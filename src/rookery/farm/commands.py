@@ -11,7 +11,7 @@ from datetime import datetime
 from rookery.farm.ports import UnknownMachine
 from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
 from rookery.farm.views import FleetViews
-from rookery.model.events import Action, Event, about_run
+from rookery.model.events import Action, about_run, about_worker
 from rookery.model.run import NotApprover, Run, Status
 from rookery.rules import commands, lifecycle
 from rookery.rules.answers import Changes, Decision, MachineBlock
@@ -102,7 +102,7 @@ class RunCommands:
             else:
                 blocks[short_name] = text
             word = "unblocked" if text is None else "blocked"
-            event = Event(Action.BLOCK_WORKER, now, actor.name, "", "", word, worker=short_name)
+            event = about_worker(Action.BLOCK_WORKER, short_name, actor.name, now, word)
             block = MachineBlock(short_name, text, now)
             return Decision(None, Changes(events=(event,), blocks=(block,)))
 

@@ -18,7 +18,7 @@ from rookery.farm.primary import Chance, KeyedLocks, Primary, PrimaryTerm, Store
 from rookery.farm.purges import InThread, RunPurges, inline
 from rookery.farm.views import FleetActivity, FleetViews
 from rookery.logs import Log
-from rookery.model.events import MOST_CHARACTERS, Action, Event, about_task
+from rookery.model.events import Action, about_task, about_worker
 from rookery.model.kinds import Report, SpsaTuning, ticket_of
 from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault
@@ -133,7 +133,8 @@ class Fleet:
             if run and task:
                 event = about_task(Action.WORKER_LOG, run, task, now, message)
             else:
-                event = _words_of(machine, message, now)
+                who = machine.long_name
+                event = about_worker(Action.WORKER_LOG, who, machine.user, now, message)
             return Decision(None, Changes(events=(event,)))
 
         await self.primary.answer(noted)
@@ -209,8 +210,3 @@ def _updated(
 
 def _batch(call: HeldTask, now: datetime, games: int, how: Provenance) -> PlayedBatch:
     return PlayedBatch(run=call.run, task=call.task, at=now, games=games, **asdict(how))
-
-
-def _words_of(machine: Machine, message: str, now: datetime) -> Event:
-    words = message[:MOST_CHARACTERS]
-    return Event(Action.WORKER_LOG, now, machine.user, "", "", words, worker=machine.long_name)

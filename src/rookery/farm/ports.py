@@ -9,7 +9,7 @@ from rookery.boundary.watch import Histogram
 from rookery.model.events import Event
 from rookery.model.run import Run, RunFault
 from rookery.model.task import PlayedBatch, Results, Tally, Task
-from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
+from rookery.protocol.actions import MOST_ACTIONS, Expression
 from rookery.rules.answers import Changes, ChartPoint, MachineHistory
 from rookery.rules.purge import BadTask, Purging
 
@@ -216,7 +216,7 @@ class FleetReads(Protocol):
         *,
         limit: int = MOST_ACTIONS,
         sight: Sight = STRANGER,
-    ) -> tuple[ActionDocument, ...]:
+    ) -> tuple[Event, ...]:
         """The log as scripts read it, newest first, without what the reader may not see."""
         ...
 

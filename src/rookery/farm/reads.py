@@ -14,7 +14,7 @@ import asyncpg
 from rookery.db.fence import Fence
 from rookery.db.pool import EventLog, Pool, Queries, quiet
 from rookery.farm import action_log
-from rookery.farm.action_log import document_of, event_of
+from rookery.farm.action_log import event_of, numbered_event_of
 from rookery.farm.ports import (
     EVERYTHING,
     STRANGER,
@@ -43,7 +43,7 @@ from rookery.farm.rows import (
 from rookery.model.events import Action, Event
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Tally, Task
-from rookery.protocol.actions import MOST_ACTIONS, ActionDocument, Expression
+from rookery.protocol.actions import MOST_ACTIONS, Expression
 from rookery.rules.answers import ChartPoint
 from rookery.rules.purge import BadTask
 
@@ -175,10 +175,10 @@ class PostgresReads:
         *,
         limit: int = MOST_ACTIONS,
         sight: Sight = STRANGER,
-    ) -> tuple[ActionDocument, ...]:
+    ) -> tuple[Event, ...]:
         chosen = action_log.actions(self._queries["actions_filtered"], wanted, limit, sight)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
-        return await _decoded(rows, document_of)
+        return await _decoded(rows, numbered_event_of)
 
     async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
         return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)

@@ -2,9 +2,10 @@
 
 import enum
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from rookery.model.run import Run
 from rookery.model.task import Task
@@ -76,24 +77,30 @@ PERSONAL = frozenset(
 """What is for the eyes of whom it concerns, and of approvers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One entry of the log; `task` and `worker` where a task is concerned, `subject` where an
+WORDLESS = frozenset({Action.DEAD_TASK, Action.DELETE_RUN})
+"""Actions that say all by their name; every other one has a message, be it empty."""
+
+
+class Event(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """One line of the log of actions, as it is written, read and answered; `id` is its number once
+    it is written. `task` and `worker` are there where a task is concerned, `subject` where an
     account is, `nn` where a net is, `engine` and `team` where those are.
 
     A line with a team is for those who know of the team, one with an engine for those who know of
     the engine."""
 
-    action: Action
-    at: datetime
+    id: str = ""
+    at: datetime = field(name="time")
+    action: str
+    """One of `Action`, or a word of another version of Rookery."""
     actor: str
-    run: str
-    run_name: str
-    message: str = ""
+    run: str = ""
+    run_name: str = ""
     task: int | None = None
     worker: str = ""
-    subject: str = ""
-    nn: str = ""
+    message: str | None = None
+    subject: str = field(default="", name="user")
+    nn: str = field(default="", name="net")
     engine: str = ""
     team: str = ""
 
@@ -109,50 +116,69 @@ def _mark(run_id: str) -> str:
 
 
 def about_run(action: Action, run: Run, actor: str, now: datetime, message: str = "") -> Event:
-    return Event(action, now, actor, run.id, run_name(run), message[:MOST_CHARACTERS])
+    return Event(
+        action=action,
+        at=now,
+        actor=actor,
+        run=run.id,
+        run_name=run_name(run),
+        message=_said(action, message),
+    )
 
 
 def about_user(action: Action, subject: str, actor: str, now: datetime, message: str) -> Event:
-    return Event(action, now, actor, "", "", message[:MOST_CHARACTERS], subject=subject)
+    said = _said(action, message)
+    return Event(action=action, at=now, actor=actor, message=said, subject=subject)
 
 
 def about_team(
     action: Action, team: str, actor: str, now: datetime, message: str = "", subject: str = ""
 ) -> Event:
-    return Event(action, now, actor, "", "", message, subject=subject, team=team)
+    said = _said(action, message)
+    return Event(action=action, at=now, actor=actor, message=said, subject=subject, team=team)
 
 
 def about_engine(
     action: Action, engine: str, actor: str, now: datetime, message: str = "", team: str = ""
 ) -> Event:
-    message = message[:MOST_CHARACTERS]
-    return Event(action, now, actor, "", "", message, engine=engine, team=team)
+    said = _said(action, message)
+    return Event(action=action, at=now, actor=actor, message=said, engine=engine, team=team)
 
 
 def about_net(
     nn: str, actor: str, now: datetime, engine: str = "", action: Action = Action.UPLOAD_NN
 ) -> Event:
-    return Event(action, now, actor, "", "", nn=nn, engine=engine)
+    return Event(action=action, at=now, actor=actor, message="", nn=nn, engine=engine)
 
 
 def about_system(message: str, now: datetime) -> Event:
-    return Event(Action.SYSTEM_EVENT, now, SYSTEM, "", "", message[:MOST_CHARACTERS])
+    said = _said(Action.SYSTEM_EVENT, message)
+    return Event(action=Action.SYSTEM_EVENT, at=now, actor=SYSTEM, message=said)
+
+
+def about_worker(action: Action, worker: str, actor: str, now: datetime, message: str) -> Event:
+    said = _said(action, message)
+    return Event(action=action, at=now, actor=actor, worker=worker, message=said)
 
 
 def about_task(action: Action, run: Run, task: Task, now: datetime, message: str = "") -> Event:
     return Event(
-        action,
-        now,
-        task.machine.user,
-        run.id,
-        run_name(run),
-        message[:MOST_CHARACTERS],
-        task.id,
-        task.machine.long_name,
+        action=action,
+        at=now,
+        actor=task.machine.user,
+        run=run.id,
+        run_name=run_name(run),
+        task=task.id,
+        worker=task.machine.long_name,
+        message=_said(action, message),
     )
+
+
+def _said(action: Action, message: str) -> str | None:
+    return None if action in WORDLESS and not message else message[:MOST_CHARACTERS]
 
 
 def is_by_worker(event: Event) -> bool:
     """Whether it is a worker's to cause it."""
-    complaint = event.action is Action.STOP_RUN and event.message.endswith(NOT_AUTHORIZED)
+    complaint = event.action == Action.STOP_RUN and (event.message or "").endswith(NOT_AUTHORIZED)
     return complaint or event.action in BY_WORKERS

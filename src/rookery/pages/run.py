@@ -11,6 +11,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.farm.ports import Contribution
 from rookery.farm.privacy import name_of
 from rookery.farm.views import NO_SPEED, RunSpeed
+from rookery.model.events import Event
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Task
@@ -41,7 +42,7 @@ from rookery.pages.run_tables import (
     task_row,
 )
 from rookery.pages.words import Moment, Term
-from rookery.protocol.actions import ActionDocument, Compare, Order
+from rookery.protocol.actions import Compare, Order
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
@@ -75,7 +76,7 @@ class RunMaterial:
     contributions: tuple[Contribution, ...] = ()
     apart: tuple[BadTask, ...] = ()
     tasks: tuple[Task, ...] = ()
-    actions: tuple[ActionDocument, ...] = ()
+    actions: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

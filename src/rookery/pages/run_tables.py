@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-
-from msgspec import UNSET
+from datetime import datetime
 
 from rookery.farm.ports import Contribution
-from rookery.model.events import SYSTEM, Action
+from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.kinds import Kind, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
@@ -15,7 +13,6 @@ from rookery.pages import figures, words
 from rookery.pages.charts import spark_line
 from rookery.pages.row import Tone
 from rookery.pages.words import Moment
-from rookery.protocol.actions import ActionDocument
 from rookery.stats.residuals import Colour
 from rookery.stats.spsa import Tune
 
@@ -130,12 +127,12 @@ HAPPENED: Mapping[str, str] = {
 """In the past tense; an empty one is told by its message alone."""
 
 
-def happenings_of(actions: Iterable[ActionDocument], now: datetime) -> Iterable[Happening]:
+def happenings_of(actions: Iterable[Event], now: datetime) -> Iterable[Happening]:
     for action in actions:
-        message = "" if action.message is UNSET else action.message
+        message = action.message or ""
         yield Happening(
-            when=words.ago(datetime.fromtimestamp(action.time, UTC), now),
-            who="the server" if action.username == SYSTEM else action.username,
+            when=words.ago(action.at, now),
+            who="the server" if action.actor == SYSTEM else action.actor,
             what=HAPPENED.get(action.action, action.action.replace("_", " ")) or message,
             message=message if HAPPENED.get(action.action, "-") else "",
         )

@@ -258,8 +258,8 @@ class Audit(Table):
         await self._write(
             "actions_note",
             event.at,
-            event.action.value,
+            str(event.action),
             clean(event.actor),
-            clean(event.message),
+            clean(event.message or ""),
             *(clean(each) or None for each in about),
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from msgspec import UNSET, Struct, UnsetType, field
 
 from rookery.model.bounds import LARGEST_COUNT
+from rookery.model.events import Event
 from rookery.protocol.codec import BadFilter, Reader
 
 # One line of the log of actions, as scripts read it.
@@ -19,7 +20,8 @@ MOST_ACTIONS = 200
 
 
 class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
-    """Who did what; which of the later fields are there depends on the action."""
+    """An event for fishtest's scripts and their filters: under other names, with its time in
+    seconds. Which of the later fields are there depends on the action."""
 
     id: str = field(name="_id")
     time: float
@@ -34,6 +36,25 @@ class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
     user: str | UnsetType = UNSET
     engine: str | UnsetType = UNSET
     team: str | UnsetType = UNSET
+
+
+def document_of(event: Event) -> ActionDocument:
+    """An event as fishtest's scripts know it."""
+    return ActionDocument(
+        id=event.id,
+        time=event.at.timestamp(),
+        action=event.action,
+        username=event.actor,
+        worker=event.worker or UNSET,
+        run_id=event.run or UNSET,
+        run=event.run_name or UNSET,
+        task_id=UNSET if event.task is None else event.task,
+        message=UNSET if event.message is None else event.message,
+        nn=event.nn or UNSET,
+        user=event.subject or UNSET,
+        engine=event.engine or UNSET,
+        team=event.team or UNSET,
+    )
 
 
 Value = str | int | float

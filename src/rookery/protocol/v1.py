@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rookery.model.bounds import Count, Paragraph, RunId
 from rookery.model.engine import EngineRecord
+from rookery.model.events import Event
 from rookery.model.machine import SHORT_NAME
 from rookery.model.run import DisplayState, Sole
 from rookery.model.task import Results
@@ -85,7 +86,7 @@ class WorkerDetails(WorkerEntry, frozen=True, kw_only=True):
     """A machine with its last words: what the log has of it, newest first. `asked` is when it last
     asked for a task."""
 
-    words: tuple["ActionEntry", ...]
+    words: tuple[Event, ...]
     asked: datetime | UnsetType = UNSET
 
 
@@ -119,28 +120,10 @@ class ContributorList(PageOf, frozen=True, kw_only=True):
     contributors: tuple[ContributorEntry, ...]
 
 
-class ActionEntry(Struct, frozen=True, kw_only=True):
-    """A line of the log."""
-
-    id: str
-    time: datetime
-    action: str
-    actor: str
-    run: str | UnsetType = UNSET
-    run_name: str | UnsetType = UNSET
-    task: int | UnsetType = UNSET
-    worker: str | UnsetType = UNSET
-    message: str | UnsetType = UNSET
-    user: str | UnsetType = UNSET
-    net: str | UnsetType = UNSET
-    engine: str | UnsetType = UNSET
-    team: str | UnsetType = UNSET
-
-
 class ActionList(Struct, frozen=True, kw_only=True):
     """The latest actions, newest first."""
 
-    actions: tuple[ActionEntry, ...]
+    actions: tuple[Event, ...]
 
 
 # What is known of a run besides its results in the JSON API: why it does not move, who differs

@@ -10,8 +10,10 @@ All of it is part of the working set, with the same single writer.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from rookery.model.events import Event, is_by_worker
 from rookery.model.machine import Machine
@@ -82,7 +84,8 @@ class LogBound:
         left_out = self._left_out.pop(event.actor, 0)
         if not left_out:
             return event
-        return replace(event, message=f"{event.message} ({left_out} lines were left out)".strip())
+        message = f"{event.message or ''} ({left_out} lines were left out)".strip()
+        return replace(event, message=message)
 
 
 # When each task last gave a sign of life, ordered by that time.

@@ -168,14 +168,14 @@ names = st.sampled_from(["ann", "bob", "Änne", "zoë", "Ann"])
 seconds = st.integers(0, 5)
 events = st.builds(
     Event,
-    st.sampled_from(Action),
-    seconds.map(lambda second: NOW.replace(second=second)),
-    names,
-    st.sampled_from(["", run_id("a"), run_id("b")]),
-    names,
-    st.just("") | names,
-    st.none() | st.integers(0, 3),
-    st.just("") | names,
+    action=st.sampled_from(Action),
+    at=seconds.map(lambda second: NOW.replace(second=second)),
+    actor=names,
+    run=st.sampled_from(["", run_id("a"), run_id("b")]),
+    run_name=names,
+    message=st.none() | st.just("") | names,
+    task=st.none() | st.integers(0, 3),
+    worker=st.just("") | names,
 )
 _TEXTS = names | st.sampled_from([*map(str, Action), run_id("a"), "1", "2", ""])
 _NUMBERS: dict[str, st.SearchStrategy[Value]] = {

@@ -340,7 +340,7 @@ def test_machines_of_one_user_do_not_stop_a_run_but_two_users_that_agree_do() ->
     scene = Scene(make_run())
     first = complained(scene, scene.task, "bench 123")
     assert first.answer is StopAnswer.NOT_TRUSTED
-    assert "not authorized" in first.changes.events[0].message
+    assert "not authorized" in (first.changes.events[0].message or "")
     assert scene.working.would_play(scene.task.machine, NOW) is None
     invented = grant(scene.working, make_machine("invented"))
     assert complained(scene, invented, "bench 123").answer is StopAnswer.NOT_TRUSTED

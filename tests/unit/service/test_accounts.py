@@ -36,7 +36,9 @@ def accounts(rows: MemoryRows) -> Accounts:
 
 
 def told(rows: MemoryRows) -> list[tuple[str, str, str, str]]:
-    return [(each.action.value, each.actor, each.subject, each.message) for each in rows.events]
+    return [
+        (str(each.action), each.actor, each.subject, each.message or "") for each in rows.events
+    ]
 
 
 async def test_a_new_account_waits_until_it_is_accepted(

@@ -86,7 +86,7 @@ async def test_what_changes_in_a_team_is_told() -> None:
     await teams.leave("owls", "olga", OWNER)
     await teams.leave("owls", "nobody", BOSS)
     assert {each.team for each in rows.events} == {"owls"}
-    assert [(each.action.value, each.subject, each.message) for each in rows.events] == [
+    assert [(str(each.action), each.subject, each.message) for each in rows.events] == [
         ("new_team", "", ""),
         ("join_team", "sven", "is a member"),
         ("modify_team", "sven", "leads"),

@@ -41,7 +41,7 @@ async def test_an_account_is_asked_for_and_accepted(api: Api) -> None:
     actions = await api.get("/api/v1/actions")
     found = msgspec.json.decode(actions.content, type=v1.ActionList).actions
     (line,) = found
-    assert (line.action, line.actor, line.user) == ("accept_user", "boris", "ada")
+    assert (line.action, line.actor, line.subject) == ("accept_user", "boris", "ada")
     script = await api.visitor.post("/api/actions", json={"user": "ada", "action": "accept_user"})
     assert [line["message"] for line in script.json()] == ["accepted"]
 

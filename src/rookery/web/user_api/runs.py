@@ -13,7 +13,7 @@ from rookery.farm.privacy import name_of
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.protocol.actions import action_filter
+from rookery.protocol.actions import action_filter, document_of
 from rookery.protocol.codec import WireFault, encode
 from rookery.protocol.user_documents import RunDocument, listed, single
 from rookery.protocol.user_queries import (
@@ -83,7 +83,8 @@ async def list_actions(request: Request) -> Response:
         wanted = action_filter(body)
     except WireFault:
         return _answer((), OPEN_TO_ALL)
-    return _answer(await site.reads.actions(wanted, sight=sight), OPEN_TO_ALL)
+    found = await site.reads.actions(wanted, sight=sight)
+    return _answer([*map(document_of, found)], OPEN_TO_ALL)
 
 
 @runs(Domain.THREAD, "the document is made in a thread")

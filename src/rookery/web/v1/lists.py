@@ -29,7 +29,7 @@ from rookery.web.site import Site
 from rookery.web.v1 import callers
 from rookery.web.v1.callers import bearer_of, reader_of, viewer_of, visitor_of
 from rookery.web.v1.runs import PAGING
-from rookery.web.v1.views import action_of, contributor_of, task_of, user_of
+from rookery.web.v1.views import contributor_of, task_of, user_of
 
 MOST_APART = 1_000
 """Tasks of a run whose results were kept apart, as far back as lists look."""
@@ -110,7 +110,7 @@ async def list_actions(request: Request) -> Response:
     with refusals():
         _, size = callers.page_in(query)
         found = await site.reads.actions(_wanted(query), limit=size, sight=sight)
-    return json_answer(v1.ActionList(actions=tuple(map(action_of, found))))
+    return json_answer(v1.ActionList(actions=found))
 
 
 @described(

@@ -22,7 +22,6 @@ from rookery.web.openapi import Operation, described
 from rookery.web.refusals import refusals, seen_tasks_at_play
 from rookery.web.site import Site
 from rookery.web.v1.callers import bearer_of, reader_of
-from rookery.web.v1.views import action_of
 
 BLOCK = Reader(v1.BlockBody)
 BY_NAME = {"worker": v1.MachineName}
@@ -107,7 +106,7 @@ async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.Worke
     words = await site.reads.actions(_about(name), limit=MOST_WORDS, sight=sight)
     return v1.WorkerDetails(
         **asdict(entry),
-        words=tuple(map(action_of, words)),
+        words=words,
         asked=known.asked if known and concerned else UNSET,
     )
 

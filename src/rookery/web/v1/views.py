@@ -4,7 +4,6 @@ None of it holds an e-mail address, a network address or a worker's key.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
@@ -20,7 +19,6 @@ from rookery.model.run import Run
 from rookery.model.task import Results, Task
 from rookery.people.users import User, is_approver
 from rookery.protocol import people, v1
-from rookery.protocol.actions import ActionDocument
 from rookery.protocol.codec import finite
 from rookery.protocol.user_queries import FixedElo
 from rookery.rules.purge import Purged
@@ -116,24 +114,6 @@ def task_of(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
         reported=task.reported,
         results=task.results,
         kept_apart=apart.get(task.id, UNSET),
-    )
-
-
-def action_of(action: ActionDocument) -> v1.ActionEntry:
-    return v1.ActionEntry(
-        id=action.id,
-        time=datetime.fromtimestamp(action.time, UTC),
-        action=action.action,
-        actor=action.username,
-        run=action.run_id,
-        run_name=action.run,
-        task=action.task_id,
-        worker=action.worker,
-        message=action.message,
-        user=action.user,
-        net=action.nn,
-        engine=action.engine,
-        team=action.team,
     )
 
 

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from rookery.farm.ports import Contribution
-from rookery.model.events import SYSTEM
+from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.run import Run, Status
 from rookery.pages.page import Rights, rights_of
 from rookery.pages.row import Tone
 from rookery.pages.run import RunMaterial, run_view
 from rookery.pages.run_tables import groups_of
-from rookery.protocol.actions import ActionDocument
 from rookery.rules.diagnosis import RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from tests.unit.core.makers import BOSS, NOW, OWNER, STRANGER, make_run, pairs, sprt, spsa
@@ -106,14 +105,8 @@ def test_crashes_and_time_losses_are_named() -> None:
 
 def test_what_happened_is_told_in_words() -> None:
     actions = (
-        ActionDocument(id="2", time=NOW.timestamp(), action="finished_run", username=SYSTEM),
-        ActionDocument(
-            id="1",
-            time=NOW.timestamp(),
-            action="approve_run",
-            username="boris",
-            message="approved",
-        ),
+        Event(action=Action.FINISHED_RUN, at=NOW, actor=SYSTEM),
+        Event(action=Action.APPROVE_RUN, at=NOW, actor="boris", message="approved"),
     )
     told = run_view(RunMaterial(make_run(), NOW, actions=actions)).happenings
     assert [(one.what, one.who, one.message) for one in told] == [
