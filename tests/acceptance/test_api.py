@@ -117,7 +117,7 @@ def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) ->
         assert HttpApiTransport(server.address).call("GET", path) == program.read_bytes()
         client = Client.at(server.address, token)
         wanted = body(resolved_new=None, new_signature=None, new_binary=given.sha256)
-        assert client.run(client.submit(wanted).id).args.new_binary == given.sha256
+        assert client.run(client.submit(wanted).id).args["new_binary"] == given.sha256
         assert server.blockages() == []
 
 
@@ -135,11 +135,11 @@ def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_pa
         for name in ("idea", "master"):
             github.commit(name, "Bench: 1234567")
         there = client.run(client.submit(body(**wish, tests_repo=REPOSITORY)).id).args
-        assert (there.resolved_new, there.new_signature) == (SHA, "1234567")
+        assert (there["resolved_new"], there["new_signature"]) == (SHA, "1234567")
         assert json.loads(server.get("/api/rate_limit")[1])["remaining"] == 58
         args = client.run(client.submit(body(**wish, tests_repo=repository.address)).id).args
-        assert (args.resolved_new, args.resolved_base) == (new, base)
-        assert (args.new_signature, args.base_signature) == ("7654321", "1234567")
+        assert (args["resolved_new"], args["resolved_base"]) == (new, base)
+        assert (args["new_signature"], args["base_signature"]) == ("7654321", "1234567")
         place = f"/src/{mirror_name(repository.address)}/zipball/{new}"
         packed = io.BytesIO(HttpApiTransport(server.address).call("GET", place))
         with zipfile.ZipFile(packed) as pack:

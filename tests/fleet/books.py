@@ -97,8 +97,8 @@ def _starts(tasks: list[v1.TaskEntry]) -> list[int]:
 
 
 def _llr(run: v1.RunDetails, results: Results) -> float:
-    sprt: Any = run.args.sprt
-    rules = Sprt(sprt.elo0, sprt.elo1, batch_size=sprt.batch_size)
+    sprt = run.args["sprt"]
+    rules = Sprt(sprt["elo0"], sprt["elo1"], batch_size=sprt["batch_size"])
     return SprtTest(rules).rejudged(results).state.llr
 
 

@@ -7,11 +7,11 @@ and their numbers rise in the order of the counting. What was in a report the le
 
 import asyncio
 from collections import defaultdict
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+from msgspec.structs import asdict
 
 from rookery.db.embedded import folder as sockets
 from rookery.db.embedded.folder import Layout

@@ -8,7 +8,7 @@ import pytest
 
 from rookery.cli.main import main
 from rookery.cli.worker_start import NAMES
-from rookery.protocol.runs import SUBMISSION
+from rookery.protocol.runs import read_submission
 from rookery.protocol.v1 import ENGINE_RECORD
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -33,7 +33,7 @@ def test_a_question_of_the_docs_has_the_answer_they_show(
 
 def test_the_submission_of_the_docs_can_be_read() -> None:
     run, _ = blocks("api.md", "json")
-    assert SUBMISSION.read(run.encode()).new_tag == "idea"
+    assert read_submission(run.encode()).side("new").tag == "idea"
 
 
 @pytest.mark.parametrize("record", [blocks("api.md", "json")[1], *blocks("engines.md", "json")])

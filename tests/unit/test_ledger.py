@@ -1,8 +1,7 @@
 """The ledger of the simulated fleet notices what it is there to notice."""
 
-from dataclasses import asdict
-
 import pytest
+from msgspec.structs import asdict
 
 from rookery.model.task import NOTHING, Results
 from rookery.stats.sprt import Sprt

@@ -41,7 +41,7 @@ def test_a_run_is_submitted_listed_and_stopped(client: Client) -> None:
     made = client.submit(body(sprt=SPRT))
     assert made.state is DisplayState.PENDING
     assert made.id in [run.id for run in client.runs(owner="ada").runs]
-    assert client.run(made.id).args.tc == "10+0.1"
+    assert client.run(made.id).args["tc"] == "10+0.1"
     assert client.summary(made.id, v1.HouseStyle.OPENBENCH).startswith("SPRT  | ")
     changed = client.modify(made.id, v1.ModifyBody(priority=-2))
     assert changed.priority == -2

@@ -16,6 +16,7 @@ from rookery.app.jobs import JOBS
 from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages.routes import page_routes
+from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_to, site_of
 from rookery.web.faults import Fault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
@@ -54,7 +55,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     app.state.site = site
     app.state.event_feed = EventFeed(site)
     app.state.residuals = Residuals(site)
-    app.state.openapi = document(app.routes)
+    app.state.openapi = document(app.routes, ARGS_DOCUMENT)
     meter_routes(app.routes, site.meter)
     read_scripts()
     return app

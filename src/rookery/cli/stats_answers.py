@@ -157,7 +157,7 @@ def answer_chances(
 ) -> Answer:
     """The test as it stands: chance to pass and games left, if the data carry an answer."""
     spec, games = pace.spec, games_in(sample.bins)
-    llr = spec.llr(sample.bins, sample.trinomial)
+    llr = spec.log_ratio(sample.bins, sample.trinomial)
     left = None if max_games is None else max_games - games
     seen = sprt_outlook(pace, llr, games, prior=prior, games_allowed=left)
     rows = [

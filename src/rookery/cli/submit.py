@@ -24,6 +24,7 @@ from rookery.cli.watch import watch
 from rookery.client.client import Client
 from rookery.http_client import CallRefused
 from rookery.protocol import v1
+from rookery.protocol.runs import fold
 
 NO_FLAGS = RunFlags()
 SECONDS = 200.0
@@ -110,18 +111,15 @@ def tell_preview(preview: v1.Preview, *, dry_run: bool, as_json: bool) -> None:
         print(f"Warning: {warning}.", file=sys.stderr)
 
 
+LOOKED_UP = (
+    "resolved_new", "resolved_base", "new_signature", "base_signature", "msg_new", "msg_base",
+    "info",
+)  # fmt: skip
+
+
 def _with_findings(fields: dict[str, object], preview: v1.Preview) -> dict[str, object]:
     """What was looked up for the preview need not be looked up again, and has not changed since."""
-    args = preview.args
-    found = {
-        "resolved_new": args.resolved_new,
-        "resolved_base": args.resolved_base,
-        "new_signature": args.new_signature,
-        "base_signature": args.base_signature,
-        "msg_new": args.msg_new,
-        "msg_base": args.msg_base,
-        "info": args.info,
-    }
+    found = {key: preview.args[key] for key in LOOKED_UP}
     return {name: text for name, text in found.items() if text} | fields
 
 
@@ -151,10 +149,9 @@ FEW_HOURS = 48
 
 
 def print_estimate(preview: v1.Preview, out: TextIO) -> None:
-    args = preview.args
-    new = f"{args.new_tag} ({args.resolved_new[:8]})"
-    base = f"{args.base_tag} ({args.resolved_base[:8]})"
-    print(f"{new} vs {base}, {args.tc}, {args.book}", file=out)
+    plan = fold(preview.args)
+    new, base = (f"{side.tag} ({side.commit[:8]})" for side in plan.sides)
+    print(f"{new} vs {base}, {plan.tc}, {plan.book}", file=out)
     rows = [
         (
             f"{length.elo:+g}",

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Annotated
 
+import msgspec
+
 from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.match_show import (
     Row,
@@ -21,9 +23,9 @@ from rookery.client.following import Following, Seen
 from rookery.model.run import DisplayState
 from rookery.model.task import Results
 from rookery.protocol import v1
-from rookery.protocol.user_documents import OvershootDocument, SprtDocument
+from rookery.protocol.user_documents import SprtDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
-from rookery.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
+from rookery.stats.sprt import Sprt, SprtState, Verdict
 
 # How a command that waits for a test says in its exit code what came of it.
 
@@ -116,28 +118,10 @@ def _left(glance: Glance, sprt: tuple[Sprt, SprtState] | None) -> str:
 
 
 def _sprt(run: v1.RunDetails) -> tuple[Sprt, SprtState] | None:
-    found = run.args.sprt
-    if not isinstance(found, SprtDocument):
+    if "sprt" not in run.args:
         return None
-    model = EloModel(found.elo_model)
-    spec = Sprt(found.elo0, found.elo1, model, found.alpha, found.beta, found.batch_size)
-    return spec, SprtState(found.llr, Verdict(found.state), _overshoot(found))
-
-
-def _overshoot(found: SprtDocument) -> Overshoot | None:
-    known = found.overshoot
-    if not isinstance(known, OvershootDocument):
-        return None
-    return Overshoot(
-        known.last_update,
-        known.skipped_updates,
-        known.ref0,
-        known.m0,
-        known.sq0,
-        known.ref1,
-        known.m1,
-        known.sq1,
-    )
+    found = msgspec.convert(run.args["sprt"], SprtDocument)
+    return found, SprtState(found.llr, found.state, found.overshoot or None)
 
 
 SHOWN = frozenset({"State", "Games", "Elo", "LLR", "Left"})

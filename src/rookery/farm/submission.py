@@ -1,11 +1,11 @@
 """A new run out of a submission, ready to be handed to the fleet."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from datetime import datetime
 
-from msgspec import UNSET
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 
 from rookery.farm import submission_fields
 from rookery.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
@@ -16,9 +16,8 @@ from rookery.model.plan import Plan, Scaling, Side, demands_of
 from rookery.model.run import STOCKFISH_NPS, Run, create
 from rookery.people.profiles import repository
 from rookery.protocol.codec import refuse, require
-from rookery.protocol.runs import SubmittedArgs, SubmittedSprt, SubmittedSpsa
+from rookery.protocol.runs import PREFIXES, SpsaSettings, Submission
 from rookery.rules.assignment import BatchFacts, batch_for, length_ratio
-from rookery.stats.numbers import StatisticsFault
 from rookery.stats.sprt import Sprt
 from rookery.stats.spsa import Tune, new_tune
 from rookery.stats.spsa_parameters import SpsaFault
@@ -86,37 +85,33 @@ SPRT_GAMES = 800_000
 MOST_BATCH_PAIRS = 100_000
 
 
-def games_of(args: SubmittedArgs) -> int:
+def games_of(asked: Submission) -> int:
     """Any even number from 2 on; a sequential test that names none gets the usual cap."""
-    if args.num_games is UNSET:
-        require(args.sprt is not UNSET, "num_games", "is missing")
+    games = asked.plan.games
+    if not games:
+        require(asked.sprt is not None, "num_games", "is missing")
         return SPRT_GAMES
-    good = args.num_games % 2 == 0 and 2 <= args.num_games <= MOST_GAMES
+    good = games % 2 == 0 and 2 <= games <= MOST_GAMES
     require(good, "num_games", f"expected an even number from 2 to {MOST_GAMES}")
-    return args.num_games
+    return games
 
 
-def kind_of(args: SubmittedArgs, plan: Plan, around: Surroundings) -> Kind:
-    if args.sprt is not UNSET and args.spsa is not UNSET:
+def kind_of(asked: Submission, plan: Plan, around: Surroundings) -> Kind:
+    if asked.sprt is not None and asked.spsa is not None:
         refuse("spsa", "a run is a sequential test or a tune, not both")
-    if args.sprt is not UNSET:
-        return _sprt(args.sprt, plan, around)
-    if args.spsa is not UNSET:
-        return SpsaTuning(_tune(args.spsa, plan.games))
+    if asked.sprt is not None:
+        return SprtTest(_sprt(asked.sprt, plan, around, given=asked.chooses_batch))
+    if asked.spsa is not None:
+        return SpsaTuning(_tune(asked.spsa, plan.games))
     return Fixed()
 
 
-def _sprt(asked: SubmittedSprt, plan: Plan, around: Surroundings) -> SprtTest:
-    batch = 1 if asked.batch_size is UNSET else asked.batch_size
-    good = batch <= MOST_BATCH_PAIRS
+def _sprt(spec: Sprt, plan: Plan, around: Surroundings, *, given: bool) -> Sprt:
+    if not given:
+        return replace(spec, batch_size=_batch(spec, plan, around))
+    good = spec.batch_size <= MOST_BATCH_PAIRS
     require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
-    try:
-        spec = Sprt(asked.elo0, asked.elo1, alpha=asked.alpha, beta=asked.beta, batch_size=batch)
-    except StatisticsFault as fault:
-        refuse("sprt", str(fault))
-    if asked.batch_size is UNSET:
-        spec = replace(spec, batch_size=_batch(spec, plan, around))
-    return SprtTest(spec)
+    return spec
 
 
 def _batch(spec: Sprt, plan: Plan, around: Surroundings) -> int:
@@ -143,7 +138,7 @@ def known_nps(engine: str, around: Surroundings) -> float:
     return around.catalogue.record(engine).speed.reference or around.speed_of(engine)
 
 
-def _tune(asked: SubmittedSpsa, games: int) -> Tune:
+def _tune(asked: SpsaSettings, games: int) -> Tune:
     pairs = games / 2
     # Half a pair more, so that a whole number comes through the division unharmed.
     ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
@@ -165,81 +160,68 @@ LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
 MOST_PRIORITY = 1000
 
 
-def planned(
-    args: SubmittedArgs, owner: str, around: Surroundings | None = None
-) -> tuple[Plan, Kind]:
+def planned(asked: Submission, owner: str, around: Surroundings | None = None) -> tuple[Plan, Kind]:
     """All that the submitter chose, as the core knows it; raises WireFault."""
-    around = around or Surroundings()
-    tc = submission_fields.time_control("tc", args.tc)
-    plan = Plan(
-        sides=sides_of(args, tc, around.catalogue),
-        games=games_of(args),
+    around, given = around or Surroundings(), asked.plan
+    tc = submission_fields.time_control("tc", given.tc)
+    plan = replace(
+        given,
+        sides=sides_of(asked, tc, around.catalogue),
+        games=games_of(asked),
         tc=tc,
         owner=owner,
-        book=submission_fields.book("book", args.book),
-        book_depth=submission_fields.book_depth("book_depth", args.book_depth),
-        book_sri=_book_sri(args, around.book),
+        book=submission_fields.book("book", given.book),
+        book_depth=submission_fields.book_depth("book_depth", given.book_depth),
+        book_sri=_book_sri(given, around.book),
         book_official=around.book is None or around.book.official,
-        threads=args.threads,
-        adjudication=args.adjudication,
-        resign=args.resign or None,
-        draw=args.draw or None,
-        syzygy_men=args.syzygy_men or 0,
-        variant=args.variant or None,
-        scaling=args.scaling or "nps",
-        time_margin_ms=None if args.time_margin_ms is UNSET else args.time_margin_ms,
-        strict_pv=args.strict_pv is True,
-        pgn_detail=args.pgn_detail or None,
-        arch_filter=_arch_filter(args),
-        compiler=args.compiler or "",
-        priority=_priority(args),
-        throughput=_throughput(args),
-        auto_purge=args.auto_purge,
-        master_repo=_master_repo(args),
+        arch_filter=_arch_filter(given.arch_filter),
+        priority=_priority(given),
+        throughput=_throughput(given),
+        master_repo=_master_repo(given),
     )
-    _check_schemes(args, around)
-    plan = with_fields(
+    _check_schemes(given, around)
+    plan = replace(
         plan,
-        mirrored=_is_mirrored(args, plan, around),
-        scaling=_scaling(args, plan, around),
-        info=_info(args, plan, around),
+        mirrored=_is_mirrored(plan, around),
+        scaling=_scaling(asked, plan, around),
+        info=_info(asked, plan, around),
     )
-    return plan, kind_of(args, plan, around)
+    return plan, kind_of(asked, plan, around)
 
 
-def _master_repo(args: SubmittedArgs) -> str:
+def _master_repo(given: Plan) -> str:
     """Told of only where it is not the official one."""
-    if args.master_repo is UNSET:
+    if not given.master_repo:
         return ""
-    found = repository("master_repo", args.master_repo)
+    found = repository("master_repo", given.master_repo)
     return "" if found == STOCKFISH.source else found
 
 
-def _book_sri(args: SubmittedArgs, known: KnownBook | None) -> str:
+def _book_sri(given: Plan, known: KnownBook | None) -> str:
     """The hash of a kept book is what it is; an official one may have changed since it was noted
     here."""
-    given = submission_fields.book_sri("book_sri", args.book_sri)
+    sri = submission_fields.book_sri("book_sri", given.book_sri)
     if known is not None and known.kept:
-        require(given in ("", known.sri), "book_sri", "the book that is kept here has another hash")
-    return given or (known.sri if known else "")
+        require(sri in ("", known.sri), "book_sri", "the book that is kept here has another hash")
+    return sri or (known.sri if known else "")
 
 
-def _check_schemes(args: SubmittedArgs, around: Surroundings) -> None:
+def _check_schemes(given: Plan, around: Surroundings) -> None:
     """An engine's own source is as its record has it; of others' this server must be able to
     fetch what workers can't."""
-    given = {"tests_repo": args.tests_repo, "new_repo": args.new_repo, "base_repo": args.base_repo}
-    for field, address in given.items():
-        if address:
-            scheme = _scheme(source_address(address))
+    for prefix, side in zip(PREFIXES, given.sides, strict=True):
+        if side.repository:
+            scheme = _scheme(source_address(side.repository))
             good = scheme in FETCHED_BY_WORKERS | around.schemes
-            require(good, field, f"this server takes no sources by {scheme}")
+            key = submission_fields.repository_key(given, prefix)
+            require(good, key, f"this server takes no sources by {scheme}")
 
 
 def _scheme(repository: str) -> str:
     return repository.partition("://")[0].lower()
 
 
-def _is_mirrored(args: SubmittedArgs, plan: Plan, around: Surroundings) -> bool:
+def _is_mirrored(plan: Plan, around: Surroundings) -> bool:
     """Whether workers get the sources from this server: because somebody wants it, or because they
     could not come by them themselves."""
     built = [side for side in plan.sides if _is_built(side, around)]
@@ -247,7 +229,7 @@ def _is_mirrored(args: SubmittedArgs, plan: Plan, around: Surroundings) -> bool:
         around.catalogue.record(side.engine).private for side in built
     )
     odd = any(_scheme(side.repository) in around.schemes - FETCHED_BY_WORKERS for side in built)
-    return bool(built) and (args.mirrored is True or around.mirroring or closed or odd)
+    return bool(built) and (plan.mirrored or around.mirroring or closed or odd)
 
 
 def _is_built(side: Side, around: Surroundings) -> bool:
@@ -255,15 +237,14 @@ def _is_built(side: Side, around: Surroundings) -> bool:
     return bool(side.repository) and not (side.binary or installed)
 
 
-def _scaling(args: SubmittedArgs, plan: Plan, around: Surroundings) -> Scaling:
+def _scaling(asked: Submission, plan: Plan, around: Surroundings) -> Scaling:
     """An engine of unknown speed is played by the clock as it is: scaled by another engine's, a
     slow one would think for an hour where a minute is meant."""
-    known = args.reference_nps is not UNSET or known_nps(plan.engine, around) > 0
+    known = asked.reference_nps is not None or known_nps(plan.engine, around) > 0
     return plan.scaling if known else "off"
 
 
-def _arch_filter(args: SubmittedArgs) -> str:
-    pattern = args.arch_filter
+def _arch_filter(pattern: str) -> str:
     if pattern:
         try:
             check(pattern)
@@ -274,31 +255,31 @@ def _arch_filter(args: SubmittedArgs) -> str:
     return pattern
 
 
-def _throughput(args: SubmittedArgs) -> int:
-    found = submission_fields.whole("throughput", args.throughput)
+def _throughput(given: Plan) -> int:
+    found = submission_fields.whole("throughput", given.throughput)
     good = LEAST_THROUGHPUT <= found <= MOST_THROUGHPUT
     require(good, "throughput", f"expected {LEAST_THROUGHPUT} to {MOST_THROUGHPUT}")
     return found
 
 
-def _priority(args: SubmittedArgs) -> int:
-    found = submission_fields.whole("priority", args.priority)
+def _priority(given: Plan) -> int:
+    found = submission_fields.whole("priority", given.priority)
     require(
         abs(found) <= MOST_PRIORITY, "priority", f"expected -{MOST_PRIORITY} to {MOST_PRIORITY}"
     )
     return found
 
 
-def _info(args: SubmittedArgs, plan: Plan, around: Surroundings) -> str:
+def _info(asked: Submission, plan: Plan, around: Surroundings) -> str:
     """The submitter's words, else those of the commit; long sequential tests say so."""
-    text = args.info.strip() or submission_fields.without_bench(args.msg_new)
+    text = asked.plan.info.strip() or submission_fields.without_bench(asked.side("new").message)
     ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, around))
-    long = args.sprt is not UNSET and ratio > LONG_RATIO
+    long = asked.sprt is not None and ratio > LONG_RATIO
     return LONG_PREFIX + text if long and not text.startswith("LTC") else text
 
 
 def created(
-    args: SubmittedArgs,
+    asked: Submission,
     owner: str,
     around: Surroundings,
     *,
@@ -306,7 +287,7 @@ def created(
     chance: Chance,
 ) -> Run:
     """The run, unapproved and with nothing played; raises WireFault. It asks nobody outside."""
-    plan, kind = planned(args, owner, around)
+    plan, kind = planned(asked, owner, around)
     run = create(
         run_id(now, chance),
         plan,
@@ -314,17 +295,17 @@ def created(
         around.catalogue,
         now,
         median_nps=around.speed_of(plan.engine),
-        rescheduled_from="" if args.rescheduled_from is UNSET else args.rescheduled_from,
+        rescheduled_from=asked.rescheduled_from,
     )
-    return _at_own_speed(run, args, around)
+    return _at_own_speed(run, asked.reference_nps, around)
 
 
-def _at_own_speed(run: Run, args: SubmittedArgs, around: Surroundings) -> Run:
+def _at_own_speed(run: Run, nps: float | None, around: Surroundings) -> Run:
     """The submitter may name the reference speed of an engine that has none."""
-    if args.reference_nps is UNSET:
+    if nps is None:
         return run
     known = around.catalogue.record(run.plan.engine).speed.reference
-    free = known is None or known == args.reference_nps
+    free = known is None or known == nps
     require(free, "reference_nps", f"the engine's reference speed is {known}")
-    require(args.reference_nps >= 1, "reference_nps", "expected at least 1 node per second")
-    return replace(run, reference_nps=args.reference_nps)
+    require(nps >= 1, "reference_nps", "expected at least 1 node per second")
+    return with_changes(run, reference_nps=nps)

@@ -1,16 +1,17 @@
-"""What can be wrong with a submission beyond its form; each class's docstring is its message."""
+"""The fields of a submission, each read by its own rule."""
 
 import re
+from functools import partial
 
-from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from rookery.model.engine import STOCKFISH, UPLOADED, Catalogue
 from rookery.model.patterns import is_whole
-from rookery.model.plan import BOOK_NAME, Side
+from rookery.model.plan import BOOK_NAME, Plan, Side, UciOptions
 from rookery.model.timecontrol import BadTimeControl, parse
 from rookery.people.profiles import repository
 from rookery.protocol.codec import WireFault, refuse, require
-from rookery.protocol.runs import SubmittedArgs
+from rookery.protocol.runs import PREFIXES, Submission, side_key
 
 
 class Unresolved(WireFault):
@@ -42,23 +43,23 @@ def time_control(field: str, text: str) -> str:
         refuse(field, str(error))
 
 
-def commit(field: str, found: str | UnsetType) -> str:
-    if found is UNSET or not found:
+def commit(field: str, found: str) -> str:
+    """A program that was uploaded comes from no commit: a part of its hash stands for one."""
+    if not found:
         raise Unresolved(field=field)
     require(_COMMIT.fullmatch(found.lower()) is not None, field, "expected 40 hex digits")
     return found.lower()
 
 
-def signature(field: str, found: str | int | UnsetType, message: str) -> str:
+def signature(field: str, found: str, message: str) -> str:
     """The bench as given, else the last one that the commit's message names."""
-    if found is UNSET or found == "":
+    if not found:
         named = _BENCH.findall(message)
         if not named:
             raise NoSignature(field=field)
         return str(named[-1]).replace(",", "")
-    text = str(found)
-    require(_SIGNATURE.fullmatch(text) is not None, field, "expected the nodes of a bench")
-    return text
+    require(_SIGNATURE.fullmatch(found) is not None, field, "expected the nodes of a bench")
+    return found
 
 
 def without_bench(message: str) -> str:
@@ -96,16 +97,14 @@ def book(field: str, name: str) -> str:
     return name
 
 
-def book_depth(field: str, found: str | int) -> int:
-    text = str(found)
-    depth = int(text) if re.fullmatch(r"[0-9]{1,4}", text) else 0
+def book_depth(field: str, depth: int) -> int:
     require(1 <= depth <= DEEPEST_BOOK, field, f"expected a whole number from 1 to {DEEPEST_BOOK}")
     return depth
 
 
-def book_sri(field: str, found: str | UnsetType) -> str:
+def book_sri(field: str, found: str) -> str:
     """The hash of a book, 64 characters without a prefix."""
-    if found is UNSET or not found:
+    if not found:
         return ""
     bare = found.removeprefix("sha384-")
     require(_SRI.fullmatch(bare) is not None, field, "expected 64 characters of base64")
@@ -123,75 +122,43 @@ LONGEST_MESSAGE_LINE = 1000
 COMMIT_DIGITS = 40
 
 
-def sides_of(args: SubmittedArgs, tc: str, catalogue: Catalogue) -> tuple[Side, Side]:
+def sides_of(asked: Submission, tc: str, catalogue: Catalogue) -> tuple[Side, ...]:
     """New and base, in this order."""
-    return _new(args, tc, catalogue), _base(args, catalogue)
+    return tuple(_side(asked, prefix, tc, catalogue) for prefix in PREFIXES)
 
 
-def _new(args: SubmittedArgs, tc: str, catalogue: Catalogue) -> Side:
-    own = tc if args.new_tc is UNSET else time_control("new_tc", args.new_tc)
-    binary = args.new_binary or ""
-    engine = _engine("new_engine", args.new_engine, binary, catalogue)
-    return Side(
-        tag=_tag("new_tag", args.new_tag),
-        commit=_commit("resolved_new", args.resolved_new, binary),
-        message=_first_line(args.msg_new),
-        signature=_new_signature(args),
-        options=options("new_options", args.new_options),
-        uci=_uci("new_uci", args.new_uci),
-        nets=_nets("new_nets", args.new_nets, engine, catalogue),
-        repository=new_repository(args, catalogue),
+def _side(asked: Submission, prefix: str, tc: str, catalogue: Catalogue) -> Side:
+    key, side = partial(side_key, prefix=prefix), _program(asked, prefix)
+    own = tc if side.tc is None else time_control(key("tc"), side.tc)
+    engine = _engine(key("engine"), side, catalogue)
+    return replace(
+        side,
+        tag=_tag(key("tag"), side.tag),
+        commit=commit(key("commit"), side.commit or side.binary[:COMMIT_DIGITS]),
+        message=_first_line(side.message),
+        signature=_signature(asked, "new" if asked.spsa else prefix),
+        options=options(key("options"), side.options),
+        uci=_uci(key("uci"), side.uci),
+        nets=_nets(key("nets"), side.nets, engine, catalogue),
+        repository=repository_of(asked, prefix, catalogue),
         engine=engine,
-        binary=binary,
         tc=None if own == tc else own,
-        threads=_threads(args.new_threads, args),
+        threads=None if side.threads == asked.plan.threads else side.threads,
     )
 
 
-def _base(args: SubmittedArgs, catalogue: Catalogue) -> Side:
-    binary = _base_binary(args)
-    engine = _engine("base_engine", args.base_engine, binary, catalogue)
-    return Side(
-        tag=_tag("base_tag", args.base_tag),
-        commit=_commit("resolved_base", args.resolved_base, binary),
-        message=_first_line(args.msg_base),
-        signature=_base_signature(args),
-        options=options("base_options", args.base_options),
-        uci=_uci("base_uci", args.base_uci),
-        nets=_nets("base_nets", args.base_nets, engine, catalogue),
-        repository=base_repository(args, catalogue),
-        engine=engine,
-        binary=binary,
-        threads=_threads(args.base_threads, args),
-    )
-
-
-def _new_signature(args: SubmittedArgs) -> str:
-    return _signature("new_signature", args.new_signature, args.msg_new, args.new_binary or "")
-
-
-def _base_signature(args: SubmittedArgs) -> str:
+def _program(asked: Submission, prefix: str) -> Side:
     """Both sides of a tune are one program, whatever was given for the second."""
-    if args.spsa is not UNSET:
-        return _new_signature(args)
-    return _signature("base_signature", args.base_signature, args.msg_base, args.base_binary or "")
+    side = asked.side(prefix)
+    return replace(side, binary=asked.side("new").binary) if asked.spsa else side
 
 
-def _base_binary(args: SubmittedArgs) -> str:
-    found = args.new_binary if args.spsa is not UNSET else args.base_binary
-    return found or ""
-
-
-def _signature(field: str, found: str | int | UnsetType, message: str, binary: str) -> str:
+def _signature(asked: Submission, prefix: str) -> str:
     """The bytes of a program are known by their hash: its bench need not be."""
-    if binary and (found is UNSET or found == ""):
+    side = asked.side(prefix)
+    if side.binary and not side.signature:
         return ""
-    return signature(field, found, message)
-
-
-def _commit(field: str, found: str | UnsetType, binary: str) -> str:
-    """A program that was uploaded comes from no commit: a part of its hash stands for one."""
-    return commit(field, found or binary[:COMMIT_DIGITS] or UNSET)
+    return signature(side_key("signature", prefix), side.signature, side.message)
 
 
 def _tag(field: str, text: str) -> str:
@@ -204,22 +171,20 @@ def _first_line(message: str) -> str:
     return next(iter(message.strip().splitlines()), "")[:LONGEST_MESSAGE_LINE]
 
 
-def _engine(field: str, name: str | UnsetType, binary: str, catalogue: Catalogue) -> str:
-    if name is UNSET:
-        return UPLOADED.name if binary else STOCKFISH.name
+def _engine(field: str, side: Side, catalogue: Catalogue) -> str:
+    if not side.engine:
+        return UPLOADED.name if side.binary else STOCKFISH.name
     known = ", ".join(sorted(catalogue.engines))
-    require(name in catalogue.engines, field, f"expected an engine known here: {known}")
-    return name
+    require(side.engine in catalogue.engines, field, f"expected an engine known here: {known}")
+    return side.engine
 
 
-def _uci(field: str, options: dict[str, str] | UnsetType) -> tuple[tuple[str, str], ...]:
+def _uci(field: str, options: UciOptions) -> UciOptions:
     """Spaces are welcome; a line break would be another command to the engine."""
-    if options is UNSET:
-        return ()
-    for name, value in options.items():
+    for name, value in options:
         good = bool(name.strip()) and name.isprintable() and value.isprintable()
         require(good, field, "expected option names and values without control characters")
-    return tuple(options.items())
+    return options
 
 
 def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue) -> tuple[str, ...]:
@@ -230,25 +195,18 @@ def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue)
     return names
 
 
-def new_repository(args: SubmittedArgs, catalogue: Catalogue) -> str:
-    engine = _engine("new_engine", args.new_engine, args.new_binary or "", catalogue)
-    return _repository("new_repo", args.new_repo, args, catalogue.record(engine).repository)
-
-
-def base_repository(args: SubmittedArgs, catalogue: Catalogue) -> str:
-    engine = _engine("base_engine", args.base_engine, _base_binary(args), catalogue)
-    return _repository("base_repo", args.base_repo, args, catalogue.record(engine).repository)
-
-
-def _repository(field: str, own: str | UnsetType, args: SubmittedArgs, source: str) -> str:
+def repository_of(asked: Submission, prefix: str, catalogue: Catalogue) -> str:
     """The side's own, else that of both, else where the engine's record says it comes from."""
-    if own is not UNSET and own:
-        return repository(field, own)
-    return source if args.tests_repo is UNSET else repository("tests_repo", args.tests_repo)
+    side = _program(asked, prefix)
+    if side.repository:
+        return repository(repository_key(asked.plan, prefix), side.repository)
+    return catalogue.record(_engine(side_key("engine", prefix), side, catalogue)).repository
 
 
-def _threads(own: int | UnsetType, args: SubmittedArgs) -> int | None:
-    return None if own is UNSET or own == args.threads else own
+def repository_key(plan: Plan, prefix: str) -> str:
+    """By which key the repository of a side was given."""
+    new, base = plan.sides
+    return "tests_repo" if new.repository == base.repository else f"{prefix}_repo"
 
 
 # Architectures that the official worker is known to report.

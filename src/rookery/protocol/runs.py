@@ -1,177 +1,292 @@
-"""What a worker is told to play: the official keys, and ours, absent where fishtest has none."""
+"""A run's arguments under fishtest's flat keys: as workers get them, scripts submit them and
+people read them.
 
-from typing import Annotated, Literal
+`model/plan.py` declares the arguments; the Structs here, which read and describe messages, are
+derived from it. Keys that fishtest does not have are left out where they hold what is usual, so
+that a run which asks for nothing beyond fishtest looks like one of fishtest's.
+"""
 
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import NoneType
+from typing import Annotated, Any, Literal, Union, get_args
+
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import FieldInfo, fields
 
-from rookery.model.bounds import (
-    Amount,
-    Cores,
-    Count,
-    Paragraph,
-    Phrase,
-    Positive,
-    RunId,
-    Word,
-    Words,
-)
+from rookery.model.bounds import Amount, Count, Phrase, Positive, RunId, Word
 from rookery.model.engine import EngineRecord
-from rookery.model.plan import Compiler, Draw, Filled, Nets, PgnDetail, Resign, Scaling, Variant
-from rookery.protocol.codec import Reader
+from rookery.model.plan import Plan, Side
+from rookery.protocol.codec import Reader, refuse
+from rookery.stats.numbers import StatisticsFault
+from rookery.stats.sprt import Sprt
+from rookery.stats.spsa_parameters import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
-UciOptions = Annotated[dict[Word, Phrase], Meta(max_length=1000)]
+PREFIXES = ("new", "base")
+"""Of the keys of the first and of the second side."""
+_SIDE_KEYS = {"commit": "resolved_{}", "message": "msg_{}", "repository": "{}_repo"}
+FISHTEST_KEYS = frozenset({
+    "num_games", "tc", "username", "book", "book_depth", "threads", "adjudication", "priority",
+    "throughput", "auto_purge", "info",
+    "new_tag", "new_signature", "new_options", "new_nets", "new_tc", "resolved_new", "msg_new",
+    "base_tag", "base_signature", "base_options", "base_nets", "resolved_base", "msg_base",
+})  # fmt: skip
+"""What is always there, as usual as it may be."""
 
 
-class HouseArgs(Struct, frozen=True, gc=False, kw_only=True):
-    """What runs may ask for beyond fishtest's; a run that sets none of it is fishtest-shaped."""
+def side_key(name: str, prefix: str) -> str:
+    """The flat key of a side's field: `new_tag`, `resolved_base`."""
+    return _SIDE_KEYS.get(name, f"{{}}_{name}").format(prefix)
 
-    new_engine: Word | UnsetType = UNSET
-    base_engine: Word | UnsetType = UNSET
-    new_binary: Sha256 | UnsetType = UNSET
-    base_binary: Sha256 | UnsetType = UNSET
-    new_repo: Phrase | UnsetType = UNSET
-    base_repo: Phrase | UnsetType = UNSET
-    new_threads: Cores | UnsetType = UNSET
-    base_threads: Cores | UnsetType = UNSET
-    new_uci: UciOptions | UnsetType = UNSET
-    base_uci: UciOptions | UnsetType = UNSET
-    resign: Resign | UnsetType = UNSET
-    draw: Draw | UnsetType = UNSET
-    syzygy_men: Annotated[int, Meta(ge=0, le=8)] | UnsetType = UNSET
-    scaling: Scaling | UnsetType = UNSET
-    reference_nps: Amount | UnsetType = UNSET
-    pgn_detail: PgnDetail | UnsetType = UNSET
-    time_margin_ms: Count | UnsetType = UNSET
-    variant: Variant | UnsetType = UNSET
-    strict_pv: bool | UnsetType = UNSET
+
+Keys = dict[str, FieldInfo]
+PLAN_KEYS: Keys = {
+    info.encode_name: info for info in fields(Plan) if info.name not in ("sides", "book_official")
+}
+SIDE_KEYS: dict[str, Keys] = {
+    prefix: {side_key(info.name, prefix): info for info in fields(Side) if info.name != "record"}
+    for prefix in PREFIXES
+}
+del SIDE_KEYS["base"]["base_tc"]  # fishtest's `tc` is that of the base
+
+
+def flatten(plan: Plan) -> dict[str, Any]:
+    """The arguments of a run of two sides under their flat keys."""
+    new, base = plan.sides[:2]
+    flat = dict(_told(plan, PLAN_KEYS))
+    for prefix, side in zip(PREFIXES, (new, base), strict=True):
+        flat |= _told(side, SIDE_KEYS[prefix])
+        if side.uci:
+            flat[f"{prefix}_uci"] = dict(side.uci)
+        flat.pop(f"{prefix}_repo", None)
+        if new.repository != base.repository:
+            flat[f"{prefix}_repo"] = side.repository
+    return flat | {
+        "tc": plan.side_tc(base),
+        "new_tc": plan.side_tc(new),
+        "book_depth": str(plan.book_depth),
+        "tests_repo": new.repository,
+    }
+
+
+def _told(value: Plan | Side, keys: Keys) -> Iterator[tuple[str, Any]]:
+    for key, info in keys.items():
+        found = getattr(value, info.name)
+        if key in FISHTEST_KEYS or found != info.default:
+            yield key, found
+
+
+USUAL = Side(tag="", commit="")
+
+
+def fold(flat: Mapping[str, Any], usual: Side = USUAL) -> Plan:
+    """The arguments of a run out of their flat keys; what is missing is as in `usual`."""
+    given = {info.name: flat[key] for key, info in PLAN_KEYS.items() if key in flat}
+    given |= {"book_depth": _depth(flat.get("book_depth", 8))}
+    sides = tuple(_folded(flat, prefix, usual) for prefix in PREFIXES)
+    unsaid: dict[str, Any] = {"games": 0, "owner": ""}
+    return Plan(sides=sides, **unsaid | given)
+
+
+def _folded(flat: Mapping[str, Any], prefix: str, usual: Side) -> Side:
+    given = {info.name: flat[key] for key, info in SIDE_KEYS[prefix].items() if key in flat}
+    given |= {"repository": given.get("repository") or flat.get("tests_repo", usual.repository)}
+    if "uci" in given:
+        given["uci"] = tuple(given["uci"].items())
+    if "signature" in given:
+        given["signature"] = str(given["signature"])
+    return msgspec.structs.replace(usual, **given)
+
+
+def _depth(found: str | int) -> int:
+    """fishtest writes a text; 0 is for one that is no number."""
+    text = str(found)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else 0
+
+
+# Views: Structs with some of the flat keys, derived from the declaration.
+
+_LOOSE = {
+    "book_depth": Word | Count,
+    "new_signature": Word | Count,
+    "base_signature": Word | Count,
+    "new_uci": Annotated[dict[Word, Phrase], Meta(max_length=1000)],
+    "base_uci": Annotated[dict[Word, Phrase], Meta(max_length=1000)],
+}
+"""What messages may hold in another form than the declaration."""
+
+
+def derive_view(
+    name: str,
+    required: Collection[str],
+    others: Mapping[str, Any],
+    without: Collection[str] = (),
+    *,
+    strict: bool = False,
+) -> type[Struct]:
+    """A Struct of flat keys: `required` ones, and `others` than the declaration's by their types;
+    `strict` ones refuse keys that they don't know."""
+    types = {key: _without_none(info.type) for key, info in PLAN_KEYS.items()}
+    for keys in SIDE_KEYS.values():
+        types |= {key: _without_none(info.type) for key, info in keys.items()}
+    types |= {"tests_repo": Phrase, **_LOOSE, **others}
+    return msgspec.defstruct(
+        name,
+        [
+            (key, kind) if key in required else (key, Union[kind, UnsetType], UNSET)  # noqa: UP007 - kinds are values
+            for key, kind in types.items()
+            if key not in without
+        ],
+        frozen=True,
+        kw_only=True,
+        gc=False,
+        forbid_unknown_fields=strict,
+    )
+
+
+def _without_none(kind: Any) -> Any:
+    parts = get_args(kind)
+    return Union[*(part for part in parts if part is not NoneType)] if NoneType in parts else kind
+
+
+def given_in(view: Struct) -> dict[str, Any]:
+    """The keys that a message has."""
+    found = msgspec.structs.asdict(view)
+    return {key: value for key, value in found.items() if value is not UNSET}
 
 
 class SprtTask(Struct, frozen=True, gc=False, kw_only=True):
     """Its presence makes a task a sequential test; a worker needs the pairs per report alone."""
 
     batch_size: Positive = 1
-    elo0: float | UnsetType = UNSET
-    elo1: float | UnsetType = UNSET
-    alpha: float | UnsetType = UNSET
-    beta: float | UnsetType = UNSET
-    elo_model: Word | UnsetType = UNSET
-    state: Word | UnsetType = UNSET
-    llr: float | UnsetType = UNSET
-    lower_bound: float | UnsetType = UNSET
-    upper_bound: float | UnsetType = UNSET
 
 
-class SpsaMark(Struct, frozen=True, gc=False):
-    """Its presence makes a task a tune; the values come with request_spsa."""
+_FOR_PEOPLE = (
+    "username", "info", "msg_new", "msg_base", "auto_purge", "throughput", "priority",
+    "arch_filter", "compiler", "mirrored", "master_repo",
+)  # fmt: skip
+TASK_ARGS = Reader(
+    derive_view(
+        "TaskArgs",
+        required=(
+            "num_games", "tc", "threads", "new_tag", "base_tag", "resolved_new", "resolved_base",
+            "tests_repo", "new_signature", "base_signature", "new_options", "base_options", "book",
+            "book_depth",
+        ),
+        others={
+            "sprt": SprtTask,
+            "spsa": dict[str, Any],
+            "reference_nps": Amount,
+            "new_record": EngineRecord,
+            "base_record": EngineRecord,
+        },
+        without=_FOR_PEOPLE,
+    ),
+    most_bytes=16 * 2**20,
+)  # fmt: skip
+"""The keys that a worker reads; official ones end their process where a required one is missing."""
 
 
-class TaskArgs(HouseArgs, frozen=True, gc=False, kw_only=True):
-    """The keys an official worker reads, a missing one ends its process; then what people see."""
-
-    num_games: Count
-    tc: Word
-    new_tc: Word | UnsetType = UNSET
-    threads: Cores
-    new_tag: Phrase
-    base_tag: Phrase
-    resolved_new: Word
-    resolved_base: Word
-    tests_repo: Phrase
-    new_signature: Word | Count
-    base_signature: Word | Count
-    new_options: Paragraph
-    base_options: Paragraph
-    new_nets: Words | UnsetType = UNSET
-    base_nets: Words | UnsetType = UNSET
-    book: Phrase
-    book_depth: Word | Count
-    book_sri: Word | UnsetType = UNSET
-    adjudication: bool = True
-    sprt: SprtTask | UnsetType = UNSET
-    spsa: SpsaMark | UnsetType = UNSET
-    new_record: EngineRecord | UnsetType = UNSET
-    base_record: EngineRecord | UnsetType = UNSET
-    username: Word | UnsetType = UNSET
-    info: Paragraph | UnsetType = UNSET
-    msg_new: Paragraph | UnsetType = UNSET
-    msg_base: Paragraph | UnsetType = UNSET
-    auto_purge: bool | UnsetType = UNSET
-    throughput: float | UnsetType = UNSET
-    itp: float | UnsetType = UNSET
-    priority: float | UnsetType = UNSET
-
-
-# What a person or a script asks for when it creates a run: the args of a run, by their own names.
+# What a person or a script asks for when it creates a run.
 #
 # Unknown keys are refused here and nowhere else: a misspelt one would cost a fleet a day.
 
 LARGEST_SUBMISSION = 2 * 2**20
 """A tune may have ten thousand parameters."""
-
-Rate = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=-10_000, le=10_000)]
-RawParameters = Annotated[str, Meta(max_length=2**20)]
 
 
-class SubmittedSprt(Struct, frozen=True, gc=False, kw_only=True):
-    """A sequential test; keys that only documents have are passed over, so that one can be sent."""
-
-    elo0: float
-    elo1: float
-    alpha: Rate = 0.05
-    beta: Rate = 0.05
-    elo_model: Literal["normalized"] = "normalized"
-    batch_size: Positive | UnsetType = UNSET
-
-
-class SubmittedSpsa(Struct, frozen=True, gc=False, kw_only=True):
+class SpsaSettings(Struct, frozen=True, gc=False, kw_only=True):
     """A tune. `A` is a number of pairs, or below 1 a share of them, as the form has it."""
 
-    raw_params: RawParameters
-    stability: Annotated[float, Meta(ge=0, le=1e9)] = field(name="A", default=0.1)
-    alpha: float = 0.602
-    gamma: float = 0.101
     algorithm: Literal["classic"] = "classic"
+    stability: Annotated[float, Meta(ge=0, le=1e9)] = field(name="A", default=DEFAULT_A_RATIO)
+    alpha: float = DEFAULT_ALPHA
+    gamma: float = DEFAULT_GAMMA
+    raw_params: Annotated[str, Meta(max_length=2**20)]
 
 
-class SubmittedArgs(HouseArgs, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
-    """A run as its author wants it; `username` and `itp` of a document are passed over."""
+_OPTIONAL = {
+    "model": Literal["normalized"] | UnsetType,
+    "alpha": float | UnsetType,
+    "beta": float | UnsetType,
+    "batch_size": Positive | UnsetType,
+}
+SubmittedSprt = msgspec.defstruct(
+    "SubmittedSprt",
+    [
+        (info.encode_name, info.type)
+        if info.required
+        else (info.encode_name, _OPTIONAL[info.name], UNSET)
+        for info in fields(Sprt)
+    ],
+    frozen=True,
+    kw_only=True,
+)
+"""A sequential test; keys that only documents have are passed over, so that one can be sent."""
 
-    new_tag: Filled
-    base_tag: Filled
-    tests_repo: Filled | UnsetType = UNSET
-    tc: Word
-    new_tc: Word | UnsetType = UNSET
-    num_games: Count | UnsetType = UNSET
-    threads: Cores = 1
-    book: Filled
-    book_depth: Word | Count = 8
-    book_sri: Word | UnsetType = UNSET
-    resolved_new: Word | UnsetType = UNSET
-    resolved_base: Word | UnsetType = UNSET
-    msg_new: Paragraph = ""
-    msg_base: Paragraph = ""
-    new_signature: Word | Count | UnsetType = UNSET
-    base_signature: Word | Count | UnsetType = UNSET
-    new_options: Paragraph = "Hash=16"
-    base_options: Paragraph = "Hash=16"
-    new_nets: Nets = ()
-    base_nets: Nets = ()
-    info: Paragraph = ""
-    master_repo: Phrase | UnsetType = UNSET
-    auto_purge: bool = False
-    throughput: Weight = 100
-    priority: Weight = 0
-    adjudication: bool = True
-    arch_filter: Phrase = ""
-    compiler: Compiler | UnsetType = UNSET
-    sprt: SubmittedSprt | UnsetType = UNSET
-    spsa: SubmittedSpsa | UnsetType = UNSET
-    mirrored: bool | UnsetType = UNSET
-    rescheduled_from: RunId | UnsetType = UNSET
-    username: Word | UnsetType = UNSET
-    itp: float | UnsetType = UNSET
+SubmittedArgs = derive_view(
+    "SubmittedArgs",
+    required=("new_tag", "base_tag", "tc", "book"),
+    others={
+        "num_games": Positive,
+        "throughput": Weight,
+        "priority": Weight,
+        "sprt": SubmittedSprt,
+        "spsa": SpsaSettings,
+        "reference_nps": Amount,
+        "rescheduled_from": RunId,
+        "itp": float,
+    },
+    strict=True,
+)
+"""A run as its author wants it; `username` and `itp` of a document are passed over."""
 
 
-SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A run as its author wants it. What was left out is empty: a side's engine, repository,
+    commit and bench, and the number of games."""
+
+    plan: Plan
+    sprt: Sprt | None = None
+    chooses_batch: bool = False
+    """Whether the author chose the pairs per report."""
+    spsa: SpsaSettings | None = None
+    reference_nps: float | None = None
+    rescheduled_from: str = ""
+
+    def side(self, prefix: str) -> Side:
+        return self.plan.sides[PREFIXES.index(prefix)]
+
+    def with_side(self, prefix: str, **changes: Any) -> "Submission":
+        sides = dict(zip(PREFIXES, self.plan.sides, strict=True))
+        sides[prefix] = msgspec.structs.replace(sides[prefix], **changes)
+        return replace(self, plan=msgspec.structs.replace(self.plan, sides=tuple(sides.values())))
+
+
+_UNSAID = Side(tag="", commit="", repository="", engine="")
+_SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
+
+
+def read_submission(body: bytes) -> Submission:
+    """Raises WireFault."""
+    flat = given_in(_SUBMISSION.read(body))
+    sprt = given_in(flat["sprt"]) if "sprt" in flat else None
+    return Submission(
+        plan=msgspec.structs.replace(fold(flat, _UNSAID), owner=""),
+        sprt=None if sprt is None else _sprt(sprt),
+        chooses_batch=sprt is not None and "batch_size" in sprt,
+        spsa=flat.get("spsa"),
+        reference_nps=flat.get("reference_nps"),
+        rescheduled_from=flat.get("rescheduled_from", ""),
+    )
+
+
+def _sprt(given: dict[str, Any]) -> Sprt:
+    given.pop("elo_model", None)
+    try:
+        return Sprt(**given)
+    except StatisticsFault as fault:
+        refuse("sprt", str(fault))

@@ -1,53 +1,50 @@
-"""Runs as scripts read them: one Struct, cut to fit a list or a single answer."""
+"""Runs and tasks as scripts read them."""
 
 import math
-from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import asdict, replace
 
+from rookery.model.bounds import Amount
+from rookery.model.kinds import SprtTest, SpsaTuning
+from rookery.model.run import STOCKFISH_NPS, Run
 from rookery.model.task import Results
-from rookery.protocol.runs import HouseArgs, SprtTask, SpsaMark
+from rookery.protocol.codec import finite
+from rookery.protocol.runs import FISHTEST_KEYS, SpsaSettings, derive_view, flatten
 from rookery.protocol.user_queries import LiveElo
 from rookery.protocol.worker_requests import WorkerInfo
-from rookery.stats.spsa import Issued, ParameterSample, Tune
+from rookery.stats.sprt import Overshoot, Sprt, SprtState, Verdict
+from rookery.stats.spsa import Issued, ParameterSample, Tune, as_lines
 from rookery.stats.spsa_parameters import Parameter, ParameterKind
 
 # A sequential test as documents show it.
 
-State = Literal["", "accepted", "rejected"]
 
+class SprtDocument(Sprt, frozen=True, gc=False, kw_only=True):
+    """`args.sprt`: the test and where it stands; exactly one of `overshoot` and `lost_samples` is
+    there."""
 
-class OvershootDocument(Struct, frozen=True, gc=False, kw_only=True):
-    """How far the ratio jumped at its extremes so far."""
-
-    last_update: int
-    skipped_updates: int
-    ref0: float
-    m0: float
-    sq0: float
-    ref1: float
-    m1: float
-    sq1: float
-
-
-class SprtDocument(SprtTask, frozen=True, gc=False, kw_only=True):
-    """`args.sprt` in full; exactly one of `overshoot` and `lost_samples` is there."""
-
-    alpha: float
-    beta: float
-    elo0: float
-    elo1: float
-    elo_model: str
-    state: State
+    state: Verdict
     llr: float
-    batch_size: int
     lower_bound: float
     upper_bound: float
-    overshoot: OvershootDocument | UnsetType = UNSET
+    overshoot: Overshoot | UnsetType = UNSET
     lost_samples: int | UnsetType = UNSET
     illegal_update: int | UnsetType = UNSET
+
+
+def sprt_document(spec: Sprt, state: SprtState) -> SprtDocument:
+    return SprtDocument(
+        **asdict(spec),
+        state=state.verdict,
+        llr=finite(state.llr),
+        lower_bound=spec.lower,
+        upper_bound=spec.upper,
+        overshoot=state.overshoot or UNSET,
+        lost_samples=state.lost_samples if state.overshoot is None else UNSET,
+        illegal_update=UNSET if state.illegal_update is None else state.illegal_update,
+    )
 
 
 # A tune as documents show it.
@@ -69,50 +66,30 @@ class ParameterDocument(Struct, frozen=True, gc=False, kw_only=True):
     type: str | UnsetType = UNSET
 
 
-class SampleDocument(Struct, frozen=True, gc=False):
-    """One parameter at one moment."""
-
-    theta: float
-    r: float = field(name="R")
-    c: float
+History = tuple[tuple[ParameterSample, ...], ...]
 
 
-History = tuple[tuple[SampleDocument, ...], ...]
-
-
-class SpsaDocument(SpsaMark, frozen=True, gc=False, kw_only=True):
+class SpsaDocument(SpsaSettings, frozen=True, gc=False, kw_only=True):
     """`args.spsa` in full; the history is empty in one run's document and absent in lists."""
 
-    algorithm: str = "classic"
-    stability: int = field(name="A")
-    alpha: float
-    gamma: float
-    raw_params: str
     iter: int
     num_iter: int
     params: tuple[ParameterDocument, ...]
     param_history: History | UnsetType = UNSET
 
 
-def spsa_document(
-    tune: Tune, raw_params: str, history: History | UnsetType = UNSET
-) -> SpsaDocument:
+def spsa_document(tune: Tune, history: History | UnsetType = UNSET) -> SpsaDocument:
     """The tune in fishtest's words."""
     return SpsaDocument(
         stability=tune.schedule.stability,
         alpha=tune.schedule.alpha,
         gamma=tune.schedule.gamma,
-        raw_params=raw_params,
+        raw_params=raw_parameters(tune),
         iter=tune.iteration,
         num_iter=tune.schedule.iterations,
         params=tuple(map(_parameter, tune.parameters, tune.thetas)),
         param_history=history,
     )
-
-
-def history_of(tune: Tune) -> History:
-    """The whole history, for those who draw it."""
-    return tuple(tuple(map(_sample, row)) for row in tune.history)
 
 
 def _parameter(parameter: Parameter, theta: float) -> ParameterDocument:
@@ -132,47 +109,40 @@ def _parameter(parameter: Parameter, theta: float) -> ParameterDocument:
     )
 
 
-def _sample(sample: ParameterSample) -> SampleDocument:
-    return SampleDocument(sample.theta, sample.r, sample.c)
+def raw_parameters(tune: Tune) -> str:
+    """The lines that the tune was made from, in one form."""
+    return "\n".join(as_lines(tune, [parameter.line.start for parameter in tune.parameters]))
+
+
+# The arguments of a run as everybody is told them.
+
+ARGS_DOCUMENT = derive_view(
+    "RunArgs",
+    required=(*FISHTEST_KEYS, "tests_repo", "itp"),
+    without=("book_sri",),
+    others={"itp": float, "sprt": SprtDocument, "spsa": SpsaDocument, "reference_nps": Amount},
+)
+"""Describes what `args_document` makes."""
+ArgsDocument = Annotated[
+    dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/RunArgs"})
+]
+
+
+def args_document(run: Run, history: History | UnsetType = UNSET) -> dict[str, Any]:
+    """What a run's author asked for, what was found out when it was created, and where its test or
+    tune stands."""
+    flat = flatten(run.plan) | {"itp": finite(run.share)}
+    flat.pop("book_sri", None)
+    if isinstance(run.kind, SprtTest):
+        flat["sprt"] = sprt_document(run.kind.spec, run.kind.state)
+    if isinstance(run.kind, SpsaTuning):
+        flat["spsa"] = spsa_document(run.kind.tune, history)
+    if run.reference_nps != STOCKFISH_NPS:
+        flat["reference_nps"] = finite(run.reference_nps)
+    return flat
 
 
 SCHEMA_VERSION = 24
-
-
-class ArgsDocument(HouseArgs, frozen=True, gc=False, kw_only=True):
-    """What a run's author asked for, and what was found out when it was created."""
-
-    base_tag: str
-    new_tag: str
-    base_nets: tuple[str, ...]
-    new_nets: tuple[str, ...]
-    num_games: int
-    tc: str
-    new_tc: str
-    book: str
-    book_depth: str
-    threads: int
-    resolved_base: str
-    resolved_new: str
-    msg_base: str
-    msg_new: str
-    base_options: str
-    new_options: str
-    info: str
-    base_signature: str
-    new_signature: str
-    username: str
-    tests_repo: str
-    master_repo: str | UnsetType = UNSET
-    auto_purge: bool
-    throughput: float
-    itp: float
-    priority: float
-    adjudication: bool
-    arch_filter: str | UnsetType = UNSET
-    compiler: str | UnsetType = UNSET
-    sprt: SprtDocument | UnsetType = UNSET
-    spsa: SpsaDocument | UnsetType = UNSET
 
 
 class RunDocument(Struct, frozen=True, gc=False, kw_only=True):
@@ -203,23 +173,6 @@ class RunDocument(Struct, frozen=True, gc=False, kw_only=True):
     tasks: tuple[()] | UnsetType = UNSET
     bad_tasks: tuple[()] | UnsetType = UNSET
     elo: LiveElo | UnsetType = UNSET
-
-
-def listed(runs: Iterable[RunDocument]) -> dict[str, RunDocument]:
-    """active_runs and finished_runs: by id, in the order given, without tasks and history."""
-    return {run.id: _with_history(run, UNSET) for run in runs}
-
-
-def single(run: RunDocument, elo: LiveElo | UnsetType = UNSET) -> RunDocument:
-    """get_run, and get_elo when the estimate is given: the lists are there, but empty."""
-    return replace(_with_history(run, ()), tasks=(), bad_tasks=(), elo=elo)
-
-
-def _with_history(run: RunDocument, history: tuple[()] | UnsetType) -> RunDocument:
-    if run.args.spsa is UNSET:
-        return run
-    spsa = replace(run.args.spsa, param_history=history)
-    return replace(run, args=replace(run.args, spsa=spsa))
 
 
 # One task as scripts read it, with what is nobody's business taken out.

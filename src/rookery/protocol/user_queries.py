@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, get_args
 
 from msgspec import Struct, field
 
 from rookery.protocol.codec import BadName, BadParameter
+from rookery.stats.sprt import EloModel, Sprt
 
 # Reads numbers and flags out of query strings.
 
@@ -42,18 +42,8 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 MOST_GAMES = 2**32
 LARGEST_BOUND = 10.0
 NARROWEST = 0.5
-EloModel = Literal["BayesElo", "logistic", "normalized"]
 PAIR_NAMES = ("LL", "LD", "DDWL", "WD", "WW")
 GAME_NAMES = ("L", "D", "W")
-
-
-@dataclass(frozen=True, slots=True)
-class SprtBounds:
-    """The two hypotheses, and the scale they are on."""
-
-    elo0: float
-    elo1: float
-    elo_model: EloModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +51,7 @@ class EloQuery:
     """Five bins of pairs or three of games, worst outcome first; bounds for a sequential test."""
 
     bins: tuple[int, ...]
-    bounds: SprtBounds | None = None
+    bounds: Sprt | None = None
 
 
 class FixedElo(Struct, frozen=True, gc=False, kw_only=True):
@@ -93,22 +83,22 @@ def elo_query(query: Mapping[str, str]) -> EloQuery:
     return EloQuery(bins, _bounds(query))
 
 
-def _bounds(query: Mapping[str, str]) -> SprtBounds | None:
+def _bounds(query: Mapping[str, str]) -> Sprt | None:
     if "elo0" not in query and "elo1" not in query:
         return None
     elo0 = decimal(query, "elo0", most=LARGEST_BOUND)
     elo1 = decimal(query, "elo1", most=LARGEST_BOUND)
     if elo1 < elo0 + NARROWEST:
         raise BadParameter(name="elo1", text=f"expected at least elo0 + {NARROWEST:g}")
-    return SprtBounds(elo0, elo1, _model(query.get("elo_model", "normalized")))
+    return Sprt(elo0, elo1, _model(query.get("elo_model", "normalized")))
 
 
 def _model(text: str) -> EloModel:
-    models: tuple[EloModel, ...] = get_args(EloModel)
-    for model in models:
-        if text == model:
-            return model
-    raise BadParameter(name="elo_model", text=f"expected one of {', '.join(models)}")
+    try:
+        return EloModel(text)
+    except ValueError:
+        models = ", ".join(sorted(model.value for model in EloModel))
+        raise BadParameter(name="elo_model", text=f"expected one of {models}") from None
 
 
 # The query of finished_runs.

@@ -6,12 +6,11 @@ answer, so that none can be without. `task_alive` has no default where the proto
 
 from typing import Annotated, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from rookery.model.bounds import Checksum, Count, Phrase, Positive, Word, Words
 from rookery.model.task import Results
 from rookery.protocol.codec import Reader
-from rookery.protocol.runs import TaskArgs
 from rookery.stats.spsa import Perturbation, Tune, joint_signature
 
 OFFICIAL_VERSION = 325
@@ -67,7 +66,8 @@ class GrantedRun(Struct, frozen=True, gc=False, kw_only=True):
     """A run as far as a worker needs it."""
 
     id: Word = field(name="_id")
-    args: TaskArgs
+    args: Raw
+    """Read by TASK_ARGS; the server sends the same bytes to many."""
     my_task: MyTask
 
 

@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from msgspec import UNSET
-from msgspec.structs import replace
-
 from rookery.books import official_books
 from rookery.farm.submission import KnownBook
-from rookery.farm.submission_fields import base_repository, new_repository
+from rookery.farm.submission_fields import repository_of
 from rookery.files.books import BookStore
 from rookery.files.programs import ProgramStore
 from rookery.model.engine import Catalogue
@@ -17,7 +14,7 @@ from rookery.model.machine import OFFICIAL, Machine
 from rookery.model.plan import Need, NeedWord, first_missing
 from rookery.model.run import Run
 from rookery.protocol.codec import refuse, require
-from rookery.protocol.runs import SubmittedArgs
+from rookery.protocol.runs import PREFIXES, Submission, side_key
 from rookery.sources.commits import Archives, CannotAsk, Commit, Commits
 from rookery.stats.spsa_parameters import remarks
 from rookery.stats.walk import TestLength, length_at, pace_of
@@ -119,17 +116,19 @@ class Preparation:
     granted: frozenset[str]
     """The repositories to which the server may show who it is for the submitter."""
 
-    async def prepared(self, args: SubmittedArgs) -> SubmittedArgs:
+    async def prepared(self, asked: Submission) -> Submission:
         """The submission with nothing left to look up; raises WireFault."""
-        args = await self._with_new(args)
-        return await self._with_base(args)
+        for prefix in PREFIXES:
+            asked = await self._with_commit(asked, prefix)
+        return asked
 
     async def check_binaries(self, run: Run) -> None:
         """Raises WireFault unless every program was uploaded."""
-        for field, side in zip(("new_binary", "base_binary"), run.plan.sides, strict=False):
+        for prefix, side in zip(PREFIXES, run.plan.sides, strict=False):
             if side.binary:
                 known = await self.programs.rows.get(side.binary) is not None
-                require(known, field, "no program of this hash was uploaded here")
+                key = side_key("binary", prefix)
+                require(known, key, "no program of this hash was uploaded here")
 
     async def fetch(self, run: Run) -> tuple[str, ...]:
         """The sources that workers are to get from here: who can't have them shall know at once,
@@ -155,21 +154,21 @@ class Preparation:
             return None
         return KnownBook(official.openings, official.sri, official=True, kept=False)
 
-    async def _with_new(self, args: SubmittedArgs) -> SubmittedArgs:
-        if args.resolved_new or args.new_binary:
-            return args
-        found = await self._found("new_tag", args.new_tag, new_repository(args, self.catalogue))
-        return replace(args, resolved_new=found.sha, msg_new=args.msg_new or found.message)
+    async def _with_commit(self, asked: Submission, prefix: str) -> Submission:
+        side = asked.side(prefix)
+        if side.commit or side.binary:
+            return asked
+        if asked.spsa and prefix == "base" and self._is_one_program(asked):
+            new = asked.side("new")
+            return asked.with_side("base", commit=new.commit, message=new.message)
+        repository = repository_of(asked, prefix, self.catalogue)
+        found = await self._found(side_key("tag", prefix), side.tag, repository)
+        return asked.with_side(prefix, commit=found.sha, message=side.message or found.message)
 
-    async def _with_base(self, args: SubmittedArgs) -> SubmittedArgs:
-        tuned = args.spsa is not UNSET and bool(args.new_binary)
-        if args.resolved_base or args.base_binary or tuned:
-            return args
-        if args.spsa is not UNSET and args.base_tag == args.new_tag:
-            # Both sides of a tune are one program.
-            return replace(args, resolved_base=args.resolved_new, msg_base=args.msg_new)
-        found = await self._found("base_tag", args.base_tag, base_repository(args, self.catalogue))
-        return replace(args, resolved_base=found.sha, msg_base=args.msg_base or found.message)
+    def _is_one_program(self, asked: Submission) -> bool:
+        """As both sides of a tune are."""
+        new, base = asked.plan.sides
+        return bool(new.binary) or base.tag == new.tag
 
     async def _found(self, field: str, revision: str, repository: str) -> Commit:
         known = repository in self.granted
@@ -185,18 +184,15 @@ class Preparation:
         return f"{why} (asked as a stranger: nobody has granted this server's own access to it)"
 
 
-def looks_up(args: SubmittedArgs) -> bool:
+def looks_up(asked: Submission) -> bool:
     """Whether somebody has to be asked about this submission."""
-    new, base = args.resolved_new or args.new_binary, args.resolved_base or args.base_binary
-    return not (new and base)
+    return not all(side.commit or side.binary for side in asked.plan.sides)
 
 
-def rehearsed(args: SubmittedArgs) -> SubmittedArgs:
+def rehearsed(asked: Submission) -> Submission:
     """The same with commits and benches made up, to see what else is wrong with it."""
-    return replace(
-        args,
-        resolved_new=args.resolved_new or NO_COMMIT,
-        resolved_base=args.resolved_base or NO_COMMIT,
-        new_signature=args.new_signature or NO_BENCH,
-        base_signature=args.base_signature or NO_BENCH,
-    )
+    for prefix in PREFIXES:
+        side = asked.side(prefix)
+        commit, bench = side.commit or NO_COMMIT, side.signature or NO_BENCH
+        asked = asked.with_side(prefix, commit=commit, signature=bench)
+    return asked

@@ -84,7 +84,7 @@ def live_elo(
         low=_elo_where(worse, 0.975, spec),
         high=_elo_where(worse, 0.025, spec),
         los=worse(0.0),
-        llr=spec.llr(bins, trinomial),
+        llr=spec.log_ratio(bins, trinomial),
         lower_bound=spec.lower,
         upper_bound=spec.upper,
     )

@@ -9,8 +9,11 @@ merged updates, tells nothing about the jumps of the others, and starts the reco
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rookery.stats.likelihood import bayes_ratio, logistic_ratio, normalised_ratio
 from rookery.stats.numbers import StatisticsFault
@@ -35,13 +38,12 @@ class Verdict(enum.Enum):
     REJECTED = "rejected"
 
 
-@dataclass(frozen=True, slots=True)
-class Sprt:
+class Sprt(Struct, frozen=True, gc=False):
     """Is it elo0 or elo1, with chance alpha to accept wrongly and beta to reject wrongly?"""
 
     elo0: float
     elo1: float
-    model: EloModel = EloModel.NORMALISED
+    model: EloModel = field(name="elo_model", default=EloModel.NORMALISED)
     alpha: float = 0.05
     beta: float = 0.05
     batch_size: int = 1
@@ -66,7 +68,7 @@ class Sprt:
     def upper(self) -> float:
         return log((1.0 - self.beta) / self.alpha)
 
-    def llr(self, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> float:
+    def log_ratio(self, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> float:
         """The log-likelihood ratio; only BayesElo looks at the single games in `trinomial`."""
         if self.model is EloModel.NORMALISED:
             return normalised_ratio(bins, self.elo0, self.elo1)
@@ -75,8 +77,7 @@ class Sprt:
         return bayes_ratio(bins, self.elo0, self.elo1, trinomial)
 
 
-@dataclass(frozen=True, slots=True)
-class Overshoot:
+class Overshoot(Struct, frozen=True, gc=False):
     """Jumps of the ratio to a new low (0) and a new high (1): last extreme, sum, sum of squares."""
 
     last_update: int = 0
@@ -118,12 +119,11 @@ class Overshoot:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SprtState:
+class SprtState(Struct, frozen=True, gc=False):
     """Where a test stands. Without an overshoot record the plain bounds decide."""
 
     llr: float = 0.0
-    verdict: Verdict = Verdict.RUNNING
+    verdict: Verdict = field(name="state", default=Verdict.RUNNING)
     overshoot: Overshoot | None = Overshoot()
     lost_samples: int = 0
     illegal_update: int | None = None
@@ -134,7 +134,7 @@ class SprtState:
     ) -> "SprtState":
         """The state once the results so far are `bins` (cumulative)."""
         pairs = sum(bins)
-        llr = spec.llr(bins, trinomial)
+        llr = spec.log_ratio(bins, trinomial)
         kept = self._without_unusable_overshoot(pairs)
         overshoot = kept.overshoot and kept.overshoot.after(llr, pairs, spec.batch_size)
         return SprtState(

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from msgspec import Struct, field
+
 from rookery.stats.spsa_parameters import (
     DEFAULT_A_RATIO,
     DEFAULT_ALPHA,
@@ -70,12 +72,11 @@ def joint_signature(parts: Iterable[bytes]) -> int:
     return zlib.crc32(b"".join(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterSample:
+class ParameterSample(Struct, frozen=True, gc=False):
     """One parameter at one moment of the history."""
 
     theta: float
-    r: float
+    r: float = field(name="R")
     c: float
 
 

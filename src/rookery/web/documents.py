@@ -1,10 +1,8 @@
 """Runs and tasks as fishtest's documents, which scripts have read for years."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import asdict
 
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.kinds import SprtTest
@@ -13,11 +11,11 @@ from rookery.model.task import Task
 from rookery.model.timecontrol import base_seconds
 from rookery.protocol.codec import Reader, WireFault, finite, rendered
 from rookery.protocol.user_documents import (
-    ArgsDocument,
     IssuedDocument,
     RunDocument,
     TaskDocument,
     WorkerDocument,
+    args_document,
     issued_document,
     masked,
     shown_residual,
@@ -26,14 +24,20 @@ from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo
 from rookery.protocol.worker_requests import WorkerInfo
 from rookery.rules.purge import BadTask
 from rookery.stats.elo import estimate_elo, live_elo
-from rookery.stats.sprt import EloModel, Flag, Sprt
+from rookery.stats.sprt import Flag, Sprt
 from rookery.stats.spsa import Issued
-from rookery.web.worker_api.outgoing import args_of, sprt_of, spsa_of
 
 _INFO = Reader(WorkerInfo)
 
 
-def run_document(run: Run, pulse: RunSpeed = NO_SPEED) -> RunDocument:
+def run_document(
+    run: Run,
+    pulse: RunSpeed = NO_SPEED,
+    *,
+    alone: bool = False,
+    elo: LiveElo | UnsetType = UNSET,
+) -> RunDocument:
+    """In a list without tasks and the history of a tune; alone with both, but empty."""
     status, tally = run.status, run.tally
     return RunDocument(
         id=run.id,
@@ -56,34 +60,11 @@ def run_document(run: Run, pulse: RunSpeed = NO_SPEED) -> RunDocument:
         results=tally.results,
         nps=finite(pulse.nps),
         games_per_minute=finite(pulse.games_per_minute),
-        args=args_document(run),
+        args=args_document(run, () if alone else UNSET),
+        tasks=() if alone else UNSET,
+        bad_tasks=() if alone else UNSET,
+        elo=elo,
     )
-
-
-def args_document(run: Run) -> ArgsDocument:
-    """What a worker is told, and what only people want to know."""
-    told = {name: value for name, value in asdict(args_of(run)).items() if name in _SHARED}
-    return ArgsDocument(**told, **_for_people(run))
-
-
-def _for_people(run: Run) -> Mapping[str, Any]:
-    plan = run.plan
-    return {
-        "auto_purge": plan.auto_purge,
-        "throughput": plan.throughput,
-        "itp": finite(run.share),
-        "priority": plan.priority,
-        "arch_filter": plan.arch_filter or UNSET,
-        "compiler": plan.compiler or UNSET,
-        "master_repo": plan.master_repo or UNSET,
-        "sprt": sprt_of(run),
-        "spsa": spsa_of(run),
-    }
-
-
-_SHARED = frozenset(ArgsDocument.__struct_fields__) - {
-    "auto_purge", "throughput", "itp", "priority", "sprt", "spsa",
-}  # fmt: skip
 
 
 def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:
@@ -150,9 +131,7 @@ def elo_of_query(query: EloQuery) -> FixedElo | LiveElo:
     """calc_elo."""
     if query.bounds is None:
         return fixed_elo(query.bins)
-    bounds = query.bounds
-    spec = Sprt(bounds.elo0, bounds.elo1, EloModel(bounds.elo_model))
-    return sequential_elo(spec, query.bins)
+    return sequential_elo(query.bounds, query.bins)
 
 
 def fixed_elo(bins: Sequence[int]) -> FixedElo:

@@ -60,15 +60,15 @@ def described(operation: Operation) -> Callable[[F], F]:
     return mark
 
 
-def document(routes: Iterable[BaseRoute]) -> bytes:
-    """The document in JSON."""
+def document(routes: Iterable[BaseRoute], *others: type) -> bytes:
+    """The document in JSON; `others` are types that the endpoints' own refer to by name."""
     found = [
         (route, operation)
         for route in routes
         if isinstance(route, Route) and (operation := operation_of(route.endpoint)) is not None
     ]
     _, components = msgspec.json.schema_components(
-        _types_in(operation for _, operation in found), ref_template=_REFERENCE
+        [*others, *_types_in(operation for _, operation in found)], ref_template=_REFERENCE
     )
     paths: dict[str, dict[str, object]] = {}
     for route, operation in found:

@@ -1,33 +1,34 @@
 """A task as the worker reads it: who plays, by which rules, in how large batches."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw
 
 from rookery.http_client import NoAnswer
-from rookery.match.job import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication, Setup
+from rookery.match.job import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication, EngineSpec, Setup
 from rookery.model.engine import STOCKFISH, EngineRecord
+from rookery.model.plan import Plan, Side
+from rookery.model.run import STOCKFISH_NPS
 from rookery.model.task import NOTHING, Results
-from rookery.model.timecontrol import BadTimeControl, Clock, TimeControl, parse
-from rookery.protocol.runs import TaskArgs
+from rookery.model.timecontrol import BadTimeControl, Clock, parse
+from rookery.protocol.codec import WireFault
+from rookery.protocol.runs import PREFIXES, TASK_ARGS, fold, given_in, side_key
 from rookery.protocol.worker_answers import TaskAnswer
 from rookery.worker.engines.orders import EngineOrder, TaskFailed
 from rookery.worker.server import TaskId
 
 STANDARD_MARGIN_MS = 20
 NODESTIME_MARGIN_MS = 10_000
-Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """One of the two sides."""
+    """One of the two sides: what is to be made, and how it plays once there is a program."""
 
-    name: str
     order: EngineOrder
-    options: Pairs
-    tc: TimeControl
-    threads: int
+    spec: EngineSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +36,26 @@ class Assignment:
     """All that a worker needs to know about its task."""
 
     name: TaskId
-    args: TaskArgs
+    plan: Plan
     new: Player
     base: Player
     games: int
     start: int
     before: Results = NOTHING
+    batch_size: int = 0
+    """Pairs per report of a sequential test; 0 where it is none."""
+    is_tune: bool = False
+    reference_nps: float = STOCKFISH_NPS
 
     @property
     def label(self) -> str:
-        return f"{self.args.new_tag} against {self.args.base_tag}"
+        new, base = self.plan.sides
+        return f"{new.tag} against {base.tag}"
 
     @property
     def threads(self) -> int:
         """Cores that one game takes; sides of unequal threads take turns on the larger."""
-        return max(self.new.threads, self.base.threads)
+        return self.plan.slot_threads
 
     @property
     def pairs(self) -> int:
@@ -61,26 +67,10 @@ class Assignment:
         return 1 + (self.start + self.before.games) // 2
 
     @property
-    def is_tune(self) -> bool:
-        return self.args.sprt is UNSET and self.args.spsa is not UNSET
-
-    @property
     def is_timed(self) -> bool:
         """Whether the machine's speed decides how much time engines get."""
-        clocks = any(player.tc.scaled(2.0) != player.tc for player in (self.new, self.base))
-        return clocks and self.args.scaling != "off"
-
-    @property
-    def reference_nps(self) -> float:
-        """The speed that times are meant for: Stockfish's, where the task names none."""
-        return self.args.reference_nps or STOCKFISH.speed.reference or 0.0
-
-    @property
-    def chess960(self) -> bool:
-        if self.args.variant:
-            return self.args.variant == "chess960"
-        name = self.args.book.upper()
-        return "FRC" in name or "960" in name
+        clocks = {self.plan.side_tc(side) for side in self.plan.sides}
+        return self.plan.is_scaled and any(parse(tc).scaled(2.0) != parse(tc) for tc in clocks)
 
 
 def assignment_of(answer: TaskAnswer) -> Assignment | None:
@@ -89,115 +79,96 @@ def assignment_of(answer: TaskAnswer) -> Assignment | None:
         return None
     if answer.run is UNSET or answer.task_id is UNSET:
         raise NoAnswer("the server names neither a run nor a task")
-    args, mine = answer.run.args, answer.run.my_task
+    mine, flat = answer.run.my_task, _args(answer.run.args)
+    plan = fold(flat)
+    new, base = (_player(plan, prefix, flat) for prefix in PREFIXES)
     return Assignment(
         TaskId(answer.run.id, answer.task_id),
-        args,
-        _new(args),
-        _base(args),
+        plan,
+        new,
+        base,
         mine.num_games,
         mine.start,
         NOTHING if mine.stats is UNSET else mine.stats,
+        batch_size=flat["sprt"].batch_size if "sprt" in flat else 0,
+        is_tune="spsa" in flat and "sprt" not in flat,
+        reference_nps=flat.get("reference_nps") or STOCKFISH_NPS,
     )
+
+
+def _args(body: Raw) -> dict[str, Any]:
+    try:
+        return given_in(TASK_ARGS.read(bytes(body)))
+    except WireFault as fault:
+        raise NoAnswer(f"the server's task can't be read: {fault}") from None
 
 
 def setup_of(task: Assignment, syzygy: tuple[str, ...] = ()) -> Setup:
     """The rules of its games."""
-    args = task.args
-    men = args.syzygy_men or 0
+    plan = task.plan
     return Setup(
-        adjudication=_adjudication(args, men),
-        chess960=task.chess960,
-        margin_ms=_margin(args),
-        syzygy=syzygy if men else (),
-        strict_pvs=args.strict_pv is True,
+        adjudication=_adjudication(plan),
+        chess960=(plan.variant or plan.book_variant) == "chess960",
+        margin_ms=_margin(plan),
+        syzygy=syzygy if plan.syzygy_men else (),
+        strict_pvs=plan.strict_pv,
     )
 
 
-def _adjudication(args: TaskArgs, men: int) -> Adjudication:
-    if not args.adjudication:
-        return Adjudication(syzygy_men=men)
-    resign, draw = OFFICIAL_RESIGN, OFFICIAL_DRAW
-    if args.resign is not UNSET:
-        resign = args.resign
-    if args.draw is not UNSET:
-        draw = args.draw
-    return Adjudication(resign, draw, men)
+def _adjudication(plan: Plan) -> Adjudication:
+    if not plan.adjudication:
+        return Adjudication(syzygy_men=plan.syzygy_men)
+    resign, draw = plan.resign or OFFICIAL_RESIGN, plan.draw or OFFICIAL_DRAW
+    return Adjudication(resign, draw, plan.syzygy_men)
 
 
-def _margin(args: TaskArgs) -> int:
-    if args.time_margin_ms is not UNSET:
-        return args.time_margin_ms
-    nodestime = "nodestime" in args.new_options or "nodestime" in args.base_options
+def _margin(plan: Plan) -> int:
+    if plan.time_margin_ms is not None:
+        return plan.time_margin_ms
+    nodestime = any("nodestime" in side.options for side in plan.sides)
     return NODESTIME_MARGIN_MS if nodestime else STANDARD_MARGIN_MS
 
 
-def _new(args: TaskArgs) -> Player:
+def _player(plan: Plan, prefix: str, flat: Mapping[str, Any]) -> Player:
+    side = plan.sides[PREFIXES.index(prefix)]
     order = EngineOrder(
-        _record(args.new_record, args.new_engine),
-        args.resolved_new,
-        args.new_repo or args.tests_repo,
-        args.new_binary or "",
-        args.new_nets or (),
-        _signature(args.new_signature),
+        _record(flat.get(side_key("record", prefix)), side.engine),
+        side.commit,
+        side.repository,
+        side.binary,
+        side.nets,
+        _signature(side.signature),
     )
-    tc = args.tc if args.new_tc is UNSET else args.new_tc
-    return _player(
-        "New", order, args.new_options, args.new_uci, tc, args.new_threads or args.threads
-    )
+    tc, threads = _time_control(plan.side_tc(side)), plan.side_threads(side)
+    name = f"{prefix.capitalize()}-{side.commit}"
+    return Player(order, EngineSpec(name, (), _options(side, threads), tc, threads))
 
 
-def _base(args: TaskArgs) -> Player:
-    order = EngineOrder(
-        _record(args.base_record, args.base_engine),
-        args.resolved_base,
-        args.base_repo or args.tests_repo,
-        args.base_binary or "",
-        args.base_nets or (),
-        _signature(args.base_signature),
-    )
-    threads = args.base_threads or args.threads
-    return _player("Base", order, args.base_options, args.base_uci, args.tc, threads)
-
-
-def _player(
-    side: str,
-    order: EngineOrder,
-    options: str,
-    uci: dict[str, str] | UnsetType,
-    tc: str,
-    threads: int,
-) -> Player:
-    pairs = [_option(token) for token in options.split()]
-    pairs += [] if uci is UNSET else list(uci.items())
+def _options(side: Side, threads: int) -> tuple[tuple[str, str], ...]:
+    tokens = (token.partition("=") for token in side.options.split())
+    pairs = [*((name, value) for name, _, value in tokens), *side.uci]
     if threads > 1 and not any("threads" in name.lower() for name, _ in pairs):
         pairs.insert(0, ("Threads", str(threads)))
-    return Player(f"{side}-{order.commit}", order, tuple(pairs), _time_control(tc), threads)
+    return tuple(pairs)
 
 
-def _option(token: str) -> tuple[str, str]:
-    name, _, value = token.partition("=")
-    return name, value
-
-
-def _time_control(text: str) -> TimeControl:
+def _time_control(text: str) -> str:
     try:
-        return parse(text)
+        return str(parse(text))
     except BadTimeControl as fault:
         raise TaskFailed(f"The run's time control can't be read: {fault}.", blame="run") from None
 
 
-def _record(record: EngineRecord | UnsetType, engine: str | UnsetType) -> EngineRecord:
-    if record is not UNSET:
+def _record(record: EngineRecord | None, engine: str) -> EngineRecord:
+    if record is not None:
         return record
-    if engine not in (UNSET, STOCKFISH.name):
+    if engine != STOCKFISH.name:
         raise TaskFailed(f"The server says nothing about the engine {engine}.", blame="run")
     return STOCKFISH
 
 
-def _signature(found: str | int) -> int | None:
+def _signature(text: str) -> int | None:
     """None where nobody has measured it."""
-    text = str(found)
     return int(text) if text.isdecimal() and int(text) else None
 
 
@@ -206,12 +177,12 @@ def batch_pairs(task: Assignment, slots: int, *, is_rookery: bool, nps: float = 
 
     A server of ours hears of fixed games and tunes two or three times a minute.
     """
-    if task.args.sprt is not UNSET:
-        return task.args.sprt.batch_size
+    if task.batch_size:
+        return task.batch_size
     if is_rookery:
-        pair_seconds = 2 * max(task.base.tc.game_seconds(nps), 1e-3)
+        pair_seconds = 2 * max(task.base.spec.time_control.game_seconds(nps), 1e-3)
         return slots * max(1, min(HOUSE_PAIRS, round(HOUSE_SECONDS / pair_seconds)))
-    ratio = LONG.limit_seconds(nps) / max(task.base.tc.limit_seconds(nps), 1e-9)
+    ratio = LONG.limit_seconds(nps) / max(task.base.spec.time_control.limit_seconds(nps), 1e-9)
     pairs = 2 * slots * max(1, round(ratio))
     return 2 * pairs if task.is_tune else pairs
 

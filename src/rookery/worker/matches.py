@@ -182,8 +182,9 @@ class TaskMatches:
     async def play(self) -> bool:
         """All of it, or until somebody wants no more. False where the server said before a batch
         that the task is over. Raises TaskFailed or MatchFault."""
-        depth = _depth(self.task)
-        book = await self.context.books.load(self.task.args.book, self.task.args.book_sri, depth)
+        plan = self.task.plan
+        depth = plan.book_depth
+        book = await self.context.books.load(plan.book, plan.book_sri, depth)
         openings = openings_of(
             book,
             order_of_run(len(book), self.task.name.run, start=self.task.first_opening)
@@ -242,7 +243,7 @@ class TaskMatches:
 
     async def _games(self, openings: Openings, plies: int) -> None:
         task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
-        whole = task.args.sprt is not UNSET and not self.context.in_parts
+        whole = task.batch_size > 0 and not self.context.in_parts
         counter = GameCounter(task.before, self._batch)
         supply = PairSupply(pair_jobs([sides], openings, rounds=task.pairs))
         match = await self._runners().match(
@@ -266,7 +267,7 @@ class TaskMatches:
     def _files(self, plies: int) -> FastchessFiles:
         """For fastchess, which reads the book and writes the games itself."""
         task = self.task
-        book = self.context.books.file(task.args.book) if plies > 0 else None
+        book = self.context.books.file(task.plan.book) if plies > 0 else None
         seed = seed_of_run(task.name.run)
         return FastchessFiles(book, plies, seed, task.first_opening, self.games.file)
 
@@ -316,7 +317,7 @@ class TaskMatches:
     async def _other(self, batch: TuneBatch, supply: PairSupply, played: int, pairs: int) -> Match:
         """A batch whose engines end with it."""
         sides = await self._seated(batch.values[0].new, batch.values[0].base)
-        files = self._files(2 * _depth(self.task))
+        files = self._files(2 * self.task.plan.book_depth)
         files = replace(files, start=files.start + played)
         return await self._runners().match(supply, sides, files, pairs, self.context.threads)
 
@@ -340,8 +341,3 @@ class TaskMatches:
     @property
     def _ending(self) -> bool:
         return self.lost.is_set() or self.context.stop.asked.is_set()
-
-
-def _depth(task: Assignment) -> int:
-    text = str(task.args.book_depth)
-    return int(text) if text.lstrip("-").isdecimal() else 0

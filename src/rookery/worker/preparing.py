@@ -12,8 +12,6 @@ from pathlib import Path, PurePath
 from time import monotonic
 from typing import Protocol
 
-from msgspec import UNSET, UnsetType
-
 from rookery.boundary.offload import Threads
 from rookery.http_client import LARGEST_FILE, CallRefused, NoAnswer, UnsafeAnswer, copy_at_most
 from rookery.match.job import EngineSpec
@@ -139,7 +137,7 @@ class BookCache:
     def file(self, name: str) -> Path:
         return self._folder / name
 
-    async def load(self, name: str, sri: str | UnsetType, depth: int) -> OpeningBook | None:
+    async def load(self, name: str, sri: str, depth: int) -> OpeningBook | None:
         """The book; None where games begin from the starting position. Raises TaskFailed."""
         if PurePath(name).name != name:
             raise TaskFailed(f"{name!r} is no name of a book.", blame="run")
@@ -154,9 +152,9 @@ class BookCache:
             raise TaskFailed(f"The book {name} is not the one that the run means.")
         return book
 
-    async def _is_right(self, book: OpeningBook, sri: str | UnsetType) -> bool:
+    async def _is_right(self, book: OpeningBook, sri: str) -> bool:
         """Without a hash only a book that was fetched by this very worker is trusted."""
-        if sri is UNSET or not sri:
+        if not sri:
             return book.name in self._fetched
         return await self._threads.cpu(lambda: book.sri) == sri
 
@@ -299,12 +297,11 @@ class EnginePreparation:
 
 def _seated(player: Player, built: BuiltEngine, factor: float, sandbox: Sandbox) -> EngineSpec:
     """The sandbox gives an engine its few variables; of ours it sees none."""
-    return EngineSpec(
-        player.name,
-        sandbox.playing(built),
-        (*built.options, *player.options),
-        str(player.tc.scaled(factor)),
-        player.threads,
+    return replace(
+        player.spec,
+        command=sandbox.playing(built),
+        options=(*built.options, *player.spec.options),
+        tc=str(player.spec.time_control.scaled(factor)),
         environment=built.environment,
     )
 

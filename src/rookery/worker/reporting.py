@@ -187,11 +187,12 @@ class GameFile:
     """Written game by game, in threads but by one at a time; packed once at the end."""
 
     def __init__(self, file: Path, task: Assignment, server: str) -> None:
+        new, base = task.plan.sides
         self.file = file
-        self._detail = task.args.pgn_detail or "full"
+        self._detail = task.plan.pgn_detail or "full"
         self._stem = f"{task.name.run}-{task.name.task}.pgn"
         self._tags = [
-            ("Event", f"Batch {task.name.task}: {task.args.new_tag} vs {task.args.base_tag}"),
+            ("Event", f"Batch {task.name.task}: {new.tag} vs {base.tag}"),
             ("Site", f"{server}/tests/view/{task.name.run}"),
         ]
         self._size = 0

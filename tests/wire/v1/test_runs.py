@@ -41,7 +41,7 @@ async def test_a_run_is_created_and_waits_for_approval(api: Api) -> None:
     made = msgspec.json.decode(answer.content, type=v1.Made)
     assert (answer.status_code, made.state, made.warnings) == (201, DisplayState.PENDING, ())
     found = await details(api, made.id)
-    assert (found.owner, found.approver, found.args.sprt) == ("olga", "", found.args.sprt)
+    assert (found.owner, found.approver, found.args["sprt"]["elo1"]) == ("olga", "", SPRT["elo1"])
 
 
 async def test_an_approvers_run_is_approved_at_once_and_again_without_error(api: Api) -> None:

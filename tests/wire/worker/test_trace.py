@@ -16,7 +16,7 @@ from msgspec.structs import replace as with_fields
 from rookery.farm.submission import Surroundings, created
 from rookery.model.run import Run
 from rookery.people.passwords import Passwords
-from rookery.protocol.runs import SUBMISSION
+from rookery.protocol.runs import read_submission
 from tests.twins.sites import KEY
 from tests.unit.core.makers import BOSS
 from tests.unit.service.people import OLGA
@@ -58,7 +58,7 @@ def run_of(said: list[Exchange], office: Office) -> Run:
         del args[name]
     # A tune may have been made for more games than it was left with.
     args["num_games"] = 2 * tune.get("num_iter", games // 2)
-    submitted = SUBMISSION.read(json.dumps(args).encode())
+    submitted = read_submission(json.dumps(args).encode())
     run = created(submitted, "owner", Surroundings(), now=office.clock.now(), chance=bytes)
     return replace(run, plan=with_fields(run.plan, games=games))
 

@@ -15,7 +15,6 @@ from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.protocol.actions import action_filter, document_of
 from rookery.protocol.codec import WireFault, encode
-from rookery.protocol.user_documents import RunDocument, listed, single
 from rookery.protocol.user_queries import (
     PAGE_SIZE,
     FinishedQuery,
@@ -91,7 +90,9 @@ async def list_actions(request: Request) -> Response:
 async def get_run(request: Request) -> Response:
     site = site_of(request)
     run, pulse = await _load_run(request)
-    return await site.threads.cpu(lambda: _answer(single(run_document(run, pulse)), OPEN_TO_ALL))
+    return await site.threads.cpu(
+        lambda: _answer(run_document(run, pulse, alone=True), OPEN_TO_ALL)
+    )
 
 
 @runs(Domain.THREAD, "the document is made in a thread")
@@ -154,15 +155,15 @@ def _rows(query: FinishedQuery) -> ports.FinishedRunsQuery:
 
 
 def _listed_answer(found: Sequence[Run], pulses: Sequence[RunSpeed]) -> Response:
-    return _answer(listed(map(run_document, found, pulses)))
+    documents = map(run_document, found, pulses)
+    return _answer({run.id: run for run in documents})
 
 
 def _elo_answer(run: Run, pulse: RunSpeed) -> Response:
     elo = live_elo_of(run)
     if elo is None:
         return Response(b"{}", media_type=JSON, headers=OPEN_TO_ALL)
-    document: RunDocument = single(run_document(run, pulse), elo)
-    return _answer(document, OPEN_TO_ALL)
+    return _answer(run_document(run, pulse, alone=True, elo=elo), OPEN_TO_ALL)
 
 
 def _answer(value: object, headers: dict[str, str] | None = None) -> Response:

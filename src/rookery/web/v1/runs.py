@@ -7,7 +7,6 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from msgspec import UNSET
-from msgspec.structs import replace as with_fields
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -22,12 +21,14 @@ from rookery.model.bounds import IdPrefix, RunId
 from rookery.model.engine import STOCKFISH
 from rookery.model.events import run_name
 from rookery.model.machine import Machine
+from rookery.model.plan import Plan
 from rookery.model.run import DisplayState, Run, core_hours
 from rookery.people.bearers import Bearer
 from rookery.people.users import Scope, User
 from rookery.protocol import v1
 from rookery.protocol.codec import require
-from rookery.protocol.runs import SUBMISSION, SubmittedArgs
+from rookery.protocol.runs import PREFIXES, Submission, SubmittedArgs, read_submission, side_key
+from rookery.protocol.user_documents import args_document
 from rookery.sources.submission_checks import (
     Preparation,
     able_machines,
@@ -39,7 +40,6 @@ from rookery.sources.submission_checks import (
 )
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.documents import args_document
 from rookery.web.openapi import Operation, described
 from rookery.web.refusals import refusals, seen_tasks_at_play, shown_run
 from rookery.web.site import Site
@@ -136,9 +136,9 @@ def _prepare_for(site: Site, bearer: Bearer) -> Preparation:
 
 async def _prepare(site: Site, preparation: Preparation, body: bytes, user: User) -> MadeRun:
     owner, large = user.name, len(body) > LARGE_SUBMISSION
-    args = _from_own_repository(await _aside(site, large, SUBMISSION.read, body), user)
-    _check_seen(args, owner, site.holdings)
-    book = await preparation.book(args.book)
+    asked = _from_own_repository(await _aside(site, large, read_submission, body), user)
+    _check_seen(asked.plan, owner, site.holdings)
+    book = await preparation.book(asked.plan.book)
     around = Surroundings(
         catalogue=preparation.catalogue,
         speed_of=site.speeds.median,
@@ -147,17 +147,17 @@ async def _prepare(site: Site, preparation: Preparation, body: bytes, user: User
         mirroring=site.settings.mirror_sources,
         book=book,
     )
-    if looks_up(args):
+    if looks_up(asked):
         # Nobody outside is asked for a submission that would be refused all the same.
-        await _aside(site, large, planned, rehearsed(args), owner, around)
-        args = await preparation.prepared(args)
-    made = await _aside(site, large, partial(_create, site), args, owner, around)
-    return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, args)))
+        await _aside(site, large, planned, rehearsed(asked), owner, around)
+        asked = await preparation.prepared(asked)
+    made = await _aside(site, large, partial(_create, site), asked, owner, around)
+    return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, asked.plan)))
 
 
-async def _find_missing_nets(site: Site, args: SubmittedArgs) -> list[str]:
+async def _find_missing_nets(site: Site, plan: Plan) -> list[str]:
     """Workers will look for them here, in vain."""
-    names = dict.fromkeys((*args.new_nets, *args.base_nets))
+    names = dict.fromkeys(net for side in plan.sides for net in side.nets)
     if site.settings.nets_url:
         return []
     return [
@@ -174,8 +174,8 @@ async def _claim_programs(site: Site, run: Run) -> None:
                 await site.holdings.add(side.binary, side.engine)
 
 
-def _create(site: Site, args: SubmittedArgs, owner: str, around: Surroundings) -> MadeRun:
-    run = created(args, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
+def _create(site: Site, asked: Submission, owner: str, around: Surroundings) -> MadeRun:
+    run = created(asked, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
     return MadeRun(run, remarks_on(run, around.book))
 
 
@@ -187,25 +187,25 @@ async def _aside(
     return work(*args, **kwargs)
 
 
-def _from_own_repository(args: SubmittedArgs, user: User) -> SubmittedArgs:
+def _from_own_repository(asked: Submission, user: User) -> Submission:
     """A branch that comes from nowhere in particular is looked for where its author keeps theirs;
     what it plays against stays where the engine's record says. A tune is one program."""
-    own = user.repositories.get(args.new_engine or STOCKFISH.name)
-    if not own or args.tests_repo or args.new_repo or args.new_binary:
-        return args
-    if args.spsa is UNSET:
-        return with_fields(args, new_repo=own)
-    return with_fields(args, new_repo=own, base_repo=args.base_repo or own)
+    new, base = asked.plan.sides
+    own = user.repositories.get(new.engine or STOCKFISH.name)
+    if not own or new.repository or new.binary:
+        return asked
+    asked = asked.with_side("new", repository=own)
+    return asked.with_side("base", repository=base.repository or own) if asked.spsa else asked
 
 
-def _check_seen(args: SubmittedArgs, owner: str, holdings: Holdings) -> None:
+def _check_seen(plan: Plan, owner: str, holdings: Holdings) -> None:
     """A file of somebody else's private engine is to the submitter as if it were not there."""
-    for field, file in (("new_binary", args.new_binary), ("base_binary", args.base_binary)):
-        seen = file is UNSET or holdings.sees(owner, file)
-        require(seen, field, "no program of this hash was uploaded here")
-    for field, nets in (("new_nets", args.new_nets), ("base_nets", args.base_nets)):
-        require(all(holdings.sees(owner, net) for net in nets), field, "there is no such net here")
-    require(holdings.sees(owner, args.book), "book", "there is no such book here")
+    for prefix, side in zip(PREFIXES, plan.sides, strict=True):
+        seen = not side.binary or holdings.sees(owner, side.binary)
+        require(seen, side_key("binary", prefix), "no program of this hash was uploaded here")
+        nets = all(holdings.sees(owner, net) for net in side.nets)
+        require(nets, side_key("nets", prefix), "there is no such net here")
+    require(holdings.sees(owner, plan.book), "book", "there is no such book here")
 
 
 BY_ID = {"run_id": RunId}

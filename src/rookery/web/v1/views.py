@@ -20,9 +20,10 @@ from rookery.model.task import Results, Task
 from rookery.people.users import User, is_approver
 from rookery.protocol import people, v1
 from rookery.protocol.codec import finite
+from rookery.protocol.user_documents import args_document
 from rookery.protocol.user_queries import FixedElo
 from rookery.rules.purge import Purged
-from rookery.web.documents import args_document, fixed_elo, live_elo_of
+from rookery.web.documents import fixed_elo, live_elo_of
 
 
 def summary_of(run: Run) -> v1.RunSummary:

@@ -129,8 +129,8 @@ def test_the_record_can_decide_before_the_plain_bound_is_reached() -> None:
 )
 def test_even_a_perfect_score_needs_its_games(bounds: tuple[int, int], games: int) -> None:
     spec = Sprt(*bounds)
-    assert spec.llr((0, 0, 0, 0, games // 2)) > spec.upper
-    assert spec.llr((0, 0, 0, 0, games // 2 - 1)) <= spec.upper
+    assert spec.log_ratio((0, 0, 0, 0, games // 2)) > spec.upper
+    assert spec.log_ratio((0, 0, 0, 0, games // 2 - 1)) <= spec.upper
 
 
 def test_the_models_are_spelled_as_on_the_wire() -> None:

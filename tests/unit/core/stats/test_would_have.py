@@ -13,7 +13,7 @@ def test_the_first_crossing_would_have_ended_the_test() -> None:
 def test_without_a_crossing_the_last_results_count() -> None:
     seen = would_have(Sprt(0.0, 1.0), HISTORY)
     assert (seen.ending, seen.samples) == (Verdict.RUNNING, 578)
-    assert seen.llr == Sprt(0.0, 1.0).llr(HISTORY[-1])
+    assert seen.llr == Sprt(0.0, 1.0).log_ratio(HISTORY[-1])
 
 
 def test_no_history_says_nothing() -> None:

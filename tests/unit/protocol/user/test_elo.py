@@ -5,7 +5,8 @@ import json
 import pytest
 
 from rookery.protocol.codec import BadParameter, encode
-from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo, SprtBounds, elo_query
+from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo, elo_query
+from rookery.stats.sprt import EloModel, Sprt
 
 PAIRS = {"LL": "10", "LD": "50", "DDWL": "120", "WD": "70", "WW": "14"}
 GAMES = {"W": "3", "D": "2", "L": "1"}
@@ -25,9 +26,9 @@ def test_pairs_are_preferred_when_all_are_there() -> None:
 
 
 def test_bounds_are_normalised_unless_said_otherwise() -> None:
-    assert elo_query(PAIRS | {"elo0": "0", "elo1": "2"}).bounds == SprtBounds(0, 2, "normalized")
+    assert elo_query(PAIRS | {"elo0": "0", "elo1": "2"}).bounds == Sprt(0, 2)
     model = {"elo0": "-1.75", "elo1": "0.25", "elo_model": "BayesElo"}
-    assert elo_query(PAIRS | model).bounds == SprtBounds(-1.75, 0.25, "BayesElo")
+    assert elo_query(PAIRS | model).bounds == Sprt(-1.75, 0.25, EloModel.BAYES)
 
 
 @pytest.mark.parametrize(

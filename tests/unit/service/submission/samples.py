@@ -5,7 +5,7 @@ import json
 from rookery.farm.submission import planned
 from rookery.model.kinds import Kind
 from rookery.model.plan import Plan
-from rookery.protocol.runs import SUBMISSION, SubmittedArgs
+from rookery.protocol.runs import Submission, read_submission
 
 SRI = "k" * 64
 SPRT = {"elo0": 0.0, "elo1": 2.0}
@@ -30,8 +30,8 @@ def body(**changes: object) -> dict[str, object]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def submitted(**changes: object) -> SubmittedArgs:
-    return SUBMISSION.read(json.dumps(body(**changes)).encode())
+def submitted(**changes: object) -> Submission:
+    return read_submission(json.dumps(body(**changes)).encode())
 
 
 def plan_of(**changes: object) -> Plan:

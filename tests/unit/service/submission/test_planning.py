@@ -220,7 +220,7 @@ def test_planning_itself_looks_nothing_up() -> None:
 def test_the_args_of_a_document_can_be_submitted_again() -> None:
     sprt = {**SPRT, "state": "accepted", "llr": 2.97, "lower_bound": -2.94, "upper_bound": 2.94}
     args = submitted(sprt=sprt, username="olga", itp=97.3, throughput=100.0, priority=0.0)
-    assert args.throughput == 100
+    assert args.plan.throughput == 100
 
 
 def test_the_repository_of_the_master_is_kept_where_it_is_not_the_official_one() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.farm.views import RunSpeed
 from rookery.model.run import Run
@@ -16,7 +17,7 @@ STILL = RunSpeed()
 
 def playing(games: int, llr: float = 0.0) -> Run:
     kind = sprt(elo1=2.0)
-    run = make_run(kind=replace(kind, state=replace(kind.state, llr=llr)), cores=4)
+    run = make_run(kind=replace(kind, state=with_fields(kind.state, llr=llr)), cores=4)
     return replace(run, tally=replace(run.tally, results=pairs(even=games // 2)))
 
 

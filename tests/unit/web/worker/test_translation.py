@@ -13,7 +13,7 @@ from rookery.protocol.worker_requests import WorkerInfo
 from rookery.rules.answers import Grant
 from rookery.web.worker_api.calls import complaint_in
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, machine_of
-from rookery.web.worker_api.outgoing import Payloads, args_of, task_answer
+from rookery.web.worker_api.outgoing import Payloads, task_answer
 from tests.unit.core.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
 from tests.unit.service.test_credentials import ada
 from tests.wire.worker.office import worker_info
@@ -26,7 +26,7 @@ def info(**fields: object) -> WorkerInfo:
 
 
 def sent(run: Run) -> dict[str, object]:
-    return msgspec.json.decode(encode(args_of(run)), type=dict[str, object])
+    return msgspec.json.decode(bytes(Payloads().args(run, ours=True)), type=dict[str, object])
 
 
 def test_a_machine_is_what_it_says_at_the_address_it_calls_from() -> None:

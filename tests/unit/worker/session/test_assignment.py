@@ -7,7 +7,6 @@ from rookery.http_client import NoAnswer
 from rookery.match.job import OFFICIAL
 from rookery.model.engine import STOCKFISH
 from rookery.model.plan import Draw, Resign
-from rookery.model.timecontrol import Clock
 from rookery.protocol.worker_answers import TASK
 from rookery.worker.assignment import Assignment, assignment_of, batch_pairs, setup_of
 from rookery.worker.engines.orders import TaskFailed
@@ -35,12 +34,12 @@ def test_an_answer_without_a_run_is_no_answer() -> None:
 
 def test_options_come_from_both_places() -> None:
     found = granted(new_options="Hash=16 A=b", new_uci={"Clear Hash": "now"})
-    assert found.new.options == (("Hash", "16"), ("A", "b"), ("Clear Hash", "now"))
+    assert found.new.spec.options == (("Hash", "16"), ("A", "b"), ("Clear Hash", "now"))
 
 
 def test_threads_become_an_option_unless_there_is_one() -> None:
-    assert granted(threads=4).base.options[0] == ("Threads", "4")
-    assert granted(threads=4, base_options="Threads=4").base.options == (("Threads", "4"),)
+    assert granted(threads=4).base.spec.options[0] == ("Threads", "4")
+    assert granted(threads=4, base_options="Threads=4").base.spec.options == (("Threads", "4"),)
 
 
 def test_sides_of_unequal_threads_take_turns_on_the_larger() -> None:
@@ -65,7 +64,7 @@ def test_an_engine_without_a_record_goes_back() -> None:
 
 def test_the_new_side_may_have_its_own_time() -> None:
     found = granted(tc="10+0.1", new_tc="5+0.05")
-    assert (found.new.tc, found.base.tc) == (Clock(5, 0.05), Clock(10, 0.1))
+    assert (found.new.spec.tc, found.base.spec.tc) == ("5+0.05", "10+0.1")
 
 
 def test_openings_begin_where_earlier_tasks_ended() -> None:
