@@ -140,6 +140,18 @@ class MemoryCommits:
         self._issued += 1
         return self._issued
 
+    def committed(self, sequence: int) -> asyncio.Future[bool] | None:
+        if sequence <= self._committed:
+            return None
+        return asyncio.ensure_future(self._is_committed(sequence))
+
+    async def _is_committed(self, sequence: int) -> bool:
+        try:
+            await self.wait_committed(sequence)
+        except StateLost:
+            return False
+        return True
+
     async def wait_committed(self, sequence: int) -> None:
         assert sequence <= self._issued
         while sequence > self._committed:

@@ -220,6 +220,15 @@ class LoopMeter:
     def __init__(self) -> None:
         self._accounts: dict[str, _Account] = {}
 
+    def add(self, name: str, seconds: float) -> None:
+        """A call that was done in one step."""
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = _Account()
+        account.calls += 1
+        account.total += seconds
+        account.longest = max(account.longest, seconds)
+
     async def measure(self, name: str, work: Coroutine[Any, Any, T]) -> T:
         """Await the work and add what it spent on the loop to the name's account."""
         account = self._accounts.get(name)

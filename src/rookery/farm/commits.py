@@ -142,15 +142,19 @@ class GroupCommit:
         self._wake.set()
         return self._issued
 
-    async def wait_committed(self, sequence: int) -> None:
+    def committed(self, sequence: int) -> asyncio.Future[bool] | None:
         if sequence <= self._committed:
-            return
+            return None
         if self._is_lost:
             raise StateLost
         assert sequence <= self._issued
         waiter: asyncio.Future[bool] = self._loop.create_future()
         self._round_of(sequence).waiters.append(waiter)
-        if not await waiter:
+        return waiter
+
+    async def wait_committed(self, sequence: int) -> None:
+        waiter = self.committed(sequence)
+        if waiter is not None and not await waiter:
             raise StateLost
 
     def stats(self) -> CommitStats:

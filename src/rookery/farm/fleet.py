@@ -14,7 +14,7 @@ from rookery.caches import Remembered
 from rookery.clock import Clock
 from rookery.farm.commands import RunCommands
 from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
-from rookery.farm.primary import Chance, KeyedLocks, Primary, PrimaryTerm, Store, SystemChance
+from rookery.farm.primary import Act, Chance, KeyedLocks, Primary, PrimaryTerm, Store, SystemChance
 from rookery.farm.purges import InThread, RunPurges, inline
 from rookery.farm.views import FleetActivity, FleetViews
 from rookery.logs import Log
@@ -22,7 +22,7 @@ from rookery.model.events import Action, about_task, about_worker
 from rookery.model.kinds import Report, SpsaTuning, ticket_of
 from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault
-from rookery.model.task import PlayedBatch, Provenance
+from rookery.model.task import PlayedBatch, Provenance, TaskKey
 from rookery.rules.answers import (
     OVER,
     Changes,
@@ -77,9 +77,7 @@ class Fleet:
 
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:
         """A task for this machine, if there is one; its user may have so many at a time."""
-        return await self.primary.answer(
-            lambda term, now: term.scheduler.request(machine, now, limit=limit)
-        )
+        return await self.primary.answer(requesting(machine, limit))
 
     async def beat(self, call: HeldTask) -> TaskVerdict:
         """A sign of life. That a task lives on was told when it was given out."""
@@ -94,14 +92,24 @@ class Fleet:
             await self.primary.wait_committed(term)
         return alive
 
+    def beat_at_once(self, key: TaskKey, worker: str, user: str) -> bool:
+        """A sign of life from a worker that holds an active task; False: `beat` knows more."""
+        working = self.primary.term().working
+        task = working.task(key)
+        if task is None or task.machine.key != worker or task.machine.user != user:
+            return False
+        working.last_seen.note(key, self.primary.clock.now())
+        return True
+
+    def is_active(self, call: HeldTask) -> bool:
+        return self.primary.term().working.task((call.run, call.task)) is not None
+
     async def update_task(
         self, call: HeldTask, report: Report, provenance: Provenance | None = None
     ) -> TaskVerdict:
         """All results of a task so far, and how the last of them were played."""
         await self._check_exists(call)
-        return await self.primary.answer(
-            lambda term, now: _updated(term, call, report, provenance, now)
-        )
+        return await self.primary.answer(updating(call, report, provenance))
 
     async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> Drawn | TaskVerdict:
         """Values for the next batch of a tune: final ones per slot where slots are asked for."""
@@ -184,6 +192,14 @@ class Fleet:
             for _ in range(min(slots, most))
         ]
         return Drawn(kind.tune, kind.perturbed_finally(draws), final=True)
+
+
+def requesting(machine: Machine, limit: int) -> Act[Grant | NoTask | Refusal]:
+    return lambda term, now: term.scheduler.request(machine, now, limit=limit)
+
+
+def updating(call: HeldTask, report: Report, provenance: Provenance | None) -> Act[TaskVerdict]:
+    return lambda term, now: _updated(term, call, report, provenance, now)
 
 
 def _updated(

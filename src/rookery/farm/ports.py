@@ -1,5 +1,6 @@
 """What the fleet needs of a store: one group commit, and reads of what was committed."""
 
+from asyncio import Future
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -48,6 +49,11 @@ class CommitQueue(Protocol):
 
     def put(self, changes: Changes) -> int:
         """Joins the next commit; raises StateLost once a commit has failed."""
+        ...
+
+    def committed(self, sequence: int) -> "Future[bool] | None":
+        """Whether everything up to there is committed, once that is known; None where it is by
+        now. Raises StateLost once a commit has failed."""
         ...
 
     async def wait_committed(self, sequence: int) -> None:

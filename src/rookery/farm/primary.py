@@ -54,7 +54,6 @@ class PrimaryTerm:
         self.sampling = Sampling()
         self._commits = commits
         self._put = 0
-        self._committed = 0
 
     def seals(self) -> set[str]:
         """Of the credentials with which the active tasks were taken."""
@@ -69,15 +68,10 @@ class PrimaryTerm:
         """Into the next commit; raises StateLost."""
         self._put = self._commits.put(changes)
 
-    async def wait_committed(self) -> None:
-        """Returns once everything that happened so far is committed; raises StateLost.
-
-        A waiter that is cancelled leaves; the commit goes on without it.
-        """
-        awaited = self._put
-        if awaited > self._committed:
-            await self._commits.wait_committed(awaited)
-            self._committed = max(self._committed, awaited)
+    def committed(self) -> asyncio.Future[bool] | None:
+        """Whether everything that happened so far is committed, once that is known; None where it
+        is by now. A waiter that is cancelled leaves; the commit goes on without it."""
+        return self._commits.committed(self._put)
 
 
 Act = Callable[[PrimaryTerm, datetime], Decision[A]]
@@ -179,6 +173,19 @@ class Primary:
         """Do it in memory, write it down, and answer when all of it is committed."""
         term = self.term()
         try:
+            answer, committed = self.decide(act)
+        except RunFault:
+            # What is refused depends on the state as much as what is granted.
+            await self.wait_committed(term)
+            raise
+        await self._wait(term, committed)
+        return answer
+
+    def decide(self, act: Act[A]) -> tuple[A, asyncio.Future[bool] | None]:
+        """Do it in memory and write it down. The answer may leave once the future is true, or at
+        once where there is none; a RunFault once the term is committed."""
+        term = self.term()
+        try:
             term.check_capacity()
         except StateLost:
             self._lose(term)
@@ -186,24 +193,27 @@ class Primary:
         try:
             done = act(term, self.clock.now())
         except RunFault:
-            # What is refused depends on the state as much as what is granted.
-            await self.wait_committed(term)
             raise
         except BaseException:
             # Nobody knows how far it came, and memory can't be rolled back.
             self._lose(term)
             raise
         self._put(term, done.changes)
-        await self.wait_committed(term)
-        return done.answer
+        return done.answer, term.committed()
 
     async def wait_committed(self, term: PrimaryTerm) -> None:
         """Wait until nothing in memory is ahead of the rows; raises StateLost."""
         try:
-            await term.wait_committed()
+            committed = term.committed()
         except StateLost:
             self._lose(term)
             raise
+        await self._wait(term, committed)
+
+    async def _wait(self, term: PrimaryTerm, committed: asyncio.Future[bool] | None) -> None:
+        if committed is not None and not await committed:
+            self._lose(term)
+            raise StateLost
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Something that goes on after its caller was answered."""

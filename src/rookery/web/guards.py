@@ -63,6 +63,10 @@ class HostCheck:
         # Nearly every request names the same host.
         self._allowed = lru_cache(maxsize=256)(site.hosts.allow)
 
+    def allows(self, host: bytes | None) -> bool:
+        """Whether a request that names one host is for us; one that names none is looked at."""
+        return host is not None and self._allowed(host.decode("latin-1"))
+
     def check(self, scope: Scope) -> None:
         """Raises BadHost."""
         named = header_values(scope, b"host")

@@ -126,22 +126,39 @@ class Account:
     def came(self) -> None:
         self._traffic.inside += 1
 
-    def left(self, scope: Scope, facts: Facts, status: int) -> None:
+    def gave_up(self) -> None:
+        """A request that begins again another way."""
         self._traffic.inside -= 1
-        seconds = self._site.clock.seconds() - facts.started
-        method = method_of(scope)
+
+    def left(self, scope: Scope, facts: Facts, status: int) -> None:
+        route, path, method = template_of(scope), path_of(scope), method_of(scope)
+        self.note(route, path, method, status, facts.started, facts.client, facts.request_id)
+
+    def note(
+        self,
+        route: str,
+        path: str,
+        method: str,
+        status: int,
+        started: float,
+        client: str,
+        request_id: str,
+    ) -> None:
+        """A request that was answered, or broken off."""
+        self._traffic.inside -= 1
+        seconds = self._site.clock.seconds() - started
         # Anybody can invent methods, but not counters.
         counted = method if method in _METHODS else "other"
-        self._traffic.note(template_of(scope), counted, status, seconds)
+        self._traffic.note(route, counted, status, seconds)
         if self._site.settings.access_log:
             self._site.log.info(
                 "request",
                 method=method,
-                path=path_of(scope),
+                path=path,
                 status=status,
                 ms=round(seconds * 1000, 3),
-                client=facts.client,
-                request=facts.request_id,
+                client=client,
+                request=request_id,
             )
 
 
@@ -192,13 +209,28 @@ class Arrivals:
         peer = peer_of(scope)
         through = self._trust(peer)
         return Facts(
-            request_id=f"{self._word}-{next(self._numbers)}",
+            request_id=self.next_id(),
             started=self._clock.seconds(),
             client=self._client(scope, peer) if through else peer,
             secure=_is_secure(scope, through),
             audience=audience_in(scope),
             proxied=through,
         )
+
+    def is_secure(self, scope: Scope) -> bool:
+        return _is_secure(scope, self._trust(peer_of(scope)))
+
+    def next_id(self) -> str:
+        return f"{self._word}-{next(self._numbers)}"
+
+    def client(self, scope: Scope, forwarded: bytes | None) -> tuple[str, bool]:
+        """The address of the client, and whether a trusted proxy stands before it; for requests
+        that name who they were forwarded for once at the most."""
+        peer = peer_of(scope)
+        through = self._trust(peer)
+        if not through or forwarded is None:
+            return peer, through
+        return self._seen_through(peer, (forwarded.decode("latin-1"),)), through
 
     def _client(self, scope: Scope, peer: str) -> str:
         lines = header_values(scope, b"x-forwarded-for")

@@ -8,11 +8,14 @@ from typing import cast
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import Scope
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, UVICORN, Carrier, NewLoop
+from rookery.web.short_path import ShortCall, ShortPath, short_path_of
 from rookery.web.site import Site
 
 # The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole.
@@ -22,6 +25,7 @@ SMALL_BODY_BYTES = 64 * 1024
 # the connection may be used again.
 UNREAD_BYTES = 2 * 1024 * 1024
 
+_OK = b"HTTP/1.1 200 OK\r\n"
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-type: text/plain; charset=utf-8\r\n"
@@ -36,6 +40,10 @@ class LimitedHttp(HttpToolsProtocol):
 
     log: Log
     limits: RequestBounds
+    short: ShortPath | None = None
+    _dated: tuple[object, bytes] = (None, b"")
+    _held: RequestResponseCycle | None = None
+    _active_at = 0.0
     _head_bytes = 0
     _body_bytes = 0
     _in_head = True
@@ -51,6 +59,7 @@ class LimitedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._need_no_patience()
+        self._stop_keep_alive()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -65,7 +74,13 @@ class LimitedHttp(HttpToolsProtocol):
                 self._refuse()
                 return
         super().data_received(data)
-        if not self._is_whole and not self._in_head and not self._in_body:
+        if self._is_whole:
+            return
+        self._be_patient(self.limits.head_seconds)
+        if self._held is not None:
+            cycle, self._held = self._held, None
+            super()._start_asgi_task(cycle, self.app)
+        if not self._in_head and not self._in_body:
             # Most requests are whole by now, and need no second timer.
             self._in_body = True
             self.cycle.transport = cast("asyncio.Transport", _Lingering(self))
@@ -76,7 +91,6 @@ class LimitedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._in_head, self._in_body, self._head_bytes = True, False, 0
         self._is_whole = False
-        self._be_patient(self.limits.head_seconds)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -96,11 +110,96 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_message_complete()
         if self._close_after:
             self.transport.close()
+        if self._held is not None:
+            cycle, self._held = self._held, None
+            self._begin_short(cycle)
 
     def on_response_complete(self) -> None:
         if not self._is_whole and self.cycle.response_complete:
             self.read_over()
+        self._stop_keep_alive()
         super().on_response_complete()
+
+    # The short way of workers' calls that come whole in one piece: no task and no messages.
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        short, scope = self.short, cycle.scope
+        if short is not None and cycle.more_body and short.takes(scope["path"]):
+            self._held = cycle
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _begin_short(self, cycle: RequestResponseCycle) -> None:
+        assert self.short is not None
+        call = self.short.begin(cast("Scope", cycle.scope), bytes(cycle.body))
+        if call is None:
+            super()._start_asgi_task(cycle, self.app)
+        elif call.committed is None:
+            self._finish_short(cycle, call)
+        else:
+            # What uvicorn waits for at a stop, and cancels at the end of the drain.
+            waiting = cast("asyncio.Task[None]", call.committed)
+            self.tasks.add(waiting)
+            waiting.add_done_callback(self.tasks.discard)
+            waiting.add_done_callback(lambda _: self._finish_short(cycle, call))
+
+    def _finish_short(self, cycle: RequestResponseCycle, call: ShortCall) -> None:
+        assert self.short is not None
+        body = self.short.finish(call)
+        if body is None:
+            super()._start_asgi_task(cycle, self.app)
+            return
+        if cycle.disconnected:
+            return
+        self.transport.write(
+            b"%bcontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b"
+            % (
+                self._head(),
+                len(body),
+                call.request_id.encode(),
+                b"" if cycle.keep_alive else b"connection: close\r\n",
+                body,
+            )
+        )
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        if self.pipeline or self.timeout_keep_alive_task is None:
+            self.on_response_complete()
+        else:
+            self.server_state.total_requests += 1
+
+    def _head(self) -> bytes:
+        """What all answers of a second begin with: uvicorn gives them the date."""
+        headers = self.server_state.default_headers
+        if self._dated[0] is not headers:
+            lines = b"".join(b"%b: %b\r\n" % each for each in headers)
+            self._dated = headers, b"%b%bcontent-type: application/json\r\n" % (_OK, lines)
+        return self._dated[1]
+
+    # One timer for an idle connection that looks again when it is due: most calls are followed by
+    # another, and to make and cancel a timer for each costs as much as to parse it.
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._active_at = self.loop.time()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        busy = cycle is not None and not cycle.response_complete
+        left = self._active_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0 or busy:
+            seconds = max(left, 1.0)
+            self.timeout_keep_alive_task = self.loop.call_later(
+                seconds, self.timeout_keep_alive_handler
+            )
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _stop_keep_alive(self) -> None:
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
 
     def read_over(self) -> None:
         """The rest of a body that nobody wants: not much of it, and not for long."""
@@ -165,9 +264,9 @@ class _Lingering:
         self._wire.close_gently()
 
 
-def protocol(log: Log, limits: RequestBounds) -> type[LimitedHttp]:
-    """uvicorn makes the connections, so the log and the limits come along with the class."""
-    return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits})
+def protocol(log: Log, limits: RequestBounds, short: ShortPath | None = None) -> type[LimitedHttp]:
+    """uvicorn makes the connections, so what these need comes along with the class."""
+    return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits, "short": short})
 
 
 def carrier() -> Carrier:
@@ -221,7 +320,7 @@ class _Uvicorn(uvicorn.Server):
 def _config(app: Starlette, site: Site, drain: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=protocol(site.log, site.limits),
+        http=protocol(site.log, site.limits, short_path_of(app)),
         ws="none",
         lifespan="off",  # driven by us, so that a failed start is an exception of ours
         interface="asgi3",

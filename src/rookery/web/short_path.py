@@ -1,28 +1,53 @@
-"""The short way for workers: past everything that is for browsers.
+r"""The short way for workers: past everything that is for browsers.
 
-Workers have no sessions, cookies or forms, and call more often than everybody else together. So
-their paths are looked up in a table, and what guards every other request in layers is done here in
-one go: the layers alone would cost as much as the work itself.
+Workers have no sessions, cookies or forms, and call more often than everybody else together. Their
+nine paths are looked up in a table, and what guards every other request in layers is done here in
+one go.
+
+    begin --all that is asked is known--> waiting for the commit, if for anything --> finish
+      \--anything unusual------------------------------------\---> the long way
+
+Theory of operation. Nearly all calls come whole in one piece, from a worker that is known, about a
+task that is active. `begin` answers these without a coroutine: it acts in memory and says which
+commit the answer must wait for. Whatever is unusual (an unknown password, a refusal, a large body,
+a stop, a mistake) makes `begin` or `finish` return None, and the call is done from its beginning
+the long way, by the ASGI app below, which knows every case. That is no second act: where `begin`
+gives up nothing has happened, and where `finish` does, memory was lost with the commit, so that it
+is what the worker itself would do next.
+
+The ASGI app is for every HTTP server. One that has the whole request at hand, as our uvicorn
+connection has, may call `begin` and `finish` itself and save the task and the messages.
 """
 
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
+from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.model.run import RunFault
+from rookery.people.login import LoginRefused
+from rookery.protocol.codec import WireFault, encode_timed
+from rookery.protocol.worker_answers import Answer
+from rookery.protocol.worker_heads import HEAD_BYTES
 from rookery.web.answers import answer_to, stopping
 from rookery.web.faults import NotPrimary
 from rookery.web.guards import HostCheck
 from rookery.web.inventory import named_routes
 from rookery.web.middleware import BROKEN_OFF, Account, Arrivals
-from rookery.web.scope import Facts, is_http, path_of, set_facts, set_route
+from rookery.web.scope import Facts, body_in, has_more, is_http, path_of, set_facts, set_route
 from rookery.web.site import Site
 from rookery.web.worker_api.call import WorkerCall, send_json
+from rookery.web.worker_api.incoming import VerifiedCaller, country_in
+
+_UNUSUAL = (WireFault, LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +59,18 @@ class _Way:
     call: WorkerCall[Any]
 
 
-@runs(Domain.LOOP, "one look into a table")
+class ShortCall(NamedTuple):
+    """A call that is acted upon; its answer may leave once `committed` is true, if it is there."""
+
+    way: _Way
+    request_id: str
+    started: float
+    client: str
+    answer: Answer
+    committed: asyncio.Future[bool] | None
+
+
+@runs(Domain.LOOP, "one look into a table; a call that is like most is answered at once")
 class ShortPath:
     """Everybody else goes the long way."""
 
@@ -46,11 +82,97 @@ class ShortPath:
         self._account = Account(site)
         self._hosts = HostCheck(site)
 
+    def takes(self, path: str) -> bool:
+        """Whether `begin` may be asked about this path."""
+        return path in self._ways
+
+    def begin(self, scope: Scope, body: bytes) -> ShortCall | None:
+        """Acts upon a request whose body is whole."""
+        way, site = self._ways[path_of(scope)], self._site
+        began = site.clock.seconds()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if (
+            scope["method"] != "POST"
+            or len(headers) != len(scope["headers"])
+            or len(body) > HEAD_BYTES
+            or site.lifecycle.stopping
+            or not site.is_primary()
+            or not self._hosts.allows(headers.get(b"host"))
+        ):
+            return None
+        try:
+            request = way.call.reader.read(body)
+            info = request.worker_info
+            known = site.credentials.known(info.username, request.password)
+            if known is None:
+                return None
+            client, proxied = self._arrivals.client(scope, headers.get(b"x-forwarded-for"))
+            caller = VerifiedCaller(
+                known.seal,
+                known.user.machine_limit,
+                client,
+                country_in(headers.get(b"x-country-code") if proxied else None),
+                known.user,
+                site.teams.of(known.user.name),
+                partial(self._server, scope, headers),
+            )
+            promise = way.call.act_at_once(request, caller)
+        except _UNUSUAL:
+            return None
+        except Exception as error:
+            site.log.error("short_call_failed", path=way.route.path, exc_info=error)
+            return None
+        if promise is None:
+            return None
+        self._account.came()
+        site.meter.add(way.name, site.clock.seconds() - began)
+        return ShortCall(way, self._arrivals.next_id(), began, client, *promise)
+
+    def finish(self, call: ShortCall) -> bytes | None:
+        """The body of the answer, once it may leave."""
+        committed, site = call.committed, self._site
+        if committed is not None and (committed.cancelled() or not committed.result()):
+            self._account.gave_up()
+            return None
+        # It may have waited for long, and memory says nothing about what happened since.
+        if not site.is_primary():
+            self._account.gave_up()
+            return None
+        body = encode_timed(call.answer, seconds=site.clock.seconds() - call.started)
+        path = call.way.route.path
+        self._account.note(path, path, "POST", 200, call.started, call.client, call.request_id)
+        return body
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         way = self._ways.get(path_of(scope)) if is_http(scope) else None
         if way is None:
             await self.app(scope, receive, send)
             return
+        message = await receive()
+        if not await self._answered_at_once(scope, message, send):
+            await self._go_long(way, scope, _Again(message, receive), send)
+
+    async def _answered_at_once(self, scope: Scope, message: Message, send: Send) -> bool:
+        if message["type"] != "http.request" or has_more(message):
+            return False
+        call = self.begin(scope, body_in(message))
+        if call is None:
+            return False
+        try:
+            if call.committed is not None:
+                await call.committed
+        except asyncio.CancelledError:
+            # The drain is over: the long way says so.
+            if not self._site.lifecycle.stopping:
+                self._account.gave_up()
+                raise
+        body = self.finish(call)
+        if body is None:
+            return False
+        await send_json(send, 200, body, (b"x-request-id", call.request_id.encode()))
+        return True
+
+    async def _go_long(self, way: _Way, scope: Scope, receive: Receive, send: Send) -> None:
         facts, status = self._arrivals.facts(scope), BROKEN_OFF
         set_facts(scope, facts)
         set_route(scope, way.route)
@@ -82,6 +204,35 @@ class ShortPath:
             return await _sent(answer, named, scope, receive, send)
         await send_json(send, *told, named)
         return told[0]
+
+    def _server(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        """As the caller wrote it; the name was checked before."""
+        scheme = "https" if self._arrivals.is_secure(scope) else "http"
+        return f"{scheme}://{headers[b'host'].decode('latin-1')}"
+
+
+class _Again:
+    """Receives a message that was received before, and then what comes."""
+
+    __slots__ = ("_first", "_receive")
+
+    def __init__(self, first: Message, receive: Receive) -> None:
+        self._first: Message | None = first
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        first, self._first = self._first, None
+        return await self._receive() if first is None else first
+
+
+def short_path_of(app: Starlette) -> ShortPath:
+    """The short way of an app, which is its outermost layer."""
+    if app.middleware_stack is None:
+        app.middleware_stack = app.build_middleware_stack()
+    layer: object = app.middleware_stack
+    while not isinstance(layer, ShortPath):
+        layer = layer.app  # type: ignore[attr-defined]  # as every layer has it
+    return layer
 
 
 def _ways(routes: Sequence[Route]) -> Iterator[_Way]:

@@ -1,5 +1,6 @@
 """A purge is carried on after whatever interrupted it, in PostgreSQL and in its twin."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -64,6 +65,9 @@ class _Dying:
         if self._owner.left < 0:
             raise StateLost
         return self._commits.put(batch)
+
+    def committed(self, sequence: int) -> "asyncio.Future[bool] | None":
+        return self._commits.committed(sequence)
 
     async def wait_committed(self, sequence: int) -> None:
         await self._commits.wait_committed(sequence)

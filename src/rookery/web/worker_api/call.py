@@ -6,6 +6,7 @@ one JSON object with a `duration`; what is nobody's fault is raised and becomes 
 JSON, which a worker takes for a lost connection and tries again.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
@@ -78,6 +79,8 @@ async def whole(body: Arriving, receive: Receive) -> bytes:
     return bytes(gathered)
 
 
+Promise = tuple[Answer, "asyncio.Future[bool] | None"]
+"""An answer, and what must come true before it may leave, if anything."""
 R = TypeVar("R", bound=TaskRequest | Credentials)
 
 _TYPE = (b"content-type", b"application/json")
@@ -139,6 +142,12 @@ class WorkerCall(Generic[R]):
     async def act(self, request: R, caller: VerifiedCaller) -> Answer:
         """What the call is for."""
         raise NotImplementedError
+
+    def act_at_once(self, request: R, caller: VerifiedCaller) -> Promise | None:
+        """The same for the calls that come most often, where nothing but a commit need be awaited.
+        None, or a fault that is raised, means that nothing has happened: `act` finds out."""
+        del request, caller
+        return None
 
     def refused(self, error: Exception, why: str) -> Answer:
         """How a refusal looks."""

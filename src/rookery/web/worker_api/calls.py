@@ -13,7 +13,10 @@ from starlette.types import Receive, Scope
 from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.errors import GateFull
+from rookery.farm.fleet import requesting, updating
 from rookery.farm.ports import QueueFull
+from rookery.model.kinds import Report
+from rookery.model.task import Provenance
 from rookery.people.login import LoginRefused, Verified
 from rookery.protocol import worker_requests
 from rookery.protocol.worker_answers import (
@@ -34,7 +37,7 @@ from rookery.web.bodies import cancel_on_leave
 from rookery.web.scope import facts_of
 from rookery.web.site import Site
 from rookery.web.worker_api import incoming, outgoing
-from rookery.web.worker_api.call import Arriving, NotAllowed, WorkerCall, following
+from rookery.web.worker_api.call import Arriving, NotAllowed, Promise, WorkerCall, following
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller
 from rookery.web.worker_api.outgoing import Payloads
 
@@ -78,6 +81,12 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
         del request, caller
         return self.greeting
 
+    def act_at_once(
+        self, request: worker_requests.Credentials, caller: VerifiedCaller
+    ) -> Promise | None:
+        del request, caller
+        return self.greeting, None
+
     def refused(self, error: Exception, why: str) -> Answer:
         if isinstance(error, LoginRefused):
             return VersionAnswer(error=why)
@@ -115,6 +124,16 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         answer = await self.site.fleet.request_task(machine, limit=limit)
         return outgoing.task_answer(answer, self.payloads, caller.server)
 
+    def act_at_once(
+        self, request: worker_requests.RequestTask, caller: VerifiedCaller
+    ) -> Promise | None:
+        if request.rookery is not UNSET and request.rookery.wait:
+            return None
+        machine = self.machines.machine(request.worker_info, caller)
+        act = requesting(machine, caller.machine_limit)
+        answer, committed = self.site.fleet.primary.decide(act)
+        return outgoing.task_answer(answer, self.payloads, caller.server), committed
+
     async def _held(
         self,
         request: worker_requests.RequestTask,
@@ -146,14 +165,31 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
 
     async def act(self, request: worker_requests.UpdateTask, caller: VerifiedCaller) -> Answer:
         call = self.machines.call(request, caller)
-        provenance = None if request.rookery is UNSET else request.rookery
-        report = incoming.report_of(request)
-        if provenance is not None and (run := self.site.fleet.views.present(call.run)):
-            self.site.speeds.note(run.plan, call.machine)
+        report, provenance = self._understand(request, call)
         answer = await self.site.fleet.update_task(call, report, provenance)
         if answer is OVER and (games := await self.site.late_games.credit(call, report)):
             answer = replace(OVER, info=f"the run is over; {games} late games count as played")
         return outgoing.alive_answer(answer)
+
+    def act_at_once(
+        self, request: worker_requests.UpdateTask, caller: VerifiedCaller
+    ) -> Promise | None:
+        call = self.machines.call(request, caller)
+        fleet = self.site.fleet
+        if not fleet.is_active(call):
+            return None
+        report, provenance = self._understand(request, call)
+        verdict, committed = fleet.primary.decide(updating(call, report, provenance))
+        return outgoing.alive_answer(verdict), committed
+
+    def _understand(
+        self, request: worker_requests.UpdateTask, call: HeldTask
+    ) -> tuple[Report, Provenance | None]:
+        """What is reported, and how it was played; a speed that comes with it is noted."""
+        provenance = None if request.rookery is UNSET else request.rookery
+        if provenance is not None and (run := self.site.fleet.views.present(call.run)):
+            self.site.speeds.note(run.plan, call.machine)
+        return incoming.report_of(request), provenance
 
     def refused(self, error: Exception, why: str) -> Answer:
         return update_refused(why)
@@ -167,6 +203,15 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
     async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> Answer:
         del caller
         return outgoing.alive_answer(await self.site.fleet.beat(incoming.sign_of_life(request)))
+
+    def act_at_once(
+        self, request: worker_requests.TaskCall, caller: VerifiedCaller
+    ) -> Promise | None:
+        del caller
+        key, info = (request.run_id, request.task_id), request.worker_info
+        if not self.site.fleet.beat_at_once(key, info.unique_key, info.username):
+            return None
+        return outgoing.ALIVE, None
 
 
 @runs(Domain.LOOP_CPU, "draws values for a batch; waits for the commit")

@@ -17,7 +17,7 @@ from rookery.protocol import worker_requests as wire
 from rookery.protocol.codec import encode
 from rookery.rules.answers import HeldTask
 from rookery.stats.spsa import TuneBatch
-from rookery.web.scope import facts_of, header
+from rookery.web.scope import facts_of, header, header_values
 
 # Who calls: a verified user on a machine, at an address.
 
@@ -43,7 +43,7 @@ TeamsOf = Callable[[str], frozenset[str]]
 
 def caller_in(scope: Scope, verified: Verified, teams_of: TeamsOf) -> VerifiedCaller:
     user = verified.user
-    address, country = facts_of(scope).client, _country(scope)
+    address, country = facts_of(scope).client, country_in(_said_by_proxy(scope))
     teams = teams_of(user.name)
     server = partial(server_in, scope)
     return VerifiedCaller(verified.seal, user.machine_limit, address, country, user, teams, server)
@@ -55,11 +55,16 @@ def server_in(scope: Scope) -> str:
     return f"{scheme}://{header(scope, b'host')}"
 
 
-def _country(scope: Scope) -> str:
+def country_in(said: bytes | None) -> str:
     """Two capitals that a trusted proxy in front may add."""
-    code = header(scope, b"x-country-code") if facts_of(scope).proxied else ""
+    code = "" if said is None else said.decode("latin-1")
     known = len(code) == 2 and code.isascii() and code.isalpha() and code.isupper()
     return code if known and code != _NOWHERE else UNKNOWN_COUNTRY
+
+
+def _said_by_proxy(scope: Scope) -> bytes | None:
+    found = header_values(scope, b"x-country-code") if facts_of(scope).proxied else []
+    return found[0] if found else None
 
 
 MOST_KNOWN = 50_000

@@ -29,7 +29,7 @@ from rookery.protocol.worker_answers import (
     update_refused,
     waiting,
 )
-from rookery.rules.answers import Grant, NoTask, Refusal, TaskVerdict
+from rookery.rules.answers import GO_ON, Grant, NoTask, Refusal, TaskVerdict
 from rookery.rules.eligibility import Filter
 from rookery.sources.commits import PREFIX, mirror_name
 
@@ -116,8 +116,13 @@ def task_answer(
     return TaskAnswer(run=granted, task_id=task.id)
 
 
+ALIVE = AliveAnswer(task_alive=True)
+
+
 def alive_answer(answer: TaskVerdict) -> AliveAnswer:
     """beat and update_task."""
+    if answer is GO_ON:
+        return ALIVE
     if answer.error:
         return update_refused(answer.error)
     return AliveAnswer(task_alive=answer.alive, info=answer.info or UNSET)
