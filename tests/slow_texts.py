@@ -146,7 +146,7 @@ def _epd_book(text: str) -> None:
 
 def _uci_output(text: str) -> None:
     score, lines = LastScore(), LineSplitter()
-    score.hear(lines.feed(text.encode("utf-8", "replace") + b"\n"))
+    score.feed(lines.feed(text.encode("utf-8", "replace") + b"\n"))
     read_info(score.line or text.encode("utf-8", "replace"))
 
 

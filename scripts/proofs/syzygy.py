@@ -19,7 +19,7 @@ from tests.engines.matches import mover, play
 
 from rookery.match.job import Adjudication, EngineTimeouts, GameResult, Setup, Termination
 from rookery.match.openings import Opening
-from rookery.match.referee import open_tables, probe_of
+from rookery.match.referee import make_probe, open_tables
 
 BY_TABLES = "Decided by tablebase"
 KNOWN = {
@@ -52,7 +52,7 @@ def fetch(folder: Path) -> Path:
 def check_values(tables: Path) -> int:
     """Positions whose value is in every textbook; how many."""
     with open_tables([str(tables)]) as opened:
-        probe = probe_of(opened)
+        probe = make_probe(opened)
         for fen, value in KNOWN.items():
             assert probe(chess.Board(fen)) == value, fen
         assert probe(chess.Board("8/8/8/8/8/4k3/8/4K2Q w - - 5 9")) is None

@@ -33,10 +33,10 @@ async def answered(process_is_late: bool) -> EngineMove:
     try:
         await engine.prepare(SPEC, chess960=False)
         await engine.new_game()
-        engine.think(b"position startpos", b"go wtime 100 btime 100")
+        engine.start_search(b"position startpos", b"go wtime 100 btime 100")
         if process_is_late:
             await neglected(engine._running())
-        return await engine.answer(60.0)
+        return await engine.read_move(60.0)
     finally:
         await engine.quit()
 

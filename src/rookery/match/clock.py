@@ -40,8 +40,8 @@ class SideClock:
         return None
 
     @property
-    def patience_seconds(self) -> float:
-        """After this nobody waits for the move any longer."""
+    def wait_seconds(self) -> float:
+        """How long the runner waits for the move."""
         if self.allowed_ms is not None:
             return self.allowed_ms / 1000 + SLACK_SECONDS
         expected = self.tc.nodes / SLOWEST_NPS if isinstance(self.tc, Nodes) else 0.0
@@ -52,7 +52,7 @@ class SideClock:
         return 0 if self.allowed_ms is None else max(0, int(seconds * 1000) - self.allowed_ms)
 
     def spend(self, seconds: float) -> None:
-        """Take a move's time off; what was borrowed from the margin is not owed."""
+        """Take a move's time off the clock; what the margin lent is not owed."""
         if isinstance(self.tc, Clock):
             left = max(0, self.remaining_ms - int(seconds * 1000))
             self.remaining_ms = left + round(1000 * self.tc.increment)
@@ -66,8 +66,8 @@ class SideClock:
             self._moves_left = tc.moves
             self.remaining_ms += round(1000 * tc.seconds)
 
-    def times(self, side: str) -> str:
-        """What both engines are told about this clock."""
+    def go_words(self, side: str) -> str:
+        """The words of `go` about this clock, which both engines are told."""
         if not isinstance(self.tc, Clock):
             return ""
         text = f" {side}time {max(1, self.remaining_ms)}"
@@ -87,7 +87,7 @@ def go_line(mover: SideClock, white: SideClock, black: SideClock) -> bytes:
     elif isinstance(mover.tc, MoveTime):
         words = f" movetime {max(1, round(1000 * mover.tc.seconds))}"
     else:
-        words = white.times("w") + black.times("b") + mover.moves_to_go
+        words = white.go_words("w") + black.go_words("b") + mover.moves_to_go
     return b"go" + words.encode()
 
 
@@ -120,7 +120,10 @@ class SpentTime:
 
 
 def spent_time(asked_at: float, read_at: float, written_at: float | None) -> SpentTime:
-    """All on one clock; a stamp from before the asking or from after the reading says nothing."""
+    """The time of a move from three moments on one clock.
+
+    A stamp from before the asking or from after the reading says nothing.
+    """
     read = read_at - asked_at
     if written_at is None or not asked_at - LATE_SLACK_SECONDS <= written_at <= read_at:
         return SpentTime(read, read, read)
@@ -150,7 +153,7 @@ def merge_histograms(one: Histogram, other: Histogram) -> Histogram:
 
 @dataclass(slots=True)
 class Latency:
-    """The figures of one runner process; its loop alone writes them."""
+    """How late one runner process has been; its loop alone writes it."""
 
     turnaround: Histogram
     lag: Histogram
@@ -165,13 +168,13 @@ class Latency:
     def fresh(cls) -> "Latency":
         return cls(empty_histogram(), empty_histogram())
 
-    def turned_around(self, seconds: float) -> None:
+    def add_turnaround(self, seconds: float) -> None:
         self.turnaround = self.turnaround.with_one(seconds)
 
-    def woke_late(self, seconds: float) -> None:
+    def add_lag(self, seconds: float) -> None:
         self.lag = self.lag.with_one(max(0.0, seconds))
 
-    def read(self, late_seconds: float, *, spared: bool) -> None:
+    def add_answer(self, late_seconds: float, *, spared: bool) -> None:
         """Count an answer that was surely read late."""
         self.late_answers += late_seconds > 0
         self.late_seconds += late_seconds
@@ -205,4 +208,4 @@ async def _probe(latency: Latency) -> None:
     while True:
         due = perf_counter() + PROBE_SECONDS
         await asyncio.sleep(PROBE_SECONDS)
-        latency.woke_late(perf_counter() - due)
+        latency.add_lag(perf_counter() - due)

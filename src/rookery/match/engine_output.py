@@ -56,7 +56,7 @@ class LastScore:
     def line(self) -> bytes:
         return self._exact or self._bound
 
-    def hear(self, lines: list[bytes]) -> None:
+    def feed(self, lines: list[bytes]) -> None:
         """Take in the lines of one reading; those before the last exact score don't count."""
         bound = b""
         for line in reversed(lines):

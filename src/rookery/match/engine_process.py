@@ -28,7 +28,7 @@ LAST_CHUNKS = 4
 KEPT_LINES = 30
 KEPT_LINE_BYTES = 2_000
 KEPT_ERROR_BYTES = 4_000
-DEATH_SECONDS = 10.0
+KILL_SECONDS = 10.0
 
 # Linux no longer notes when an ordinary pipe was written to; it does so for named ones. Where none
 # can be made the output is an ordinary pipe, and nothing is known of its writings.
@@ -38,10 +38,10 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in 
 OUTPUT = "output"
 
 
-def launch(
+def launch_engine(
     command: tuple[str, ...], folder: str | Path | None, environment: Mapping[str, str] | None
 ) -> "subprocess.Popen[bytes]":
-    """The process with its three pipes, none of which blocks; raises OSError."""
+    """Start a program in a session of its own with three pipes that never block; raises OSError."""
     ends = stamped_pipe()
     try:
         process = subprocess.Popen(
@@ -135,9 +135,9 @@ class EngineProcess:
         self._deadline = 0.0
         self.score = LastScore()
         # The end of its output does not show its death while a child of its own holds the pipe.
-        self._death = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
-        if self._death is not None:
-            self._loop.add_reader(self._death, self._note_death)
+        self._exit_descriptor = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+        if self._exit_descriptor is not None:
+            self._loop.add_reader(self._exit_descriptor, self._on_exit)
         self._loop.add_reader(process.stdout.fileno(), self._read_output)
         self._loop.add_reader(process.stderr.fileno(), self._read_errors)
 
@@ -197,15 +197,15 @@ class EngineProcess:
             self._answer = None
 
     def _wait_until(self, deadline: float) -> None:
-        """Notice when it passes. One alarm serves many answers: it is set anew when it rings."""
+        """Let the answer time out at the deadline. One alarm, set anew, serves many answers."""
         self._deadline = deadline
         if self._alarm is not None and self._alarm.when() > deadline:
             self._alarm.cancel()
             self._alarm = None
         if self._alarm is None:
-            self._alarm = self._loop.call_at(deadline, self._ring)
+            self._alarm = self._loop.call_at(deadline, self._on_alarm)
 
-    def _ring(self) -> None:
+    def _on_alarm(self) -> None:
         self._alarm = None
         if self._answer is None:
             return
@@ -221,7 +221,7 @@ class EngineProcess:
         # Its group before the wait: once reaped, its number could belong to somebody else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        await self._reap(DEATH_SECONDS)
+        await self._reap(KILL_SECONDS)
 
     async def quit(self, seconds: float) -> None:
         """Ask it to end, and make sure of it."""
@@ -237,7 +237,7 @@ class EngineProcess:
             pause = min(2 * pause, 0.05)
 
     def _release(self) -> None:
-        self._forget_death()
+        self._stop_watching_exit()
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -263,14 +263,14 @@ class EngineProcess:
             self._fail(EngineGone())
             return
         self._unanswered_bytes += len(data)
-        self._hear(self._lines.feed(data), now)
+        self._take_lines(self._lines.feed(data), now)
         if self._unanswered_bytes > MOST_ANSWER_BYTES:
             self._fail(EngineFloods())
 
-    def _hear(self, lines: list[bytes], now: float) -> None:
-        """Look at search information no closer than it takes to find the last score."""
+    def _take_lines(self, lines: list[bytes], now: float) -> None:
+        """Keep the last score, and look closer only at lines that are no search information."""
         self._tail.extend(lines)
-        self.score.hear(lines)
+        self.score.feed(lines)
         for line in lines:
             if not line.startswith(b"info "):
                 self._take(line, now)
@@ -283,7 +283,7 @@ class EngineProcess:
             self._listening(line)
 
     def _written_at(self) -> float:
-        """The last writing of all, so that a later one can only make the runner look less late."""
+        """When the pipe was last written to; later writing only makes the runner look less late."""
         assert self._process.stdout is not None
         stamp = os.fstat(self._process.stdout.fileno()).st_mtime_ns
         return stamp / 1e9 - wall_offset()
@@ -305,17 +305,17 @@ class EngineProcess:
         if not self._process.stdout.closed:
             self._loop.remove_reader(self._process.stdout.fileno())
 
-    def _note_death(self) -> None:
-        self._forget_death()
+    def _on_exit(self) -> None:
+        self._stop_watching_exit()
         for _ in range(LAST_CHUNKS):
             self._read_output()
         self._fail(EngineGone())
 
-    def _forget_death(self) -> None:
-        if self._death is not None:
-            self._loop.remove_reader(self._death)
-            os.close(self._death)
-            self._death = None
+    def _stop_watching_exit(self) -> None:
+        if self._exit_descriptor is not None:
+            self._loop.remove_reader(self._exit_descriptor)
+            os.close(self._exit_descriptor)
+            self._exit_descriptor = None
 
     def _time_out(self) -> None:
         # The answer may lie in the pipe because this process was late, not the engine.
@@ -342,7 +342,7 @@ async def start_process(
 
     Starting waits for the new program to load, which takes a thread and not the loop.
     """
-    starting = asyncio.ensure_future(threads.io(launch, tuple(command), folder, environment))
+    starting = asyncio.ensure_future(threads.io(launch_engine, tuple(command), folder, environment))
     try:
         return EngineProcess(await asyncio.shield(starting))
     except asyncio.CancelledError:

@@ -93,7 +93,7 @@ FastchessNews = FastchessStarted | FastchessFinished | FastchessComplaint
 
 
 def read_fastchess_line(line: str) -> FastchessNews | None:
-    """What a line tells."""
+    """What a line of output tells; None for a line without news."""
     text = line[:LINE_CHARACTERS].rstrip()
     if prefix := _LOG_PREFIX.match(text):
         text = text[prefix.end() :]
@@ -156,7 +156,7 @@ class FastchessMatch:
             raise _gave_up(f"it {describe_exit(code)}, {self._last_line}")
 
     async def _line(self) -> str:
-        """What it says next; nothing at its end."""
+        """The next line of its output; empty at the end."""
         try:
             async with asyncio.timeout(self._silence):
                 line = (await self._lines.readline()).decode("utf-8", "replace")
@@ -212,12 +212,12 @@ def _result(news: FastchessFinished) -> GameResult:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Interrupted it ends its engines itself; what is left of them after a while is killed."""
+    """Interrupt fastchess, which ends its engines itself, and kill what is left after a while."""
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(b"i")
     try:
-        process.wait(fastchess_guard.FAREWELL_SECONDS + GUARD_SECONDS)
+        process.wait(fastchess_guard.EXIT_SECONDS + GUARD_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -226,7 +226,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _start(command: list[str]) -> "subprocess.Popen[bytes]":
-    """Behind a guard, so that no engine outlives this process, however it ends."""
+    """Start fastchess behind a guard, so that no engine outlives this process, however it ends."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", fastchess_guard.__file__, *command],
         stdin=subprocess.PIPE,
@@ -250,7 +250,7 @@ _VERSION = re.compile(r"fast-?chess\s+(?:[a-z]+\s+)?v?(\d+(?:\.\d+)+)", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class FastchessProgram:
-    """A program that calls itself fastchess."""
+    """An installed fastchess: where it is and which version."""
 
     path: str
     version: tuple[int, ...]
@@ -288,7 +288,7 @@ def _said(path: str, question: str) -> str:
 
 
 def parse_version(path: str, said: str) -> FastchessProgram | None:
-    """Read what it said to -version."""
+    """The program by its answer to -version; None for another program."""
     for line in said.splitlines():
         if found := _VERSION.search(line):
             return FastchessProgram(path, tuple(map(int, found[1].split("."))), line.strip())

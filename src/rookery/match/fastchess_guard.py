@@ -2,7 +2,7 @@
 
 Started as `python -I -S guard.py COMMAND...` with the owner's pipe as standard input; fastchess
 writes to standard output. A byte in the pipe asks for an orderly end, for which fastchess has
-FAREWELL_SECONDS; the end of the pipe means that the owner is gone, by kill -9 too, and ends
+EXIT_SECONDS; the end of the pipe means that the owner is gone, by kill -9 too, and ends
 everything at once. This process ends as fastchess did, by the same signal where it was one.
 
 Engines are found even where they left fastchess's process group: on Linux whatever loses its parent
@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-FAREWELL_SECONDS = 15.0
+EXIT_SECONDS = 15.0
 """How long fastchess may take to end its engines once it was interrupted; the official worker's."""
 LOOK_SECONDS = 0.05
 DEATH_SECONDS = 5.0
@@ -40,13 +40,13 @@ def main(command: Sequence[str]) -> int:
     except OSError as error:
         os.write(1, f"Error: {command[0]}: {error.strerror}\n".encode())
         return 1
-    accompany(child)
-    end_all(child)
+    wait_for_end(child)
+    kill_all(child)
     return child.returncode
 
 
 def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """fastchess, with SIGPIPE ignored: it writes to engines that may have crashed.
+    """Start fastchess with SIGPIPE ignored: it writes to engines that may have crashed.
 
     Python ignores it itself and would give a child the default back, by which the whole match ends
     with the first engine that crashes at the wrong moment.
@@ -60,8 +60,8 @@ def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
     )
 
 
-def accompany(child: "subprocess.Popen[bytes]") -> None:
-    """Until fastchess has ended, its time for that is over, or the owner is gone."""
+def wait_for_end(child: "subprocess.Popen[bytes]") -> None:
+    """Wait until fastchess has ended, its time for that is over, or the owner is gone."""
     deadline = float("inf")
     while not _has_ended(child.pid) and time.monotonic() < deadline:
         listening = [0] if deadline == float("inf") else []
@@ -69,10 +69,10 @@ def accompany(child: "subprocess.Popen[bytes]") -> None:
             if not os.read(0, 1):
                 return
             child.send_signal(signal.SIGINT)
-            deadline = time.monotonic() + FAREWELL_SECONDS
+            deadline = time.monotonic() + EXIT_SECONDS
 
 
-def end_all(child: "subprocess.Popen[bytes]") -> None:
+def kill_all(child: "subprocess.Popen[bytes]") -> None:
     """Kill fastchess, its group and whatever became ours, until nothing is left.
 
     The group before the wait: once reaped, its number could belong to somebody else.
@@ -90,7 +90,7 @@ def end_all(child: "subprocess.Popen[bytes]") -> None:
                 time.sleep(LOOK_SECONDS / 10)
 
 
-def end_like(code: int) -> int:
+def exit_like(code: int) -> int:
     """The exit code for our own end; does not return where fastchess was killed by a signal."""
     if code >= 0:
         return code
@@ -102,7 +102,7 @@ def end_like(code: int) -> int:
 
 
 def _has_ended(pid: int) -> bool:
-    """Without reaping it."""
+    """Whether a process has ended; does not reap it."""
     how = os.WEXITED | os.WNOWAIT | os.WNOHANG
     return os.waitid(os.P_PID, pid, how) is not None
 
@@ -129,10 +129,10 @@ def _before_exec() -> Callable[[], None]:
 
 
 def _process_control(what: int, value: int) -> None:
-    """Where there is no such call, process groups alone must do."""
+    """Call prctl where there is one; elsewhere process groups alone must do."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(what, value, 0, 0, 0)
 
 
 if __name__ == "__main__":
-    sys.exit(end_like(main(sys.argv[1:])))
+    sys.exit(exit_like(main(sys.argv[1:])))

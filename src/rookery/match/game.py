@@ -34,8 +34,8 @@ from rookery.match.referee import (
     Referee,
     TablebaseProbe,
     colour_name,
+    make_probe,
     open_tables,
-    probe_of,
     won_by,
 )
 from rookery.match.uci import EngineMove, UciEngine
@@ -46,7 +46,7 @@ LONGEST_PV = 60
 
 @dataclass(frozen=True, slots=True)
 class RunnerContext:
-    """What games are played with: the match's rules, tablebases, and the runner's own stopwatch."""
+    """What all games of a runner share: the setup, tablebases, and how late the runner is."""
 
     setup: Setup
     latency: Latency
@@ -79,7 +79,7 @@ class RunningGame:
     async def play(self) -> GameResult:
         """The whole game. An engine that failed is killed before this returns."""
         began = perf_counter()
-        verdict = self._referee.at_start(self._position) or await self._prepare()
+        verdict = self._referee.judge_opening(self._position) or await self._prepare()
         while verdict is None:
             verdict = await self._turn()
         return self._result(verdict, perf_counter() - began)
@@ -112,24 +112,24 @@ class RunningGame:
             return await self._lost_on_time(f"by {overrun} ms", white=white)
         if self._context.setup.strict_pvs and self._counts_bad_pv(answer.info.pv):
             return await self._lost_by_move(" ".join(answer.info.pv), "variation", white=white)
-        return self._referee.after_move(self._position, answer.info.score)
+        return self._referee.judge_move(self._position, answer.info.score)
 
     async def _ask(self, engine: UciEngine, clock: SideClock) -> EngineMove:
         go = go_line(clock, self._clocks[True], self._clocks[False])
-        engine.think(self._position.line(), go)
+        engine.start_search(self._position.uci_command(), go)
         if self._read_at:
-            self._context.latency.turned_around(perf_counter() - self._read_at)
+            self._context.latency.add_turnaround(perf_counter() - self._read_at)
         # The other side's variation is looked at while this side thinks.
         if not self._context.setup.strict_pvs:
             self._counts_bad_pv(self._pv)
-        return await engine.answer(clock.patience_seconds)
+        return await engine.read_move(clock.wait_seconds)
 
     def _charge(self, clock: SideClock, answer: EngineMove) -> int:
         """Take the move's time off its clock; how many milliseconds after the flag it came."""
         time = answer.spent
         overrun = clock.overrun_ms(time.least)
         spared = not overrun and clock.overrun_ms(time.read) > 0
-        self._context.latency.read(time.late, spared=spared)
+        self._context.latency.add_answer(time.late, spared=spared)
         clock.spend(time.charged)
         return overrun
 
@@ -184,34 +184,36 @@ class RunningGame:
         )
 
 
-# A place at which games are played one after the other, with the engines that sit there.
+# A slot plays games one after the other and keeps their engines.
 
-Tell = Callable[[Event], None]
+EventSink = Callable[[Event], None]
 
 
 class GameSlot:
-    """Two seats. An engine keeps its seat, and its process, as long as it is asked to play."""
+    """Plays pairs one after the other; an engine's process lasts as long as it is asked to play."""
 
-    def __init__(self, number: int, context: RunnerContext, threads: Threads, tell: Tell) -> None:
+    def __init__(
+        self, number: int, context: RunnerContext, threads: Threads, emit: EventSink
+    ) -> None:
         self._number = number
         self._context = context
         self._threads = threads
-        self._tell = tell
-        self._seats: dict[str, UciEngine] = {}
+        self._emit = emit
+        self._engines: dict[str, UciEngine] = {}
 
     async def play(self, job: PairJob) -> None:
         """Both games of a pair, each engine once with each colour."""
-        await self._seat(job.first, job.second)
+        await self._assign_engines(job.first, job.second)
         games = (
             await self._game(job, 0, job.first, job.second),
             await self._game(job, 1, job.second, job.first),
         )
         names = job.first.name, job.second.name
-        self._tell(PairEnded(PairResult(job.number, *names, games, self._number)))
+        self._emit(PairEnded(PairResult(job.number, *names, games, self._number)))
 
     async def close(self, *, politely: bool = True) -> None:
-        """End all engines that sit here."""
-        engines, self._seats = list(self._seats.values()), {}
+        """End the engines of this slot."""
+        engines, self._engines = list(self._engines.values()), {}
         await asyncio.gather(*(one.quit() if politely else one.kill() for one in engines))
 
     async def _game(
@@ -219,21 +221,21 @@ class GameSlot:
     ) -> GameResult:
         # Engines that failed in the last game start again here, outside anybody's clock.
         for spec in (white, black):
-            await self._seats[spec.name].prepare(spec, chess960=self._context.setup.chess960)
-        self._tell(GameStarted(job.number, number, white.name, black.name))
-        seats = self._seats[white.name], self._seats[black.name]
-        result = await RunningGame(*seats, job.opening, self._context).play()
+            await self._engines[spec.name].prepare(spec, chess960=self._context.setup.chess960)
+        self._emit(GameStarted(job.number, number, white.name, black.name))
+        engines = self._engines[white.name], self._engines[black.name]
+        result = await RunningGame(*engines, job.opening, self._context).play()
         self._context.latency.plies += result.plies
-        self._tell(GameEnded(job.number, number, result))
+        self._emit(GameEnded(job.number, number, result))
         return result
 
-    async def _seat(self, *specs: EngineSpec) -> None:
+    async def _assign_engines(self, *specs: EngineSpec) -> None:
         wanted = {spec.name: spec for spec in specs}
-        leaving = [self._seats.pop(name) for name in list(self._seats) if name not in wanted]
+        leaving = [self._engines.pop(name) for name in list(self._engines) if name not in wanted]
         await asyncio.gather(*(engine.quit() for engine in leaving))
         for name, spec in wanted.items():
-            if name not in self._seats:
-                self._seats[name] = UciEngine(spec, self._context.setup.timeouts, self._threads)
+            if name not in self._engines:
+                self._engines[name] = UciEngine(spec, self._context.setup.timeouts, self._threads)
 
 
 # Carries events from the task that plays a match to the one that watches it.
@@ -247,7 +249,7 @@ class QueuedMatch(abc.ABC):
 
     @abc.abstractmethod
     async def _play(self) -> None:
-        """Play to the end, telling events; cancelled when nobody watches any longer."""
+        """Play to the end and emit events; cancelled when nobody watches any longer."""
 
     async def __aenter__(self) -> Self:
         self._playing = asyncio.create_task(self._feed())
@@ -264,7 +266,7 @@ class QueuedMatch(abc.ABC):
                 raise event
             yield event
 
-    def _tell(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         self._queue.put_nowait(event)
 
     async def _feed(self) -> None:
@@ -278,7 +280,7 @@ class QueuedMatch(abc.ABC):
 
 # A match played on this process's own loop: what a shard is, and what small matches need.
 
-TOLD_SECONDS = 5.0
+LATENCY_SECONDS = 5.0
 """Between two reports of the latency, beside the first pair's and the last."""
 
 
@@ -293,7 +295,7 @@ class LocalMatch(QueuedMatch):
         concurrency: int = 1,
     ) -> None:
         super().__init__()
-        self._jobs = jobs if isinstance(jobs, AsyncIterator) else listed(jobs)
+        self._jobs = jobs if isinstance(jobs, AsyncIterator) else iterate_jobs(jobs)
         self._setup = setup
         self._concurrency = concurrency
         self._latency = Latency.fresh()
@@ -302,17 +304,17 @@ class LocalMatch(QueuedMatch):
     async def _play(self) -> None:
         self._began, threads = thread_time(), Threads()
         tables = await threads.io(open_tables, self._setup.syzygy)
-        probe = probe_of(tables) if self._setup.syzygy else None
+        probe = make_probe(tables) if self._setup.syzygy else None
         try:
             async with measure_lag(self._latency):
                 await self._play_slots(RunnerContext(self._setup, self._latency, probe), threads)
         finally:
             tables.close()
-        self._tell_latency(last=True)
+        self._emit_latency(last=True)
 
     async def _play_slots(self, context: RunnerContext, threads: Threads) -> None:
         slots = [
-            GameSlot(number, context, threads, self._tell_both)
+            GameSlot(number, context, threads, self._emit_after_latency)
             for number in range(self._concurrency)
         ]
         working = [asyncio.create_task(self._work(slot)) for slot in slots]
@@ -326,20 +328,20 @@ class LocalMatch(QueuedMatch):
             await slot.play(job)
         await slot.close()
 
-    def _tell_both(self, event: Event) -> None:
+    def _emit_after_latency(self, event: Event) -> None:
         """The latency goes before the pair: who reports the pair can say how it was played."""
         if isinstance(event, PairEnded) and monotonic() >= self._next_report:
-            self._tell_latency()
-        self._tell(event)
+            self._emit_latency()
+        self._emit(event)
 
-    def _tell_latency(self, *, last: bool = False) -> None:
-        self._next_report = monotonic() + TOLD_SECONDS
+    def _emit_latency(self, *, last: bool = False) -> None:
+        self._next_report = monotonic() + LATENCY_SECONDS
         self._latency.cpu_seconds = thread_time() - self._began
-        self._tell(LatencyMeasured(replace(self._latency), last))
+        self._emit(LatencyMeasured(replace(self._latency), last))
 
 
-async def listed(jobs: Iterable[PairJob]) -> AsyncIterator[PairJob]:
-    """Jobs that need no waiting for; each is made when a slot asks for it."""
+async def iterate_jobs(jobs: Iterable[PairJob]) -> AsyncIterator[PairJob]:
+    """The jobs as an asynchronous iterator; each is made when a slot asks for it."""
     for job in jobs:
         yield job
 

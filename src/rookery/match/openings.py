@@ -74,6 +74,8 @@ LARGEST_BOOK = 1 << 30
 
 
 class BookFormat(Enum):
+    """How a book is written, by the end of its file's name."""
+
     EPD = ".epd"
     PGN = ".pgn"
 

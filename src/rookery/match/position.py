@@ -223,7 +223,7 @@ class Position:
             return RuleEnding.FIFTY_MOVES
         return RuleEnding.REPETITION if self._occurrences >= 3 else None
 
-    def line(self) -> bytes:
+    def uci_command(self) -> bytes:
         """The `position` command that leads here."""
         head = "startpos" if self.start_fen == chess.STARTING_FEN else f"fen {self.start_fen}"
         tail = f" moves {' '.join(self._moves)}" if self._moves else ""

@@ -33,7 +33,7 @@ class ResignCount:
         self._rule = rule
         self._counts = [0, 0]
 
-    def after(self, score: Score | None, *, white: bool) -> bool:
+    def is_due(self, score: Score | None, *, white: bool) -> bool:
         """Whether the side that moved with this score is to resign."""
         place = 0 if self._rule.two_sided else int(white)
         self._counts[place] = self._counts[place] + 1 if self._counted(score) else 0
@@ -57,7 +57,7 @@ class DrawCount:
         self._rule = rule
         self._count = 0
 
-    def after(self, score: Score | None, *, halfmove_clock: int, completed_moves: int) -> bool:
+    def is_due(self, score: Score | None, *, halfmove_clock: int, completed_moves: int) -> bool:
         """Whether the game is drawn after a move with this score."""
         if halfmove_clock == 0:
             self._count = 0
@@ -100,11 +100,11 @@ class Referee:
         self._draw = DrawCount(rules.draw) if rules.draw else None
         self._plies = 0
 
-    def at_start(self, position: Position) -> GameEnd | None:
+    def judge_opening(self, position: Position) -> GameEnd | None:
         """The verdict on an opening that leaves nothing to play."""
-        return self.by_rules(position) or self._by_tablebase(position)
+        return self.judge_by_rules(position) or self._judge_by_tablebase(position)
 
-    def by_rules(self, position: Position) -> GameEnd | None:
+    def judge_by_rules(self, position: Position) -> GameEnd | None:
         """The end that the rules of chess bring about."""
         ending = position.ending()
         if ending is None:
@@ -114,7 +114,7 @@ class Referee:
             return GameEnd(won_by(winner), Termination.NORMAL, f"{colour_name(winner)} mates")
         return GameEnd(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
 
-    def after_move(self, position: Position, score: Score | None) -> GameEnd | None:
+    def judge_move(self, position: Position, score: Score | None) -> GameEnd | None:
         """The verdict once a move with this score was made.
 
         The rules go before tables, tables before scores, scores before the length.
@@ -122,13 +122,13 @@ class Referee:
         mover = not position.white_to_move
         self._plies += 1
         # Both count every move, so both are asked before either may decide.
-        resigns = self._resign is not None and self._resign.after(score, white=mover)
-        drawn = self._draw is not None and self._draw.after(
+        resigns = self._resign is not None and self._resign.is_due(score, white=mover)
+        drawn = self._draw is not None and self._draw.is_due(
             score,
             halfmove_clock=position.board.halfmove_clock,
             completed_moves=position.board.fullmove_number - 1,
         )
-        if over := self.by_rules(position) or self._by_tablebase(position):
+        if over := self.judge_by_rules(position) or self._judge_by_tablebase(position):
             return over
         if resigns:
             reason = f"{colour_name(not mover)} wins by adjudication"
@@ -142,7 +142,7 @@ class Referee:
         most = self._rules.most_moves
         return bool(most) and self._plies >= 2 * most
 
-    def _by_tablebase(self, position: Position) -> GameEnd | None:
+    def _judge_by_tablebase(self, position: Position) -> GameEnd | None:
         men = self._rules.syzygy_men
         if not men or self._probe is None or position.board.occupied.bit_count() > men:
             return None
@@ -172,8 +172,8 @@ def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
     return tables
 
 
-def probe_of(tables: chess.syzygy.Tablebase) -> TablebaseProbe:
-    """A way to ask them; positions they can't tell about give None."""
+def make_probe(tables: chess.syzygy.Tablebase) -> TablebaseProbe:
+    """A function that asks the tables; None for positions they can't tell about."""
 
     def probe(board: chess.Board) -> int | None:
         # A table's values hold where the fifty-move count begins anew.

@@ -85,8 +85,8 @@ async def _first_difference(
         if ply >= game.book:
             engine = engines[position.white_to_move]
             clock = SideClock(engine.spec.time_control, margin_ms=0)
-            engine.think(position.line(), go_line(clock, clock, clock))
-            answer = await engine.answer(clock.patience_seconds)
+            engine.start_search(position.uci_command(), go_line(clock, clock, clock))
+            answer = await engine.read_move(clock.wait_seconds)
             if answer.move != recorded:
                 fen = position.board.fen()
                 return ReplayDifference(ply + 1, engine.spec.name, recorded, answer.move, fen)

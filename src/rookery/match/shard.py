@@ -56,13 +56,13 @@ def to_line(message: Question | Report) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 
-RARELY = 50_000
+GC_THRESHOLD = 50_000
 """Objects made before the garbage collector looks: its pauses would be on the engines' clocks."""
 FLUSH_SECONDS = 0.002
 
 
 class JobQueue:
-    """The jobs that came, for as many slots as wait for one; a None sends one slot home."""
+    """The jobs that were read, for slots that wait for one; a None closes one slot."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[PairJob | None] = asyncio.Queue()
@@ -87,11 +87,11 @@ async def serve() -> None:
         return
     order = read_question(text)
     assert isinstance(order, ShardOrder)
-    stay_on(order.processors)
+    set_affinity(order.processors)
     jobs = JobQueue()
     async with LocalMatch(jobs, order.setup, concurrency=order.slots) as match:
-        asking = asyncio.create_task(_ask(questions, jobs))
-        telling = asyncio.create_task(_tell(match, reports))
+        asking = asyncio.create_task(_read_jobs(questions, jobs))
+        telling = asyncio.create_task(_write_events(match, reports))
         await asyncio.wait((asking, telling), return_when=asyncio.FIRST_COMPLETED)
         for task in (asking, telling):
             task.cancel()
@@ -99,14 +99,14 @@ async def serve() -> None:
             await telling
 
 
-async def _ask(questions: asyncio.StreamReader, jobs: JobQueue) -> None:
+async def _read_jobs(questions: asyncio.StreamReader, jobs: JobQueue) -> None:
     """Pass on the jobs; returns when the match is gone."""
     while text := await questions.readline():
         question = read_question(text)
         jobs.add(question if isinstance(question, PairJob) else None)
 
 
-async def _tell(match: LocalMatch, reports: asyncio.WriteTransport) -> None:
+async def _write_events(match: LocalMatch, reports: asyncio.WriteTransport) -> None:
     """Write every event as it happens, without ever waiting for who reads it."""
     try:
         async for event in match:
@@ -132,8 +132,8 @@ async def _open_output() -> asyncio.WriteTransport:
     return transport
 
 
-def stay_on(processors: Iterable[int]) -> None:
-    """Engines inherit it, and with it memory near their processors."""
+def set_affinity(processors: Iterable[int]) -> None:
+    """Keep this process on some processors; engines inherit that, and memory near them."""
     if wanted := set(processors):
         with contextlib.suppress(AttributeError, OSError):
             os.sched_setaffinity(0, wanted)
@@ -141,7 +141,7 @@ def stay_on(processors: Iterable[int]) -> None:
 
 def main() -> None:
     gc.freeze()
-    gc.set_threshold(RARELY)
+    gc.set_threshold(GC_THRESHOLD)
     with asyncio.Runner() as runner:
         runner.run(serve())
 

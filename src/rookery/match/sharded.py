@@ -24,9 +24,9 @@ from rookery.match.shard import (
 )
 
 COMMAND = (sys.executable, "-m", "rookery.match.shard")
-FAREWELL_SECONDS = 10.0
+EXIT_SECONDS = 10.0
 EXIT_LOOKS = 100
-Give = Callable[[PairJob | None], None]
+SendJob = Callable[[PairJob | None], None]
 
 
 class _Runner:
@@ -53,8 +53,8 @@ class _Runner:
         order = ShardOrder(setup, self.shard.games, tuple(sorted(self.shard.processors)))
         self._output.write(to_line(order))
 
-    def give(self, job: PairJob | None) -> None:
-        """Something to play at a free slot, or nothing more."""
+    def send_job(self, job: PairJob | None) -> None:
+        """Send a pair for a free slot, or that no more come for it."""
         assert self._output is not None
         self._output.write(to_line(NoMorePairs() if job is None else job))
 
@@ -72,13 +72,13 @@ class _Runner:
             raise MatchFault(f"A runner process {how} in the middle of its games.")
 
     def _renumbered(self, event: Event) -> Event:
-        """With the slot among all those of the match."""
+        """The event with its slot counted among all those of the match."""
         if not isinstance(event, PairEnded):
             return event
         return PairEnded(replace(event.pair, slot=self._first_slot + event.pair.slot))
 
     async def _exit_code(self) -> int | None:
-        """Its output ends a moment before the process does."""
+        """How the process ended; its output ends a moment before it."""
         for _ in range(EXIT_LOOKS):
             if (code := self._process.poll()) is not None:
                 return code
@@ -86,7 +86,7 @@ class _Runner:
         return None
 
     async def end(self, threads: Threads) -> None:
-        """It leaves when its input ends, and takes its engines with it."""
+        """End the process: it leaves when its input does, and takes its engines with it."""
         if self._starting is None:
             return
         process = await self._starting
@@ -97,7 +97,7 @@ class _Runner:
             assert pipe is not None
             pipe.close()
         try:
-            await threads.io(process.wait, FAREWELL_SECONDS)
+            await threads.io(process.wait, EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             await threads.io(process.wait)
@@ -131,7 +131,7 @@ class ShardedMatch(QueuedMatch):
                 await runner.start(self._setup, self._threads)
                 following.append(asyncio.create_task(self._follow(runner)))
             await asyncio.gather(*following)
-            self._tell(LatencyMeasured(self._latency(), last=True))
+            self._emit(LatencyMeasured(self._latency(), last=True))
         finally:
             for task in following:
                 task.cancel()
@@ -140,26 +140,26 @@ class ShardedMatch(QueuedMatch):
 
     async def _follow(self, runner: _Runner) -> None:
         for _ in range(runner.shard.games):
-            self._serve(runner.give)
+            self._send_next(runner.send_job)
         async for event in runner.events():
             if isinstance(event, LatencyMeasured):
                 self._latencies[id(runner)] = event.latency
-                self._tell(LatencyMeasured(self._latency()))
+                self._emit(LatencyMeasured(self._latency()))
                 continue
-            self._tell(event)
+            self._emit(event)
             if isinstance(event, PairEnded):
-                self._serve(runner.give)
+                self._send_next(runner.send_job)
 
-    def _serve(self, give: Give) -> None:
-        """A place is free."""
-        give(next(self._jobs, None))
+    def _send_next(self, send: SendJob) -> None:
+        """Send the next job to a free slot."""
+        send(next(self._jobs, None))
 
     def _latency(self) -> Latency:
         return sum(self._latencies.values(), start=Latency.fresh())
 
 
 def _start() -> "subprocess.Popen[bytes]":
-    """In a session of its own: an interrupt at the keyboard is the match's to handle."""
+    """Start a runner in a session of its own: an interrupt at the keyboard is the match's."""
     return subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
     )
@@ -175,7 +175,7 @@ class LastingMatch(ShardedMatch):
         self, setup: Setup, *, concurrency: int = 1, nodes: Sequence[frozenset[int]] | None = None
     ) -> None:
         super().__init__((), setup, concurrency=concurrency, nodes=nodes)
-        self._waiting: list[Give] = []
+        self._waiting: list[SendJob] = []
         self._open = 0
         """Pairs that were given out and have not ended."""
         self._leaving = False
@@ -184,15 +184,15 @@ class LastingMatch(ShardedMatch):
         if not self._open:
             self._leaving = True
             self.begin(())
-            await asyncio.wait({self._playing}, timeout=FAREWELL_SECONDS)
+            await asyncio.wait({self._playing}, timeout=EXIT_SECONDS)
         await super().__aexit__()
 
     def begin(self, jobs: Iterable[PairJob]) -> None:
         """Let these be played by all who wait for something to do."""
         self._jobs = iter(jobs)
         waiting, self._waiting = self._waiting, []
-        for give in waiting:
-            self._serve(give)
+        for send in waiting:
+            self._send_next(send)
 
     def is_over(self, event: Event) -> bool:
         """Whether this was the last event of the batch."""
@@ -201,13 +201,13 @@ class LastingMatch(ShardedMatch):
         self._open -= 1
         return self._open == 0
 
-    def _serve(self, give: Give) -> None:
+    def _send_next(self, send: SendJob) -> None:
         job = next(self._jobs, None)
         if job is None and not self._leaving:
-            self._waiting.append(give)
+            self._waiting.append(send)
             return
         self._open += job is not None
-        give(job)
+        send(job)
 
 
 class MatchBatch:

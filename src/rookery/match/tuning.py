@@ -48,7 +48,7 @@ class Tuner:
         return JournalEntry(pair, issued.iteration, issued.packed_flips.hex())
 
     def recall(self, entry: JournalEntry) -> None:
-        """A result of an earlier session."""
+        """Move the values by a pair that an earlier session played."""
         issued = Issued(entry.iteration, bytes.fromhex(entry.flips), final=True)
         self.tune = _moved(self.tune, issued, entry.pair)
         self._number = max(self._number, entry.pair.number + 1)

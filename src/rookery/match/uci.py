@@ -60,13 +60,13 @@ class UciEngine:
             self._set_options(self._wished(chess960=chess960))
 
     async def new_game(self) -> None:
-        """Both sides of a clean slate; raises EngineFault."""
+        """Tell it that another game begins and wait until it is ready; raises EngineFault."""
         process = self._running()
         process.write(b"ucinewgame", b"isready")
         await process.expect(b"readyok", self._timeouts.ready)
 
-    def think(self, position: bytes, go: bytes) -> None:
-        """Let it think about a position; raises EngineFault."""
+    def start_search(self, position: bytes, go: bytes) -> None:
+        """Start a search of a position; raises EngineFault."""
         process = self._running()
         process.score = LastScore()
         process.write(position, go)
@@ -74,8 +74,8 @@ class UciEngine:
         self._asked_at = perf_counter()
         self._offset = wall_offset()
 
-    async def answer(self, seconds: float) -> EngineMove:
-        """The move it comes to; raises EngineFault."""
+    async def read_move(self, seconds: float) -> EngineMove:
+        """Wait for the move that the search comes to; raises EngineFault."""
         process = self._running()
         line = await process.expect(b"bestmove", seconds)
         words = line.text.split(maxsplit=2)
@@ -85,7 +85,7 @@ class UciEngine:
         return EngineMove(move, self._spent(line), line.read_at, info)
 
     def _spent(self, line: TimedLine) -> SpentTime:
-        """Stamps are by the wall clock; one that was set meanwhile is not believed."""
+        """The time of a move. Stamps are by the wall clock, which people may set meanwhile."""
         was_set = abs(wall_offset() - self._offset) > LATE_SLACK_SECONDS
         return spent_time(self._asked_at, line.read_at, None if was_set else line.written_at)
 
@@ -177,7 +177,7 @@ class InspectedEngine:
 async def inspect_engines(
     specs: Sequence[EngineSpec], waiting_for: Callable[[EngineSpec], object]
 ) -> tuple[InspectedEngine, ...]:
-    """In the order of the engines, each told before it is started; raises MatchFault."""
+    """Start each engine once, in order, and ask what it is; raises MatchFault."""
     threads, found = Threads(), list[InspectedEngine]()
     for spec in specs:
         waiting_for(spec)

@@ -26,6 +26,8 @@ from rookery.stats.walk import TYPICAL_SIGMA, Walk
 
 @dataclass(frozen=True, slots=True)
 class EloEstimate:
+    """Logistic Elo, half of its 95 % interval, and the likelihood of superiority."""
+
     elo: float
     half_width: float
     los: float

@@ -293,6 +293,8 @@ def _likelihood_tilt(shares: Sequence[float], slopes: Sequence[float], start: fl
 
 @dataclass(frozen=True, slots=True)
 class NormalisedElo:
+    """Normalised Elo and half of its 95 % interval."""
+
     nelo: float
     half_width: float
 

@@ -40,6 +40,8 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
+    """The chances of a running test, and how many games it still takes."""
+
     pass_chance: float
     fail_chance: float
     games_left: GamesRange

@@ -22,6 +22,8 @@ Row = tuple[int, int, int]
 
 
 class Colour(enum.Enum):
+    """How far a worker's results lie from what all results let expect."""
+
     GREEN = "green"
     YELLOW = "yellow"
     RED = "red"

@@ -23,6 +23,8 @@ CERTAINLY_OVER = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Walk:
+    """A random walk from 0 between `low` and `high`, per unit of time (see above)."""
+
     low: float
     high: float
     drift: float
@@ -153,6 +155,8 @@ STRONGEST_PULL = 1e6
 
 @dataclass(frozen=True, slots=True)
 class LlrPace:
+    """How much the log-likelihood ratio of a test varies in one game."""
+
     spec: Sprt
     variance: float
     corrected: bool = True

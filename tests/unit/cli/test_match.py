@@ -206,7 +206,7 @@ def test_rows_show_the_test_between_its_bounds() -> None:
 def test_answers_read_late_are_shown_when_there_are_some() -> None:
     latency = Latency.fresh()
     assert "Late" not in dict(rows(Progress(standing(1), 1.0, latency=latency)))
-    latency.read(0.012, spared=True)
+    latency.add_answer(0.012, spared=True)
     shown = dict(rows(Progress(standing(1), 1.0, latency=latency)))
     assert shown["Late"] == "12 ms in 1 answers, charged to nobody; 1 of them read after the flag"
 

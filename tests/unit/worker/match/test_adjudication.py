@@ -10,13 +10,14 @@ LOST, FINE, MATED = Score(-600), Score(-599), Score(-3, mate=True)
 def resigns(rule: Resign, *scores: Score | None) -> list[bool]:
     """White moves first."""
     count = ResignCount(rule)
-    return [count.after(score, white=place % 2 == 0) for place, score in enumerate(scores)]
+    return [count.is_due(score, white=place % 2 == 0) for place, score in enumerate(scores)]
 
 
 def drawn(rule: Draw, *scores: Score | None, halfmove_clock: int = 5, moves: int = 99) -> bool:
     count = DrawCount(rule)
     return [
-        count.after(score, halfmove_clock=halfmove_clock, completed_moves=moves) for score in scores
+        count.is_due(score, halfmove_clock=halfmove_clock, completed_moves=moves)
+        for score in scores
     ][-1]
 
 

@@ -8,8 +8,8 @@ from rookery.match.clock import Latency
 def measured(*seconds: float) -> Latency:
     latency = Latency.fresh()
     for one in seconds:
-        latency.turned_around(one)
-        latency.woke_late(one)
+        latency.add_turnaround(one)
+        latency.add_lag(one)
     return latency
 
 
@@ -31,9 +31,9 @@ def test_waking_early_is_not_negative() -> None:
 
 def test_late_answers_are_counted_and_add_up() -> None:
     one, other = Latency.fresh(), Latency.fresh()
-    one.read(0.0, spared=False)
-    one.read(0.02, spared=True)
-    other.read(0.03, spared=False)
+    one.add_answer(0.0, spared=False)
+    one.add_answer(0.02, spared=True)
+    other.add_answer(0.03, spared=False)
     both = one + other
     assert (both.late_answers, both.flags_spared) == (2, 1)
     assert both.late_seconds == pytest.approx(0.05)

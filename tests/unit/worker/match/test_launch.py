@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from rookery.match.engine_process import launch, stamped_pipe
+from rookery.match.engine_process import launch_engine, stamped_pipe
 
 
 def test_the_pipe_is_stamped_when_it_is_written_to_and_not_when_it_is_read() -> None:
@@ -23,7 +23,7 @@ def test_the_pipe_is_stamped_when_it_is_written_to_and_not_when_it_is_read() -> 
 
 
 def test_the_end_of_the_program_is_the_end_of_its_output() -> None:
-    process = launch((sys.executable, "-S", "-c", "print('uciok')"), None, {})
+    process = launch_engine((sys.executable, "-S", "-c", "print('uciok')"), None, {})
     assert process.stdout is not None
     process.wait()
     assert os.read(process.stdout.fileno(), 100) == b"uciok\n"

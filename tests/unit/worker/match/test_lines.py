@@ -37,7 +37,7 @@ LATER = b"info depth 9 score cp 30 upperbound pv e2e4"
 def last_score(*readings: list[bytes]) -> bytes:
     score = LastScore()
     for lines in readings:
-        score.hear(lines)
+        score.feed(lines)
     return score.line
 
 

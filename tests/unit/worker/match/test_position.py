@@ -77,12 +77,12 @@ def test_the_king_takes_its_rook_in_fischer_random(rights: str) -> None:
     position = played(fen, "f1g1", chess960=True)
     assert position.board.piece_at(chess.G1) == chess.Piece.from_symbol("K")
     assert position.board.piece_at(chess.F1) == chess.Piece.from_symbol("R")
-    assert position.line().endswith(b" moves f1g1")
+    assert position.uci_command().endswith(b" moves f1g1")
 
 
 def test_the_position_is_told_from_the_opening_on() -> None:
-    assert played(chess.STARTING_FEN, "e2e4").line() == b"position startpos moves e2e4"
-    assert Position("4k3/8/8/8/8/8/8/4K2R w K - 0 1").line() == (
+    assert played(chess.STARTING_FEN, "e2e4").uci_command() == b"position startpos moves e2e4"
+    assert Position("4k3/8/8/8/8/8/8/4K2R w K - 0 1").uci_command() == (
         b"position fen 4k3/8/8/8/8/8/8/4K2R w K - 0 1"
     )
 

@@ -14,7 +14,7 @@ EAGER = Adjudication(Resign(100, 1), Draw(0, 1, 20))
 def judged(rules: Adjudication, fen: str, move: str, score: Score | None) -> GameEnd | None:
     position = Position(fen)
     position.play(move)
-    return Referee(rules, lambda _: 1).after_move(position, score)
+    return Referee(rules, lambda _: 1).judge_move(position, score)
 
 
 def test_a_mate_goes_before_any_adjudication() -> None:
@@ -46,7 +46,7 @@ def test_tablebases_go_before_scores() -> None:
 
 def test_tablebases_decide_an_opening_too() -> None:
     referee = Referee(Adjudication(syzygy_men=3), lambda _: 1)
-    verdict = referee.at_start(Position("4k3/8/8/8/8/8/8/R3K3 w - - 0 1"))
+    verdict = referee.judge_opening(Position("4k3/8/8/8/8/8/8/R3K3 w - - 0 1"))
     assert verdict == GameEnd("1-0", Termination.ADJUDICATION, "Decided by tablebase")
 
 
@@ -55,17 +55,17 @@ def test_the_moves_of_the_opening_do_not_count_towards_the_length() -> None:
     referee = Referee(Adjudication(most_moves=1))
     for move in ("e2e4", "e7e5", "g1f3", "b8c6"):
         position.play(move)
-    assert referee.at_start(position) is None
+    assert referee.judge_opening(position) is None
     position.play("f1b5")
-    assert referee.after_move(position, None) is None
+    assert referee.judge_move(position, None) is None
 
 
 def test_a_game_that_is_too_long_is_a_draw() -> None:
     position = Position(chess.STARTING_FEN)
     referee = Referee(Adjudication(most_moves=1))
     position.play("e2e4")
-    assert referee.after_move(position, None) is None
+    assert referee.judge_move(position, None) is None
     position.play("e7e5")
-    verdict = referee.after_move(position, None)
+    verdict = referee.judge_move(position, None)
     assert verdict is not None
     assert verdict.result == "1/2-1/2"

@@ -36,7 +36,7 @@ def test_an_order_arrives_as_it_was_sent() -> None:
 
 def test_events_arrive_as_they_happened() -> None:
     latency = Latency.fresh()
-    latency.turned_around(0.001)
+    latency.add_turnaround(0.001)
     ended = pair("1-0", "1/2-1/2", number=3)
     events: list[Event] = [
         GameStarted(3, 0, "new", "base"),
