@@ -20,9 +20,10 @@ from rookery.files.nets import NetRows, StoredNet
 from rookery.files.programs import ProgramRows, StoredProgram
 from rookery.model.engine import EngineRecord
 from rookery.model.events import Action, Event, about_user, about_worker
-from rookery.people.teams import Team, TeamRows
+from rookery.people.teams import TeamRows
 from rookery.people.users import APPROVERS, Audit, Scope, Tokens, Users, mint
 from rookery.protocol.actions import All
+from rookery.protocol.people import Team
 from rookery.rules.answers import Changes, MachineBlock
 from tests.database import pool_on
 from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
@@ -137,8 +138,7 @@ async def _has_a_token(site: Site, name: str, **fields: datetime) -> None:
 
 
 async def _is_in_a_team(site: Site, name: str) -> None:
-    one = frozenset({name})
-    await TeamRows(site.pool, site.queries).add(Team("owls", one, one, NOW))
+    await TeamRows(site.pool, site.queries).add(Team("owls", (name,), (name,), NOW))
 
 
 async def _gave_a_net(site: Site, name: str) -> None:

@@ -1,22 +1,23 @@
 """Teams: one contract, held by PostgreSQL and by its twin in memory alike."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.people.teams import Team, TeamExists, TeamRows
+from rookery.people.teams import TeamExists, TeamRows
 from rookery.people.users import Users
+from rookery.protocol.people import Team
 from tests.database import pool_on
 from tests.twins.people import MemoryTeams
 from tests.unit.service.people import OLGA, SVEN
 
 pytestmark = pytest.mark.anyio
 
-OWLS = Team("owls", frozenset({"olga"}), frozenset({"olga"}), datetime(2026, 3, 1, 12, tzinfo=UTC))
+OWLS = Team("owls", ("olga",), ("olga",), datetime(2026, 3, 1, 12, tzinfo=UTC))
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -42,6 +43,6 @@ async def test_a_team_comes_back_as_it_was(rows: TeamRows) -> None:
 
 async def test_members_are_written_anew(rows: TeamRows) -> None:
     await rows.add(OWLS)
-    larger = replace(OWLS, members=frozenset({"olga", "sven"}), leads=frozenset({"sven"}))
+    larger = replace(OWLS, members=("olga", "sven"), leads=("sven",))
     await rows.save(larger)
     assert await rows.everything() == (larger,)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from rookery.model.events import Event
-from rookery.people.teams import Team, TeamExists, TeamRows
+from rookery.people.teams import TeamExists, TeamRows
 from rookery.people.users import (
     Audit,
     EndedSessions,
@@ -17,6 +17,7 @@ from rookery.people.users import (
     UserExists,
     Users,
 )
+from rookery.protocol.people import Team
 from tests.twins.farm import MemoryRows
 
 

@@ -134,9 +134,9 @@ def remove_member(name: TeamName, user: Member, /, *, server: ServerFlags = THE_
     _tell_members(server.client.leave_team(name, user), server)
 
 
-def _tell_members(found: people.TeamEntry, server: ServerFlags) -> None:
+def _tell_members(found: people.Team, server: ServerFlags) -> None:
     server.tell(found, f"{found.name}: {', '.join(found.members)}")
 
 
-def _others(found: people.TeamEntry) -> list[str]:
+def _others(found: people.Team) -> list[str]:
     return [name for name in found.members if name not in found.leads]

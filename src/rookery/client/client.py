@@ -146,15 +146,15 @@ class PeopleCalls(ApiCalls):
     def teams(self) -> people.TeamList:
         return self._get(place("teams"), people.TeamList)
 
-    def create_team(self, name: str) -> people.TeamEntry:
-        return self._post(place("teams"), people.NewTeam(name=name), people.TeamEntry)
+    def create_team(self, name: str) -> people.Team:
+        return self._post(place("teams"), people.NewTeam(name=name), people.Team)
 
-    def join_team(self, team: str, user: str, *, lead: bool = False) -> people.TeamEntry:
+    def join_team(self, team: str, user: str, *, lead: bool = False) -> people.Team:
         body = people.MemberBody(lead=lead)
-        return self._send("PUT", place("teams", team, "members", user), body, people.TeamEntry)
+        return self._send("PUT", place("teams", team, "members", user), body, people.Team)
 
-    def leave_team(self, team: str, user: str) -> people.TeamEntry:
-        return self._delete(place("teams", team, "members", user), people.TeamEntry)
+    def leave_team(self, team: str, user: str) -> people.Team:
+        return self._delete(place("teams", team, "members", user), people.Team)
 
     def repositories(self) -> people.GrantedList:
         return self._get(place("repositories"), people.GrantedList)

@@ -7,7 +7,7 @@ that it exists.
 import asyncio
 import re
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from datetime import datetime
 
 from rookery.clock import Clock
@@ -15,6 +15,7 @@ from rookery.db.table import Table, Transaction
 from rookery.model.events import Action, about_team
 from rookery.model.run import RunFault
 from rookery.people.users import Audit, UnknownUser, Users
+from rookery.protocol.people import Team
 from rookery.rules.lifecycle import Actor
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,49}", re.ASCII)
@@ -35,16 +36,6 @@ class NotLeading(RunFault):
 
 class LastLead(RunFault):
     """a team is led by somebody: name another one first"""
-
-
-@dataclass(frozen=True, slots=True)
-class Team:
-    """Those who lead are members too."""
-
-    name: str
-    members: frozenset[str]
-    leads: frozenset[str]
-    created: datetime
 
 
 class TeamRows(Table):
@@ -68,14 +59,13 @@ class TeamRows(Table):
 
 
 async def _put_members(write: Transaction, team: Team) -> None:
-    members = sorted(team.members)
-    leads = [member in team.leads for member in members]
-    await write("team_members_put", team.name, members, leads)
+    leads = [member in team.leads for member in team.members]
+    await write("team_members_put", team.name, [*team.members], leads)
     await write("engines_changed", team.name)
 
 
-def _team(name: str, members: list[str], leads: list[str], created: datetime) -> Team:
-    return Team(name, frozenset(members), frozenset(leads), created)
+def _team(name: str, members: Iterable[str], leads: Iterable[str], created: datetime) -> Team:
+    return Team(name, tuple(sorted(members)), tuple(sorted(leads)), created)
 
 
 class Teams:
@@ -121,8 +111,7 @@ class Teams:
         async with self._one_at_a_time:
             if name in self._teams:
                 raise TeamExists(name=name)
-            alone = frozenset({actor.name})
-            team = Team(name, alone, alone, self._clock.now())
+            team = _team(name, [actor.name], [actor.name], self._clock.now())
             await self._rows.add(team)
             self._learn((*self._teams.values(), team))
             await self._tell(Action.NEW_TEAM, name, actor)
@@ -134,8 +123,8 @@ class Teams:
             raise UnknownUser(user)
         async with self._one_at_a_time:
             team = self._led(name, actor)
-            leads = team.leads | {user} if lead else team.leads - {user}
-            after = replace(team, members=team.members | {user}, leads=leads)
+            leads = {*team.leads, user} if lead else {*team.leads} - {user}
+            after = _team(name, {*team.members, user}, leads, team.created)
             await self._save(after)
             if after != team:
                 action = Action.MODIFY_TEAM if user in team.members else Action.JOIN_TEAM
@@ -147,7 +136,7 @@ class Teams:
         async with self._one_at_a_time:
             team = self.by_name(name, actor) if user == actor.name else self._led(name, actor)
             gone = {user}
-            after = replace(team, members=team.members - gone, leads=team.leads - gone)
+            after = _team(name, {*team.members} - gone, {*team.leads} - gone, team.created)
             await self._save(after)
             if after != team:
                 message = "left" if user == actor.name else "sent away"

@@ -127,8 +127,8 @@ class MemberBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lead: bool = False
 
 
-class TeamEntry(Struct, frozen=True, kw_only=True):
-    """A team with who is in it, by name; those who lead are members too."""
+class Team(Struct, frozen=True):
+    """A team with who is in it, in the order of names; those who lead are members too."""
 
     name: str
     members: tuple[str, ...]
@@ -162,4 +162,4 @@ class NewGrant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class TeamList(Struct, frozen=True, kw_only=True):
     """The teams that the reader may know of, by name."""
 
-    teams: tuple[TeamEntry, ...]
+    teams: tuple[Team, ...]

@@ -20,8 +20,9 @@ from rookery.farm.engines import (
 )
 from rookery.model.engine import BenchRecord, EngineRecord, NetRecord, PresetRecord, SpeedRecord
 from rookery.model.run import Run
-from rookery.people.teams import Team, Teams
+from rookery.people.teams import Teams
 from rookery.protocol.codec import BadField
+from rookery.protocol.people import Team
 from rookery.rules.lifecycle import Actor
 from tests.twins.people import MemoryTeams, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines
@@ -40,7 +41,7 @@ def playing(*runs: Run) -> Callable[[], Awaitable[tuple[Run, ...]]]:
     return active
 
 
-OWLS = Team("owls", frozenset({OWNER.name}), frozenset({OWNER.name}), NOW)
+OWLS = Team("owls", (OWNER.name,), (OWNER.name,), NOW)
 THEIRS = EngineRecord(name="owls~Strix", team="owls", private=True)
 
 

@@ -5,7 +5,8 @@ import pytest
 from rookery.farm.engines import Engines
 from rookery.farm.privacy import Privacy
 from rookery.model.engine import EngineRecord
-from rookery.people.teams import Team, Teams
+from rookery.people.teams import Teams
+from rookery.protocol.people import Team
 from rookery.rules.lifecycle import Actor
 from tests.twins.people import MemoryTeams, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines
@@ -15,8 +16,24 @@ from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 
-OWLS = Team("owls", frozenset({"olga", "both"}), frozenset({"olga"}), NOW)
-CATS = Team("cats", frozenset({"carl", "both"}), frozenset({"carl"}), NOW)
+OWLS = Team(
+    "owls",
+    (
+        "both",
+        "olga",
+    ),
+    ("olga",),
+    NOW,
+)
+CATS = Team(
+    "cats",
+    (
+        "both",
+        "carl",
+    ),
+    ("carl",),
+    NOW,
+)
 
 
 @pytest.fixture

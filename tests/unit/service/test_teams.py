@@ -38,7 +38,7 @@ async def test_a_team_is_known_to_its_members_and_to_approvers() -> None:
     with pytest.raises(UnknownTeam):
         teams.by_name("owls", STRANGER)
     await teams.join("owls", STRANGER.name, OWNER)
-    assert teams.by_name("owls", STRANGER).members == {"olga", "sven"}
+    assert teams.by_name("owls", STRANGER).members == ("olga", "sven")
 
 
 async def test_those_who_lead_take_others_in_and_out() -> None:

@@ -40,8 +40,8 @@ async def team(api: Api) -> None:
     assert made.status_code == 201
 
 
-def entry(answer: httpx.Response) -> people.TeamEntry:
-    return msgspec.json.decode(answer.content, type=people.TeamEntry)
+def entry(answer: httpx.Response) -> people.Team:
+    return msgspec.json.decode(answer.content, type=people.Team)
 
 
 async def test_a_team_is_made_joined_and_left(api: Api) -> None:

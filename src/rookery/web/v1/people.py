@@ -8,10 +8,10 @@ from rookery.errors import Complaint
 from rookery.people.accounts import AccountChange, NotWaiting, OwnAccount
 from rookery.people.bearers import Bearer
 from rookery.people.login import Applicant, SignUpClosed, Throttled
-from rookery.people.teams import Team
 from rookery.people.users import Scope, UnknownUser, User, group_named, is_approver
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
+from rookery.protocol.people import Team
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
@@ -142,7 +142,7 @@ MEMBER = Reader(people.MemberBody)
 GRANT = Reader(people.NewGrant)
 BY_TEAM = {"team": v1.Name}
 OF_TEAM = {"team": v1.Name, "user": v1.Name}
-TEAM_CHANGED: dict[int, type | str] = {200: people.TeamEntry}
+TEAM_CHANGED: dict[int, type | str] = {200: people.Team}
 
 
 # Teams are in memory; only changing one awaits the database.
@@ -154,10 +154,10 @@ async def list_teams(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.READ)
     found = site.teams.seen_by(actor)
-    return json_answer(people.TeamList(teams=tuple(map(entry_of, found))))
+    return json_answer(people.TeamList(teams=found))
 
 
-@described(Operation("Make a team", {201: people.TeamEntry}, body=people.NewTeam, bearer=True))
+@described(Operation("Make a team", {201: people.Team}, body=people.NewTeam, bearer=True))
 @runs(Domain.LOOP, "awaits one write")
 async def create_team(request: Request) -> Response:
     site = site_of(request)
@@ -165,7 +165,7 @@ async def create_team(request: Request) -> Response:
     body = await read_body(request.receive)
     with refusals():
         team = await site.teams.create(NEW.read(body).name, actor)
-    return json_answer(entry_of(team), 201)
+    return json_answer(team, 201)
 
 
 @described(Operation("A team", TEAM_CHANGED, path=BY_TEAM, bearer=True))
@@ -267,17 +267,8 @@ async def revoke_repository(request: Request) -> Response:
     return json_answer(people.NewGrant(repository=repository, team=team))
 
 
-def entry_of(team: Team) -> people.TeamEntry:
-    return people.TeamEntry(
-        name=team.name,
-        members=tuple(sorted(team.members)),
-        leads=tuple(sorted(team.leads)),
-        created=team.created,
-    )
-
-
 def _teams_answer(team: Team) -> Response:
-    return json_answer(entry_of(team))
+    return json_answer(team)
 
 
 def _team(request: Request) -> str:
