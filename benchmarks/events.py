@@ -25,7 +25,7 @@ from tests.served import Served, served
 from tests.unit.service.submission.samples import SPRT, body
 
 from rookery.client.client import Client
-from rookery.protocol import v1
+from rookery.model.plan import Modification
 
 PAUSE_SECONDS = 0.3
 CALLS = 'rookery_threads_calls_total{name="cpu"}'
@@ -93,7 +93,7 @@ async def changed(
     encoded, spent, seen = calls(it), seconds(it), sum(reader.events for reader in readers)
     asking = probing(it, changes)
     for number in range(changes):
-        wish = v1.ModifyBody(priority=number % 7 - 3)
+        wish = Modification(priority=number % 7 - 3)
         await asyncio.to_thread(client.modify, run_id, wish)
         await asyncio.sleep(PAUSE_SECONDS)
     told = sum(reader.events for reader in readers) - seen

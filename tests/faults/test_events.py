@@ -15,6 +15,7 @@ from rookery.client.client import Client
 from rookery.client.following import Sent, events_in
 from rookery.client.transport import HttpApiTransport
 from rookery.http_client import CallRefused
+from rookery.model.plan import Modification
 from rookery.protocol import v1
 from tests.commands import add_user, said
 from tests.faults.processes import kill
@@ -46,7 +47,7 @@ def test_readers_that_never_read_hold_up_nobody_and_no_stop(tmp_path: Path) -> N
             stack.enter_context(closing(deaf(server)))
         reading = Reading(server.address, f"?run={made[-1]}")
         assert reading.run().id == made[-1]
-        client.modify(made[-1], v1.ModifyBody(priority=7))
+        client.modify(made[-1], Modification(priority=7))
         reading.until(lambda run: run.priority == 7)
         server.signal(signal.SIGTERM)
         assert server.wait() == 0
@@ -127,14 +128,14 @@ def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Pa
             assert watch.stdout is not None
             assert json.loads(watch.stdout.readline())["priority"] == 0
             kill(str(server.until("database_ready")["postmaster"]))
-            done(lambda: client.modify(watched, v1.ModifyBody(priority=1)))
+            done(lambda: client.modify(watched, Modification(priority=1)))
             stream.until(lambda run: (run.id, run.priority) == (watched, 1))
             assert json.loads(watch.stdout.readline())["priority"] == 1
             server.until("listening_interrupted")
             while "rookery_listening 1.0" not in server.get("/metrics")[1]:
                 time.sleep(0.05)
             # A server's sessions outlive it for a moment, so that this may be the first to fail.
-            done(lambda: client.modify(changed, v1.ModifyBody(priority=2)))
+            done(lambda: client.modify(changed, Modification(priority=2)))
             done(lambda: client.stop(ended))
             server.kill()
             with served(data, "serve", f"--port={port}") as again:

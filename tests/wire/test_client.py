@@ -17,6 +17,7 @@ from rookery.cli import main as frame
 from rookery.cli.login import ServerFlags
 from rookery.client.client import Client
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
+from rookery.model.plan import Modification
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
 from tests.twins.sites import PASSWORD
@@ -43,7 +44,7 @@ def test_a_run_is_submitted_listed_and_stopped(client: Client) -> None:
     assert made.id in [run.id for run in client.runs(owner="ada").runs]
     assert client.run(made.id).args["tc"] == "10+0.1"
     assert client.summary(made.id, v1.HouseStyle.OPENBENCH).startswith("SPRT  | ")
-    changed = client.modify(made.id, v1.ModifyBody(priority=-2))
+    changed = client.modify(made.id, Modification(priority=-2))
     assert changed.priority == -2
     assert client.stop(made.id, "enough").state is DisplayState.FINISHED
     assert client.delete(made.id).deleted

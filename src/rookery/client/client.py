@@ -12,6 +12,7 @@ from rookery.client.transport import ApiTransport, HttpApiTransport, not_rookery
 from rookery.errors import Complaint
 from rookery.http_client import CallRefused
 from rookery.model.engine import EngineRecord
+from rookery.model.plan import Modification
 from rookery.protocol import people, v1
 
 # What every call has: a body as JSON, an answer as a typed value.
@@ -254,7 +255,7 @@ class RunCalls(ApiCalls):
             place("runs", run_id, "stop"), v1.StopBody(message=message), v1.RunSummary
         )
 
-    def modify(self, run_id: str, wish: v1.ModifyBody) -> v1.RunSummary:
+    def modify(self, run_id: str, wish: Modification) -> v1.RunSummary:
         return self._post(place("runs", run_id, "modify"), wish, v1.RunSummary)
 
     def purge(self, run_id: str) -> v1.PurgeAnswer:

@@ -12,10 +12,11 @@ from rookery.farm.ports import UnknownMachine
 from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
 from rookery.farm.views import FleetViews
 from rookery.model.events import Action, about_run, about_worker
+from rookery.model.plan import Modification
 from rookery.model.run import NotApprover, Run, Status
 from rookery.rules import commands, lifecycle
 from rookery.rules.answers import Changes, Decision, MachineBlock
-from rookery.rules.lifecycle import Actor, Modification, Moved
+from rookery.rules.lifecycle import Actor, Moved
 
 Decide = Callable[[Run, datetime], Moved]
 

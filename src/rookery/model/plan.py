@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import asdict, replace
 
 from rookery.model.bounds import Cores, Count, Paragraph, Phrase, Positive, Word
 from rookery.model.engine import BUNDLED, STOCKFISH, Catalogue, EngineRecord, Version
@@ -146,6 +147,20 @@ class Plan(Struct, frozen=True, gc=False):
 
     def side_tc(self, side: Side) -> str:
         return self.tc if side.tc is None else side.tc
+
+
+class Modification(Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
+    """What is to change about a run; what is left out stays as it is."""
+
+    games: Count | UnsetType = field(name="num_games", default=UNSET)
+    priority: Annotated[int, Meta(ge=-1_000_000, le=1_000_000)] | UnsetType = UNSET
+    throughput: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
+    auto_purge: bool | UnsetType = UNSET
+    info: Paragraph | UnsetType = UNSET
+
+    def applied_to(self, plan: Plan) -> Plan:
+        given = {name: value for name, value in asdict(self).items() if value is not UNSET}
+        return replace(plan, **given)
 
 
 # Needs: what a run asks of a worker, derived from its plan, with a sentence for each.

@@ -105,11 +105,9 @@ class RunView:
     happenings: tuple[Happening, ...]
     terms: tuple[Term, ...]
     rights: Rights
-    priority: int
-    throughput: int
+    run: Run
     created: Moment
     updated: Moment
-    approver: str
 
 
 def run_view(material: RunMaterial) -> RunView:
@@ -140,11 +138,9 @@ def run_view(material: RunMaterial) -> RunView:
         happenings=tuple(happenings_of(material.actions, now)),
         terms=terms.terms_of(run),
         rights=rights_of(material.viewer, run),
-        priority=run.plan.priority,
-        throughput=run.plan.throughput,
+        run=run,
         created=words.ago(run.created, now),
         updated=words.ago(run.updated, now),
-        approver=run.status.approver,
     )
 
 

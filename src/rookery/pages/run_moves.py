@@ -7,8 +7,9 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
+from rookery.model.plan import Modification
 from rookery.pages.page import go_to, run_seen_by, viewer_of
-from rookery.rules.lifecycle import Actor, Modification
+from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.faults import BadRequest, Fault, NotFound
 from rookery.web.refusals import refusals

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from rookery.model.bounds import Count, Paragraph, RunId
+from rookery.model.bounds import Count, RunId
 from rookery.model.engine import EngineRecord
 from rookery.model.events import Event
 from rookery.model.machine import SHORT_NAME
@@ -477,16 +477,6 @@ class RunList(PageOf, frozen=True, kw_only=True):
     """A page of runs, newest first."""
 
     runs: tuple[RunSummary, ...]
-
-
-class ModifyBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to change; what is left out stays as it is."""
-
-    num_games: Count | UnsetType = UNSET
-    priority: Number | UnsetType = UNSET
-    throughput: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
-    auto_purge: bool | UnsetType = UNSET
-    info: Paragraph | UnsetType = UNSET
 
 
 class ApproveBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

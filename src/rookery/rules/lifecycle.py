@@ -24,11 +24,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from msgspec import UNSET
 from msgspec.structs import replace as with_fields
 
 from rookery.model import run as faults
 from rookery.model.events import Action, Event, about_run
-from rookery.model.plan import Plan
+from rookery.model.plan import Modification, Plan
 from rookery.model.run import Run, Status
 
 OLDEST = timedelta(days=30)
@@ -269,17 +270,6 @@ FREE_PRIORITY = 0
 """Up to here an owner may raise a run's weight without a new approval."""
 
 
-@dataclass(frozen=True, slots=True)
-class Modification:
-    """What is to change; None leaves it as it is."""
-
-    games: int | None = None
-    priority: int | None = None
-    throughput: int | None = None
-    auto_purge: bool | None = None
-    info: str | None = None
-
-
 def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Moved:
     """The changed run: open again where something is left to play, stopped where nothing is."""
     require_owner(run, actor)
@@ -298,7 +288,7 @@ def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Moved
 
 def _check_games(run: Run, wanted: Modification) -> None:
     games = wanted.games
-    if games is None or games == run.plan.games:
+    if games is UNSET or games == run.plan.games:
         return
     if not 0 <= games <= MOST_GAMES or games % GAMES_STEP:
         raise faults.BadGames(step=GAMES_STEP, most=MOST_GAMES)
@@ -308,14 +298,8 @@ def _check_games(run: Run, wanted: Modification) -> None:
 
 def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:
     """An approver may change everything but the words of another."""
-    return with_fields(
-        plan,
-        games=plan.games if wanted.games is None else wanted.games,
-        priority=plan.priority if wanted.priority is None else wanted.priority,
-        throughput=plan.throughput if wanted.throughput is None else wanted.throughput,
-        auto_purge=plan.auto_purge if wanted.auto_purge is None else wanted.auto_purge,
-        info=wanted.info if own and wanted.info is not None else plan.info,
-    )
+    changed = wanted.applied_to(plan)
+    return changed if own else with_fields(changed, info=plan.info)
 
 
 def _needs_new_approval(run: Run, plan: Plan) -> bool:

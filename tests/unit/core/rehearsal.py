@@ -10,17 +10,19 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
+from msgspec import UNSET
+
 from rookery.model import run as faults
 from rookery.model.kinds import Kind, Report, SpsaTuning, ticket_of
 from rookery.model.machine import Machine
-from rookery.model.plan import Plan, first_missing
+from rookery.model.plan import Modification, Plan, first_missing
 from rookery.model.run import Run
 from rookery.model.task import NOTHING, Results, Task, recounted
 from rookery.rules import lifecycle
 from rookery.rules.answers import Changes, Grant, HeldTask, Word
 from rookery.rules.assignment import Scheduler
 from rookery.rules.commands import submit
-from rookery.rules.lifecycle import Modification, Moved, modify
+from rookery.rules.lifecycle import Moved, modify
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, settle
 from rookery.stats.spsa import TuneBatch
@@ -74,9 +76,9 @@ class Rehearsal:
 
     def change(self) -> None:
         wanted = Modification(
-            games=self.chance.choice((None, 0, 1000, 2000, 5000)),
-            priority=self.chance.choice((None, -1, 0, 1)),
-            auto_purge=self.chance.choice((None, True)),
+            games=self.chance.choice((UNSET, 0, 1000, 2000, 5000)),
+            priority=self.chance.choice((UNSET, -1, 0, 1)),
+            auto_purge=self.chance.choice((UNSET, True)),
         )
         self._deed(lambda run: modify(run, wanted, self.chance.choice((OWNER, BOSS)), self.now))
 

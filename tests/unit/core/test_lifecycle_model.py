@@ -10,13 +10,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from rookery.model import run as faults
 from rookery.model.kinds import Report
+from rookery.model.plan import Modification
 from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.rules import lifecycle
 from rookery.rules.answers import Word
 from rookery.rules.assignment import Scheduler
 from rookery.rules.commands import submit
-from rookery.rules.lifecycle import Actor, Modification, Moved, modify
+from rookery.rules.lifecycle import Actor, Moved, modify
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, settle
 from tests.unit.core.makers import (

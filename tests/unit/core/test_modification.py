@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from rookery.model import run as faults
+from rookery.model.plan import Modification
 from rookery.model.run import Run
 from rookery.rules import lifecycle as life
-from rookery.rules.lifecycle import Modification, modify
+from rookery.rules.lifecycle import modify
 from tests.unit.core.makers import (
     BOSS,
     NOW,

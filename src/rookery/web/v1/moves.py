@@ -7,11 +7,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.model.plan import Modification
 from rookery.model.run import Run
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.protocol.codec import Reader
-from rookery.rules.lifecycle import Actor, Modification
+from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.openapi import Operation, described
@@ -21,7 +22,7 @@ from rookery.web.v1.runs import BY_ID
 from rookery.web.v1.views import purge_of, summary_of
 
 T = TypeVar("T")
-MODIFY = Reader(v1.ModifyBody, most_bytes=256 * 1024)
+MODIFY = Reader(Modification, most_bytes=256 * 1024)
 APPROVE = Reader(v1.ApproveBody)
 STOP = Reader(v1.StopBody)
 OWNERS = (Scope.SUBMIT, Scope.APPROVE)
@@ -57,14 +58,14 @@ async def stop_run(request: Request) -> Response:
         return _changed(await site.fleet.commands.stop(_id(request), actor, wish.message))
 
 
-@described(Operation("Change a run", CHANGED, path=BY_ID, body=v1.ModifyBody, bearer=True))
+@described(Operation("Change a run", CHANGED, path=BY_ID, body=Modification, bearer=True))
 @runs(Domain.LOOP, "changes memory and awaits the commit")
 async def modify_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, *OWNERS)
     body = await read_body(request.receive)
     with refusals():
-        wanted = _modification(MODIFY.read(body))
+        wanted = MODIFY.read(body)
         return _changed(await site.fleet.commands.modify(_id(request), actor, wanted))
 
 
@@ -134,16 +135,6 @@ def _id(request: Request) -> str:
 
 def _changed(run: Run) -> Response:
     return json_answer(summary_of(run))
-
-
-def _modification(body: v1.ModifyBody) -> Modification:
-    return Modification(
-        games=or_none(body.num_games),
-        priority=or_none(body.priority),
-        throughput=or_none(body.throughput),
-        auto_purge=or_none(body.auto_purge),
-        info=or_none(body.info),
-    )
 
 
 def or_none(value: T | UnsetType) -> T | None:

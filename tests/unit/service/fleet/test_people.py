@@ -4,8 +4,8 @@ import pytest
 
 from rookery.farm import purges
 from rookery.farm.ports import UnknownRun
+from rookery.model.plan import Modification
 from rookery.model.run import NotApprover, NotYours
-from rookery.rules.lifecycle import Modification
 from tests.eventually import eventually
 from tests.unit.core.makers import BOSS, OWNER, STRANGER, make_machine, make_plan, pairs, run_id
 from tests.unit.service.fleet.stage import Stage, call_of, report
