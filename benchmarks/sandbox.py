@@ -20,8 +20,8 @@ from rookery.match.engine_process import EngineProcess, start_process
 from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.orders import EngineOrder
-from rookery.worker.engines.workshop import installed
-from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect
+from rookery.worker.engines.workshop import find_installed
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect_sandbox
 
 PLIES = 2_000
 TINY = Path(__file__).parent.parent / "tests" / "engines" / "tiny.c"
@@ -62,7 +62,7 @@ async def played(command: tuple[str, ...]) -> tuple[list[float], float, float]:
 
 
 async def main(program: Path, rounds: int) -> None:
-    sandbox = await detect(Threads())
+    sandbox = await detect_sandbox(Threads())
     print(sandbox)
     tiny = BuiltEngine((str(program),), "", readable=(program,))
     ways = {"plain": tiny.command, "sandbox": sandbox.playing(tiny, memory_mib=1024)}
@@ -85,7 +85,7 @@ async def speeds(sandbox: Sandbox, rounds: int) -> None:
     """The same nodes with and without, in the processor's seconds, which neighbours change less."""
     ways = (("plain", Sandbox(False)), ("sandbox", sandbox))
     for record in (OURS, STOCKFISH):
-        built = installed(EngineOrder(record, "", ""))
+        built = find_installed(EngineOrder(record, "", ""))
         spent: dict[str, list[float]] = {name: [] for name, _ in ways}
         for name, way in ways * rounds:
             before = getrusage(RUSAGE_CHILDREN).ru_utime

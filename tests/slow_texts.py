@@ -38,7 +38,7 @@ from rookery.web.session import cookie_in
 from rookery.web.worker_api.calls import complaint_in
 from rookery.worker.engines import recipes
 from rookery.worker.engines.bench import find_last_counts
-from rookery.worker.engines.git import BadArchive, unpack
+from rookery.worker.engines.git import BadArchive, unpack_archive
 from rookery.worker.engines.programs import read_introduction
 
 REFUSALS = (ValueError, Fault, Complaint, BadArchive, BadRequest)
@@ -154,7 +154,7 @@ def _makefile(text: str) -> None:
     with TemporaryDirectory() as folder:
         tree = Path(folder)
         (tree / "Makefile").write_text(text, "utf-8")
-        recipes.discover(tree)
+        recipes.discover_recipes(tree)
 
 
 def _archive(text: str) -> None:
@@ -167,7 +167,7 @@ def _archive(text: str) -> None:
                 link = zipfile.ZipInfo(f"outer/{place}{text[place : place + 200]}")
                 link.external_attr = 0o120777 << 16
                 made.writestr(link, text[:100])
-        unpack(archive, Path(folder) / "into")
+        unpack_archive(archive, Path(folder) / "into")
 
 
 def _broken_archive(text: str) -> None:
@@ -180,7 +180,7 @@ def _broken_archive(text: str) -> None:
         archive = Path(folder) / "a.zip"
         archive.write_bytes(data[:40] + text.encode("utf-8", "replace") + data[40:])
         with contextlib.suppress(OSError):
-            unpack(archive, Path(folder) / "into")
+            unpack_archive(archive, Path(folder) / "into")
 
 
 def _packed_book(text: str) -> None:

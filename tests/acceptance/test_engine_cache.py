@@ -9,7 +9,7 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.worker.engines.cache import Cache, remove
-from rookery.worker.engines.git import BadArchive, unpack
+from rookery.worker.engines.git import BadArchive, unpack_archive
 
 DAY = 24 * 3600
 
@@ -80,7 +80,7 @@ def test_a_file_outside_its_folder_spoils_an_archive(tmp_path: Path) -> None:
         packed.writestr("tree/fine", "")
         packed.writestr("tree/../../outside", "")
     with pytest.raises(BadArchive, match="outside"):
-        unpack(archive, tmp_path / "into")
+        unpack_archive(archive, tmp_path / "into")
     assert not (tmp_path.parent / "outside").exists()
 
 
@@ -91,7 +91,7 @@ def test_an_archive_loses_its_outer_folder_and_keeps_its_programs(tmp_path: Path
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr(script, "#!/bin/sh\n")
         packed.writestr("engine-1/src/a.c", "")
-    unpack(archive, tmp_path / "into")
+    unpack_archive(archive, tmp_path / "into")
     assert os.access(tmp_path / "into" / "build.sh", os.X_OK)
     assert (tmp_path / "into" / "src" / "a.c").is_file()
 
@@ -99,4 +99,4 @@ def test_an_archive_loses_its_outer_folder_and_keeps_its_programs(tmp_path: Path
 def test_a_damaged_archive_is_told(tmp_path: Path) -> None:
     (tmp_path / "source.zip").write_bytes(b"PK no more")
     with pytest.raises(BadArchive, match="damaged"):
-        unpack(tmp_path / "source.zip", tmp_path / "into")
+        unpack_archive(tmp_path / "source.zip", tmp_path / "into")

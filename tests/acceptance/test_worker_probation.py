@@ -51,7 +51,7 @@ def installed(tmp_path: Path) -> Installation:
         python.chmod(0o755)
         place.write_launcher(version(place, "old", WORKS))
         place.switch(version(place, "new", program))
-        probation.begin(place.root, Probation("new", "2.0", "abc", "old"))
+        probation.begin_probation(place.root, Probation("new", "2.0", "abc", "old"))
         return place
 
     return install
@@ -76,7 +76,7 @@ def test_one_that_fails_three_times_is_given_up_and_the_one_before_goes_on(
     assert (ended.returncode, ended.stdout) == (0, "at work\n")
     assert ended.stderr.count("RuntimeError: broken") == MOST_FAILURES
     assert probation.is_refused(place.root, "abc")
-    assert "RuntimeError: broken" in probation.went_back(place.root)
+    assert "RuntimeError: broken" in probation.read_return_note(place.root)
 
 
 def test_one_that_dies_without_a_word_is_given_up_after_as_many_starts(
@@ -92,7 +92,7 @@ def test_a_server_that_is_away_is_not_the_versions_fault(installed: Installation
     place = installed(HAS_NO_SERVER)
     codes = [started(place).returncode for _ in range(MOST_FAILURES + 1)]
     assert codes == [5] * (MOST_FAILURES + 1)
-    found = probation.under_way(place.root)
+    found = probation.read_probation(place.root)
     assert found is not None
     assert found.failures == 0
 
@@ -100,7 +100,7 @@ def test_a_server_that_is_away_is_not_the_versions_fault(installed: Installation
 def test_other_commands_than_a_workers_life_do_not_count(installed: Installation) -> None:
     place = installed(RAISES)
     assert started(place, "doctor").returncode == 1
-    found = probation.under_way(place.root)
+    found = probation.read_probation(place.root)
     assert found is not None
     assert found.failures == 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.model.engine import EngineRecord, NetRecord, RecipeRecord
-from rookery.worker.engines.cache import text_of
+from rookery.worker.engines.cache import read_text
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
@@ -67,5 +67,5 @@ def test_a_file_that_is_elsewhere_has_no_text(tmp_path: Path) -> None:
     (tree / "endless").symlink_to("/dev/zero")
     (tree / "own").write_text("EXE = it")
     (tree / "near").symlink_to("own")
-    texts = [text_of(tree / name, tree) for name in ("Makefile", "endless", "absent", "near")]
+    texts = [read_text(tree / name, tree) for name in ("Makefile", "endless", "absent", "near")]
     assert texts == ["", "", "", "EXE = it"]

@@ -16,10 +16,10 @@ from rookery.boundary.offload import Threads
 from rookery.match.engine_process import start_process
 from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.orders import EngineOrder
-from rookery.worker.engines.workshop import installed
+from rookery.worker.engines.workshop import find_installed
 from rookery.worker.sandbox.enclosure import Enclosure
-from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect
-from rookery.worker.sandbox.watch import ResourceUse, excess
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect_sandbox
+from rookery.worker.sandbox.watch import ResourceUse, find_excess
 from tests.engines import hostile
 from tests.running import processes_of, remaining
 
@@ -34,7 +34,7 @@ OURS = EngineRecord(name="Any", recipe=RecipeRecord(kind="installed", output="ro
 def program(*words: str) -> BuiltEngine:
     """The hostile one, with what our Python needs to start."""
     script = Path(hostile.__file__)
-    python = installed(EngineOrder(OURS, "", ""))
+    python = find_installed(EngineOrder(OURS, "", ""))
     return replace(
         python,
         command=(sys.executable, str(script), *words),
@@ -53,7 +53,7 @@ def said(
 
 
 def test_this_machine_has_a_sandbox() -> None:
-    found = asyncio.run(detect(Threads()))
+    found = asyncio.run(detect_sandbox(Threads()))
     assert found.available, found.why
 
 
@@ -188,7 +188,7 @@ def said_without_namespaces(check: str, *words: str, path: str = "/none") -> str
     imports = (
         "import asyncio, sys; from pathlib import Path;"
         " from rookery.boundary.offload import Threads;"
-        " from rookery.worker.sandbox.sandbox import detect; "
+        " from rookery.worker.sandbox.sandbox import detect_sandbox; "
     )
     ended = subprocess.run(
         (sys.executable, str(script), sys.executable, "-c", imports + check, *words),
@@ -202,14 +202,14 @@ def said_without_namespaces(check: str, *words: str, path: str = "/none") -> str
 
 
 def test_without_namespaces_and_bubblewrap_it_says_so() -> None:
-    found = said_without_namespaces("print(asyncio.run(detect(Threads())))")
+    found = said_without_namespaces("print(asyncio.run(detect_sandbox(Threads())))")
     assert "available=False" in found
     assert "It allows no namespaces" in found
     assert "bubblewrap is not installed" in found
 
 
 def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
-    check = "import subprocess; found = asyncio.run(detect(Threads()))"
+    check = "import subprocess; found = asyncio.run(detect_sandbox(Threads()))"
     engine = "from rookery.worker.sandbox.sandbox import BuiltEngine"
     inside = "('/bin/sh', '-c', 'ls /root /etc/shadow; id -u; cat /proc/net/dev')"
     found = said_without_namespaces(
@@ -276,6 +276,6 @@ for output in ("sh -c true", "/bin/sh", "rookery-fledgling-not"):
 
 def test_who_can_not_be_looked_at_is_ended_where_memory_is_limited() -> None:
     taken = ResourceUse(processes=1)
-    assert excess(Enclosure("within", memory_mib=200), taken, 5) == "what it does not show"
-    assert excess(Enclosure("within", memory_mib=200), taken, 4) == ""
-    assert excess(Enclosure("within"), taken, 5) == ""
+    assert find_excess(Enclosure("within", memory_mib=200), taken, 5) == "what it does not show"
+    assert find_excess(Enclosure("within", memory_mib=200), taken, 4) == ""
+    assert find_excess(Enclosure("within"), taken, 5) == ""

@@ -20,11 +20,17 @@ from rookery.cli.match_resume import INTERRUPTS
 from rookery.cli.options import BadArgument, option
 from rookery.http_client import LARGEST_FILE, CallFailed, HttpClient, copy_at_most, is_web_address
 from rookery.protocol.codec import encode
-from rookery.worker.engines.git import SourceVersion, SourceVersions, name_of, prepared, reach
+from rookery.worker.engines.git import (
+    SourceVersion,
+    SourceVersions,
+    engine_name,
+    prepare_versions,
+    proxy_environment,
+)
 from rookery.worker.engines.orders import BuildFailed, NoDownloads, NotOffered
-from rookery.worker.engines.recipes import discover
+from rookery.worker.engines.recipes import discover_recipes
 from rookery.worker.engines.trial import NotPlayable, Trial, Trials, TrialSource
-from rookery.worker.engines.workshop import Workshop, surroundings
+from rookery.worker.engines.workshop import Workshop, build_environment
 
 # Where `rookery engine add` takes nets from: a folder, a server, or the official one.
 
@@ -105,7 +111,7 @@ def add(
     workshop = Workshop(folder, sources, without_sandbox=True, private_sources=True)
     with telling(quiet=server.json) as tell, tempfile.TemporaryDirectory() as own:
         path = Path(address).expanduser().absolute()
-        versions = prepared(Path(own), surroundings() | reach())
+        versions = prepare_versions(Path(own), build_environment() | proxy_environment())
         attempt = _Attempt(address, path, name, ref, versions, workshop, threads, tell)
         trial = _made(attempt)
     record = msgspec.structs.replace(trial.record, team=team)
@@ -156,15 +162,15 @@ class _Attempt:
             self.tell(f"Without a sandbox it can do here whatever you can. {sandbox.why}")
         if await self.threads.io(self.path.is_file):
             self.tell(f"Starting {self.path} ...")
-            return await trials.program(self.name or name_of(self.path.name), self.path)
+            return await trials.program(self.name or engine_name(self.path.name), self.path)
         self.tell("Looking for the version ...")
         version = await self._version()
         self.tell(f"Fetching {version.commit[:10]} of {version.repository} ...")
         tree = await self.workshop.source(version.repository, version.commit)
-        ways = await self.threads.io(discover, tree)
+        ways = await self.threads.io(discover_recipes, tree)
         if not ways:
             raise NotPlayable(NOTHING_KNOWN.format(address=self.address))
-        name = self.name or name_of(version.known_as)
+        name = self.name or engine_name(version.known_as)
         source = TrialSource(name, version.repository, version.commit, version.known_as)
         return await trials.from_source(source, ways)
 

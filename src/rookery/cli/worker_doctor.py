@@ -19,8 +19,8 @@ from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.match.fastchess import find_fastchess
 from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord
 from rookery.worker.engines import workshop
-from rookery.worker.identity import WorkerIdentity, fitness
-from rookery.worker.sandbox.sandbox import Sandbox, detect
+from rookery.worker.identity import WorkerIdentity, check_engines
+from rookery.worker.sandbox.sandbox import Sandbox, detect_sandbox
 from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
 from rookery.worker.system import System
 
@@ -47,10 +47,10 @@ class Findings:
 async def examine(settings: WorkerSettings, system: System, threads: Threads) -> Findings:
     """Looks at everything a worker will need; changes nothing but a file in the cache."""
     identity = await threads.io(identity_of, settings, system, settings.username or "nobody", 0)
-    sandbox = await detect(threads, permitted=settings.without_sandbox)
+    sandbox = await detect_sandbox(threads, permitted=settings.without_sandbox)
     identity.sandbox = sandbox.available
     identity.bundled_only = not sandbox.takes_strangers
-    ours = await workshop.trouble(sandbox, threads)
+    ours = await workshop.find_bundled_trouble(sandbox, threads)
     return await threads.io(_examined, settings, identity, sandbox, ours)
 
 
@@ -64,7 +64,7 @@ def _examined(
     broken = {record.name for record in records if ours and record.is_bundled}
     engines = tuple(
         (one.engine, one.why_not or (ours if one.engine in broken else "yes"))
-        for one in fitness(records, identity)
+        for one in check_engines(records, identity)
     )
     rows = (*_machine(identity, sandbox, settings), ("cache", cache), ("server", server))
     playable = any(said == "yes" for _, said in engines)

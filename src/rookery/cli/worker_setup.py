@@ -21,10 +21,10 @@ from rookery.boundary.offload import Threads
 from rookery.cli.worker_start import BadWorkerSetting, WorkerSettings, from_file
 from rookery.http_client import CallRefused, HttpClient, NoAnswer, is_web_address
 from rookery.worker.renewal.renewal import installed_here
-from rookery.worker.sandbox.sandbox import detect
+from rookery.worker.sandbox.sandbox import detect_sandbox
 from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
 from rookery.worker.stopping import Watcher, WorkerStatus
-from rookery.worker.system import BadAllotment, System, ThisSystem, cores, memory_mib
+from rookery.worker.system import BadAllotment, System, ThisSystem, parse_cores, parse_memory
 
 TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
 SECRET_MODE = 0o600
@@ -63,13 +63,13 @@ def configure(file: Path, person: Person, system: System | None = None) -> int:
             person,
             "Cores to play on (auto, 4, PHYS-1, MAX/2)",
             known.get("concurrency", "auto"),
-            lambda text: f"{cores(text, machine)} of {machine.physical_cores()} cores",
+            lambda text: f"{parse_cores(text, machine)} of {machine.physical_cores()} cores",
         ),
         "memory": _amount(
             person,
             "Memory to use in MiB (auto, 8000, MAX/2)",
             known.get("memory", "auto"),
-            lambda text: f"{memory_mib(text, machine)} of {machine.memory_mib()} MiB",
+            lambda text: f"{parse_memory(text, machine)} of {machine.memory_mib()} MiB",
         ),
     }
     kept = {key: value for key, value in known.items() if not key.endswith("_file")}
@@ -84,7 +84,7 @@ def configure(file: Path, person: Person, system: System | None = None) -> int:
 
 def _without_sandbox(person: Person, known: dict[str, object]) -> dict[str, object]:
     """Asked only where it matters: where this machine has no sandbox."""
-    sandbox = asyncio.run(detect(Threads()))
+    sandbox = asyncio.run(detect_sandbox(Threads()))
     if sandbox.available:
         return {}
     person.tell(f"{sandbox.refusal} Until then it plays the bundled engine alone.")

@@ -22,8 +22,8 @@ from rookery.worker.identity import (
     MachineFacts,
     WorkerIdentity,
     WorkerOffer,
-    instance_of,
-    survey,
+    claim_instance,
+    survey_machine,
     unique_key,
 )
 from rookery.worker.matches import BUILTIN, FASTCHESS
@@ -41,7 +41,7 @@ from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
 from rookery.worker.session import SessionOptions, WorkerSession
 from rookery.worker.stopping import FIRST_SECONDS, Stop, Watcher
-from rookery.worker.system import System, ThisSystem, cores, memory_mib
+from rookery.worker.system import System, ThisSystem, parse_cores, parse_memory
 
 # What a worker's owner wants: from flags, over those from the configuration file, over defaults.
 #
@@ -237,7 +237,7 @@ async def put_together(
     stop: Stop,
     threads: Threads,
     watch: Watcher,
-    look: Callable[[System], MachineFacts] = survey,
+    look: Callable[[System], MachineFacts] = survey_machine,
     workshop: EngineMaker | None = None,
 ) -> WorkerContext:
     """Everything a worker works with; raises BadWorkerSetting."""
@@ -248,7 +248,7 @@ async def put_together(
     server = ServerCalls(transport, WorkerAccount(username, password))
     folder = settings.cache_folder
     try:
-        instance = await threads.io(instance_of, system, folder / "workers")
+        instance = await threads.io(claim_instance, system, folder / "workers")
     except OSError as error:
         raise BadWorkerSetting(f"The cache {folder} can't be used: {error.strerror}.") from None
     identity = await threads.io(identity_of, settings, system, username, instance, look)
@@ -323,12 +323,12 @@ def identity_of(
     system: System,
     username: str,
     instance: int,
-    look: Callable[[System], MachineFacts] = survey,
+    look: Callable[[System], MachineFacts] = survey_machine,
 ) -> WorkerIdentity:
     """What the worker will say of itself; asks the machine, so that it belongs into a thread."""
     if settings.key and not _KEY.fullmatch(settings.key):
         raise BadWorkerSetting("--key is 2 to 8 letters or digits.")
-    memory = memory_mib(settings.memory, system)
+    memory = parse_memory(settings.memory, system)
     offer = WorkerOffer(
         username=username,
         concurrency=_cores(settings, memory, system),
@@ -346,7 +346,7 @@ def identity_of(
 
 def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
     """Another project's server expects that games fit into the memory."""
-    wanted = cores(settings.concurrency, system)
+    wanted = parse_cores(settings.concurrency, system)
     if not settings.foreign_server:
         return wanted
     return max(1, min(wanted, (memory - OFFICIAL_MIB) // OFFICIAL_GAME_MIB))

@@ -73,7 +73,7 @@ class Assignment:
         return self.plan.is_scaled and any(parse(tc).scaled(2.0) != parse(tc) for tc in clocks)
 
 
-def assignment_of(answer: TaskAnswer) -> Assignment | None:
+def read_assignment(answer: TaskAnswer) -> Assignment | None:
     """What the server gave to play, None for nothing; raises NoAnswer or TaskFailed."""
     if answer.task_waiting is not UNSET:
         return None
@@ -103,7 +103,7 @@ def _args(body: Raw) -> dict[str, Any]:
         raise NoAnswer(f"the server's task can't be read: {fault}") from None
 
 
-def setup_of(task: Assignment, syzygy: tuple[str, ...] = ()) -> Setup:
+def match_setup(task: Assignment, syzygy: tuple[str, ...] = ()) -> Setup:
     """The rules of its games."""
     plan = task.plan
     return Setup(

@@ -18,7 +18,7 @@ from rookery.model.machine import Abilities, rookery_abilities
 from rookery.model.plan import Plan, Side, demands_of, first_missing
 from rookery.protocol.worker_answers import OFFICIAL_VERSION
 from rookery.protocol.worker_requests import ClaimedAbilities, WorkerInfo
-from rookery.worker.system import COMPILERS, System, architecture, triple, versions
+from rookery.worker.system import COMPILERS, System, architecture, tool_versions, version_triple
 
 KEY_DIGITS = 8
 
@@ -59,7 +59,8 @@ class MachineFacts:
 
 @dataclass(slots=True)
 class WorkerIdentity:
-    """Mutable: the speed is learnt with the first bench, the server's kind with its first answer.
+    """What a worker says of itself. The speed is learnt with the first bench, the server's kind
+    with its first answer.
 
     Read by the heart's thread, too; each field is a value that is put in place whole.
     """
@@ -137,24 +138,27 @@ BUILDERS = {"make": "make", "stockfish": "make", "cmake": "cmake", "cargo": "car
 
 
 @dataclass(frozen=True, slots=True)
-class Fitness:
+class EngineFitness:
     """One engine, and why it can't be played here; empty when it can."""
 
     engine: str
     why_not: str
 
 
-def fitness(records: Iterable[EngineRecord], identity: WorkerIdentity) -> Iterator[Fitness]:
-    """Looks for commands on the PATH, so that it belongs into a thread."""
+def check_engines(
+    records: Iterable[EngineRecord], identity: WorkerIdentity
+) -> Iterator[EngineFitness]:
+    """Which of these engines can be played here; looks for commands, so that it belongs into a
+    thread."""
     abilities = abilities_of(identity)
     for record in records:
-        yield Fitness(
+        yield EngineFitness(
             record.name, _lacking(record, identity) or _unmet(record, identity, abilities)
         )
 
 
 def abilities_of(identity: WorkerIdentity) -> Abilities:
-    """As the server will see them, but for the owner's teams."""
+    """The machine's abilities as the server will see them, but for the owner's teams."""
     facts = identity.facts
     return rookery_abilities(
         system=facts.system,
@@ -167,7 +171,7 @@ def abilities_of(identity: WorkerIdentity) -> Abilities:
 
 
 def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:
-    """A sandbox, or a program that its recipe starts."""
+    """Why an engine can't be made here: no sandbox, or a program of its recipe is missing."""
     if identity.bundled_only and not record.is_bundled:
         return "there is no sandbox, and --without-sandbox was not given"
     kind, tools = record.recipe.kind, identity.facts.tools
@@ -183,7 +187,7 @@ def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:
 
 
 def _unmet(record: EngineRecord, identity: WorkerIdentity, abilities: Abilities) -> str:
-    """What a plain test of this engine would ask for."""
+    """Which need of a plain test of this engine is not met here."""
     sides = (Side("new", "", engine=record.name), Side("base", "", engine=record.name))
     plan = Plan(sides, games=2, tc="10+0.1", owner="", book="openings.epd")
     demands = demands_of(plan, catalogue_of([record]))
@@ -205,9 +209,9 @@ INSTRUCTION_SETS = re.compile(
 """Of some hundred flags, those that programs are built for."""
 
 
-def survey(system: System) -> MachineFacts:
-    """Starts compilers to ask for their versions, so that it belongs into a thread."""
-    cpu, tools = system.cpu(), versions()
+def survey_machine(system: System) -> MachineFacts:
+    """Find out what the machine has; starts compilers, so that it belongs into a thread."""
+    cpu, tools = system.cpu(), tool_versions()
     compiler = next((name for name in COMPILERS if name in tools), COMPILERS[0])
     return MachineFacts(
         system=system.name,
@@ -221,12 +225,12 @@ def survey(system: System) -> MachineFacts:
         numa=len(system.numa_nodes()),
         tools=tools,
         compiler=compiler,
-        compiler_version=triple(tools.get(compiler, "")),
+        compiler_version=version_triple(tools.get(compiler, "")),
         host=system.host_name()[:100],
     )
 
 
-def instance_of(system: System, folder: Path) -> int:
+def claim_instance(system: System, folder: Path) -> int:
     """Which of the workers that share this folder on this machine it is, from 0."""
     for number in range(MOST_INSTANCES):
         if system.lock(folder / f"{system.host_name()}-{number}.lock"):

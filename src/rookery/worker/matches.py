@@ -27,7 +27,7 @@ from rookery.match.opening_order import order_of_run, seed_of_run
 from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
 from rookery.model.task import Results
 from rookery.protocol.worker_answers import Settings, SpsaAnswer
-from rookery.worker.assignment import Assignment, batch_pairs, setup_of
+from rookery.worker.assignment import Assignment, batch_pairs, match_setup
 from rookery.worker.engines.orders import TaskFailed
 from rookery.worker.playing import (
     GameCounter,
@@ -40,7 +40,7 @@ from rookery.worker.playing import (
 from rookery.worker.preparing import PreparedEngines, WorkerContext
 from rookery.worker.reporting import GameFile, ReportQueue, retry_call
 from rookery.worker.server import TaskProgress
-from rookery.worker.stopping import ended, first_of
+from rookery.worker.stopping import cancel_and_wait, wait_for_first
 
 # Which program referees the games: ours, or fastchess where the server is another project's.
 
@@ -74,7 +74,8 @@ class Runners:
         pairs: int,
         threads: Threads,
     ) -> Match:
-        """By fastchess where it is to play; it finds its openings itself. Raises TaskFailed."""
+        """A match, by fastchess where that is to play; it finds its openings itself. Raises
+        TaskFailed."""
         if not self.fastchess:
             return self.builtin(jobs)
         asked = partial(
@@ -93,7 +94,7 @@ class Runners:
             raise TaskFailed(f"fastchess cannot play {fault}.") from None
 
 
-def scripted(spec: EngineSpec, folder: Path) -> EngineSpec:
+def write_script(spec: EngineSpec, folder: Path) -> EngineSpec:
     """The same engine as a program without arguments: fastchess would split them at blanks."""
     script = folder / f"{spec.name.partition('-')[0].lower()}.sh"
     script.write_text(f"#!/bin/sh\nexec {shlex.join(spec.command)}\n", encoding="utf-8")
@@ -107,7 +108,7 @@ Chance = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class TuneValues:
+class SpsaValues:
     """One perturbation: both engines with their options, and how the server knows it."""
 
     new: EngineSpec
@@ -116,30 +117,32 @@ class TuneValues:
 
 
 @dataclass(frozen=True, slots=True)
-class TuneBatch:
+class SpsaBatch:
     """What one answer to request_spsa holds."""
 
-    values: tuple[TuneValues, ...]
+    values: tuple[SpsaValues, ...]
     signature: int
 
 
-def drawn(answer: SpsaAnswer, new: EngineSpec, base: EngineSpec, chance: Chance) -> TuneBatch:
+def read_spsa_answer(
+    answer: SpsaAnswer, new: EngineSpec, base: EngineSpec, chance: Chance
+) -> SpsaBatch:
     """The engines of a batch. Values for an official worker are rounded here, each by chance."""
     joint = 0 if answer.sig is UNSET else answer.sig
     if answer.slots is not UNSET:
         parts = [
-            TuneValues(_with(new, slot.w_params, None), _with(base, slot.b_params, None), slot.sig)
+            SpsaValues(_with(new, slot.w_params, None), _with(base, slot.b_params, None), slot.sig)
             for slot in answer.slots
         ]
-        return TuneBatch(tuple(parts), joint)
+        return SpsaBatch(tuple(parts), joint)
     ours = () if answer.w_params is UNSET else answer.w_params
     theirs = () if answer.b_params is UNSET else answer.b_params
-    one = TuneValues(_with(new, ours, chance), _with(base, theirs, chance), joint)
-    return TuneBatch((one,), joint)
+    one = SpsaValues(_with(new, ours, chance), _with(base, theirs, chance), joint)
+    return SpsaBatch((one,), joint)
 
 
 def tune_jobs(
-    batch: TuneBatch, openings: Openings, before: Results, first: Results, pairs: int
+    batch: SpsaBatch, openings: Openings, before: Results, first: Results, pairs: int
 ) -> Iterator[PairJob]:
     """The pairs of a batch, from the openings that follow those of earlier batches."""
     offset = (before.games - first.games) // 2
@@ -180,8 +183,8 @@ class TaskMatches:
     note: Callable[[str], object]
 
     async def play(self) -> bool:
-        """All of it, or until somebody wants no more. False where the server said before a batch
-        that the task is over. Raises TaskFailed or MatchFault."""
+        """Play all of it, or until somebody wants no more. False where the server said before a
+        batch that the task is over. Raises TaskFailed or MatchFault."""
         plan = self.task.plan
         depth = plan.book_depth
         book = await self.context.books.load(plan.book, plan.book_sri, depth)
@@ -206,7 +209,7 @@ class TaskMatches:
         return batch_pairs(self.task, self._slots, is_rookery=self.context.is_rookery, nps=nps)
 
     def _runners(self) -> Runners:
-        setup = setup_of(self.task, self.context.syzygy)
+        setup = match_setup(self.task, self.context.syzygy)
         return Runners(
             setup,
             self._slots,
@@ -258,11 +261,11 @@ class TaskMatches:
             self.reports.put(told)
 
     async def _seated(self, new: EngineSpec, base: EngineSpec) -> tuple[EngineSpec, EngineSpec]:
-        """As the program that referees can start them."""
+        """Both engines in the form that the referee's program can start."""
         if not self._runners().fastchess:
             return new, base
         write, folder = self.context.threads.io, self.context.scratch
-        return await write(scripted, new, folder), await write(scripted, base, folder)
+        return await write(write_script, new, folder), await write(write_script, base, folder)
 
     def _files(self, plies: int) -> FastchessFiles:
         """For fastchess, which reads the book and writes the games itself."""
@@ -297,7 +300,7 @@ class TaskMatches:
         pairs: int,
         lasting: LastingMatch | None,
     ) -> TuneCounter:
-        batch = drawn(answer, self.prepared.new, self.prepared.base, self.context.chance)
+        batch = read_spsa_answer(answer, self.prepared.new, self.prepared.base, self.context.chance)
         signatures = [values.signature for values in batch.values]
         counter = TuneCounter(
             total, pairs, signatures, batch.signature, is_rookery=self.context.is_rookery
@@ -314,7 +317,7 @@ class TaskMatches:
         )
         return counter
 
-    async def _other(self, batch: TuneBatch, supply: PairSupply, played: int, pairs: int) -> Match:
+    async def _other(self, batch: SpsaBatch, supply: PairSupply, played: int, pairs: int) -> Match:
         """A batch whose engines end with it."""
         sides = await self._seated(batch.values[0].new, batch.values[0].base)
         files = self._files(2 * self.task.plan.book_depth)
@@ -331,12 +334,12 @@ class TaskMatches:
             raise TaskFailed(f"The server gave no values: {error}") from None
 
     async def _heard(self) -> None:
-        """Values for the next batch depend on this one."""
+        """Wait until the server has this batch, on which the values of the next depend."""
         waiting = asyncio.create_task(self.reports.idle())
         try:
-            await first_of(waiting, self.lost)
+            await wait_for_first(waiting, self.lost)
         finally:
-            await ended(waiting)
+            await cancel_and_wait(waiting)
 
     @property
     def _ending(self) -> bool:

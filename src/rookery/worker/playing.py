@@ -27,7 +27,7 @@ from rookery.worker.engines.orders import TaskFailed
 from rookery.worker.identity import WorkerIdentity
 from rookery.worker.reporting import EngineFailures, GameFile
 from rookery.worker.server import TaskProgress
-from rookery.worker.stopping import Stop, Watcher, WorkerStatus, ended, first_of
+from rookery.worker.stopping import Stop, Watcher, WorkerStatus, cancel_and_wait, wait_for_first
 
 # Adds pairs up and says what there is to be reported.
 #
@@ -55,7 +55,7 @@ class ResultCounter(Protocol):
 
 
 class GameCounter:
-    """Fixed games and sequential tests."""
+    """Counts fixed games and sequential tests."""
 
     def __init__(self, before: Results, batch_pairs: int) -> None:
         self.finished = 0
@@ -117,7 +117,7 @@ class TuneCounter:
         return self.told
 
     def rest(self) -> TaskProgress | None:
-        """Nothing: the values move by all pairs of a batch together."""
+        """Always nothing: the values move by all pairs of a batch together."""
         return None
 
     def _spsa(self) -> SlotResult:
@@ -148,7 +148,7 @@ def _slot(found: Results, signature: int) -> SlotResult:
 
 
 class PairSupply:
-    """Mutable: the match takes from it, the one who follows the match ends it."""
+    """Hands out pairs until it is stopped: the match takes them, who follows the match stops it."""
 
     def __init__(self, jobs: Iterator[PairJob]) -> None:
         self._jobs = jobs
@@ -170,7 +170,7 @@ class PairSupply:
         self._limit = pairs
 
 
-def last_useful(given: int, finished: int, batch: int, in_time: int, *, whole: bool) -> int:
+def count_useful_pairs(given: int, finished: int, batch: int, in_time: int, *, whole: bool) -> int:
     """How many pairs are worth playing when the worker must leave.
 
     `in_time` more pairs can end within the grace. Where only whole batches count, pairs beyond the
@@ -192,7 +192,7 @@ class PartialReports:
 
 @dataclass(frozen=True, slots=True)
 class MatchContext:
-    """What the games of a task are followed with."""
+    """What following the games of a task needs."""
 
     task: Assignment
     slots: int
@@ -200,7 +200,7 @@ class MatchContext:
     whole: bool
     """Whether only whole batches can be reported."""
     pair_seconds: float
-    """A first guess."""
+    """How long a pair takes, as a first guess."""
     games: GameFile
     identity: WorkerIdentity
     report: Callable[[TaskProgress], object]
@@ -216,7 +216,7 @@ class MatchContext:
 
 
 class MatchFollower:
-    """One match of a task, followed to its end, to the server's word, or to the owner's."""
+    """Follows one match of a task until it ends, or the server or the owner wants no more."""
 
     def __init__(self, context: MatchContext, counter: ResultCounter, supply: PairSupply) -> None:
         self._context = context
@@ -236,7 +236,7 @@ class MatchFollower:
         async with match:
             playing = asyncio.create_task(self._take_all(match))
             try:
-                await first_of(playing, lost, asked, seconds=self._context.limit_seconds)
+                await wait_for_first(playing, lost, asked, seconds=self._context.limit_seconds)
                 if not (playing.done() or lost.is_set() or asked.is_set()):
                     raise TaskFailed("The games took far longer than they may.")
                 if asked.is_set() and not lost.is_set():
@@ -246,7 +246,7 @@ class MatchFollower:
             finally:
                 if self._due:
                     self._due.cancel()
-                await ended(playing)
+                await cancel_and_wait(playing)
 
     async def _take_all(self, match: Match) -> None:
         async for event in match:
@@ -279,23 +279,23 @@ class MatchFollower:
         self._due = asyncio.get_running_loop().call_later(seconds, self._part_is_due)
 
     def _part_is_due(self) -> None:
-        """Where no pair is there yet, the next one is reported at once."""
+        """Report the pairs there are; where there is none yet, the next is reported at once."""
         self._is_due = True
         if told := self._counter.rest():
             self._report(told)
 
     async def _wind_up(self, playing: "asyncio.Task[None]") -> None:
-        """Asked to leave: what ends within the grace may end."""
+        """Let games end that can end within the grace, since the worker is asked to leave."""
         context, finished = self._context, self._counter.finished
         in_time = int(context.stop.grace_seconds / self._pair_seconds()) * context.slots
-        useful = last_useful(
+        useful = count_useful_pairs(
             self._supply.given, finished, context.batch, in_time, whole=context.whole
         )
         self._supply.stop_at(max(useful, finished))
         if useful > finished:
             self._show("finishing the last games")
             grace = context.stop.grace_seconds
-            await first_of(playing, context.stop.at_once, context.lost, seconds=grace)
+            await wait_for_first(playing, context.stop.at_once, context.lost, seconds=grace)
 
     def _pair_seconds(self) -> float:
         finished = self._counter.finished

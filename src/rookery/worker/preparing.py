@@ -20,12 +20,7 @@ from rookery.model.engine import EngineRecord, time_factor
 from rookery.protocol.worker_answers import PARTS
 from rookery.worker.assignment import Assignment, Player
 from rookery.worker.engines.bench import NOISY_SPREAD
-from rookery.worker.engines.orders import (
-    BenchResult,
-    EngineOrder,
-    NotOffered,
-    TaskFailed,
-)
+from rookery.worker.engines.orders import BenchResult, EngineOrder, NotOffered, TaskFailed
 from rookery.worker.identity import WorkerIdentity
 from rookery.worker.reporting import (
     PERIOD_SECONDS,
@@ -49,7 +44,7 @@ BOOKS = "https://github.com/official-stockfish/books/raw/master"
 
 
 class ServerDownloads:
-    """What the workshop and the games need. Files arrive under their name only when whole."""
+    """Fetches what engines and games need. Files have their name only when they are whole."""
 
     def __init__(
         self, server: ServerCalls, threads: Threads, watch: Watcher, patience: RetryPolicy
@@ -194,7 +189,7 @@ class EngineMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """Everything has one owner: the process's composition, `rookery worker`."""
+    """What a worker works with, made once by `rookery worker`."""
 
     server: ServerCalls
     identity: WorkerIdentity
@@ -234,7 +229,7 @@ BenchCall = Callable[..., Awaitable[BenchResult]]
 
 @dataclass(frozen=True, slots=True)
 class PreparedEngines:
-    """Both players ready to sit down, and the speed by which their times were scaled."""
+    """Both engines ready to play, and the speed by which their times were scaled."""
 
     new: EngineSpec
     base: EngineSpec
@@ -246,7 +241,7 @@ class PreparedEngines:
 
 
 class EnginePreparation:
-    """Remembers what programs counted, and for a while how fast they were."""
+    """Makes and checks the engines of tasks; remembers benches, and speeds for a while."""
 
     def __init__(self, workshop: EngineMaker, bench: BenchCall) -> None:
         self._workshop = workshop
@@ -254,7 +249,7 @@ class EnginePreparation:
         self._known: dict[tuple[BuiltEngine, int], tuple[float, BenchResult]] = {}
 
     async def prepare(self, task: Assignment, slots: int) -> PreparedEngines:
-        """Raises TaskFailed, WrongBench among them."""
+        """Make, check and measure both engines; raises TaskFailed."""
         base = await self._made(task.base)
         new = base if task.new.order == task.base.order else await self._made(task.new)
         # Where no clock is scaled the speed is only a figure to show, and one bench is enough.
@@ -296,7 +291,7 @@ class EnginePreparation:
 
 
 def _seated(player: Player, built: BuiltEngine, factor: float, sandbox: Sandbox) -> EngineSpec:
-    """The sandbox gives an engine its few variables; of ours it sees none."""
+    """An engine as the match starts it; of the worker's variables it sees none."""
     return replace(
         player.spec,
         command=sandbox.playing(built),

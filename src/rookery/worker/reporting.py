@@ -80,7 +80,7 @@ class ReportQueue:
         await self._waiting.join()
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Say that no more reports will come."""
         self._waiting.put_nowait(None)
 
     async def run(self) -> bool:
@@ -198,7 +198,7 @@ class GameFile:
         self._size = 0
 
     def add(self, ended: GameEnded) -> None:
-        """A game of fastchess has no moves here: it writes its own file."""
+        """Add a game; those of fastchess have no moves here, since it writes its own file."""
         if self._detail == "none" or not ended.result.fen or self._size > LARGEST:
             return
         text = pgn_text(
@@ -275,7 +275,7 @@ CUT = "\n[...]\n"
 
 
 class FailureReports:
-    """About one task."""
+    """Tells the server that one task failed."""
 
     def __init__(
         self,
@@ -292,7 +292,7 @@ class FailureReports:
         self._watch = watch
 
     async def tell(self, failed: TaskFailed, patience: RetryPolicy) -> None:
-        """A wrong bench is the run's; everything else ends this task alone."""
+        """Report a failure: a wrong bench stops the run, everything else ends this task alone."""
         message, more = self.message(failed)
         wrong = isinstance(failed, WrongSignature)
         call = self._server.stop_run if wrong else self._server.failed
@@ -307,16 +307,16 @@ class FailureReports:
             self._watch.say(f"The server could not be told: {error}")
 
     def message(self, failed: TaskFailed) -> tuple[str, Failure | UnsetType]:
-        """In full to a server of ours; to another the beginning and the end, within the message."""
+        """What to say: the whole log to a Rookery server, its beginning and end to another."""
         if self._identity.is_rookery:
             bench = failed.found if isinstance(failed, WrongSignature) else 0
-            return failed.sentence, Failure(log=cut(failed.log, LONGEST_LOG), bench=bench)
+            return failed.sentence, Failure(log=shorten_log(failed.log, LONGEST_LOG), bench=bench)
         text = f"{failed.sentence}\n{failed.log}".strip()
-        return cut(text, LONGEST_MESSAGE), UNSET
+        return shorten_log(text, LONGEST_MESSAGE), UNSET
 
 
-def cut(text: str, most: int) -> str:
-    """Three quarters from its head, the rest from its end."""
+def shorten_log(text: str, most: int) -> str:
+    """Shorten a log to three quarters from its head and the rest from its end."""
     if len(text) <= most:
         return text
     head = int(most * HEAD_SHARE)

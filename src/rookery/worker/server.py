@@ -54,7 +54,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Over HTTP or HTTPS, with certificates verified."""
+    """Reaches a server over HTTP or HTTPS, with certificates verified."""
 
     def __init__(self, server: str, seconds: float = SECONDS, *, private: bool = False) -> None:
         """`private` lets files come from this machine's own network, not from the server alone."""
@@ -129,12 +129,12 @@ class TaskProgress:
     provenance: Provenance | UnsetType = UNSET
 
     def by(self, provenance: Provenance) -> "TaskProgress":
-        """The same, with how it was played."""
+        """The same with how the games were played."""
         return TaskProgress(self.stats, self.spsa, provenance)
 
 
 class ServerCalls:
-    """With one server."""
+    """The calls of a worker to one server."""
 
     def __init__(self, transport: Transport, account: WorkerAccount) -> None:
         self.transport = transport

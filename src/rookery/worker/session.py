@@ -18,7 +18,7 @@ from rookery.http_client import CallRefused, HeldCall, NoAnswer
 from rookery.match.job import MatchFault
 from rookery.model.task import Provenance
 from rookery.protocol.worker_answers import WAITING, House, TaskAnswer, VersionAnswer
-from rookery.worker.assignment import Assignment, assignment_of
+from rookery.worker.assignment import Assignment, read_assignment
 from rookery.worker.engines.orders import TaskFailed
 from rookery.worker.matches import TaskMatches
 from rookery.worker.preparing import EnginePreparation, PreparedEngines, RoundOutcome, WorkerContext
@@ -39,8 +39,8 @@ from rookery.worker.stopping import (
     LONGEST_SECONDS,
     Backoff,
     WorkerStatus,
-    ended,
-    first_of,
+    cancel_and_wait,
+    wait_for_first,
 )
 
 # One task, from the moment it is granted to its end.
@@ -49,7 +49,7 @@ STOPPED = "The worker was stopped by its owner; the rest of the games is given b
 
 
 class TaskSession:
-    """Mutable while it lasts; used for one task."""
+    """One task, from the moment it is granted to its end; used once."""
 
     def __init__(
         self, context: WorkerContext, preparation: EnginePreparation, task: Assignment
@@ -104,7 +104,7 @@ class TaskSession:
                 await reports.send_last()
             return outcome
         finally:
-            await ended(carrying)
+            await cancel_and_wait(carrying)
 
     async def _prepared(self) -> PreparedEngines | None:
         """Both engines, or None when the task or the worker ended meanwhile."""
@@ -113,12 +113,12 @@ class TaskSession:
         slots = max(1, context.identity.offer.concurrency // self._task.threads)
         making = asyncio.create_task(self._preparation.prepare(self._task, slots))
         try:
-            await first_of(making, self._lost, context.stop.asked)
+            await wait_for_first(making, self._lost, context.stop.asked)
             if not making.done():
                 return None
             prepared = await making
         finally:
-            await ended(making)
+            await cancel_and_wait(making)
         context.identity.nps = prepared.nps
         context.identity.noisy = prepared.noisy
         return prepared
@@ -126,9 +126,9 @@ class TaskSession:
     async def _delivered(self, carrying: "asyncio.Task[bool]") -> RoundOutcome:
         """Wait for the last report; an owner in a hurry waits no longer than the grace."""
         stop = self._context.stop
-        await first_of(carrying, stop.asked)
+        await wait_for_first(carrying, stop.asked)
         if not carrying.done():
-            await first_of(carrying, stop.at_once, seconds=stop.grace_seconds)
+            await wait_for_first(carrying, stop.at_once, seconds=stop.grace_seconds)
         if not carrying.done() or (await carrying and stop.asked.is_set()):
             return await self._left()
         if await carrying and not self._heartbeat.stopped:
@@ -136,7 +136,7 @@ class TaskSession:
         return RoundOutcome.DONE
 
     async def _left(self) -> RoundOutcome:
-        """The owner wants to go, or the server wants no more."""
+        """End the task early, because the owner leaves or the server wants no more."""
         stop = self._context.stop
         if not stop.asked.is_set():
             return RoundOutcome.DONE
@@ -152,7 +152,7 @@ class TaskSession:
         return RoundOutcome.RUN_FAULT if failed.blame == "run" else RoundOutcome.MACHINE_FAULT
 
     async def _last_words(self) -> None:
-        """The games, which a tune does not keep, and what was still being told."""
+        """Send the games, which a tune does not keep, after what is still being told."""
         context = self._context
         await asyncio.gather(*self._notes, return_exceptions=True)
         packed = None if self._task.is_tune else await context.threads.cpu(self._games.packed)
@@ -183,7 +183,7 @@ class TaskSession:
         )
 
     def _send(self, prepared: PreparedEngines, told: TaskProgress) -> bool:
-        """In a thread."""
+        """Send a report; called in a thread."""
         provenance = self._provenance(prepared)
         whole = told if provenance is None else told.by(provenance)
         answer = self._context.server.update(self._context.identity.info, self._task.name, whole)
@@ -191,11 +191,11 @@ class TaskSession:
         return answer.task_alive
 
     def _beat(self) -> bool:
-        """In the heart's thread."""
+        """Send a heartbeat; called in its own thread."""
         return self._context.server.beat(self._context.identity.info, self._task.name).task_alive
 
     def _lose(self) -> None:
-        """In the heart's thread: the server wants no more of this task."""
+        """Note that the server wants no more of this task; called in the heartbeat's thread."""
         call_soon(self._loop, self._lost.set)
 
     def _note(self, text: str) -> None:
@@ -277,7 +277,7 @@ class WorkerSession:
         self._idle = Backoff(idle, IDLE_LONGEST_SECONDS, context.chance)
 
     async def run(self) -> RoundOutcome:
-        """Until stopped, or as long as the options says; raises WrongServer."""
+        """Work until stopped, or as long as the options say; raises WrongServer."""
         stop = self._context.stop
         while True:
             outcome = await self._round()
@@ -356,13 +356,13 @@ class WorkerSession:
         if answer.info is not UNSET and answer.task_waiting is not UNSET:
             context.watch.show(WorkerStatus(answer.info))
         try:
-            return assignment_of(answer)
+            return read_assignment(answer)
         except TaskFailed as failed:
             await self._returned(answer, failed)
             raise
 
     async def _answer(self) -> TaskAnswer | None:
-        """To the request for a task; None where the owner wants to leave while it waits. A server
+        """The answer to the request for a task; None where the owner leaves meanwhile. A server
         of ours answers when it has one, or after a while."""
         context, began = self._context, monotonic()
         stays = not (self._options.once or self._options.fleet)
@@ -371,10 +371,10 @@ class WorkerSession:
             context.threads.io(context.server.task, context.identity.info, held)
         )
         if held is not None:
-            await first_of(asking, context.stop.asked, seconds=SHOWN_AFTER_SECONDS)
+            await wait_for_first(asking, context.stop.asked, seconds=SHOWN_AFTER_SECONDS)
             if not (asking.done() or context.stop.asked.is_set()):
                 context.watch.show(WorkerStatus("waiting for work"))
-            await first_of(asking, context.stop.asked)
+            await wait_for_first(asking, context.stop.asked)
             if not asking.done():
                 await context.threads.io(held.leave)
         try:
@@ -388,7 +388,7 @@ class WorkerSession:
         return answer
 
     async def _returned(self, answer: TaskAnswer, failed: TaskFailed) -> None:
-        """A task that makes no sense goes back at once."""
+        """Give a task back that makes no sense."""
         context = self._context
         assert answer.run is not UNSET
         assert answer.task_id is not UNSET

@@ -10,7 +10,7 @@ from rookery.model.task import NOTHING, Results
 
 
 class Stop:
-    """Written by signals on the loop, read by everything that waits."""
+    """Whether the worker was asked to stop; set by signals on the loop, read by whatever waits."""
 
     def __init__(self, grace_seconds: float) -> None:
         self.grace_seconds = grace_seconds
@@ -27,7 +27,7 @@ class Stop:
         return self.asked.is_set()
 
 
-async def first_of(
+async def wait_for_first(
     task: "asyncio.Task[Any]", *events: asyncio.Event, seconds: float | None = None
 ) -> None:
     """Wait for the task or for any of the events; the task goes on in any case."""
@@ -35,10 +35,10 @@ async def first_of(
     try:
         await asyncio.wait((task, *waits), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await ended(*waits)
+        await cancel_and_wait(*waits)
 
 
-async def ended(*tasks: "asyncio.Task[Any]") -> None:
+async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel what still runs and wait until it has gone."""
     for task in tasks:
         task.cancel()
@@ -50,7 +50,7 @@ async def ended(*tasks: "asyncio.Task[Any]") -> None:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """What it is doing now."""
+    """What the worker is doing now."""
 
     doing: str
     run: str = ""
@@ -68,7 +68,7 @@ class Watcher(Protocol):
 
 
 class SilentWatcher:
-    """When nobody looks."""
+    """A watcher that keeps and shows nothing."""
 
     def say(self, sentence: str) -> None:
         """It is not kept."""
@@ -97,7 +97,7 @@ class Backoff:
         self._next = first
 
     def seconds(self) -> float:
-        """The next wait."""
+        """How long to wait this time."""
         wait, self._next = self._next, min(2 * self._next, self._longest)
         return wait * (1 - JITTER + 2 * JITTER * self._chance())
 

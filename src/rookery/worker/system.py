@@ -40,7 +40,7 @@ class Cpu:
 
 
 class System(Protocol):
-    """One of `linux`, `macos`, `windows`."""
+    """The operating system, as far as a worker asks it; tests have one of their own."""
 
     name: str
 
@@ -100,8 +100,9 @@ class BadAllotment(Complaint):
         super().__init__(f"{text!r} is no such number: write {examples}.")
 
 
-def cores(text: str, system: System) -> int:
-    """`auto` is every physical core but one, which the runner and the owner keep."""
+def parse_cores(text: str, system: System) -> int:
+    """Read a number of cores; `auto` is every physical one but one, for the runner and the
+    owner."""
     if text == "auto":
         return max(1, min(system.physical_cores(), system.processors()) - 1)
     words = {"MAX": system.processors(), "PHYS": system.physical_cores()}
@@ -111,8 +112,8 @@ def cores(text: str, system: System) -> int:
     return found
 
 
-def memory_mib(text: str, system: System) -> int:
-    """`auto` is all of it: the server knows what a game takes and stays below."""
+def parse_memory(text: str, system: System) -> int:
+    """Read a number of MiB; `auto` is all of it: the server knows what a game takes."""
     if text == "auto":
         return system.memory_mib()
     found = _value(text, {"MAX": system.memory_mib()})
@@ -194,24 +195,24 @@ QUESTIONS = {"go": "version"}
 _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}")
 
 
-def versions(names: Iterable[str] = BUILD_TOOLS) -> dict[str, str]:
-    """By name; a tool that is here but does not tell its version has an empty one."""
+def tool_versions(names: Iterable[str] = BUILD_TOOLS) -> dict[str, str]:
+    """The versions of tools by name; empty for one that does not tell its own."""
     wanted = tuple(names)
     # Each only waits for a program; together they take as long as the slowest.
     with ThreadPoolExecutor(len(wanted) or 1) as asking:
         found = zip(wanted, asking.map(_said, wanted), strict=True)
-        return {name: version_in(said) for name, said in found if said is not None}
+        return {name: find_version(said) for name, said in found if said is not None}
 
 
-def version_in(said: str) -> str:
-    """The last number in the first line that has one: before it there may be a packager's."""
+def find_version(said: str) -> str:
+    """A version in a tool's words: the last number of the first line that has one."""
     for line in said.splitlines():
         if found := _VERSION.findall(line):
             return str(found[-1])
     return ""
 
 
-def triple(version: str) -> tuple[int, int, int]:
+def version_triple(version: str) -> tuple[int, int, int]:
     numbers = [int(word) for word in version.split(".") if word.isdecimal()]
     first, second, third = (*numbers, 0, 0, 0)[:3]
     return first, second, third

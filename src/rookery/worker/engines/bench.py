@@ -25,7 +25,7 @@ import msgspec
 from rookery.errors import describe_exit
 from rookery.model.engine import STOCKFISH, EngineRecord
 from rookery.worker.engines.orders import BenchFailed, BenchResult
-from rookery.worker.engines.programs import Output, Program, TooLong, run
+from rookery.worker.engines.programs import Output, Program, TooLong, run_program
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
 
 # Looks for a record's pattern in a text, in a process of its own.
@@ -47,14 +47,14 @@ print(json.dumps(None if found is None else found.groups()))
 
 
 class BadBenchPattern(Exception):
-    """it can't be searched for"""
+    """A pattern that can't be searched for."""
 
 
 Groups = tuple[str | None, ...]
 
 
-async def last_match(pattern: str, text: str) -> Groups | None:
-    """The groups of the last place that fits; raises BadPattern."""
+async def find_last_match(pattern: str, text: str) -> Groups | None:
+    """The groups of the last place in a text that fits a pattern; raises BadBenchPattern."""
     text = text[-MOST_TEXT:]
     if pattern in KNOWN:
         found = list(re.finditer(pattern, text))
@@ -140,7 +140,7 @@ async def read_bench(text: str, record: EngineRecord, seconds: float) -> BenchRe
     nodes, speed = find_last_counts(lines)
     if record.bench.pattern:
         try:
-            found = await last_match(record.bench.pattern, "\n".join(lines))
+            found = await find_last_match(record.bench.pattern, "\n".join(lines))
         except BadBenchPattern:
             sentence = f"The bench pattern of {record.name} can't be searched for."
             raise BenchFailed(sentence, text) from None
@@ -194,14 +194,14 @@ def _counts_of(line: str) -> dict[str, int]:
 
 
 def _number(text: str) -> int:
-    """Thousands may be parted by commas or dots."""
+    """Read a number, whose thousands may be parted by commas or dots."""
     return int("".join(filter(str.isdecimal, text))[:18] or "0")
 
 
 async def _said(program: Program, record: EngineRecord) -> str:
     output = Output()
     try:
-        code = await run(program, output)
+        code = await run_program(program, output)
     except OSError as error:
         raise BenchFailed(f"The bench of {record.name} could not be run: {error}.") from None
     except TooLong:

@@ -21,21 +21,27 @@ from rookery.worker.engines.cache import (
     MOST_SCRATCH,
     Cache,
     Excess,
+    describe_size,
     excess_of,
-    guarded,
-    in_words,
     is_plain_file,
     is_within,
     note_use,
+    run_guarded,
 )
-from rookery.worker.engines.gateway import opened
+from rookery.worker.engines.gateway import open_gateway
 from rookery.worker.engines.orders import Blame, BuildFailed, NetFile, digest_of
-from rookery.worker.engines.programs import Output, Program, TooLong, run, tells_of_full_disk
+from rookery.worker.engines.programs import (
+    Output,
+    Program,
+    TooLong,
+    run_program,
+    tells_of_full_disk,
+)
 from rookery.worker.engines.recipes import BuildPlan, BuildStep
-from rookery.worker.engines.sources import gateway_of, trusted_files
+from rookery.worker.engines.sources import make_gateway, trusted_files
 from rookery.worker.engines.toolchain import FoundTool, HostIdentity
 from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox
-from rookery.worker.sandbox.watch import look_at
+from rookery.worker.sandbox.watch import measure_processes
 
 SECONDS = 1800.0
 MARK = "ROOKERY_BUILD"
@@ -62,7 +68,7 @@ class BuildSite:
 
     @property
     def mark(self) -> str:
-        """Among the environment of all that a build starts: a name that nothing else has."""
+        """A variable that marks every process of this build."""
         return f"{MARK}={self.scratch}"
 
     @property
@@ -111,12 +117,12 @@ async def _carry_out(
 async def _with_network(
     step: BuildStep, site: BuildSite, output: Output, seconds: float
 ) -> tuple[int, str]:
-    """Only as far as the gateway leads; its exit code, and what the gateway knows of a failure."""
-    gateway = gateway_of(site.reach, site.threads, private=site.private)
+    """Run a step through the gateway; its exit code, and what the gateway refused."""
+    gateway = make_gateway(site.reach, site.threads, private=site.private)
     trusted = await site.threads.io(trusted_files, site.reach)
     bundle = Path(site.reach.get("SSL_CERT_FILE", ""))
     own = {"CARGO_HTTP_CAINFO": str(bundle)} if bundle in trusted else {}
-    async with opened(gateway, confined=site.sandbox.available):
+    async with open_gateway(gateway, confined=site.sandbox.available):
         inside = replace(
             site,
             environment={**site.environment, **gateway.variables, **own},
@@ -151,11 +157,11 @@ def _wrapped(
 
 
 async def _watched(program: Program, site: BuildSite, output: Output) -> int:
-    """What a limit of the kernel does not cover is looked at from time to time."""
+    """Run a command and look from time to time for what no limit of the kernel covers."""
     started: list[int] = []
-    running = run(program, output, started.append)
+    running = run_program(program, output, started.append)
     try:
-        return await guarded(running, partial(_excess, site, started), site.threads)
+        return await run_guarded(running, partial(_excess, site, started), site.threads)
     finally:
         if not site.sandbox.available:
             await site.threads.io(_end_all, started, site.mark)
@@ -166,17 +172,17 @@ def _excess(site: BuildSite, started: list[int]) -> str:
         return too_large
     if site.sandbox.available:
         return ""
-    running = [pid for session in started for pid in sessions.members(session, site.mark)]
+    running = [pid for session in started for pid in sessions.session_members(session, site.mark)]
     most = site.sandbox.build_processes
     if len(running) > most:
         return f"more than {most} processes"
-    deleted = sum(look_at(map(str, running)).deleted.values())
-    return in_words(site.most_bytes) if deleted > site.most_bytes else ""
+    deleted = sum(measure_processes(map(str, running)).deleted.values())
+    return describe_size(site.most_bytes) if deleted > site.most_bytes else ""
 
 
 def _end_all(started: list[int], mark: str) -> None:
     for session in started:
-        sessions.end(session, mark)
+        sessions.end_session(session, mark)
 
 
 def _failure(step: BuildStep, name: str, code: int, log: str) -> BuildFailed:
@@ -279,7 +285,7 @@ class Builds:
         return _built(program, label.digest)
 
     def keep(self, program: Path, scratch: Path, key: str) -> BuiltEngine:
-        """Take a new program in."""
+        """Keep a new program."""
         made = scratch / "made"
         made.mkdir()
         copy = made / program.name

@@ -26,8 +26,8 @@ PAUSE_SECONDS = 0.1
 
 
 @contextlib.asynccontextmanager
-async def lock(path: Path, threads: Threads) -> AsyncIterator[None]:
-    """Held while the block lasts; the kernel lets go when the process dies."""
+async def locked_file(path: Path, threads: Threads) -> AsyncIterator[None]:
+    """Holds a lock while the block lasts; the kernel releases it when the process dies."""
     file = await threads.io(_open, path)
     try:
         # Another process lets go of it, which no event of this loop could tell.
@@ -75,8 +75,8 @@ class Cache:
 
     @contextlib.asynccontextmanager
     async def locked(self, kind: str, name: str) -> AsyncIterator[None]:
-        """Waits for others that make the same entry."""
-        async with lock(self.folder / "locks" / f"{kind}-{name}", self.threads):
+        """Holds the lock of one entry, so that it is made once at a time."""
+        async with locked_file(self.folder / "locks" / f"{kind}-{name}", self.threads):
             yield
 
     @contextlib.asynccontextmanager
@@ -144,7 +144,7 @@ class _Entry:
 
 
 def note_use(path: Path) -> None:
-    """So that it is not tidied away soon; a cache that can't be written is never tidied."""
+    """Note that an entry was used, so that it is not removed soon."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
@@ -162,16 +162,16 @@ def size_of(path: Path) -> int:
 
 
 def most_scratch(scratch: Path) -> int:
-    """What may be written there: never more than half of what is free, for others' sake."""
+    """How many bytes a build may write: at most half of what is free."""
     return min(MOST_SCRATCH, shutil.disk_usage(scratch).free // 2)
 
 
 def excess_of(scratch: Path, most_bytes: int) -> str:
-    """In words, when there is more than that."""
-    return in_words(most_bytes) if size_of(scratch) > most_bytes else ""
+    """Why a scratch folder is too large, in words; empty where it is not."""
+    return describe_size(most_bytes) if size_of(scratch) > most_bytes else ""
 
 
-def in_words(most_bytes: int) -> str:
+def describe_size(most_bytes: int) -> str:
     return f"more than {most_bytes / 2**30:.1f} GiB of disk"
 
 
@@ -196,16 +196,16 @@ LOOK_SECONDS = 2.0
 
 
 class Excess(Exception):
-    """it takes more than it may"""
+    """Work that takes more room than it may; the text says of what."""
 
 
-async def guarded(
+async def run_guarded(
     work: Coroutine[Any, Any, T],
     excess: Callable[[], str],
     threads: Threads,
     seconds: float = LOOK_SECONDS,
 ) -> T:
-    """What the work gives; raises Excess with the words that `excess` finds, in a thread."""
+    """Do the work while `excess` looks, in a thread, whether it takes too much; raises Excess."""
     running = asyncio.create_task(work)
     try:
         while not (await asyncio.wait((running,), timeout=seconds))[0]:
@@ -226,7 +226,7 @@ LARGEST_TEXT = 2**20
 
 
 class LedOut(Exception):
-    """a link leads out of the source"""
+    """A link leads out of the source."""
 
 
 def is_within(path: Path, tree: Path) -> bool:
@@ -241,14 +241,15 @@ def is_plain_file(path: Path, tree: Path) -> bool:
     return is_within(path, tree) and path.is_file()
 
 
-def text_of(path: Path, tree: Path) -> str:
-    """Nothing for what is no ordinary file of the tree, or too large to be text."""
+def read_text(path: Path, tree: Path) -> str:
+    """The text of a file; empty for what is no ordinary file of the tree, or too large to be
+    text."""
     if not is_plain_file(path, tree) or path.stat().st_size > LARGEST_TEXT:
         return ""
     return path.read_text("utf-8", "replace")
 
 
-def put(source: Path, folder: Path, name: str, tree: Path) -> Path:
+def copy_into_tree(source: Path, folder: Path, name: str, tree: Path) -> Path:
     """Copy a file of ours into a folder of the tree; raises LedOut when that lies elsewhere."""
     if not is_within(folder, tree):
         raise LedOut

@@ -30,7 +30,7 @@ FOR_THIS_HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 
 class NoWay(Exception):
-    """Its text is what was wanted and why it can't be."""
+    """A connection that is refused; the text says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ProxyTarget:
 
 
 def read_head(head: bytes) -> ProxyTarget:
-    """From the first lines of what a client tells its proxy; raises NoWay."""
+    """Read the head of a client's request to its proxy; raises NoWay."""
     line, _, rest = head.partition(b"\r\n")
     try:
         method, target, version = line.decode("ascii").split(" ")
@@ -110,7 +110,7 @@ class Gateway:
         return f"the network can't be reached, or has no {self.missing[0]}" if self.missing else ""
 
     async def close(self) -> None:
-        """Whoever is still connected has nobody to talk to."""
+        """End all connections."""
         for task in self._served:
             task.cancel()
         if self._served:
@@ -164,7 +164,7 @@ class Gateway:
         return parts if parts.scheme == "http" and parts.hostname else None
 
     async def _looked_up(self, wanted: ProxyTarget, *, through_proxy: bool) -> tuple[str, ...]:
-        """All its addresses; raises NoWay where one of them is not for everybody."""
+        """All addresses of a host; raises NoWay where one of them is not public."""
         try:
             addresses = await self.threads.io(_addresses, wanted.host)
         except OSError:
@@ -179,7 +179,7 @@ class Gateway:
 
 
 @contextlib.asynccontextmanager
-async def opened(gateway: Gateway, *, confined: bool) -> AsyncIterator[Gateway]:
+async def open_gateway(gateway: Gateway, *, confined: bool) -> AsyncIterator[Gateway]:
     """The gateway at work: behind a socket for a sandbox, else at a port of this machine."""
     if not confined:
         server = await asyncio.start_server(gateway.serve, "127.0.0.1", 0, limit=MOST_HEAD)

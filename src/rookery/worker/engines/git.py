@@ -12,7 +12,13 @@ from pathlib import Path, PurePosixPath
 
 from rookery.errors import describe_exit
 from rookery.worker.engines.orders import Blame, BuildFailed
-from rookery.worker.engines.programs import Output, Program, TooLong, run, tells_of_full_disk
+from rookery.worker.engines.programs import (
+    Output,
+    Program,
+    TooLong,
+    run_program,
+    tells_of_full_disk,
+)
 
 FETCH_SECONDS = 900.0
 OUTSIDE = ("http", "https")
@@ -62,7 +68,7 @@ class ConfinedGit:
         output: Output,
         wrap: Wrap | None = None,
     ) -> None:
-        """Without `wrap` it has the reach of the person at the machine."""
+        """Without `wrap` git reaches whatever the person at the machine reaches."""
         self._folder = folder
         self._output = output
         self._wrap = wrap
@@ -91,7 +97,7 @@ class ConfinedGit:
     async def _must(self, *words: str) -> None:
         if code := await self._git(*words):
             log = self._output.text
-            why = trouble(log) or f"git {words[0]} {describe_exit(code)}"
+            why = find_git_trouble(log) or f"git {words[0]} {describe_exit(code)}"
             raise BuildFailed(f"The source could not be fetched: {why}.", log, _blame_of(log))
 
     async def _git(self, *words: str) -> int:
@@ -102,28 +108,28 @@ class ConfinedGit:
             command = self._wrap(program.command, self._folder, self._environment)
             program = Program(command, seconds=FETCH_SECONDS)
         try:
-            return await run(program, output)
+            return await run_program(program, output)
         except FileNotFoundError:
             raise BuildFailed("git is not installed on this machine.") from None
         except TooLong:
             raise BuildFailed("The source could not be fetched in time.", output.text) from None
 
 
-def reach() -> dict[str, str]:
-    """What git is told of the worker's own surroundings."""
+def proxy_environment() -> dict[str, str]:
+    """The worker's own variables that git is given: proxies and certificates."""
     names = (*TRUST, *PROXIES)
     return {name: os.environ[name] for name in names if name in os.environ}  # noqa: TID251 - handed on, not read
 
 
-def trouble(log: str) -> str:
-    """What kept git from its work, where its words are known."""
+def find_git_trouble(log: str) -> str:
+    """Why git failed, in our words where its own are known."""
     if tells_of_full_disk(log):
         return "the disk is full"
     return NOT_TRUSTED if any(words in log for words in UNTRUSTED) else ""
 
 
 def _blame_of(log: str) -> Blame:
-    """Another machine meets the same trouble with a commit that is not there."""
+    """A commit that is not there is the run's fault, everything else the machine's."""
     gone = ("did not match", "not our ref", "unable to read tree", "reference is not a tree")
     return "run" if any(words in log for words in gone) else "machine"
 
@@ -140,14 +146,14 @@ MOST_FILES = 100_000
 
 
 class BadArchive(Exception):
-    """can't be unpacked"""
+    """An archive that can't be unpacked; the text completes a sentence."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
 
 
-def unpack(archive: Path, into: Path) -> None:
-    """The tree without the one folder that archives put around it; raises BadArchive."""
+def unpack_archive(archive: Path, into: Path) -> None:
+    """Unpack a tree without the one folder that archives put around it; raises BadArchive."""
     try:
         with zipfile.ZipFile(archive) as opened:
             _unpack(opened, into)
@@ -205,7 +211,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceVersions:
-    """Asks git, in a folder of its own."""
+    """Finds commits by asking git, which runs in a folder of its own."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -218,7 +224,7 @@ class SourceVersions:
         wanted = wanted if ref else ["HEAD"]
         code, said = await self._git("ls-remote", "--", address, *wanted)
         listed = {name: sha for sha, name in _LISTED.findall(said)}
-        if why := trouble(said):
+        if why := find_git_trouble(said):
             raise BuildFailed(f"{address} can't be read: {why}.", said)
         commit = next((listed[name] for name in wanted if name in listed), "")
         if code or not commit:
@@ -259,7 +265,9 @@ class SourceVersions:
         }
         output = Output()
         try:
-            code = await run(Program(("git", *words), None, environment, LOOKUP_SECONDS), output)
+            code = await run_program(
+                Program(("git", *words), None, environment, LOOKUP_SECONDS), output
+            )
         except FileNotFoundError:
             raise BuildFailed("git is not installed on this machine.") from None
         except TooLong:
@@ -267,13 +275,14 @@ class SourceVersions:
         return code, output.text
 
 
-def prepared(folder: Path, environment: Mapping[str, str]) -> SourceVersions:
-    """Writes a file, so that it belongs into a thread."""
+def prepare_versions(folder: Path, environment: Mapping[str, str]) -> SourceVersions:
+    """A finder of commits with its folder prepared; writes a file, so that it belongs into a
+    thread."""
     (folder / "gitconfig").write_text(CONFIG)
     return SourceVersions(folder, environment)
 
 
-def name_of(address: str) -> str:
+def engine_name(address: str) -> str:
     """An engine's name from its address or path."""
     last = PurePosixPath(address.rstrip("/")).name.removesuffix(".git")
     return _FITTING.sub("-", last).strip("-._+")[:60] or "Engine"

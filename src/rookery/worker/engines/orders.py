@@ -73,7 +73,7 @@ class EngineDownloads(Protocol):
 
 
 class NoDownloads:
-    """For who has nowhere to ask."""
+    """Downloads where there is nowhere to ask."""
 
     async def net(self, name: str, into: Path) -> None:
         raise NotOffered
@@ -118,7 +118,7 @@ class NetCache:
     downloads: EngineDownloads
 
     async def get(self, names: Sequence[str]) -> tuple[NetFile, ...]:
-        """All of them, in this order; raises BuildFailed."""
+        """The files of these nets, in this order; raises BuildFailed."""
         return tuple([await self._get(name) for name in names])
 
     async def _get(self, name: str) -> NetFile:
@@ -131,12 +131,13 @@ class NetCache:
             return known or await self._fetch(name)
 
     def _known(self, name: str) -> NetFile | None:
-        """The file is read each time, because a bad disk would spoil every game."""
+        """A net in the cache whose content is right: it is read at each use, because a bad disk
+        would spoil every game."""
         path = self.cache.place("nets", name)
         if not path.is_file():
             return None
         digest = digest_of(path)
-        if not fits(name, digest):
+        if not name_fits(name, digest):
             return None
         note_use(path)
         return NetFile(name, path, digest)
@@ -149,7 +150,7 @@ class NetCache:
             except NotOffered:
                 raise BuildFailed(f"The server has no net {name}.", blame="run") from None
             digest = await self.cache.threads.io(digest_of, file)
-            if not fits(name, digest):
+            if not name_fits(name, digest):
                 raise BuildFailed(f"The net {name} came with another content than its name says.")
             path = await self.cache.threads.io(self._keep, file, name)
         return NetFile(name, path, digest)
@@ -159,7 +160,7 @@ class NetCache:
         return self.cache.keep(file, "nets", name)
 
 
-def fits(name: str, digest: str) -> bool:
+def name_fits(name: str, digest: str) -> bool:
     """Whether a net's content has the hash that its name tells, if it tells one."""
     if whole := _WHOLE.search(name):
         return digest == whole[1]
@@ -172,12 +173,12 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def defaults(record: EngineRecord) -> tuple[str, ...]:
+def default_nets(record: EngineRecord) -> tuple[str, ...]:
     """The nets that a side has which names none; several after commas."""
     return tuple(name.strip() for name in record.nets.default.split(",") if name.strip())
 
 
-def by_name(record: EngineRecord, nets: Sequence[NetFile]) -> tuple[tuple[str, NetFile], ...]:
+def assign_nets(record: EngineRecord, nets: Sequence[NetFile]) -> tuple[tuple[str, NetFile], ...]:
     """Each net with the build variable or UCI option that takes it, several after commas."""
     default = "EVALFILE" if record.nets.use == "build_variable" else "EvalFile"
     names = [name.strip() for name in (record.nets.name or default).split(",")]

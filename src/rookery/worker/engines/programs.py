@@ -21,7 +21,7 @@ TAIL_BYTES = 2**19
 
 
 class Output:
-    """A log of at most a megabyte, however much is poured into it; one writer."""
+    """The log of a program, of which at most a megabyte is kept; one writer."""
 
     def __init__(self, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
         self._head = bytearray()
@@ -38,7 +38,7 @@ class Output:
             self._cut()
 
     def line(self, text: str) -> None:
-        """A line of our own among what the programs say."""
+        """Add a line of our own to what the programs say."""
         self.add(f"{text}\n".encode())
 
     @property
@@ -56,7 +56,7 @@ class Output:
 
 
 def tells_of_full_disk(log: str) -> bool:
-    """Programs have one way to say it."""
+    """Whether a log shows that the disk was full."""
     return "No space left on device" in log or "Disk quota exceeded" in log
 
 
@@ -76,10 +76,10 @@ class Program:
 
 
 class TooLong(Exception):
-    """it did not end in time"""
+    """A program did not end in time."""
 
 
-async def run(
+async def run_program(
     program: Program, output: Output, started: Callable[[int], None] | None = None
 ) -> int:
     """Its exit code, negative for a signal; raises OSError when it can't be started, TooLong.
@@ -159,7 +159,7 @@ ROUNDS = 200
 """A bomb makes new processes while it is put out; it loses in the end."""
 
 
-def members(session: int, mark: str, processes: Path = Path("/proc")) -> list[int]:
+def session_members(session: int, mark: str, processes: Path = Path("/proc")) -> list[int]:
     """The processes of a session, and those with a mark in their environment, wherever they went.
 
     None where the system does not tell.
@@ -175,10 +175,10 @@ def members(session: int, mark: str, processes: Path = Path("/proc")) -> list[in
     return found
 
 
-def end(session: int, mark: str) -> None:
-    """Stop them all first, so that they make no more, then end them."""
+def end_session(session: int, mark: str) -> None:
+    """End all processes of a session; they are stopped first, so that they start no more."""
     for _ in range(ROUNDS):
-        left = members(session, mark)
+        left = session_members(session, mark)
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in left:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -214,7 +214,7 @@ class UciIntroduction:
     name: str
     options: tuple[UciOption, ...]
     move: str = ""
-    """Its first one from the initial position, when it was asked for it."""
+    """The engine's first move from the initial position, where it was asked for one."""
 
 
 class NoIntroduction(Exception):
@@ -270,14 +270,15 @@ async def _moved(process: EngineProcess, seconds: float) -> str:
 
 
 def read_introduction(lines: Sequence[str]) -> UciIntroduction:
-    """From the lines between `uci` and `uciok`."""
+    """Read the lines between `uci` and `uciok`."""
     names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]
     found = (_option(line.split()) for line in lines)
     return UciIntroduction(names[0] if names else "", tuple(filter(None, found)))
 
 
 def _option(words: Sequence[str]) -> UciOption | None:
-    """Word by word; a pattern with three texts of any length would try them all."""
+    """Read an option word by word: a pattern with three texts of any length would take squares
+    of time."""
     if list(words[:2]) != ["option", "name"] or "type" not in words[3:-1]:
         return None
     place = words.index("type", 3)

@@ -5,9 +5,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from rookery.model.engine import STOCKFISH, BenchRecord, EngineRecord, NetRecord, RecipeRecord
-from rookery.worker.engines.cache import text_of
-from rookery.worker.engines.toolchain import FoundTool, WantedTool
+from rookery.model.engine import (
+    STOCKFISH,
+    BenchRecord,
+    EngineRecord,
+    NetRecord,
+    RecipeRecord,
+    ToolRecord,
+)
+from rookery.worker.engines.cache import read_text
+from rookery.worker.engines.toolchain import FoundTool
 
 NATIVE = "-C target-cpu=native"
 PROGRAM = "rookery-engine"
@@ -53,15 +60,14 @@ class BuildPlan:
     """Folders where an only executable would be it."""
 
 
-def plan(record: EngineRecord, found: BuildConditions) -> BuildPlan:
+def plan_build(record: EngineRecord, found: BuildConditions) -> BuildPlan:
     """How this source becomes a program on this machine."""
     return _PLANS[record.recipe.kind](record.recipe, found)
 
 
-def tools_of(record: EngineRecord) -> tuple[WantedTool, ...]:
+def tools_of(record: EngineRecord) -> tuple[ToolRecord, ...]:
     """What must be on the machine whatever the compiler."""
-    own = tuple(WantedTool(tool.name, tool.least) for tool in record.tools)
-    return tuple(WantedTool(name) for name in _TOOLS.get(record.recipe.kind, ())) + own
+    return tuple(map(ToolRecord, _TOOLS.get(record.recipe.kind, ()))) + record.tools
 
 
 def compilers_of(recipe: RecipeRecord) -> tuple[str, ...]:
@@ -213,7 +219,7 @@ class FoundRecipe:
     net_names: tuple[str, ...] = ()
 
 
-def discover(tree: Path) -> tuple[FoundRecipe, ...]:
+def discover_recipes(tree: Path) -> tuple[FoundRecipe, ...]:
     """Reads files, so that it belongs into a thread; () when nothing known is there."""
     return (*_by_make(tree), *_by_cargo(tree), *_by_cmake(tree))
 
@@ -238,7 +244,7 @@ def _folders(tree: Path) -> Iterator[Path]:
 
 def makefile(folder: Path, tree: Path) -> str:
     """The text of a folder's Makefile; nothing where there is none."""
-    return next(filter(None, (text_of(folder / name, tree) for name in MAKEFILES)), "")
+    return next(filter(None, (read_text(folder / name, tree) for name in MAKEFILES)), "")
 
 
 def _discovery_stockfish(tree: Path, folder: Path) -> FoundRecipe:
@@ -259,7 +265,7 @@ def net_names(record: EngineRecord, tree: Path) -> tuple[str, ...]:
 def _net_names(folder: Path, tree: Path) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for path in sorted(folder.glob("*.h")):
-        found |= dict.fromkeys(re.findall(STOCKFISH_NET, text_of(path, tree)))
+        found |= dict.fromkeys(re.findall(STOCKFISH_NET, read_text(path, tree)))
     return tuple(found)
 
 

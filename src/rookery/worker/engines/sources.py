@@ -18,14 +18,14 @@ from rookery.worker.engines.cache import (
     Cache,
     Excess,
     LedOut,
+    copy_into_tree,
     excess_of,
-    guarded,
     most_scratch,
     note_use,
-    put,
-    text_of,
+    read_text,
+    run_guarded,
 )
-from rookery.worker.engines.gateway import Gateway, opened
+from rookery.worker.engines.gateway import Gateway, open_gateway
 from rookery.worker.engines.git import (
     COMMIT,
     CONFIG,
@@ -35,12 +35,18 @@ from rookery.worker.engines.git import (
     ConfinedGit,
     Fetched,
     is_web,
-    unpack,
+    unpack_archive,
 )
-from rookery.worker.engines.orders import BuildFailed, EngineDownloads, NetFile, NotOffered, by_name
+from rookery.worker.engines.orders import (
+    BuildFailed,
+    EngineDownloads,
+    NetFile,
+    NotOffered,
+    assign_nets,
+)
 from rookery.worker.engines.programs import Output
 from rookery.worker.engines.recipes import BuildConditions, folder_of, makefile
-from rookery.worker.engines.toolchain import FoundTool, best_architecture, folders_of
+from rookery.worker.engines.toolchain import FoundTool, best_architecture, tool_folders
 from rookery.worker.sandbox.enclosure import UserIds
 from rookery.worker.sandbox.sandbox import Sandbox
 
@@ -49,7 +55,7 @@ from rookery.worker.sandbox.sandbox import Sandbox
 _FINDS_OUT = re.compile(r"ARCH\)\s*,\s*native\b")
 
 
-def prepare(
+def prepare_build(
     record: EngineRecord,
     source: Fetched,
     nets: Sequence[NetFile],
@@ -57,7 +63,7 @@ def prepare(
     compiler: FoundTool | None,
     owner: UserIds | None,
 ) -> BuildConditions:
-    """Copies, so that it belongs into a thread; nobody builds in the kept source itself."""
+    """Copy a source for one build, since nobody builds in the kept one; belongs into a thread."""
     tree = scratch / "tree"
     shutil.copytree(source.folder, tree, symlinks=True)
     folder = folder_of(record.recipe, tree)
@@ -65,11 +71,11 @@ def prepare(
     if record.nets.use == "embedded":
         _embed(nets, folder, tree)
     elif record.nets.use == "build_variable":
-        named = tuple((name, _copied(net, scratch)) for name, net in by_name(record, nets))
+        named = tuple((name, _copied(net, scratch)) for name, net in assign_nets(record, nets))
     for name in ("cargo", "home"):
         (scratch / name).mkdir()
     if owner:
-        give(scratch, owner)
+        give_to_user(scratch, owner)
     return BuildConditions(
         tree,
         compiler,
@@ -77,7 +83,9 @@ def prepare(
         usable_processors(),
         _architecture(folder, tree) if record.recipe.kind == "stockfish" else "native",
         has_cargo=(folder / "Cargo.toml").is_file(),
-        is_vendored=any("replace-with" in text_of(path, tree) for path in _cargo_settings(folder)),
+        is_vendored=any(
+            "replace-with" in read_text(path, tree) for path in _cargo_settings(folder)
+        ),
         is_locked=(folder / "Cargo.lock").is_file(),
     )
 
@@ -87,16 +95,16 @@ def _cargo_settings(folder: Path) -> tuple[Path, ...]:
 
 
 def _architecture(folder: Path, tree: Path) -> str:
-    """Makefiles of some years ago do not find out themselves what the machine is."""
+    """The architecture to name to a Makefile: old ones do not find it out themselves."""
     text = makefile(folder, tree)
     return "native" if _FINDS_OUT.search(text) else best_architecture(text)
 
 
 def _embed(nets: Sequence[NetFile], folder: Path, tree: Path) -> None:
-    """Where Makefiles look before they would download."""
+    """Put nets where Makefiles look before they would download them."""
     try:
         for net in nets:
-            put(net.path, folder, net.name, tree)
+            copy_into_tree(net.path, folder, net.name, tree)
     except LedOut:
         sentence = f"The source has no folder {folder.name} of its own."
         raise BuildFailed(sentence, blame="run") from None
@@ -105,11 +113,12 @@ def _embed(nets: Sequence[NetFile], folder: Path, tree: Path) -> None:
 def _copied(net: NetFile, scratch: Path) -> Path:
     folder = scratch / "nets"
     folder.mkdir(exist_ok=True)
-    return put(net.path, folder, net.name, scratch)
+    return copy_into_tree(net.path, folder, net.name, scratch)
 
 
-def give(folder: Path, owner: UserIds) -> None:
-    """To the account that builds inside; links themselves, never what they point to."""
+def give_to_user(folder: Path, owner: UserIds) -> None:
+    """Give a folder to the account that builds inside; of links the link alone, never its
+    target."""
     for place, folders, files in os.walk(folder):
         for name in (".", *folders, *files):
             os.chown(Path(place, name), owner.uid, owner.gid, follow_symlinks=False)
@@ -168,7 +177,7 @@ class SourceTrees:
         except NotOffered:
             return False
         try:
-            await self.cache.threads.io(unpack, archive, made / CONTENTS)
+            await self.cache.threads.io(unpack_archive, archive, made / CONTENTS)
         except BadArchive as bad:
             raise BuildFailed(f"The source's archive {bad}.", blame="run") from None
         return True
@@ -186,28 +195,28 @@ class SourceTrees:
             sentence = f"{repository} is no address of https or http ({ALLOWING})."
             raise BuildFailed(sentence)
         try:
-            await guarded(fetching, partial(excess_of, made, most), threads)
+            await run_guarded(fetching, partial(excess_of, made, most), threads)
         except Excess as excess:
             sentence = f"The source could not be fetched: it takes {excess}."
             raise BuildFailed(sentence, output.text, "run") from None
 
     def _shown(self) -> tuple[Path, ...]:
-        """Where git itself lies, and whom the owner trusts."""
+        """The paths of git and of the owner's certificates."""
         git = shutil.which("git", path=self.environment.get("PATH"))
-        tools = folders_of([FoundTool("git", git, "")]) if git else ()
+        tools = tool_folders([FoundTool("git", git, "")]) if git else ()
         return (*tools, *trusted_files(self.environment))
 
     async def _confined(
         self, repository: str, commit: str, made: Path, sandbox: Sandbox, output: Output
     ) -> None:
-        """By git in the sandbox: it sees its own folder, and of the world what is public."""
+        """Fetch by git in the sandbox, where it sees its own folder and public addresses alone."""
         threads, owner = self.cache.threads, sandbox.owner
         readable = await threads.io(self._shown)
         own = {**self.environment, "HOME": str(made)}
-        gateway = gateway_of(self.environment, threads, private=self.private)
+        gateway = make_gateway(self.environment, threads, private=self.private)
         if owner:
-            await threads.io(give, made, owner)
-        async with opened(gateway, confined=sandbox.available):
+            await threads.io(give_to_user, made, owner)
+        async with open_gateway(gateway, confined=sandbox.available):
 
             def wrap(
                 command: Sequence[str], folder: Path, environment: Mapping[str, str]
@@ -229,7 +238,7 @@ class SourceTrees:
                 raise BuildFailed(f"The source could not be fetched: {why}.", failed.log) from None
             finally:
                 if owner:
-                    await threads.io(give, made, UserIds(os.geteuid(), os.getegid()))
+                    await threads.io(give_to_user, made, UserIds(os.geteuid(), os.getegid()))
 
 
 def _prepare(made: Path) -> None:
@@ -237,14 +246,14 @@ def _prepare(made: Path) -> None:
     (made / "gitconfig").write_text(CONFIG)
 
 
-def gateway_of(environment: Mapping[str, str], threads: Threads, *, private: bool) -> Gateway:
-    """To the world, through the proxy that the owner has."""
+def make_gateway(environment: Mapping[str, str], threads: Threads, *, private: bool) -> Gateway:
+    """The gateway of a fetch, which goes through the owner's proxy where there is one."""
     proxies = {name: environment[name] for name in PROXIES if name in environment}
     return Gateway(threads, private=private, proxies=proxies)
 
 
 def trusted_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where the owner has certificates; looks at the disk."""
+    """The files with the owner's certificates; looks at the disk."""
     named = (Path(environment[name]) for name in TRUST if environment.get(name))
     return tuple(path for path in named if path.exists())
 
@@ -265,7 +274,7 @@ def digest_of_tree(folder: Path) -> str:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """But what git keeps for itself."""
+    """All files below a folder but git's own."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != GIT]
         links = [name for name in folders if Path(place, name).is_symlink()]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.model.engine import Version
+from rookery.model.engine import ToolRecord, Version, read_version
 from rookery.worker.engines.orders import BuildFailed
-from rookery.worker.engines.programs import Output, Program, TooLong, run
+from rookery.worker.engines.programs import Output, Program, TooLong, run_program
 from rookery.worker.system import X86_64, ThisSystem, architecture
 
 SECONDS = 30.0
@@ -33,30 +33,18 @@ class FoundTool:
     @property
     def version(self) -> Version:
         found = _VERSION.search(self.says)
-        return numbers(found[0]) if found else ()
+        return read_version(found[0]) if found else ()
 
 
-@dataclass(frozen=True, slots=True)
-class WantedTool:
-    """A program by name, in at least that version; () for any."""
-
-    name: str
-    version: Version = ()
-
-    @classmethod
-    def read(cls, text: str) -> "WantedTool":
-        """From `clang++>=14.0` or a name alone."""
-        found = _WANTED.match(text.strip())
-        assert found
-        return cls(found["name"], numbers(found["version"] or ""))
-
-    def __str__(self) -> str:
-        least = f" {'.'.join(map(str, self.version))} or newer" if self.version else ""
-        return self.name + least
+def read_tool(text: str) -> ToolRecord:
+    """A tool from `clang++>=14.0` or a name alone."""
+    found = _WANTED.match(text.strip())
+    assert found
+    return ToolRecord(found["name"], found["version"] or "")
 
 
-def numbers(text: str) -> Version:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
+def describe_tool(tool: ToolRecord) -> str:
+    return f"{tool.name} {tool.version} or newer" if tool.version else tool.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +59,34 @@ class Toolchain:
         path = await self.threads.io(shutil.which, name, path=folders)
         return FoundTool(name, path, await self._says(path)) if path else None
 
-    async def need(self, wanted: WantedTool) -> FoundTool:
+    async def need(self, wanted: ToolRecord) -> FoundTool:
         """Raises BuildFailed, for this machine, when it is missing or too old."""
         tool = await self.find(wanted.name)
         if tool is None:
-            raise BuildFailed(f"{wanted} is not installed on this machine.")
+            raise BuildFailed(f"{describe_tool(wanted)} is not installed on this machine.")
         if not tool.says and wanted.name in TELL_THEIR_VERSION:
             raise BuildFailed(f"{wanted.name} does not start on this machine: see {tool.path}.")
-        if tool.version < wanted.version:
-            raise BuildFailed(f"{wanted} is needed, and this machine has: {tool.says}.")
+        if tool.version < wanted.least:
+            raise BuildFailed(
+                f"{describe_tool(wanted)} is needed, and this machine has: {tool.says}."
+            )
         return tool
 
     async def first(self, names: Iterable[str]) -> FoundTool:
         """The first of several that would do; raises BuildFailed when there is none."""
-        wanted = [WantedTool.read(name) for name in names]
+        wanted = [read_tool(name) for name in names]
         for each in wanted:
             tool = await self.find(each.name)
-            if tool and tool.version >= each.version:
+            if tool and tool.version >= each.least:
                 return tool
-        raise BuildFailed(f"This machine has none of {', '.join(map(str, wanted))}.")
+        raise BuildFailed(f"This machine has none of {', '.join(map(describe_tool, wanted))}.")
 
     async def _says(self, path: str) -> str:
         for words in (("--version",), ("version",), ("-version",)):
             output = Output(10_000, 10_000)
             try:
                 program = Program((path, *words), environment=self.environment, seconds=SECONDS)
-                code = await run(program, output)
+                code = await run_program(program, output)
             except (TooLong, OSError):
                 continue
             lines = output.text.strip().splitlines()
@@ -105,7 +95,7 @@ class Toolchain:
         return ""
 
 
-def folders_of(tools: Iterable[FoundTool]) -> tuple[Path, ...]:
+def tool_folders(tools: Iterable[FoundTool]) -> tuple[Path, ...]:
     """What a build must see of the disk so that these programs run; reads links."""
     places = {path for tool in tools for path in (Path(tool.path), Path(tool.path).resolve())}
     found = {path.parent for path in places}
@@ -115,7 +105,8 @@ def folders_of(tools: Iterable[FoundTool]) -> tuple[Path, ...]:
 
 
 def _is_unpacked(program: Path) -> bool:
-    """Whether it has its libraries beside it; a home has a `bin` too, and must stay unseen."""
+    """Whether a program lies with its libraries in a folder of their own; a home has a `bin`
+    too."""
     above = program.parent.parent
     alone = above not in (Path("/"), _home()) and above.parent != Path("/home")
     return alone and program.parent.name == "bin" and (above / "lib").is_dir()
@@ -147,8 +138,8 @@ class HostIdentity:
     host: str
 
 
-def identity() -> HostIdentity:
-    """Reads files, so that it belongs into a thread."""
+def host_identity() -> HostIdentity:
+    """The identity of this machine; reads files, so that it belongs into a thread."""
     here = ThisSystem()
     cpu = here.cpu()
     system = f"{here.name} {'-'.join(platform.libc_ver())}"

@@ -27,7 +27,7 @@ Tell = Callable[[str], None]
 
 
 class NotPlayable(Complaint):
-    """One sentence that says what is missing, and the log that shows it."""
+    """An engine that can't be played: a sentence that says why, and the log that shows it."""
 
     exit_code = 4
 
@@ -119,7 +119,7 @@ class Trials:
     async def _benched(
         self, built: BuiltEngine, record: EngineRecord
     ) -> tuple[EngineRecord, tuple[BenchResult, ...]]:
-        """Its bench, three times."""
+        """Run the engine's bench three times."""
         self._tell(f"Bench 1 of {BENCHES} ...")
         benches = [await self._first_bench(built, record)]
         for number in range(2, BENCHES + 1):

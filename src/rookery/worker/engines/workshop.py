@@ -19,7 +19,7 @@ from rookery.boundary.offload import Threads
 from rookery.model.engine import BUNDLED_COMMAND, FLEDGLING, EngineRecord
 from rookery.worker.engines.building import SECONDS, Builds, BuildSite, build, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
-from rookery.worker.engines.git import Fetched, reach
+from rookery.worker.engines.git import Fetched, proxy_environment
 from rookery.worker.engines.orders import (
     BuildFailed,
     EngineDownloads,
@@ -28,21 +28,27 @@ from rookery.worker.engines.orders import (
     NetFile,
     NoDownloads,
     ProgramCache,
-    by_name,
-    defaults,
+    assign_nets,
+    default_nets,
     digest_of,
 )
 from rookery.worker.engines.programs import NoIntroduction, Output, introduce
-from rookery.worker.engines.recipes import compilers_of, net_names, plan, tools_of
-from rookery.worker.engines.sources import SourceTrees, prepare
-from rookery.worker.engines.toolchain import FoundTool, Toolchain, folders_of, identity, rust_home
-from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect
+from rookery.worker.engines.recipes import compilers_of, net_names, plan_build, tools_of
+from rookery.worker.engines.sources import SourceTrees, prepare_build
+from rookery.worker.engines.toolchain import (
+    FoundTool,
+    Toolchain,
+    host_identity,
+    rust_home,
+    tool_folders,
+)
+from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect_sandbox
 
 OURS = BUNDLED_COMMAND
 OUR_COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
 
 
-def installed(order: EngineOrder) -> BuiltEngine:
+def find_installed(order: EngineOrder) -> BuiltEngine:
     """The command that the record names; reads the program, so that it belongs into a thread."""
     try:
         words = shlex.split(order.record.recipe.output)
@@ -59,7 +65,7 @@ def installed(order: EngineOrder) -> BuiltEngine:
     return BuiltEngine((program, *words[1:]), digest_of(path), readable=(path, path.resolve()))
 
 
-def behind_links(*packages: Path) -> tuple[Path, ...]:
+def linked_folders(*packages: Path) -> tuple[Path, ...]:
     """Where the modules of packages really lie: some installations put links in their place."""
     files = (file for package in packages for file in package.rglob("*.py"))
     return tuple(sorted({file.resolve().parent for file in files} - _own_folders(packages)))
@@ -75,7 +81,7 @@ def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
     prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
     # The package alone: what lies beside it in a checkout is nobody's business.
     shown = (*prefixes, libraries, root / "rookery")
-    readable = (*shown, *behind_links(Path(chess.__file__).parent, root / "rookery" / "match"))
+    readable = (*shown, *linked_folders(Path(chess.__file__).parent, root / "rookery" / "match"))
     found = os.pathsep.join(dict.fromkeys((str(root), str(libraries))))
     return readable, (("PYTHONPATH", found),)
 
@@ -83,18 +89,18 @@ def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
 # Whether the engine that comes along starts on this machine, told before games are awaited.
 
 
-async def trouble(sandbox: Sandbox, threads: Threads) -> str:
-    """Why it does not start; empty where it does."""
-    built = await threads.io(installed, EngineOrder(FLEDGLING, "", ""))
+async def find_bundled_trouble(sandbox: Sandbox, threads: Threads) -> str:
+    """Why the bundled engine does not start; empty where it does."""
+    built = await threads.io(find_installed, EngineOrder(FLEDGLING, "", ""))
     try:
         await introduce(sandbox.playing(built), threads, environment={})
     except NoIntroduction as failed:
-        return told(failed)
+        return describe_trouble(failed)
     return ""
 
 
-def told(failed: NoIntroduction) -> str:
-    """With the last of its own words, such as which module is missing."""
+def describe_trouble(failed: NoIntroduction) -> str:
+    """A sentence with the last line the engine wrote, such as which module is missing."""
     last = failed.said.rstrip().rpartition("\n")[2].removeprefix("! ")
     return f"the bundled engine does not start here: {last or failed}"
 
@@ -125,11 +131,11 @@ class Workshop:
         self._sandbox = sandbox
         self._without_sandbox = without_sandbox
         self._private = private_sources
-        self._environment = surroundings()
+        self._environment = build_environment()
         offered = downloads or NoDownloads()
         self._toolchain = Toolchain(self._environment, self._threads)
         self._sources = SourceTrees(
-            self._cache, offered, self._environment | reach(), private_sources
+            self._cache, offered, self._environment | proxy_environment(), private_sources
         )
         self._nets = NetCache(self._cache, offered)
         self._uploads = ProgramCache(self._cache, offered)
@@ -138,7 +144,7 @@ class Workshop:
     async def sandbox(self) -> Sandbox:
         """What builds and engines run in here; tried once."""
         if self._sandbox is None:
-            self._sandbox = await detect(self._threads, permitted=self._without_sandbox)
+            self._sandbox = await detect_sandbox(self._threads, permitted=self._without_sandbox)
         return self._sandbox
 
     async def make(self, order: EngineOrder) -> BuiltEngine:
@@ -163,11 +169,11 @@ class Workshop:
 
     async def _make(self, order: EngineOrder) -> BuiltEngine:
         await self._check(order)
-        nets = await self._nets.get(order.nets or defaults(order.record))
+        nets = await self._nets.get(order.nets or default_nets(order.record))
         if order.binary:
             built = await self._started(await self._uploads.get(order.binary), order.record)
         elif order.record.recipe.kind == "installed":
-            built = await self._started(await self._threads.io(installed, order), order.record)
+            built = await self._started(await self._threads.io(find_installed, order), order.record)
         else:
             built = await self._from_source(order, nets)
         return _with_options(built, order.record, nets)
@@ -192,7 +198,7 @@ class Workshop:
         if record.nets.use == "embedded" and not nets:
             # Sources of this kind name their nets, which are to be there before the build.
             nets = await self._nets.get(await self._threads.io(net_names, record, source.folder))
-        machine = await self._threads.io(identity)
+        machine = await self._threads.io(host_identity)
         key = key_of(record, source.tree, nets, tools, self._environment, machine)
         if built := await self._known(key, record):
             return built
@@ -229,8 +235,10 @@ class Workshop:
             site = await self._site(scratch, tools)
             compiler = tools[0] if compilers_of(record.recipe) else None
             owner = site.sandbox.owner
-            found = await self._threads.io(prepare, record, source, nets, scratch, compiler, owner)
-            program = await build(plan(record, found), site, record.name, output)
+            found = await self._threads.io(
+                prepare_build, record, source, nets, scratch, compiler, owner
+            )
+            program = await build(plan_build(record, found), site, record.name, output)
             built = await self._threads.io(self._builds.keep, program, scratch, key)
         return await self._started(built, record, output.text)
 
@@ -241,10 +249,10 @@ class Workshop:
             {**self._environment, **own},
             self._threads,
             await self.sandbox(),
-            await self._threads.io(folders_of, tools),
+            await self._threads.io(tool_folders, tools),
             self._seconds,
             await self._threads.io(most_scratch, scratch),
-            reach(),
+            proxy_environment(),
             self._private,
         )
 
@@ -256,7 +264,7 @@ class Workshop:
         except NoIntroduction as failed:
             whole = f"{log}\n{failed.said}".strip()
             if built.command[: len(OUR_COMMAND)] == OUR_COMMAND:
-                why = told(failed)
+                why = describe_trouble(failed)
                 raise BuildFailed(f"{why[0].upper()}{why[1:]}.", whole) from None
             sentence = f"The program of {record.name} is no UCI engine: {failed}."
             raise BuildFailed(sentence, whole, "run") from None
@@ -268,7 +276,7 @@ def _with_options(
 ) -> BuiltEngine:
     if record.nets.use != "uci_option":
         return built
-    named = by_name(record, nets)
+    named = assign_nets(record, nets)
     return replace(
         built,
         options=tuple((name, str(net.path)) for name, net in named),
@@ -289,8 +297,8 @@ def _trouble(folder: Path, error: OSError) -> BuildFailed:
             return BuildFailed(f"The cache {folder} can't be used: {error}.")
 
 
-def surroundings() -> dict[str, str]:
-    """All that a build sees of the worker's own."""
+def build_environment() -> dict[str, str]:
+    """The worker's own variables that a build is given."""
     rust = rust_home()
     path = {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
     return path | ({"RUSTUP_HOME": str(rust)} if rust else {})

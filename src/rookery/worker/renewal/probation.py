@@ -42,12 +42,12 @@ class Probation:
     failures: int = 0
 
 
-def begin(root: Path, probation: Probation) -> None:
+def begin_probation(root: Path, probation: Probation) -> None:
     _write(root / FILE, json.dumps(asdict(probation)))
 
 
-def under_way(root: Path) -> Probation | None:
-    """For the version that is started now."""
+def read_probation(root: Path) -> Probation | None:
+    """The probation of the version that is started now, if it is on one."""
     try:
         found = Probation(**json.loads((root / FILE).read_text(encoding="utf-8")))
         current = (root / "current").read_text(encoding="utf-8").strip()
@@ -56,14 +56,14 @@ def under_way(root: Path) -> Probation | None:
     return found if found.version == current else None
 
 
-def passed(root: Path, version: str) -> None:
-    """This version has spoken with its server."""
-    found = under_way(root)
+def end_probation(root: Path, version: str) -> None:
+    """Note that this version has spoken with its server."""
+    found = read_probation(root)
     if found is not None and found.version == version:
         (root / FILE).unlink(missing_ok=True)
 
 
-def went_back(root: Path) -> str:
+def read_return_note(root: Path) -> str:
     """A sentence about a version that was given up, for the server; empty where there is none."""
     try:
         return (root / NOTE).read_text(encoding="utf-8")
@@ -71,13 +71,13 @@ def went_back(root: Path) -> str:
         return ""
 
 
-def told(root: Path) -> None:
-    """The server knows."""
+def forget_return_note(root: Path) -> None:
+    """Forget the note, since the server knows."""
     (root / NOTE).unlink(missing_ok=True)
 
 
-def refuse(root: Path, digest: str, why: str) -> None:
-    """Not to be tried again."""
+def refuse_version(root: Path, digest: str, why: str) -> None:
+    """Note that a version is not to be tried again."""
     (root / REFUSED).mkdir(exist_ok=True)
     _write(root / REFUSED / digest, why)
 
@@ -87,9 +87,9 @@ def is_refused(root: Path, digest: str) -> bool:
 
 
 def go_back(root: Path, given_up: Probation, why: str) -> None:
-    """The version before is started from now on."""
+    """Start the version before from now on."""
     if (root / "versions" / given_up.before).is_dir():
-        refuse(root, given_up.digest, why)
+        refuse_version(root, given_up.digest, why)
         _write(root / "current", given_up.before)
         failed = f"failed {given_up.failures} times before its first word with the server"
         _write(root / NOTE, f"The worker's version {given_up.label} {failed}: {why}")
@@ -107,16 +107,16 @@ class ProbationWatch:
     def count(self, *, failed: bool) -> None:
         """Whether this start counts as a failure as things stand."""
         with self._lock:
-            found = under_way(self._root)
+            found = read_probation(self._root)
             if found is not None and failed != self._counted:
                 step = 1 if failed else -1
-                begin(self._root, replace(found, failures=found.failures + step))
+                begin_probation(self._root, replace(found, failures=found.failures + step))
                 self._counted = failed
 
 
 def start(root: Path, words: list[str]) -> int:
     """Run the version at hand; the exit code where there is nothing more to start."""
-    found = under_way(root)
+    found = read_probation(root)
     if found is None or words[:1] != ["worker"] or NO_LIFE & set(words):
         return _lived(words)[0]
     if found.failures >= MOST_FAILURES:
@@ -133,8 +133,8 @@ def start(root: Path, words: list[str]) -> int:
 
 
 def _judged(root: Path, words: list[str], code: int, why: str) -> int:
-    """A failure is followed by another start, of this version or of the one before."""
-    found = under_way(root)
+    """Start again after a failure, this version or the one before."""
+    found = read_probation(root)
     if found is None or code in INNOCENT:
         return code
     if found.failures >= MOST_FAILURES:
@@ -144,7 +144,7 @@ def _judged(root: Path, words: list[str], code: int, why: str) -> int:
 
 
 def _lived(words: list[str]) -> tuple[int, str]:
-    """How it ended, and the last word about why."""
+    """Run the worker; its exit code, and the last line about why it ended."""
     sys.argv = ["rookery", *words]
     try:
         runpy.run_module("rookery.cli.main", run_name="__main__", alter_sys=True)
@@ -160,7 +160,7 @@ def _lived(words: list[str]) -> tuple[int, str]:
 
 
 def _anew(root: Path, words: list[str]) -> int:
-    """By the launcher, which knows the place of every version."""
+    """Start again by the launcher, which knows the place of every version."""
     sys.stdout.flush()
     if os.name != "nt":
         launcher = str(root / "bin" / "rookery")

@@ -23,12 +23,12 @@ from rookery.worker.renewal.installation import (
 )
 from rookery.worker.renewal.probation import (
     Probation,
-    begin,
+    begin_probation,
+    end_probation,
+    forget_return_note,
     is_refused,
-    passed,
-    refuse,
-    told,
-    went_back,
+    read_return_note,
+    refuse_version,
 )
 from rookery.worker.server import Transport
 
@@ -53,7 +53,7 @@ class Installed:
 
 
 def installed_here(package: Path = Path(rookery.__file__).parent) -> Installed | None:
-    """None for a checkout, or what somebody installed by other means: that is theirs to renew."""
+    """This installation; None for a checkout or what was installed by other means."""
     version = package.parent
     try:
         digest = (version / MARK).read_text().strip()
@@ -65,7 +65,7 @@ def installed_here(package: Path = Path(rookery.__file__).parent) -> Installed |
 
 @dataclass(slots=True)
 class Renewal:
-    """Asked between two tasks, with what the server said of itself."""
+    """Brings the worker up to its server's version, between two tasks."""
 
     installed: Installed
     transport: Transport
@@ -94,17 +94,17 @@ class Renewal:
             return self._stay(house, str(error))
 
     def _spoken(self) -> None:
-        """This version works, and the server learns which one did not."""
+        """End the probation of this version, and tell the server of one that failed before."""
         root = self.installed.place.root
-        passed(root, self.installed.version.name)
-        if not (sentence := went_back(root)):
+        end_probation(root, self.installed.version.name)
+        if not (sentence := read_return_note(root)):
             return
         self.say(sentence)
         try:
             self.tell(sentence)
         except (NoAnswer, CallRefused):
             return  # told at the next opportunity
-        told(root)
+        forget_return_note(root)
 
     def _renew(self, house: House) -> bool:
         place = self.installed.place
@@ -122,7 +122,7 @@ class Renewal:
         finally:
             fetched.unlink(missing_ok=True)
         if why := self._tried(version):
-            refuse(place.root, house.sha256, why)
+            refuse_version(place.root, house.sha256, why)
             return self._stay(house, why)
         self._swap(version, house)
         place.tidy(self.installed.version)
@@ -133,7 +133,9 @@ class Renewal:
         place, ours = self.installed.place, self.installed.version
         if place.current() != version:
             place.write_launcher(ours)
-            begin(place.root, Probation(version.name, house.version, house.sha256, ours.name))
+            begin_probation(
+                place.root, Probation(version.name, house.version, house.sha256, ours.name)
+            )
             place.switch(version)
 
     def _tried(self, version: Path) -> str:
@@ -157,7 +159,7 @@ class Renewal:
         return f"it does not start: {said[-1] if said else 'no word'}" if ended.returncode else ""
 
     def _check(self, house: House) -> None:
-        """Before anything is fetched; raises InstallationFailed."""
+        """Check that the server may give us a version; raises InstallationFailed."""
         server, key = self.transport.server, self.installed.place.key()
         if is_open_to_all(server) and not self.allow_http:
             raise InstallationFailed(OPEN_TO_ALL.format(server=server, flag="--allow-http"))

@@ -24,7 +24,7 @@ MOST_ACCOUNTS = 2
 
 @dataclass(frozen=True, slots=True)
 class UserIds:
-    """Whom a program inside runs as."""
+    """The user and group that a program inside runs as."""
 
     uid: int
     gid: int
@@ -38,7 +38,7 @@ class UserIds:
 
 
 def _knows_nobody() -> bool:
-    """Not so for a root who is one in a container without other accounts."""
+    """Whether there is an account for nobody; a container may have root's alone."""
     return any(first <= NOBODY < first + count for first, _, count in _accounts())
 
 
@@ -54,7 +54,8 @@ def _accounts() -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Paths are those of the machine, and the same inside."""
+    """What a program in a sandbox may see and use. Paths are those of the machine, and the same
+    inside."""
 
     way: Way
     readable: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ def _make_namespaces() -> None:
 
 
 def _map_accounts(pid: int, hears: int) -> None:
-    """From outside, where root may map an account that is not its own."""
+    """Map the accounts of a namespace from outside, where root may map one that is not its own."""
     status = 1
     with contextlib.suppress(OSError):
         if os.read(hears, 1):
@@ -137,7 +137,7 @@ def _awaited(first: int, parent: int) -> int:
 
 
 def _offer_to_the_kernel() -> None:
-    """When memory runs out, rather one of these than anything else on the machine."""
+    """Have the kernel end this process first when memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(LIKELY_VICTIM)
 
@@ -149,7 +149,7 @@ def _be_first(enclosure: Enclosure, command: list[str], inner: UserIds, hears: i
         os._exit(1)
     try:
         mounts.move_in()
-        mounts.close()
+        mounts.forbid_namespaces()
     except OSError as error:
         _complain(f"no sandbox: {error.filename or ''}: {error.strerror}")
     _watch_over(enclosure, command, inner)
@@ -175,7 +175,7 @@ def _watch_over(enclosure: Enclosure, command: list[str], inner: UserIds) -> Non
     for number in (0, 1):
         os.close(number)
     mounts.process_control(mounts.PR_SET_DUMPABLE, 0)
-    os._exit(watch.until_end(program, enclosure))
+    os._exit(watch.watch_until_end(program, enclosure))
 
 
 def _become(account: UserIds) -> None:

@@ -127,7 +127,7 @@ def move_in() -> None:
     os.chdir("/")
 
 
-def close() -> None:
+def forbid_namespaces() -> None:
     """No further namespaces inside, and no way to write to the kernel's settings or the root."""
     with contextlib.suppress(OSError):
         Path("/proc/sys/user/max_user_namespaces").write_text("0")

@@ -153,7 +153,7 @@ def _paths(readable: Sequence[Path]) -> tuple[str, ...]:
     return tuple(str(path) for path in readable)
 
 
-async def detect(threads: Threads, *, permitted: bool = False) -> Sandbox:
+async def detect_sandbox(threads: Threads, *, permitted: bool = False) -> Sandbox:
     """Tries it: nothing else tells what this kernel and its settings allow."""
     return replace(await threads.io(_found), permitted=permitted)
 

@@ -51,13 +51,13 @@ class ResourceUse:
         return sum(self.deleted.values()) / MEBIBYTE
 
     def forget(self, device: int) -> None:
-        """Files there are counted with the place itself."""
+        """Whether a file lies in memory that is counted as a whole."""
         for kept in (self.shared, self.deleted):
             for file in [each for each in kept if each[0] == device]:
                 del kept[file]
 
 
-def until_end(program: int, enclosure: Enclosure) -> int:
+def watch_until_end(program: int, enclosure: Enclosure) -> int:
     """The program's exit code, 128 and more for a signal."""
     seconds = enclosure.watch_seconds
     hidden: dict[str, int] = {}
@@ -66,9 +66,9 @@ def until_end(program: int, enclosure: Enclosure) -> int:
         code = _reaped(program)
         if code is not None:
             return code
-        taken = look(enclosure)
+        taken = measure_use(enclosure)
         hidden = {number: hidden.get(number, 0) + 1 for number in taken.hidden}
-        if why := excess(enclosure, taken, max(hidden.values(), default=0)):
+        if why := find_excess(enclosure, taken, max(hidden.values(), default=0)):
             os.write(2, f"rookery: ended, because it took {why}\n".encode())
             return ENDED_BY_US
         close = 2 * taken.memory_mib > enclosure.memory_mib > 0
@@ -76,7 +76,7 @@ def until_end(program: int, enclosure: Enclosure) -> int:
 
 
 def _reaped(program: int) -> int | None:
-    """Also orphans of the program are children of the first process."""
+    """Reap all children; orphans of the program are children of the first process too."""
     found: int | None = None
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -86,14 +86,14 @@ def _reaped(program: int) -> int | None:
     return found
 
 
-def look(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
+def measure_use(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
     """What all the processes of this namespace take together."""
     names = os.listdir(folder)  # noqa: PTH208 - often
     numbers = [name for name in names if name.isdigit() and name != "1"]
     if len(numbers) > enclosure.processes:
         # A bomb is put out before it is measured.
         return ResourceUse(len(numbers))
-    taken = look_at(numbers, folder)
+    taken = measure_processes(numbers, folder)
     for path in OWN_PLACES:
         with contextlib.suppress(OSError):
             taken.memory += _size_of_place(path)
@@ -102,7 +102,7 @@ def look(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
     return taken
 
 
-def look_at(numbers: Iterable[str], folder: str = "/proc") -> ResourceUse:
+def measure_processes(numbers: Iterable[str], folder: str = "/proc") -> ResourceUse:
     """What these processes take, each file and each piece of shared memory once."""
     taken = ResourceUse()
     for number in numbers:
@@ -120,7 +120,7 @@ def look_at(numbers: Iterable[str], folder: str = "/proc") -> ResourceUse:
     return taken
 
 
-def excess(enclosure: Enclosure, taken: ResourceUse, hidden_looks: int = 0) -> str:
+def find_excess(enclosure: Enclosure, taken: ResourceUse, hidden_looks: int = 0) -> str:
     """What there is too much of, if anything; a process that hides for long counts as that."""
     if taken.processes > enclosure.processes:
         return f"more than {enclosure.processes} processes"
@@ -152,7 +152,7 @@ def _add_open_files(folder: str, taken: ResourceUse) -> None:
 
 
 def _add_mapped_files(path: str, taken: ResourceUse) -> None:
-    """By their extent, because nothing tells how much of it somebody filled once."""
+    """Add mapped files by their extent: nothing tells how much of it is filled."""
     for line in _lines(path):
         if not line.endswith(DELETED.encode()):
             continue
@@ -180,7 +180,7 @@ def _segments() -> dict[File, int]:
 
 
 def _has_ended(path: str) -> bool:
-    """Also one that nobody has asked for yet: it has nothing any more, and is root's."""
+    """Whether a process has ended, be it that nobody has reaped it yet."""
     try:
         return any(line.startswith((b"State:\tZ", b"State:\tX")) for line in _lines(path))
     except OSError:

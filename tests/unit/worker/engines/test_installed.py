@@ -9,7 +9,7 @@ import pytest
 from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.programs import NoIntroduction
-from rookery.worker.engines.workshop import behind_links, installed, told
+from rookery.worker.engines.workshop import describe_trouble, find_installed, linked_folders
 
 
 def order(output: str) -> EngineOrder:
@@ -18,7 +18,7 @@ def order(output: str) -> EngineOrder:
 
 
 def test_the_bundled_engine_is_run_by_this_python() -> None:
-    assert installed(order("rookery-fledgling")).command == (
+    assert find_installed(order("rookery-fledgling")).command == (
         sys.executable,
         "-m",
         "rookery.match.fledgling",
@@ -26,7 +26,7 @@ def test_the_bundled_engine_is_run_by_this_python() -> None:
 
 
 def test_a_command_is_looked_for_on_the_path() -> None:
-    assert installed(order("sh -c true")).command == (shutil.which("sh"), "-c", "true")
+    assert find_installed(order("sh -c true")).command == (shutil.which("sh"), "-c", "true")
 
 
 def test_modules_that_are_links_are_found_where_they_lie(tmp_path: Path) -> None:
@@ -36,12 +36,12 @@ def test_modules_that_are_links_are_found_where_they_lie(tmp_path: Path) -> None
     (real / "there.py").touch()
     (package / "here.py").touch()
     (package / "there.py").symlink_to(real / "there.py")
-    assert behind_links(package) == (real,)
+    assert linked_folders(package) == (real,)
 
 
 def test_a_bundled_engine_that_does_not_start_is_told_with_its_last_word() -> None:
     said = "> uci\n! Traceback\n! ModuleNotFoundError: No module named 'chess'"
-    assert told(NoIntroduction("it ended", said)) == (
+    assert describe_trouble(NoIntroduction("it ended", said)) == (
         "the bundled engine does not start here: ModuleNotFoundError: No module named 'chess'"
     )
 
@@ -49,5 +49,5 @@ def test_a_bundled_engine_that_does_not_start_is_told_with_its_last_word() -> No
 @pytest.mark.parametrize("output", ["no-such-engine-here", "", "open 'quote"])
 def test_a_command_that_is_not_here_is_a_failure_of_this_machine(output: str) -> None:
     with pytest.raises(BuildFailed, match="not here") as failed:
-        installed(order(output))
+        find_installed(order(output))
     assert failed.value.blame == "machine"

@@ -1,10 +1,10 @@
 """The machine as programs see it."""
 
-from rookery.worker.engines.toolchain import best_architecture, identity
+from rookery.worker.engines.toolchain import best_architecture, host_identity
 
 
 def test_a_machine_knows_itself_again() -> None:
-    assert identity() == identity()
+    assert host_identity() == host_identity()
 
 
 def test_an_old_makefile_gets_an_architecture_that_it_knows() -> None:

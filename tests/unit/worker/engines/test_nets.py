@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from rookery.worker.engines.orders import fits
+from rookery.worker.engines.orders import name_fits
 
 DIGEST = hashlib.sha256(b"weights").hexdigest()
 
@@ -21,4 +21,4 @@ DIGEST = hashlib.sha256(b"weights").hexdigest()
     ],
 )
 def test_a_name_that_tells_a_hash_is_held_to_it(name: str, fitting: bool) -> None:
-    assert fits(name, DIGEST) == fitting
+    assert name_fits(name, DIGEST) == fitting

@@ -3,8 +3,14 @@
 from pathlib import Path
 
 from rookery.model.engine import EngineRecord, RecipeKind, RecipeRecord, ToolRecord
-from rookery.worker.engines.recipes import BuildConditions, BuildPlan, folder_of, plan, tools_of
-from rookery.worker.engines.toolchain import FoundTool, WantedTool
+from rookery.worker.engines.recipes import (
+    BuildConditions,
+    BuildPlan,
+    folder_of,
+    plan_build,
+    tools_of,
+)
+from rookery.worker.engines.toolchain import FoundTool
 
 TREE = Path("/tree")
 CLANG = FoundTool("clang++", "/usr/bin/clang++", "clang version 14.0.6")
@@ -12,7 +18,7 @@ CLANG = FoundTool("clang++", "/usr/bin/clang++", "clang version 14.0.6")
 
 def planned(recipe: RecipeRecord, **found: object) -> BuildPlan:
     circumstances = BuildConditions(TREE, **found)  # type: ignore[arg-type]  # fields by name
-    return plan(EngineRecord(name="Any", recipe=recipe), circumstances)
+    return plan_build(EngineRecord(name="Any", recipe=recipe), circumstances)
 
 
 def commands(kind: RecipeKind, **found: object) -> list[str]:
@@ -79,4 +85,4 @@ def test_a_folder_outside_the_source_is_not_gone_to() -> None:
 def test_tools_have_the_versions_that_the_record_names() -> None:
     tools = (ToolRecord("cargo", "1.70"), ToolRecord("make"))
     record = EngineRecord(name="Any", recipe=RecipeRecord(kind="commands"), tools=tools)
-    assert tools_of(record) == (WantedTool("cargo", (1, 70)), WantedTool("make"))
+    assert tools_of(record) == (ToolRecord("cargo", "1.70"), ToolRecord("make"))

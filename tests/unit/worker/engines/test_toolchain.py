@@ -2,19 +2,20 @@
 
 import pytest
 
-from rookery.worker.engines.toolchain import FoundTool, WantedTool
+from rookery.model.engine import ToolRecord
+from rookery.worker.engines.toolchain import FoundTool, read_tool
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("g++", WantedTool("g++")),
-        ("clang++>=14.0.0", WantedTool("clang++", (14, 0, 0))),
-        ("cargo >= 1.70", WantedTool("cargo", (1, 70))),
+        ("g++", ToolRecord("g++")),
+        ("clang++>=14.0.0", ToolRecord("clang++", "14.0.0")),
+        ("cargo >= 1.70", ToolRecord("cargo", "1.70")),
     ],
 )
-def test_a_least_version_may_follow_the_name(text: str, wanted: WantedTool) -> None:
-    assert WantedTool.read(text) == wanted
+def test_a_least_version_may_follow_the_name(text: str, wanted: ToolRecord) -> None:
+    assert read_tool(text) == wanted
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from rookery.match.job import OFFICIAL
 from rookery.model.engine import STOCKFISH
 from rookery.model.plan import Draw, Resign
 from rookery.protocol.worker_answers import TASK
-from rookery.worker.assignment import Assignment, assignment_of, batch_pairs, setup_of
+from rookery.worker.assignment import Assignment, batch_pairs, match_setup, read_assignment
 from rookery.worker.engines.orders import TaskFailed
 from tests.workers.stand_in import task
 
 
 def read(answer: object) -> Assignment | None:
-    return assignment_of(TASK.read(msgspec.json.encode(answer)))
+    return read_assignment(TASK.read(msgspec.json.encode(answer)))
 
 
 def granted(**args: object) -> Assignment:
@@ -86,13 +86,13 @@ def test_the_usual_rules_are_the_official_ones() -> None:
     del answer["run"]["args"]["draw"]
     found = read(answer)
     assert found is not None
-    assert setup_of(found).adjudication == OFFICIAL
-    assert setup_of(granted(adjudication=False)).adjudication.resign is None
+    assert match_setup(found).adjudication == OFFICIAL
+    assert match_setup(granted(adjudication=False)).adjudication.resign is None
 
 
 def test_a_run_may_have_rules_of_its_own() -> None:
     rules = {"resign": {"score": 400, "moves": 4}, "draw": {"from_move": 1, "moves": 2, "score": 3}}
-    found = setup_of(granted(**rules, time_margin_ms=50, book="book_960.epd"))
+    found = match_setup(granted(**rules, time_margin_ms=50, book="book_960.epd"))
     assert found.adjudication.resign == Resign(400, 4)
     assert found.adjudication.draw == Draw(1, 2, 3)
     assert (found.margin_ms, found.chess960) == (50, True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord, RecipeRecord, ToolRecord
-from rookery.worker.identity import WorkerIdentity, WorkerOffer, fitness
+from rookery.worker.identity import WorkerIdentity, WorkerOffer, check_engines
 from tests.workers.lives import FACTS
 
 
@@ -15,7 +15,7 @@ def machine(memory: int = 8000, **tools: str) -> WorkerIdentity:
 
 
 def why_not(record: EngineRecord, identity: WorkerIdentity) -> str:
-    return next(iter(fitness([record], identity))).why_not
+    return next(iter(check_engines([record], identity))).why_not
 
 
 def test_a_machine_with_tools_can_build() -> None:

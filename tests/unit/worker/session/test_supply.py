@@ -4,7 +4,7 @@ import pytest
 
 from rookery.match.job import PairJob, pair_jobs
 from rookery.match.openings import STANDARD
-from rookery.worker.playing import PairSupply, last_useful
+from rookery.worker.playing import PairSupply, count_useful_pairs
 from tests.engines.matches import mover
 
 
@@ -35,8 +35,8 @@ def test_pairs_are_handed_out_until_it_is_enough() -> None:
 def test_only_whole_batches_are_worth_it(
     given: int, finished: int, in_time: int, expected: int
 ) -> None:
-    assert last_useful(given, finished, 4, in_time, whole=True) == expected
+    assert count_useful_pairs(given, finished, 4, in_time, whole=True) == expected
 
 
 def test_pairs_that_count_alone_may_end() -> None:
-    assert last_useful(5, 3, 4, 0, whole=False) == 5
+    assert count_useful_pairs(5, 3, 4, 0, whole=False) == 5

@@ -3,7 +3,7 @@
 import msgspec
 
 from rookery.protocol.worker_answers import SPSA, SpsaAnswer
-from rookery.worker.matches import drawn
+from rookery.worker.matches import read_spsa_answer
 from tests.engines.matches import mover
 
 NEW, BASE = mover("new", options=[("A", "1"), ("Other", "x")]), mover("base")
@@ -19,8 +19,8 @@ def value(number: float) -> list[dict[str, object]]:
 
 def test_values_for_an_official_worker_are_rounded_by_chance() -> None:
     told = answer(w_params=value(10.6), b_params=value(9.4), sig=5)
-    low = drawn(told, NEW, BASE, chance=lambda: 0.3)
-    high = drawn(told, NEW, BASE, chance=lambda: 0.7)
+    low = read_spsa_answer(told, NEW, BASE, chance=lambda: 0.3)
+    high = read_spsa_answer(told, NEW, BASE, chance=lambda: 0.7)
     assert low.values[0].new.options == (("Other", "x"), ("A", "10"))
     assert low.values[0].base.options == (("A", "9"),)
     assert high.values[0].new.options[-1] == ("A", "11")
@@ -32,7 +32,7 @@ def test_final_values_stay_as_they_are() -> None:
         {"w_params": value(0.25), "b_params": value(1e-7), "sig": 1},
         {"w_params": value(3), "b_params": value(4), "sig": 2},
     ]
-    found = drawn(answer(slots=slots, sig=9), NEW, BASE, chance=lambda: 0.99)
+    found = read_spsa_answer(answer(slots=slots, sig=9), NEW, BASE, chance=lambda: 0.99)
     assert [one.new.options[-1][1] for one in found.values] == ["0.25", "3"]
     assert [one.base.options[-1][1] for one in found.values] == ["0.0000001", "4"]
     assert ([one.signature for one in found.values], found.signature) == ([1, 2], 9)

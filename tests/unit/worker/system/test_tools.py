@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.worker.system import triple, version_in
+from rookery.worker.system import find_version, version_triple
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,12 @@ from rookery.worker.system import triple, version_in
     ],
 )
 def test_a_version_is_found_in_what_a_tool_says(said: str, expected: str) -> None:
-    assert version_in(said) == expected
+    assert find_version(said) == expected
 
 
 def test_a_version_has_three_numbers() -> None:
-    assert (triple("4.3"), triple("12.2.0.1"), triple("")) == ((4, 3, 0), (12, 2, 0), (0, 0, 0))
+    assert (version_triple("4.3"), version_triple("12.2.0.1"), version_triple("")) == (
+        (4, 3, 0),
+        (12, 2, 0),
+        (0, 0, 0),
+    )
