@@ -25,7 +25,7 @@ from rookery.match.pgn import Journal, JournalEntry, JournalHeader
 from rookery.match.results import MatchScore, pair_score_of
 from rookery.model.plan import Draw, Resign
 from rookery.stats.sprt import Sprt
-from tests.unit.worker.match.games import pair
+from tests.unit.match.games import pair
 
 SIDES = ("--new", "./a -x", "--base", "./b")
 

@@ -6,7 +6,7 @@ import pytest
 
 from rookery.cli.match_resume import GameFiles
 from rookery.match.job import GameEnded, MatchFault
-from tests.unit.worker.match.games import game
+from tests.unit.match.games import game
 
 
 def test_games_that_can_not_be_kept_end_the_match_with_a_sentence(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Tests of the engine."""
+"""Tests of the match runner and of Fledgling."""

@@ -7,7 +7,7 @@ import pytest
 from rookery.match.job import MatchFault
 from rookery.match.pgn import JournalEntry, JournalHeader, JournalWriter, read_journal
 from rookery.match.results import pair_score_of
-from tests.unit.worker.match.games import pair
+from tests.unit.match.games import pair
 
 HEAD = JournalHeader("match", ("--tc=N=1",))
 

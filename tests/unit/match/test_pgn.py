@@ -6,7 +6,7 @@ import chess.pgn
 
 from rookery.match.job import GameResult, PlayedMove, Termination
 from rookery.match.pgn import pgn_text
-from tests.unit.worker.match.games import game
+from tests.unit.match.games import game
 
 
 def read(text: str) -> chess.pgn.Game:

@@ -4,7 +4,7 @@ import pytest
 
 from rookery.match.job import EngineSpec, PairResult, Termination
 from rookery.model.task import contradiction
-from tests.unit.worker.match.games import game, pair
+from tests.unit.match.games import game, pair
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from rookery.match.results import MatchScore, pair_score_of
 from rookery.stats.sprt import Sprt, Verdict
-from tests.unit.worker.match.games import pair
+from tests.unit.match.games import pair
 
 
 def after(*pairs: tuple[str, str], sprt: Sprt | None = None) -> MatchScore:

@@ -17,7 +17,7 @@ from rookery.match.job import (
 from rookery.match.openings import Opening
 from rookery.match.shard import ShardOrder, read_question, read_report, to_line
 from rookery.model.plan import Resign
-from tests.unit.worker.match.games import pair
+from tests.unit.match.games import pair
 
 
 @pytest.mark.parametrize("tc", ["40/60+0.6", "10+0.1", "N=1000", "D=7", "MT=100"])
