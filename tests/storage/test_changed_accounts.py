@@ -13,7 +13,7 @@ from rookery.db.listening import Changes, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.bearers import Bearers
-from rookery.people.login import AccountBlocked, Credentials, WrongCredentials
+from rookery.people.login import AccountBlocked, WorkerCredentials, WrongCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.users import EndedSessions, Scope, Tokens, Users, mint
 from rookery.web.session import Ended, SessionData, digest_of
@@ -32,7 +32,7 @@ TOKEN = mint("olga", frozenset({Scope.WORKER}), now=HandClock().now(), chance=se
 class Here:
     """What this process remembers."""
 
-    credentials: Credentials
+    credentials: WorkerCredentials
 
     def knows(self) -> bool:
         try:
@@ -67,7 +67,7 @@ async def here(database: Target, queries: Queries, elsewhere: Elsewhere) -> Asyn
         users = Users(pool, queries)
         bearers = Bearers(Tokens(pool, queries), users, clock)
         passwords = Passwords(Threads(), clock, b"key")
-        credentials = Credentials(users, passwords, bearers, clock, b"key")
+        credentials = WorkerCredentials(users, passwords, bearers, clock, b"key")
         forget_changed_accounts(changes, credentials, bearers)
         await eventually(lambda: listening.stats().connected)
         await credentials.check("olga", TOKEN.secret, "192.0.2.7")

@@ -8,7 +8,8 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
 from rookery.pages.page import go_to, page
-from rookery.people.login import Applicant, LoginRefused, Throttled
+from rookery.people.login import LoginRefused, Throttled
+from rookery.protocol.people import Application
 from rookery.web.answers import site_of
 from rookery.web.faults import NotFound
 from rookery.web.scope import Form, facts_of, is_local, session_of
@@ -139,6 +140,6 @@ async def _apply(request: Request) -> Response:
     return go_to(LOGIN)
 
 
-def _applicant(form: Form) -> Applicant:
+def _applicant(form: Form) -> Application:
     name, email = form.text("username").strip(), form.text("email").strip()
-    return Applicant(name[:_LONGEST], form.text("password"), email[:_LONGEST])
+    return Application(name=name[:_LONGEST], password=form.text("password"), email=email[:_LONGEST])

@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from rookery.clock import Clock
-from rookery.errors import Complaint
 from rookery.model.events import SYSTEM, Action, about_user
 from rookery.people.passwords import Passwords
 from rookery.people.users import (
     APPROVERS,
+    AccountConflict,
     Audit,
     Chance,
+    Malformed,
     Minted,
     Scope,
     Token,
@@ -26,29 +27,6 @@ from rookery.people.users import (
 
 MACHINE_LIMIT = 16
 NAME = re.compile(r"[A-Za-z0-9]{2,50}", re.ASCII)
-
-
-class BadUserName(Complaint):
-    """A user's name has 2 to 50 letters and digits."""
-
-    exit_code = 2
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-class OwnAccount(Complaint):
-    """Nobody takes away their own rights: ask another approver."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-class NotWaiting(Complaint):
-    """Only an account that waits for approval can be rejected; others are blocked."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +64,9 @@ class Accounts:
     audit: Audit
 
     async def add(self, new: NewUser, *, by: str = SYSTEM) -> User:
-        """Raises UserExists, BadUserName, WeakPassword or BadLength."""
+        """Raises UserExists, Malformed or WeakPassword."""
         if not NAME.fullmatch(new.name):
-            raise BadUserName
+            raise Malformed("A user's name has 2 to 50 letters and digits.")
         await self.passwords.check_new(new.password, (new.name, new.email))
         user = User(
             name=new.name,
@@ -114,10 +92,10 @@ class Accounts:
         await self._tell(Action.CHANGE_PASSWORD, user.name, by, "")
 
     async def change(self, name: str, wanted: AccountChange, *, by: str = SYSTEM) -> User:
-        """Raises UnknownUser or OwnAccount. What is so already changes nothing and is not told."""
+        """Raises UnknownUser or AccountConflict. What is so already is neither changed nor told."""
         user = await self._user(name)
         if by == name and (wanted.blocked or wanted.groups not in (None, user.groups)):
-            raise OwnAccount
+            raise AccountConflict("Nobody takes away their own rights: ask another approver.")
         changed = replace(
             user,
             pending=user.pending and not wanted.accepted,
@@ -135,10 +113,12 @@ class Accounts:
         return changed
 
     async def reject(self, name: str, *, by: str = SYSTEM) -> User:
-        """Removes an account that was never accepted; raises UnknownUser or NotWaiting."""
+        """Removes an account that was never accepted; raises UnknownUser or AccountConflict."""
         user = await self._user(name)
         if not user.pending:
-            raise NotWaiting
+            raise AccountConflict(
+                "Only an account that waits for approval can be rejected; others are blocked."
+            )
         await self.users.remove(name)
         await self._tell(Action.REJECT_USER, user.name, by, "rejected")
         return user

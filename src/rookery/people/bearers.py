@@ -131,7 +131,7 @@ class Bearers:
         return _Found(token, user)
 
 
-# Trust: what a user's word about somebody else's run is worth.
+# What a user's word about somebody else's run is worth.
 #
 # Approvers, and those who gave the fleet enough of their machines' time, stop a run by themselves.
 # Others stop it where several of them find the same, but accounts are free to make: one that is
@@ -148,31 +148,33 @@ class Contributions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standards:
-    """What makes a word stop a run, and what makes it count together with others'."""
+class TrustRequirements:
+    """What makes a user's word stop a run, and what makes it count together with others'."""
 
     stop_hours: float = 100.0
     count_hours: float = 1.0
     count_age: timedelta = timedelta(days=7)
 
 
-class Trust:
+class TrustedUsers:
     """Hours are looked up at the first complaint, which is rare, and remembered for a while."""
 
-    def __init__(self, contributions: Contributions, clock: Clock, standards: Standards) -> None:
+    def __init__(
+        self, contributions: Contributions, clock: Clock, required: TrustRequirements
+    ) -> None:
         self._contributions = contributions
         self._clock = clock
-        self._standards = standards
+        self._required = required
         self._hours: Remembered[str, float] = Remembered(clock, MOST_TRUSTED)
 
     async def __call__(self, user: User) -> Word:
         if is_approver(user):
             return Word.STOPS
-        standards, hours = self._standards, await self._hours_of(user.name)
-        if hours >= standards.stop_hours:
+        required, hours = self._required, await self._hours_of(user.name)
+        if hours >= required.stop_hours:
             return Word.STOPS
-        grown = self._clock.now() - user.created >= standards.count_age
-        return Word.COUNTS if grown and hours >= standards.count_hours else Word.NOTED
+        grown = self._clock.now() - user.created >= required.count_age
+        return Word.COUNTS if grown and hours >= required.count_hours else Word.NOTED
 
     async def _hours_of(self, name: str) -> float:
         known = self._hours.get(name)

@@ -11,9 +11,10 @@ from typing import Protocol
 from rookery.caches import Joined, Remembered
 from rookery.clock import Clock
 from rookery.errors import Complaint
-from rookery.people.accounts import Accounts, BadUserName, NewUser
-from rookery.people.passwords import LONGEST_PASSWORD, NOBODYS_HASH, BadLength, Passwords
-from rookery.people.users import User, UserExists, Users
+from rookery.people.accounts import Accounts, NewUser
+from rookery.people.passwords import LONGEST_PASSWORD, NOBODYS_HASH, Passwords
+from rookery.people.users import Malformed, NotPermitted, User, UserExists, Users
+from rookery.protocol.people import Application
 
 
 class LoginRefused(Exception):
@@ -140,44 +141,9 @@ def origin_of(client: str) -> str:
 
 MOST_WAITING = 500
 """Beyond these a flood is more likely than a rush."""
+BAD_EMAIL = "Give an e-mail address at which you can be reached."
+NAME_TAKEN = "This name or this e-mail address can't be used; choose another one."
 EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,180}\.[A-Za-z0-9-]{2,63}")
-
-
-class SignUpClosed(Complaint):
-    """Accounts are made by the people who run this site; ask them for one."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-class BadEmail(Complaint):
-    """Give an e-mail address at which you can be reached."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-class NameTaken(Complaint):
-    """This name or this e-mail address can't be used; choose another one."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-class TooManyWait(Complaint):
-    """Too many accounts wait for approval; try again in a few days."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-@dataclass(frozen=True, slots=True)
-class Applicant:
-    """What somebody says who wants an account."""
-
-    name: str
-    password: str
-    email: str
 
 
 class SignUp:
@@ -188,36 +154,38 @@ class SignUp:
         self._accounts = accounts
         self._per_origin = Throttle(most=5, seconds=3600)
 
-    async def apply(self, applicant: Applicant, client: str) -> User:
+    async def apply(self, applicant: Application, client: str) -> User:
         """The account, still waiting; raises a Complaint that says why not, or Throttled."""
         if not self.is_open:
-            raise SignUpClosed
+            raise NotPermitted(
+                "Accounts are made by the people who run this site; ask them for one."
+            )
         if not EMAIL.fullmatch(applicant.email):
-            raise BadEmail
+            raise Malformed(BAD_EMAIL)
         users, now = self._accounts.users, self._accounts.clock.seconds()
         self._per_origin.charge(origin_of(client), now)
         await _check_free(applicant, users)
         new = NewUser(applicant.name, applicant.password, applicant.email, pending=True)
         try:
             return await self._accounts.add(new)
-        except (BadUserName, BadLength):
+        except Malformed:
             # Whoever mistypes may try again. A weak password is charged like an account: to judge
             # one costs as much as to keep one.
             self._per_origin.refund(origin_of(client), now)
             raise
         except UserExists:
-            raise NameTaken from None
+            raise Complaint(NAME_TAKEN) from None
 
 
-async def _check_free(applicant: Applicant, users: Users) -> None:
+async def _check_free(applicant: Application, users: Users) -> None:
     """Names are not told apart by their case, or people would be taken for one another."""
     everyone = await users.everyone()
     names = {user.name.lower() for user in everyone}
     emails = {user.email.lower() for user in everyone if user.email}
     if applicant.name.lower() in names or applicant.email.lower() in emails:
-        raise NameTaken
+        raise Complaint(NAME_TAKEN)
     if sum(user.pending for user in everyone) >= MOST_WAITING:
-        raise TooManyWait
+        raise Complaint("Too many accounts wait for approval; try again in a few days.")
 
 
 # Worker credentials: sent in the clear with every call, checked each time, hashed almost never.
@@ -244,14 +212,14 @@ class WorkerTokens(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedUser:
     """A user who is who they say; the seal is empty where a token was used."""
 
     user: User
     seal: str
 
 
-class Credentials:
+class WorkerCredentials:
     """One per process; the event loop alone writes here."""
 
     def __init__(
@@ -266,21 +234,21 @@ class Credentials:
         self._right: dict[str, None] = {}
         self._right_tokens: Remembered[str, bool] = Remembered(clock, MOST_SEALS)
         self._wrong: Remembered[str, bool] = Remembered(clock, MOST_SEALS)
-        self._checks: Joined[str, Verified] = Joined()
+        self._checks: Joined[str, VerifiedUser] = Joined()
 
-    def known(self, name: str, password: str) -> Verified | None:
+    def known(self, name: str, password: str) -> VerifiedUser | None:
         """At once, from memory; None when somebody must be asked. Raises for a blocked user."""
         user = self._rows.get(name)
         if user is None:
             return None
         seal = self._seal(name, password, user.password_hash)
         if seal in self._right:
-            return Verified(in_good_standing(user), seal)
+            return VerifiedUser(in_good_standing(user), seal)
         if self._right_tokens.get(seal):
-            return Verified(in_good_standing(user), "")
+            return VerifiedUser(in_good_standing(user), "")
         return None
 
-    async def check(self, name: str, password: str, client: str) -> Verified:
+    async def check(self, name: str, password: str, client: str) -> VerifiedUser:
         """The user, or a refusal of `login`; equal checks at one time are made once."""
         if found := self.known(name, password):
             return found
@@ -310,7 +278,7 @@ class Credentials:
         self._rows.forget_all()
         self.forget_tokens()
 
-    async def _look(self, name: str, password: str, client: str, attempt: str) -> Verified:
+    async def _look(self, name: str, password: str, client: str, attempt: str) -> VerifiedUser:
         looked_at = self._forgotten()
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
@@ -324,7 +292,7 @@ class Credentials:
             self._wrong.put(attempt, True, WRONG_SECONDS if looked_at == self._forgotten() else 0)
             raise WrongCredentials
         self._remember(user, seal, is_token=is_token, fresh=looked_at == self._forgotten())
-        return Verified(in_good_standing(user), "" if is_token else seal)
+        return VerifiedUser(in_good_standing(user), "" if is_token else seal)
 
     async def _matches(self, name: str, hashed: str, password: str, client: str) -> bool:
         self._attempts.charge(client, name)

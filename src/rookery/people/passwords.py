@@ -11,6 +11,7 @@ from rookery.boundary.offload import Threads
 from rookery.caches import Joined, Remembered
 from rookery.clock import Clock
 from rookery.errors import Complaint
+from rookery.people.users import Malformed
 
 # Which passwords are good enough: long enough, and not what a guesser tries first.
 #
@@ -42,20 +43,10 @@ class WeakPassword(Complaint):
         super().__init__(" ".join((self.__doc__ or "").split()))
 
 
-class BadLength(Complaint):
-    """A password has {least} to {most} characters."""
-
-    exit_code = 2
-
-    def __init__(self) -> None:
-        sentence = (self.__doc__ or "").format(least=LEAST_CHARACTERS, most=LONGEST_PASSWORD)
-        super().__init__(sentence)
-
-
 def check_password(password: str, about: Sequence[str], judge: Judge | None = None) -> None:
-    """Raises WeakPassword or BadLength; `about` are the user's name and e-mail address."""
+    """Raises WeakPassword or Malformed; `about` are the user's name and e-mail address."""
     if not LEAST_CHARACTERS <= len(password) <= LONGEST_PASSWORD:
-        raise BadLength
+        raise Malformed(f"A password has {LEAST_CHARACTERS} to {LONGEST_PASSWORD} characters.")
     judge = judge or best_judge()
     if not any(judge(part, about) >= LEAST_SCORE for part in _parts(password)):
         raise WeakPassword
@@ -133,7 +124,7 @@ class Passwords:
         return await self._threads.hash(self._argon.hash, password)
 
     async def check_new(self, password: str, about: Sequence[str]) -> None:
-        """Raises WeakPassword or BadLength; to judge a password takes milliseconds."""
+        """Raises WeakPassword or Malformed; to judge a password takes milliseconds."""
         await self._threads.cpu(check_password, password, about)
 
     async def matches(self, name: str, hashed: str, password: str) -> bool:

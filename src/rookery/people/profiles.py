@@ -6,52 +6,36 @@ is asked for again, and guesses at it are throttled as at the login.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec import UNSET
 
 from rookery.errors import Complaint
 from rookery.model.engine import Catalogue, source_address
 from rookery.model.events import Action, about_user
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearer
-from rookery.people.login import EMAIL, Attempts, BadEmail, NameTaken, Throttle
-from rookery.people.users import ORDINARY, Minted, Scope, Token, UnknownToken, UnknownUser, User
+from rookery.people.login import BAD_EMAIL, EMAIL, NAME_TAKEN, Attempts, Throttle
+from rookery.people.users import (
+    ORDINARY,
+    AccountConflict,
+    Malformed,
+    Minted,
+    NotPermitted,
+    Scope,
+    Token,
+    UnknownToken,
+    UnknownUser,
+    User,
+)
 from rookery.protocol.codec import BadField, refuse, require
+from rookery.protocol.people import MeChange
 
 MOST_TOKENS = 100
 MOST_REPOSITORIES = 100
 REVOKERS = frozenset({Scope.SUBMIT, Scope.ADMIN})
-
-
-class WrongPassword(Complaint):
-    """Give your present password along: it is wrong or missing."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-class TooManyTokens(Complaint):
-    """You have as many valid tokens as one may have: revoke some first."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-class NotForToken(Complaint):
-    """This token may revoke no other than itself; it takes one for submit or admin."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileChange:
-    """What is to change; what is None stays as it is. A repository that is None is forgotten."""
-
-    password: str | None = None
-    email: str | None = None
-    repositories: Mapping[str, str | None] | None = None
 
 
 class Profiles:
@@ -62,26 +46,24 @@ class Profiles:
         self._attempts = Attempts(accounts.clock)
         self._new_addresses = Throttle(most=5, seconds=3600)
 
-    async def change(
-        self, name: str, wanted: ProfileChange, present: str, client: str, catalogue: Catalogue
-    ) -> User:
-        """The user as they are then. `present` is the password they give along, `catalogue` what
-        they know of engines. Raises a Complaint, WireFault or Throttled, and changes nothing."""
+    async def change(self, name: str, wanted: MeChange, client: str, catalogue: Catalogue) -> User:
+        """The user as they are then. `catalogue` is what they know of engines. Raises a Complaint,
+        WireFault or Throttled, and changes nothing."""
         passwords, hashed = self._accounts.passwords, ""
         repositories = _checked(wanted.repositories or {}, catalogue)
         user = await self._user(name)
-        if wanted.password is not None or wanted.email is not None:
-            await self._check_password(user, present, client)
-        if wanted.email is not None:
+        if wanted.password is not UNSET or wanted.email is not UNSET:
+            await self._check_password(user, wanted.current_password, client)
+        if wanted.email is not UNSET:
             await self._check_address(user, wanted.email)
-        if wanted.password is not None:
+        if wanted.password is not UNSET:
             await passwords.check_new(wanted.password, (name, wanted.email or user.email))
             hashed = await passwords.hash(wanted.password)
         # Looked up again: to hash takes a while, in which somebody else may have changed the user.
         user = await self._user(name)
         changed = replace(
             user,
-            email=user.email if wanted.email is None else wanted.email,
+            email=user.email if wanted.email is UNSET else wanted.email,
             password_hash=hashed or user.password_hash,
             repositories=_merged(user.repositories, repositories),
         )
@@ -93,11 +75,13 @@ class Profiles:
     async def create_token(
         self, user: User, scopes: frozenset[Scope], days: int | None, note: str
     ) -> Minted:
-        """Raises MixedScopes or TooManyTokens."""
+        """Raises Malformed or AccountConflict."""
         now = self._accounts.clock.now()
         valid = [each for each in await self._accounts.tokens.of(user.name) if each.is_valid(now)]
         if len(valid) >= MOST_TOKENS:
-            raise TooManyTokens
+            raise AccountConflict(
+                "You have as many valid tokens as one may have: revoke some first."
+            )
         lasting = None if days is None else timedelta(days=days)
         return await self._accounts.create_token(
             user.name, scopes or ORDINARY, lasting=lasting, note=note, by=user.name
@@ -105,10 +89,12 @@ class Profiles:
 
     async def revoke(self, bearer: Bearer, token_id: str) -> Token:
         """One of the bearer's own; raises UnknownToken, also for those of others, or
-        NotForToken."""
+        NotPermitted."""
         name = bearer.user.name
         if token_id != bearer.token_id and not bearer.scopes & REVOKERS:
-            raise NotForToken
+            raise NotPermitted(
+                "This token may revoke no other than itself; it takes one for submit or admin."
+            )
         owned = {token.id: token for token in await self._accounts.tokens.of(name)}
         if token_id not in owned:
             raise UnknownToken(token_id)
@@ -126,17 +112,17 @@ class Profiles:
         self._attempts.charge(client, user.name)
         right = await self._accounts.passwords.matches(user.name, user.password_hash, present)
         if not right:
-            raise WrongPassword
+            raise NotPermitted("Give your present password along: it is wrong or missing.")
         self._attempts.refund(client, user.name)
 
     async def _check_address(self, user: User, email: str) -> None:
         """Charged, because whether it is taken tells who has an account."""
         if not EMAIL.fullmatch(email):
-            raise BadEmail
+            raise Malformed(BAD_EMAIL)
         self._new_addresses.charge(user.name, self._accounts.clock.seconds())
         others = [each for each in await self._accounts.users.everyone() if each.name != user.name]
         if email.lower() in {each.email.lower() for each in others}:
-            raise NameTaken
+            raise Complaint(NAME_TAKEN)
 
     async def _tell(self, before: User, after: User) -> None:
         accounts, name = self._accounts, before.name

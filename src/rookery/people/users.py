@@ -16,6 +16,20 @@ from rookery.errors import Complaint
 from rookery.model.events import Event
 
 
+class Malformed(Complaint):
+    """A name, a password, an address or a wish does not have the form it should."""
+
+    exit_code = 2
+
+
+class NotPermitted(Complaint):
+    """Whoever asks may not do this with their account."""
+
+
+class AccountConflict(Complaint):
+    """An account is not in a state in which this can be done."""
+
+
 class UserExists(Complaint):
     """There is already a user of that name."""
 
@@ -156,15 +170,6 @@ class UnknownToken(Complaint):
         super().__init__(f"There is no token {token_id}.")
 
 
-class MixedScopes(Complaint):
-    """A worker's token is for workers alone, because it lies on other people's machines."""
-
-    exit_code = 2
-
-    def __init__(self) -> None:
-        super().__init__(" ".join((self.__doc__ or "").split()))
-
-
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token without its secret. The id is for people: it names the token in lists."""
@@ -238,7 +243,9 @@ def mint(
     note: str = "",
 ) -> Minted:
     if Scope.WORKER in scopes and len(scopes) > 1:
-        raise MixedScopes
+        raise Malformed(
+            "A worker's token is for workers alone, because it lies on other people's machines."
+        )
     prefix = WORKER_PREFIX if Scope.WORKER in scopes else TOKEN_PREFIX
     secret = prefix + base64.b32encode(chance(SECRET_BYTES)).decode().rstrip("=").lower()
     token = Token(chance(ID_BYTES).hex(), digest_of(secret), user, scopes, note, now, expires)

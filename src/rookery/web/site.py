@@ -37,8 +37,8 @@ from rookery.files.programs import ProgramRows, ProgramStore
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogRows, LogStore
 from rookery.people.accounts import Accounts
-from rookery.people.bearers import Bearers, Standards, Trust
-from rookery.people.login import Credentials, Login, SignUp
+from rookery.people.bearers import Bearers, TrustedUsers, TrustRequirements
+from rookery.people.login import Login, SignUp, WorkerCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.profiles import Profiles
 from rookery.people.teams import TeamRows, Teams
@@ -154,14 +154,16 @@ class Site:
         self.audit = audit
         self.teams = Teams(storage.teams, storage.users, clock, audit)
         self.bearers = Bearers(storage.tokens, storage.users, clock)
-        self.credentials = Credentials(storage.users, passwords, self.bearers, clock, seal_key)
+        self.credentials = WorkerCredentials(
+            storage.users, passwords, self.bearers, clock, seal_key
+        )
         self.accounts = Accounts(
             storage.users, storage.tokens, passwords, clock, secrets.token_bytes, audit
         )
         self.profiles = Profiles(self.accounts)
         self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
         self.login = Login(storage.users, passwords, clock)
-        trust = Trust(storage.statistics, clock, standards_of(self.settings))
+        trust = TrustedUsers(storage.statistics, clock, standards_of(self.settings))
         self.trusts: Callable[[User], Awaitable[Word]] = trust
         self.fleet.primary.on_open(lambda term: self.credentials.adopt(term.seals()))
 
@@ -253,7 +255,9 @@ class Site:
         await self.repositories.load()
 
 
-def forget_changed_accounts(changes: Changes, credentials: Credentials, bearers: Bearers) -> None:
+def forget_changed_accounts(
+    changes: Changes, credentials: WorkerCredentials, bearers: Bearers
+) -> None:
     """Drops what is remembered of an account or a token once any process has changed it."""
 
     def forget_user(name: str) -> None:
@@ -272,9 +276,9 @@ def forget_changed_accounts(changes: Changes, credentials: Credentials, bearers:
     changes.on(Channel.TOKENS, forget_token, forget_everything)
 
 
-def standards_of(settings: Settings) -> Standards:
+def standards_of(settings: Settings) -> TrustRequirements:
     """Whose word about a run counts on this site."""
-    return Standards(
+    return TrustRequirements(
         stop_hours=float(settings.stop_run_cpu_hours),
         count_hours=float(settings.complaint_cpu_hours),
         count_age=timedelta(days=settings.complaint_days),

@@ -6,7 +6,13 @@ from dataclasses import replace
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.people.login import AccountBlocked, Credentials, Throttled, Verified, WrongCredentials
+from rookery.people.login import (
+    AccountBlocked,
+    Throttled,
+    VerifiedUser,
+    WorkerCredentials,
+    WrongCredentials,
+)
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from tests.twins.people import MemoryUsers
@@ -55,11 +61,11 @@ class Scene:
         self.tokens = tokens or OneToken()
         self.credentials = self.anew()
 
-    def anew(self) -> Credentials:
+    def anew(self) -> WorkerCredentials:
         """As after a restart."""
-        return Credentials(self.users, self.passwords, self.tokens, self.clock, b"seal key")
+        return WorkerCredentials(self.users, self.passwords, self.tokens, self.clock, b"seal key")
 
-    async def check(self, password: str = "right", name: str = "ada") -> Verified:
+    async def check(self, password: str = "right", name: str = "ada") -> VerifiedUser:
         return await self.credentials.check(name, password, HERE)
 
 
@@ -161,7 +167,9 @@ async def test_a_kept_seal_is_void_once_the_password_was_changed() -> None:
 async def test_a_seal_tells_nothing_without_the_key() -> None:
     scene = Scene(ada())
     seal = (await scene.check()).seal
-    other = Credentials(scene.users, scene.passwords, scene.tokens, scene.clock, b"another key")
+    other = WorkerCredentials(
+        scene.users, scene.passwords, scene.tokens, scene.clock, b"another key"
+    )
     assert (await other.check("ada", "right", HERE)).seal != seal
 
 

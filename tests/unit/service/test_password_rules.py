@@ -7,18 +7,18 @@ import pytest
 from rookery.people.passwords import (
     JUDGED_CHARACTERS,
     MOST_PARTS,
-    BadLength,
     WeakPassword,
     check_password,
     plain_score,
 )
+from rookery.people.users import Malformed
 
 ABOUT = ("olga", "olga@example.org")
 
 
 @pytest.mark.parametrize("password", ["", "short7!", "x" * 1025])
 def test_length_is_limited_both_ways(password: str) -> None:
-    with pytest.raises(BadLength):
+    with pytest.raises(Malformed):
         check_password(password, ABOUT, plain_score)
 
 

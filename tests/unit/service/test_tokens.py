@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from rookery.people.users import ORDINARY, MixedScopes, Scope, digest_of, mint
+from rookery.people.users import ORDINARY, Malformed, Scope, digest_of, mint
 from rookery.protocol.people import TokenScope
 from tests.unit.service.people import counting
 
@@ -31,7 +31,7 @@ def test_a_secret_holds_256_random_bits() -> None:
 
 
 def test_a_token_for_workers_is_for_nothing_else() -> None:
-    with pytest.raises(MixedScopes):
+    with pytest.raises(Malformed):
         mint("olga", WORKER | {Scope.READ}, now=NOW, chance=counting())
 
 

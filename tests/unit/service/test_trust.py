@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.people.bearers import Standards, Trust
+from rookery.people.bearers import TrustedUsers, TrustRequirements
 from rookery.people.users import APPROVERS, User
 from rookery.rules.answers import Word
 from tests.unit.service.test_credentials import ada
@@ -26,8 +26,10 @@ class Given:
         return self.hours
 
 
-def trust(given: Given, clock: HandClock | None = None) -> Trust:
-    return Trust(given, clock or grown_clock(), Standards(stop_hours=100, count_hours=1))
+def trust(given: Given, clock: HandClock | None = None) -> TrustedUsers:
+    return TrustedUsers(
+        given, clock or grown_clock(), TrustRequirements(stop_hours=100, count_hours=1)
+    )
 
 
 def grown_clock() -> HandClock:

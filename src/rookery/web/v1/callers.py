@@ -17,7 +17,7 @@ from starlette.requests import Request
 from rookery.farm.engines import TEAM_MARK
 from rookery.files.holdings import GivenAgain
 from rookery.people.bearers import IN_PERSON, Bearer, Bearers, OwnerRefused, TokenRefused
-from rookery.people.login import Credentials, LoginRefused, Throttled, Verified
+from rookery.people.login import LoginRefused, Throttled, VerifiedUser, WorkerCredentials
 from rookery.people.users import Scope
 from rookery.protocol.codec import BadName, BadParameter
 from rookery.protocol.user_queries import whole
@@ -109,7 +109,7 @@ async def fetching_actor(request: Request, site: Site) -> Actor | None:
     return await reader_of(request, site) or Actor(name)
 
 
-async def _by_password(request: Request, text: str, credentials: Credentials) -> Verified:
+async def _by_password(request: Request, text: str, credentials: WorkerCredentials) -> VerifiedUser:
     try:
         name, _, password = base64.b64decode(text, validate=True).decode().partition(":")
         known = credentials.known(name, password)

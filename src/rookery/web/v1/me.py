@@ -10,13 +10,15 @@ from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
 from rookery.people.bearers import Bearer
 from rookery.people.login import Throttled
-from rookery.people.profiles import (
-    NotForToken,
-    ProfileChange,
-    TooManyTokens,
-    WrongPassword,
+from rookery.people.users import (
+    AccountConflict,
+    NotPermitted,
+    Scope,
+    Token,
+    UnknownToken,
+    User,
+    is_approver,
 )
-from rookery.people.users import Scope, Token, UnknownToken, User, is_approver
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
 from rookery.web.answers import site_of
@@ -66,14 +68,11 @@ async def change_me(request: Request) -> Response:
     body, name = await read_body(request.receive), bearer.user.name
     with refusals():
         wish = CHANGE.read(body)
-        wanted = ProfileChange(
-            or_none(wish.password), or_none(wish.email), or_none(wish.repositories)
-        )
-        changed = await _change(request, name, wanted, wish.current_password)
+        changed = await _change(request, name, wish)
     # This process need not wait until it hears of it.
     site.bearers.forget_all()
     site.credentials.forget(name)
-    if wanted.password is not None:
+    if wish.password is not UNSET:
         _go_on(request, changed)
     return _show_me(request, bearer, changed)
 
@@ -108,7 +107,7 @@ async def create_token(request: Request) -> Response:
             minted = await site.profiles.create_token(
                 person.user, scopes, or_none(wish.days), wish.note
             )
-        except TooManyTokens as refused:
+        except AccountConflict as refused:
             raise Conflict(str(refused)) from None
         except Complaint as refused:
             raise BadRequest(str(refused)) from None
@@ -135,7 +134,7 @@ async def revoke_token(request: Request) -> Response:
         revoked = await site.profiles.revoke(bearer, str(request.path_params["token_id"]))
     except UnknownToken:
         raise NotFound("You have no such token.") from None
-    except NotForToken as refused:
+    except NotPermitted as refused:
         raise Forbidden(str(refused)) from None
     # This process need not wait until it hears of it.
     site.bearers.forget_all()
@@ -148,14 +147,14 @@ async def _reader(request: Request) -> Bearer:
     return await bearer_of(request, site.bearers, Scope.READ)
 
 
-async def _change(request: Request, name: str, wanted: ProfileChange, present: str) -> User:
+async def _change(request: Request, name: str, wanted: people.MeChange) -> User:
     site = site_of(request)
     catalogue, client = site.privacy.catalogue(name), facts_of(request.scope).client
     try:
-        return await site.profiles.change(name, wanted, present, client, catalogue)
+        return await site.profiles.change(name, wanted, client, catalogue)
     except Throttled:
         raise TooManyRequests from None
-    except WrongPassword as refused:
+    except NotPermitted as refused:
         raise Forbidden(str(refused)) from None
     except Complaint as refused:
         raise BadRequest(str(refused)) from None

@@ -5,10 +5,18 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
-from rookery.people.accounts import AccountChange, NotWaiting, OwnAccount
+from rookery.people.accounts import AccountChange
 from rookery.people.bearers import Bearer
-from rookery.people.login import Applicant, SignUpClosed, Throttled
-from rookery.people.users import Scope, UnknownUser, User, group_named, is_approver
+from rookery.people.login import Throttled
+from rookery.people.users import (
+    AccountConflict,
+    NotPermitted,
+    Scope,
+    UnknownUser,
+    User,
+    group_named,
+    is_approver,
+)
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
 from rookery.protocol.people import Team
@@ -39,13 +47,12 @@ async def create_user(request: Request) -> Response:
     site = site_of(request)
     body = await read_body(request.receive)
     with refusals():
-        said = APPLICATION.read(body)
-    applicant = Applicant(said.name, said.password, said.email)
+        applicant = APPLICATION.read(body)
     try:
         user = await site.sign_up.apply(applicant, facts_of(request.scope).client)
     except Throttled:
         raise TooManyRequests from None
-    except SignUpClosed as closed:
+    except NotPermitted as closed:
         raise Forbidden(str(closed)) from None
     except Complaint as refused:
         raise BadRequest(str(refused)) from None
@@ -97,7 +104,7 @@ async def reject_user(request: Request) -> Response:
     with refusals():
         try:
             user = await site.accounts.reject(_name(request), by=bearer.user.name)
-        except NotWaiting as refused:
+        except AccountConflict as refused:
             raise Conflict(str(refused)) from None
     return _answer(user)
 
@@ -105,7 +112,7 @@ async def reject_user(request: Request) -> Response:
 async def _change_user(site: Site, name: str, wanted: AccountChange, bearer: Bearer) -> Response:
     try:
         return _answer(await site.accounts.change(name, wanted, by=bearer.user.name))
-    except OwnAccount as refused:
+    except AccountConflict as refused:
         raise Conflict(str(refused)) from None
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Generic, TypeVar
 from starlette.types import Receive, Scope, Send
 
 from rookery.model.run import RunFault
-from rookery.people.login import LoginRefused, Throttled, Verified
+from rookery.people.login import LoginRefused, Throttled, VerifiedUser
 from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
 from rookery.protocol.worker_answers import Answer
 from rookery.protocol.worker_heads import HEAD_BYTES, scan
@@ -154,7 +154,7 @@ class WorkerCall(Generic[R]):
         del error
         return Answer(error=why)
 
-    async def check(self, name: str, password: str, client: str) -> Verified:
+    async def check(self, name: str, password: str, client: str) -> VerifiedUser:
         """Asks whoever must be asked about credentials that are not known yet."""
         return await self.site.credentials.check(name, password, client)
 
@@ -207,7 +207,9 @@ class WorkerCall(Generic[R]):
         except WireFault as fault:
             return _Unreadable(CREDENTIALS.read(body), fault)
 
-    async def _verified(self, request: "R | Credentials | _Unreadable", client: str) -> Verified:
+    async def _verified(
+        self, request: "R | Credentials | _Unreadable", client: str
+    ) -> VerifiedUser:
         said = request.credentials if isinstance(request, _Unreadable) else request
         name, password = said.worker_info.username, said.password
         known = self.site.credentials.known(name, password)

@@ -17,7 +17,7 @@ from rookery.farm.fleet import requesting, updating
 from rookery.farm.ports import QueueFull
 from rookery.model.kinds import Report
 from rookery.model.task import Provenance
-from rookery.people.login import LoginRefused, Verified
+from rookery.people.login import LoginRefused, VerifiedUser
 from rookery.protocol import worker_requests
 from rookery.protocol.worker_answers import (
     OFFICIAL_VERSION,
@@ -114,7 +114,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         except (QueueFull, GateFull):
             return BUSY
 
-    async def check(self, name: str, password: str, client: str) -> Verified:
+    async def check(self, name: str, password: str, client: str) -> VerifiedUser:
         with self.site.task_gate.enter():
             return await super().check(name, password, client)
 

@@ -10,7 +10,7 @@ from starlette.types import Scope
 
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine, rookery_abilities
-from rookery.people.login import Verified
+from rookery.people.login import VerifiedUser
 from rookery.people.users import User
 from rookery.protocol import worker_requests
 from rookery.protocol import worker_requests as wire
@@ -41,7 +41,7 @@ class VerifiedCaller(NamedTuple):
 TeamsOf = Callable[[str], frozenset[str]]
 
 
-def caller_in(scope: Scope, verified: Verified, teams_of: TeamsOf) -> VerifiedCaller:
+def caller_in(scope: Scope, verified: VerifiedUser, teams_of: TeamsOf) -> VerifiedCaller:
     user = verified.user
     address, country = facts_of(scope).client, country_in(_said_by_proxy(scope))
     teams = teams_of(user.name)
