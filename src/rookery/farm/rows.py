@@ -11,9 +11,9 @@ from rookery.db.pool import clean
 from rookery.farm.columns import (
     Json,
     Parts,
-    put_together,
-    shape_of,
-    taken_apart,
+    join_kind,
+    part_columns,
+    split_kind,
     ticket_of,
     ticket_text,
 )
@@ -45,7 +45,7 @@ _MACHINE: Json[Machine] = Json(Machine)
 
 def whole_run(run: Run, sequence: int, closed_below: int) -> Columns:
     """All there is to write of a run."""
-    parts = taken_apart(run.kind)
+    parts = split_kind(run.kind)
     return fixed_run(run, parts) + moving_run(run, parts, sequence, closed_below)[1:]
 
 
@@ -60,7 +60,7 @@ def fixed_run(run: Run, parts: Parts) -> Columns:
         _PLAN.text(run.plan),
         _DEMANDS.text(run.demands),
         parts.name,
-        shape_of(parts.name).rules.text(parts.rules),
+        part_columns(parts.name).rules.text(parts.rules),
         run.reference_nps,
         run.rescheduled_from,
     )
@@ -73,7 +73,7 @@ def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Colu
         run.id,
         run.updated,
         sequence,
-        shape_of(parts.name).standing.text(parts.standing),
+        part_columns(parts.name).standing.text(parts.standing),
         clean(status.approver),
         status.finished,
         status.failed,
@@ -93,22 +93,22 @@ def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Colu
 
 def history_of(parts: Parts, known: int = 0) -> Iterator[tuple[int, str]]:
     """The trail of a run's kind with the place of each entry, after those that are known."""
-    entry = shape_of(parts.name).entry
+    entry = part_columns(parts.name).entry
     return ((place, entry.text(parts.trail[place])) for place in range(known, len(parts.trail)))
 
 
 def run_of(row: Row, history: Iterable[str] = ()) -> Run:
-    shape = shape_of(row["kind"])
-    parts = Parts(
+    columns = part_columns(row["kind"])
+    kind = join_kind(
         row["kind"],
-        shape.rules.value(row["rules"]),
-        shape.standing.value(row["standing"]),
-        tuple(map(shape.entry.value, history)),
+        columns.rules.value(row["rules"]),
+        columns.standing.value(row["standing"]),
+        tuple(map(columns.entry.value, history)),
     )
     return Run(
         id=row["id"],
         plan=_PLAN.value(row["plan"]),
-        kind=put_together(parts),
+        kind=kind,
         demands=_DEMANDS.value(row["demands"]),
         created=row["created"],
         updated=row["updated"],

@@ -14,7 +14,7 @@ from rookery.db.fence import Fence, FencedOff
 from rookery.db.pool import Connection, Queries, clean
 from rookery.db.target import Problem
 from rookery.farm.action_log import action_columns
-from rookery.farm.columns import Parts, taken_apart
+from rookery.farm.columns import Parts, split_kind
 from rookery.farm.rows import (
     Columns,
     bad_task,
@@ -242,7 +242,7 @@ class Writer:
         moved: list[Columns] = []
         trail: list[Columns] = []
         for run in gathered.runs.values():
-            parts, below = taken_apart(run.kind), gathered.closed_below.get(run.id, 0)
+            parts, below = split_kind(run.kind), gathered.closed_below.get(run.id, 0)
             if self._is_fixed(run, parts):
                 moved.append(moving_run(run, parts, sequence, below))
             else:

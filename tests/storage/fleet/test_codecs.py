@@ -8,10 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
-from rookery.farm.columns import UnknownKind, UnknownTicket, taken_apart, ticket_of, ticket_text
+from rookery.farm.columns import UnknownKind
 from rookery.farm.ports import CommitQueue
 from rookery.farm.store import FleetStore
-from rookery.model.kinds import Fixed
 from rookery.model.run import Run
 from rookery.model.task import Task
 from tests.storage.fleet.scenes import changed, kept, make_task
@@ -70,23 +69,11 @@ async def test_a_task_comes_back_as_it_was(
     assert all(task.machine.details == last[task.id].machine.details for task in found)
 
 
-def test_a_kind_that_nobody_knows_is_named() -> None:
-    with pytest.raises(UnknownKind, match="fixed"):
-        taken_apart(Fixed(), shapes={})
-
-
 async def test_a_row_of_an_unknown_kind_is_named(postgres_store: FleetStore) -> None:
     await kept(postgres_store, changed(make_run("a")))
     await postgres_store.reads._pool.execute("UPDATE runs SET kind = 'gauntlet'")
     with pytest.raises(UnknownKind, match="gauntlet"):
         await postgres_store.reads.run(make_run("a").id)
-
-
-def test_a_ticket_that_nobody_knows_is_named() -> None:
-    with pytest.raises(UnknownTicket, match="something"):
-        ticket_text("something")
-    with pytest.raises(UnknownKind, match="gauntlet"):
-        ticket_of('{"gauntlet": 1}')
 
 
 async def test_texts_that_postgres_refuses_are_replaced(postgres_store: FleetStore) -> None:

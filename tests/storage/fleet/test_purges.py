@@ -114,7 +114,7 @@ async def test_a_purge_that_died_at_any_point_is_carried_on(store: Store, commit
     assert [task.bad for task in tasks] == [False, *[True] * (WORKERS - 1)]
     assert len(await store.reads.bad_tasks(RUN.id)) == WORKERS - 1
     events = await store.reads.events(50)
-    (told,) = [each.message for each in events if each.action is Action.PURGE_RUN]
+    (told,) = [each.message for each in events if each.action == Action.PURGE_RUN]
     assert f"{WORKERS - 1} tasks with {GAMES * (WORKERS - 1)} games" in (told or "")
 
 
@@ -136,7 +136,7 @@ async def test_a_purge_that_nobody_waited_for_is_carried_on(
     assert run.tally == recounted(tasks)
     assert sum(task.bad for task in tasks) == WORKERS - 1
     events = await store.reads.events(50)
-    (told,) = [each for each in events if each.action is Action.PURGE_RUN]
+    (told,) = [each for each in events if each.action == Action.PURGE_RUN]
     assert told.actor == OWNER.name
 
 
