@@ -217,16 +217,12 @@ class Arrivals:
             proxied=through,
         )
 
-    def is_secure(self, scope: Scope) -> bool:
-        return _is_secure(scope, self._trust(peer_of(scope)))
-
     def next_id(self) -> str:
         return f"{self._word}-{next(self._numbers)}"
 
-    def client(self, scope: Scope, forwarded: bytes | None) -> tuple[str, bool]:
+    def client(self, peer: str, forwarded: bytes | None) -> tuple[str, bool]:
         """The address of the client, and whether a trusted proxy stands before it; for requests
         that name who they were forwarded for once at the most."""
-        peer = peer_of(scope)
         through = self._trust(peer)
         if not through or forwarded is None:
             return peer, through

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, MONGOOSE, Carrier
+from rookery.web.short_path import entrance
 from rookery.web.site import Site
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def carrier() -> Carrier:
     from rookery_asgi.server import Server
 
     def server(app: Starlette, site: Site, drain: int) -> MongooseServer:
-        return MongooseServer(Server(app, _options(drain, site.limits), refused=_noting(site.log)))
+        return MongooseServer(
+            Server(entrance(app), _options(drain, site.limits), refused=_noting(site.log))
+        )
 
     return Carrier(MONGOOSE, server, new_loop)
 

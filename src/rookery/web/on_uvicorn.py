@@ -8,14 +8,12 @@ from typing import cast
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.types import Scope
-from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, UVICORN, Carrier, NewLoop
-from rookery.web.short_path import ShortCall, ShortPath, short_path_of
+from rookery.web.short_path import ShortCall, ShortPath, read_whole, short_path_of
 from rookery.web.site import Site
 
 # The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole.
@@ -42,8 +40,10 @@ class LimitedHttp(HttpToolsProtocol):
     limits: RequestBounds
     short: ShortPath | None = None
     _dated: tuple[object, bytes] = (None, b"")
-    _held: RequestResponseCycle | None = None
     _active_at = 0.0
+    _waiting: ShortCall | None = None
+    _later = b""
+    _leaving = False
     _head_bytes = 0
     _body_bytes = 0
     _in_head = True
@@ -63,6 +63,18 @@ class LimitedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._waiting is not None:
+            self._put_off(data)
+        elif not self._is_whole or not self._begin_short(data):
+            self._feed(data)
+
+    def shutdown(self) -> None:
+        self._leaving = True
+        if self._waiting is None:
+            super().shutdown()
+
+    def _feed(self, data: bytes) -> None:
+        """The usual way, by uvicorn's parser and as an ASGI request."""
         if self._unread is not None:
             self._unread += len(data)
             if self._unread > UNREAD_BYTES:
@@ -77,9 +89,6 @@ class LimitedHttp(HttpToolsProtocol):
         if self._is_whole:
             return
         self._be_patient(self.limits.head_seconds)
-        if self._held is not None:
-            cycle, self._held = self._held, None
-            super()._start_asgi_task(cycle, self.app)
         if not self._in_head and not self._in_body:
             # Most requests are whole by now, and need no second timer.
             self._in_body = True
@@ -110,9 +119,6 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_message_complete()
         if self._close_after:
             self.transport.close()
-        if self._held is not None:
-            cycle, self._held = self._held, None
-            self._begin_short(cycle)
 
     def on_response_complete(self) -> None:
         if not self._is_whole and self.cycle.response_complete:
@@ -120,54 +126,63 @@ class LimitedHttp(HttpToolsProtocol):
         self._stop_keep_alive()
         super().on_response_complete()
 
-    # The short way of workers' calls that come whole in one piece: no task and no messages.
+    # The short way of workers' calls that come whole in one piece: no task and no messages. What
+    # comes after one that waits for its commit is put off until that is answered.
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        short, scope = self.short, cycle.scope
-        if short is not None and cycle.more_body and short.takes(scope["path"]):
-            self._held = cycle
-        else:
-            super()._start_asgi_task(cycle, app)
-
-    def _begin_short(self, cycle: RequestResponseCycle) -> None:
-        assert self.short is not None
-        call = self.short.begin(cast("Scope", cycle.scope), bytes(cycle.body))
-        if call is None:
-            super()._start_asgi_task(cycle, self.app)
-        elif call.committed is None:
-            self._finish_short(cycle, call)
+    def _begin_short(self, data: bytes) -> bool:
+        """Whether the request is taken; an answer may have to wait."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if self.short is None or self._leaving or (cycle and not cycle.response_complete):
+            return False
+        request = read_whole(data)
+        peer = self.client[0] if self.client else ""
+        call = request and self.short.begin(request, peer, self.scheme or "http")
+        if not call:
+            return False
+        self._need_no_patience()
+        self._unset_keepalive_if_required()
+        if call.committed is None:
+            self._finish_short(data, call)
         else:
             # What uvicorn waits for at a stop, and cancels at the end of the drain.
             waiting = cast("asyncio.Task[None]", call.committed)
+            self._waiting = call
             self.tasks.add(waiting)
             waiting.add_done_callback(self.tasks.discard)
-            waiting.add_done_callback(lambda _: self._finish_short(cycle, call))
+            waiting.add_done_callback(lambda _: self._finish_short(data, call))
+        return True
 
-    def _finish_short(self, cycle: RequestResponseCycle, call: ShortCall) -> None:
+    def _finish_short(self, data: bytes, call: ShortCall) -> None:
         assert self.short is not None
+        self._waiting = None
         body = self.short.finish(call)
+        if self.transport.is_closing():
+            return
         if body is None:
-            super()._start_asgi_task(cycle, self.app)
-            return
-        if cycle.disconnected:
-            return
-        self.transport.write(
-            b"%bcontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b"
-            % (
-                self._head(),
-                len(body),
-                call.request_id.encode(),
-                b"" if cycle.keep_alive else b"connection: close\r\n",
-                body,
-            )
-        )
-        cycle.response_started = cycle.response_complete = True
-        if not cycle.keep_alive:
-            self.transport.close()
-        if self.pipeline or self.timeout_keep_alive_task is None:
-            self.on_response_complete()
+            self._feed(data)
         else:
-            self.server_state.total_requests += 1
+            self._write_short(call.request_id, body)
+        if self._later:
+            later, self._later = self._later, b""
+            self.flow.resume_reading()
+            self.data_received(later)
+
+    def _write_short(self, request_id: str, body: bytes) -> None:
+        closing = b"connection: close\r\n" if self._leaving else b""
+        lines = self._head(), len(body), request_id.encode(), closing, body
+        self.transport.write(b"%bcontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b" % lines)
+        self.server_state.total_requests += 1
+        if self._leaving:
+            self.transport.close()
+        elif self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def _put_off(self, data: bytes) -> None:
+        self._later += data
+        if len(self._later) > HEAD_BYTES:
+            self.flow.pause_reading()
 
     def _head(self) -> bytes:
         """What all answers of a second begin with: uvicorn gives them the date."""
@@ -186,7 +201,7 @@ class LimitedHttp(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         self.timeout_keep_alive_task = None
         cycle = cast("RequestResponseCycle | None", self.cycle)
-        busy = cycle is not None and not cycle.response_complete
+        busy = self._waiting is not None or (cycle is not None and not cycle.response_complete)
         left = self._active_at + self.timeout_keep_alive - self.loop.time()
         if left > 0 or busy:
             seconds = max(left, 1.0)

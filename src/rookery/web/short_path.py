@@ -15,12 +15,14 @@ the long way, by the ASGI app below, which knows every case. That is no second a
 gives up nothing has happened, and where `finish` does, memory was lost with the commit, so that it
 is what the worker itself would do next.
 
-The ASGI app is for every HTTP server. One that has the whole request at hand, as our uvicorn
-connection has, may call `begin` and `finish` itself and save the task and the messages.
+The ASGI app is for every HTTP server. One whose connection is ours, as with uvicorn, may call
+`read_whole`, `begin` and `finish` itself and save parsing by callbacks, the task and the messages.
 """
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -42,7 +44,18 @@ from rookery.web.faults import NotPrimary
 from rookery.web.guards import HostCheck
 from rookery.web.inventory import named_routes
 from rookery.web.middleware import BROKEN_OFF, Account, Arrivals
-from rookery.web.scope import Facts, body_in, has_more, is_http, path_of, set_facts, set_route
+from rookery.web.scope import (
+    Facts,
+    body_in,
+    has_more,
+    is_http,
+    method_of,
+    path_of,
+    peer_of,
+    scheme_of,
+    set_facts,
+    set_route,
+)
 from rookery.web.site import Site
 from rookery.web.worker_api.call import WorkerCall, send_json
 from rookery.web.worker_api.incoming import VerifiedCaller, country_in
@@ -82,41 +95,35 @@ class ShortPath:
         self._account = Account(site)
         self._hosts = HostCheck(site)
 
-    def takes(self, path: str) -> bool:
-        """Whether `begin` may be asked about this path."""
-        return path in self._ways
-
-    def begin(self, scope: Scope, body: bytes) -> ShortCall | None:
-        """Acts upon a request whose body is whole."""
-        way, site = self._ways[path_of(scope)], self._site
-        began = site.clock.seconds()
-        headers: dict[bytes, bytes] = dict(scope["headers"])
+    def begin(self, request: "WholeRequest", peer: str, scheme: str) -> ShortCall | None:
+        """Acts upon a request that has come whole from a peer."""
+        way, site = self._ways.get(request.path), self._site
         if (
-            scope["method"] != "POST"
-            or len(headers) != len(scope["headers"])
-            or len(body) > HEAD_BYTES
+            way is None
+            or len(request.body) > HEAD_BYTES
             or site.lifecycle.stopping
             or not site.is_primary()
-            or not self._hosts.allows(headers.get(b"host"))
+            or not self._hosts.allows(request.headers.get(b"host"))
         ):
             return None
+        began = site.clock.seconds()
+        client, proxied = self._arrivals.client(peer, request.headers.get(b"x-forwarded-for"))
         try:
-            request = way.call.reader.read(body)
-            info = request.worker_info
-            known = site.credentials.known(info.username, request.password)
+            said = way.call.reader.read(request.body)
+            known = site.credentials.known(said.worker_info.username, said.password)
             if known is None:
                 return None
-            client, proxied = self._arrivals.client(scope, headers.get(b"x-forwarded-for"))
+            country = request.headers.get(b"x-country-code") if proxied else None
             caller = VerifiedCaller(
                 known.seal,
                 known.user.machine_limit,
                 client,
-                country_in(headers.get(b"x-country-code") if proxied else None),
+                country_in(country),
                 known.user,
                 site.teams.of(known.user.name),
-                partial(self._server, scope, headers),
+                partial(self._server, request, scheme, proxied),
             )
-            promise = way.call.act_at_once(request, caller)
+            promise = way.call.act_at_once(said, caller)
         except _UNUSUAL:
             return None
         except Exception as error:
@@ -153,9 +160,16 @@ class ShortPath:
             await self._go_long(way, scope, _Again(message, receive), send)
 
     async def _answered_at_once(self, scope: Scope, message: Message, send: Send) -> bool:
-        if message["type"] != "http.request" or has_more(message):
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if (
+            message["type"] != "http.request"
+            or has_more(message)
+            or method_of(scope) != "POST"
+            or len(headers) != len(scope["headers"])
+        ):
             return False
-        call = self.begin(scope, body_in(message))
+        request = WholeRequest(path_of(scope), headers, body_in(message))
+        call = self.begin(request, peer_of(scope), scheme_of(scope))
         if call is None:
             return False
         try:
@@ -205,10 +219,56 @@ class ShortPath:
         await send_json(send, *told, named)
         return told[0]
 
-    def _server(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+    def _server(self, request: "WholeRequest", scheme: str, proxied: bool) -> str:
         """As the caller wrote it; the name was checked before."""
-        scheme = "https" if self._arrivals.is_secure(scope) else "http"
-        return f"{scheme}://{headers[b'host'].decode('latin-1')}"
+        forwarded = request.headers.get(b"x-forwarded-proto") if proxied else None
+        said = forwarded.decode("latin-1") if forwarded else scheme
+        secure = said.strip().lower() == "https"
+        return f"{'https' if secure else 'http'}://{request.headers[b'host'].decode('latin-1')}"
+
+
+class WholeRequest(NamedTuple):
+    """A POST that has come whole; no header comes twice."""
+
+    path: str
+    headers: dict[bytes, bytes]
+    body: bytes
+
+
+_LINE = re.compile(rb"POST (/api/[a-z_]+) HTTP/1\.1\r\n")
+_HEADER = re.compile(
+    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)[ \t]*\r\n"
+)
+_MOST_HEADERS = 32
+_SPECIAL = (b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer")
+
+
+def read_whole(data: bytes) -> WholeRequest | None:
+    """One plain request for a path of workers, where the data is exactly that. Whatever is less
+    than plain, or wrong, is for the HTTP server's own parser."""
+    line = _LINE.match(data)
+    if line is None:
+        return None
+    end = data.find(b"\r\n\r\n", line.end() - 2)
+    headers: dict[bytes, bytes] = {}
+    place = line.end()
+    while place < end + 2:
+        header = _HEADER.match(data, place, end + 2)
+        if header is None:
+            return None
+        name = header[1].lower()
+        if name in headers or len(headers) == _MOST_HEADERS:
+            return None
+        headers[name] = header[2]
+        place = header.end()
+    body = data[end + 4 :]
+    if end < 0 or headers.get(b"content-length") != b"%d" % len(body):
+        return None
+    if headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
+        return None
+    if any(name in headers for name in _SPECIAL):
+        return None
+    return WholeRequest(line[1].decode("ascii"), headers, body)
 
 
 class _Again:
@@ -223,6 +283,13 @@ class _Again:
     async def __call__(self) -> Message:
         first, self._first = self._first, None
         return await self._receive() if first is None else first
+
+
+def entrance(app: Starlette) -> ShortPath:
+    """What a server calls: workers' calls do not even pass Starlette's own layers."""
+    outermost = copy(short_path_of(app))
+    outermost.app = app
+    return outermost
 
 
 def short_path_of(app: Starlette) -> ShortPath:
