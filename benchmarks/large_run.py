@@ -21,7 +21,7 @@ from tests.storage.fleet.scenes import changed, make_task
 from tests.unit.core.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
 
 from rookery.boundary.offload import Threads
-from rookery.cli.process import collect_rarely
+from rookery.cli.serve import collect_rarely
 from rookery.clock import SystemClock
 from rookery.db.pool import Queries
 from rookery.farm.fleet import Fleet

@@ -16,6 +16,7 @@ from tests.running import processes_of, remaining
 from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, Served, environment, served
 
 SIGN = b"Ctrl-C stops everything."
+KEEPER = "cli.worker_keeper"
 
 
 @pytest.fixture
@@ -65,11 +66,13 @@ def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) ->
 
 def worker_pids(data: Path) -> set[int]:
     found = processes_of(data).items()
-    return {pid for pid, line in found if "cli.main worker" in line and "cli.tether" not in line}
+    return {
+        pid for pid, line in found if "cli.main worker" in line and "cli.worker_keeper" not in line
+    }
 
 
-def tether_pids(data: Path) -> set[int]:
-    return {pid for pid, line in processes_of(data).items() if "cli.tether" in line}
+def keeper_pids(data: Path) -> set[int]:
+    return {pid for pid, line in processes_of(data).items() if KEEPER in line}
 
 
 def test_a_worker_that_dies_is_started_again_and_that_is_said(data: Path) -> None:
@@ -78,9 +81,9 @@ def test_a_worker_that_dies_is_started_again_and_that_is_said(data: Path) -> Non
         (first,) = worker_pids(data)
         os.kill(first, signal.SIGKILL)
         until(lambda: worker_pids(data) - {first})
-        (tether,) = tether_pids(data)
-        os.kill(tether, signal.SIGKILL)
-        until(lambda: tether_pids(data) - {tether} and worker_pids(data))
+        (keeper,) = keeper_pids(data)
+        os.kill(keeper, signal.SIGKILL)
+        until(lambda: keeper_pids(data) - {keeper} and worker_pids(data))
         assert server.stop(signal.SIGINT) == 0
         assert remaining(data) == {}
         said = server.said()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.cli.main import main
-from rookery.cli.worker_start import NAMES
+from rookery.cli.worker_settings import NAMES
 from rookery.protocol.runs import read_submission
 from rookery.protocol.v1 import ENGINE_RECORD
 

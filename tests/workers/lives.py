@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.cli.worker_start import WorkerSettings, manner_of, put_together
+from rookery.cli.worker_settings import WorkerSettings
+from rookery.cli.worker_start import manner_of, put_together
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BenchResult, EngineOrder
 from rookery.worker.identity import MachineFacts

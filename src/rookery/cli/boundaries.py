@@ -1,10 +1,10 @@
 """`rookery boundaries`: what runs on the event loop, what in threads, what as a stream."""
 
-import argparse
 import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Annotated
 
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -14,6 +14,7 @@ from rookery.app.build import new_process, open_app
 from rookery.app.routes import declared_inventory
 from rookery.boundary.domains import Entry, markdown_inventory, markdown_matrix, text_table
 from rookery.boundary.watch import LoopTime
+from rookery.cli.options import option
 from rookery.farm.jobs import attempt
 from rookery.logs import SilentLog
 from rookery.settings import Settings
@@ -40,32 +41,24 @@ ROUTES = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Lists every route, middleware, error handler, step of the start and job with"
-        " its domain and the reason, as the code declares them."
-    )
-    parser.add_argument(
-        "--markdown",
-        action="store_true",
-        help="print docs/dev/boundaries.md, without figures",
-    )
-    parser.add_argument(
-        "--measured",
-        action="store_true",
-        help="start a site of its own, and show where its pages, probes and jobs were seen to run",
-    )
-    parser.set_defaults(run=run)
-
-
-def run(parsed: argparse.Namespace) -> int:
+def boundaries(
+    *,
+    markdown: Annotated[bool, option("print docs/dev/boundaries.md, without figures")] = False,
+    measured: Annotated[
+        bool,
+        option(
+            "start a site of its own, and show where its pages, probes and jobs were seen to run"
+        ),
+    ] = False,
+) -> None:
+    """List every route, middleware, error handler, step of the start and job with its domain and
+    the reason, as the code declares them."""
     entries = declared_inventory()
-    if parsed.markdown:
+    if markdown:
         print(page(entries), end="")
     else:
-        times = asyncio.run(measure_here()) if parsed.measured else {}
+        times = asyncio.run(measure_here()) if measured else {}
         print(text_table(entries, times), end="")
-    return 0
 
 
 async def measure_here() -> Mapping[str, LoopTime]:

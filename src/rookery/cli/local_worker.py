@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from rookery.cli.tether import FIRST_DELAY, LONG_LIFE, LONGEST_DELAY, how
+from rookery.cli.worker_keeper import FIRST_DELAY, LONG_LIFE, LONGEST_DELAY, how
 from rookery.people.bearers import Bearer
 from rookery.people.users import ORDINARY, Scope, User, is_approver
 from rookery.web.site import Site
@@ -65,14 +65,14 @@ def _write(file: Path, text: str) -> None:
 
 @dataclass(slots=True)
 class LocalWorker:
-    """A worker on a tether: it never outlives this process, and it is started again when it or its
+    """A worker with a keeper: it never outlives this process, and is started again when it or the
     keeper dies, which `tell` hears of. Its methods block."""
 
     data: Path
     concurrency: str
     tell: Callable[[str], object] = print
     without_sandbox: bool = False
-    _tether: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+    _keeper: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _leaving: threading.Event = field(default_factory=threading.Event, init=False)
 
@@ -82,38 +82,38 @@ class LocalWorker:
 
     def start(self, address: str, token: Path) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        tether = (sys.executable, "-m", "rookery.cli.tether", str(self.log))
-        line = (*tether, *self._line(address, token))
+        keeper = (sys.executable, "-m", "rookery.cli.worker_keeper", str(self.log))
+        line = (*keeper, *self._line(address, token))
         threading.Thread(target=self._keep, args=(line,), name="local worker", daemon=True).start()
 
     def stop(self) -> None:
         """The worker gives its task back and ends, while the server still answers."""
         self._leaving.set()
         with self._lock:
-            tether, self._tether = self._tether, None
-        if tether is None or tether.stdin is None:
+            keeper, self._keeper = self._keeper, None
+        if keeper is None or keeper.stdin is None:
             return
         with contextlib.suppress(BrokenPipeError):
-            tether.stdin.write(b".")
-            tether.stdin.flush()
+            keeper.stdin.write(b".")
+            keeper.stdin.flush()
         try:
-            tether.wait(LEAVE_SECONDS)
+            keeper.wait(LEAVE_SECONDS)
         except subprocess.TimeoutExpired:
-            tether.kill()
-            tether.wait()
+            keeper.kill()
+            keeper.wait()
         with contextlib.suppress(BrokenPipeError):
-            tether.stdin.close()
+            keeper.stdin.close()
 
     def _keep(self, line: Sequence[str]) -> None:
-        """In a thread, until the end: relays what the tether says, and starts it anew."""
+        """In a thread, until the end: relays what the keeper says, and starts it anew."""
         delay = FIRST_DELAY
-        while (tether := self._launched(line)) is not None:
+        while (keeper := self._launched(line)) is not None:
             began = time.monotonic()
-            assert tether.stdout is not None
-            with tether.stdout as said:
+            assert keeper.stdout is not None
+            with keeper.stdout as said:
                 for sentence in said:
                     self.tell(sentence.decode(errors="replace").strip())
-            code = tether.wait()
+            code = keeper.wait()
             delay = FIRST_DELAY if time.monotonic() - began > LONG_LIFE else 2 * delay
             delay = min(delay, LONGEST_DELAY)
             if self._leaving.is_set():
@@ -127,14 +127,14 @@ class LocalWorker:
         with self._lock:
             if self._leaving.is_set():
                 return None
-            self._tether = subprocess.Popen(
+            self._keeper = subprocess.Popen(
                 line,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 # Ctrl-C in the terminal is for the server, which then says when to leave.
                 start_new_session=True,
             )
-            return self._tether
+            return self._keeper
 
     def _line(self, address: str, token: Path) -> tuple[str, ...]:
         return (

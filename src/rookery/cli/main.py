@@ -4,7 +4,6 @@ A command is a function whose annotated parameters are its flags, or an App with
 gives an exit code or nothing. Cyclopts reads the annotations, writes the help and the completion.
 """
 
-import asyncio
 import difflib
 import importlib
 import inspect
@@ -49,9 +48,9 @@ class Command:
 
 COMMANDS: Mapping[str, Sequence[Command]] = {
     "Run a farm": (
-        Command("up", "rookery.cli.up", "start server, database and worker on this machine"),
-        Command("serve", "rookery.cli.serve", "start the server"),
-        Command("worker", "rookery.cli.worker", "play for a server on this machine"),
+        Command("up", "rookery.cli.up:up", "start server, database and worker on this machine"),
+        Command("serve", "rookery.cli.serve:serve", "start the server"),
+        Command("worker", "rookery.cli.worker:worker", "play for a server on this machine"),
     ),
     "Play here": (
         Command("match", "rookery.cli.match:match", "play engines against one another"),
@@ -78,7 +77,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("net", "rookery.cli.net:net", "add, list or remove nets"),
         Command("repo", "rookery.cli.user:repo", "say which repositories our credentials open"),
         Command("db", "rookery.cli.db:db", "migrate, back up, restore or open the database"),
-        Command("boundaries", "rookery.cli.boundaries", "list what runs on the event loop"),
+        Command("boundaries", "rookery.cli.boundaries:boundaries", "list what runs where"),
     ),
 }
 
@@ -86,6 +85,7 @@ OVERVIEW = """\
 A self-hosted testing farm for game engines.
 
 Start with `rookery up`, then open the address it prints.
+
 Each command explains itself: rookery COMMAND --help"""
 
 
@@ -96,9 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if chosen:
             check_command(chosen)
-        if any(each.name == chosen and is_new(each) for each in chain(*COMMANDS.values())):
-            words = join_bounds(words)
-        return run_command(command_line(chosen, words), words)
+        return run_command(command_line(chosen, words), join_bounds(words))
     except CycloptsError as error:
         print(f"rookery: {describe_error(error)}", file=sys.stderr)
         return BAD_USAGE
@@ -124,6 +122,9 @@ def run_command(app: App, words: Sequence[str]) -> int:
         raise not_installed(words[0], missing) from missing
     result = command(*bound.args, **bound.kwargs)
     if inspect.iscoroutine(result):
+        # It takes a quarter of the time that the help takes.
+        import asyncio
+
         result = asyncio.run(result)
     if isinstance(result, int):
         return result
@@ -163,12 +164,7 @@ def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
             if COMPLETION in words and not is_installed(each):
                 continue
             purpose = None if each.name == chosen else each.purpose
-            if is_new(each):
-                app.command(each.target, each.name, help=purpose, group=group, sort_key=number)
-            else:
-                from rookery.cli.old import mount
-
-                mount(app, each, group=group, sort_key=number)
+            app.command(each.target, each.name, help=purpose, group=group, sort_key=number)
     app.register_install_completion_command(
         COMPLETION, help="let your shell complete commands and flags"
     )
@@ -184,10 +180,6 @@ def is_installed(command: Command) -> bool:
     except ModuleNotFoundError:
         return False
     return True
-
-
-def is_new(command: Command) -> bool:
-    return ":" in command.target and ":add_" not in command.target
 
 
 def describe_error(error: CycloptsError) -> str:
@@ -213,9 +205,9 @@ class HelpText:
         """Paragraphs are filled; those that stand indented, as examples do, are left alone."""
         for paragraph in plain(description).split("\n\n"):
             indented = paragraph.startswith("  ")
-            console.print(
-                Text(paragraph if indented else " ".join(paragraph.split())), "", sep="\n"
-            )
+            text = Text(paragraph if indented else " ".join(paragraph.split()))
+            console.print(text, soft_wrap=indented)
+            console.print()
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         if not panel.entries:

@@ -1,53 +1,161 @@
-"""`rookery serve`: the server alone."""
+"""`rookery serve`: one serving process, with its log writer, its event loop, and blocking calls
+detected if wished."""
 
-import argparse
+import asyncio
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, TextIO
 
-from rookery.cli.arguments import add_settings, settings_of
-from rookery.cli.process import run_site
+from cyclopts import Parameter
 
-SETTINGS = (
-    "host",
-    "port",
-    "http",
-    "data",
-    "database_url",
-    "base_url",
-    "allowed_hosts",
-    "trusted_proxies",
-    "threadpool_tokens",
-    "task_semaphore_size",
-    "cross_approval",
-    "stop_run_cpu_hours",
-    "complaint_cpu_hours",
-    "complaint_days",
-    "limit_per_address",
-    "cores_per_user",
-    "mind_github_quota",
-    "nets_url",
-    "log_format",
-    "log_level",
-    "access_log",
-    "detect_blocking",
-)
+from rookery.app.build import Prepare, new_process, open_app, prepare_nothing
+from rookery.boundary import detect
+from rookery.boundary.detect import Violation
+from rookery.boundary.offload import Threads
+from rookery.cli.options import SETTINGS_GROUP, DatabaseSettings, setting, switch
+from rookery.errors import Complaint
+from rookery.logs import Log, logger, start_logs
+from rookery.settings import Settings
+from rookery.web.server import DEFAULT_PATIENCE, Patience, choose
+from rookery.web.server import serve as serve_site
+from rookery.web.serving import Place
 
 
-EXAMPLES = """\
-examples:
+@Parameter(name="*", group=SETTINGS_GROUP)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings(DatabaseSettings):
+    """The settings that a server's command line takes."""
 
-  rookery serve
-  rookery serve --host 0.0.0.0 --base-url https://farm.example.org
-  rookery serve --database-url postgresql://rookery@db.example.org/rookery"""
+    host: Annotated[str | None, setting("host")] = None
+    port: Annotated[str | None, setting("port")] = None
+    http: Annotated[str | None, setting("http")] = None
+    base_url: Annotated[str | None, setting("base_url")] = None
+    allowed_hosts: Annotated[str | None, setting("allowed_hosts")] = None
+    trusted_proxies: Annotated[str | None, setting("trusted_proxies")] = None
+    threadpool_tokens: Annotated[str | None, setting("threadpool_tokens")] = None
+    task_semaphore_size: Annotated[str | None, setting("task_semaphore_size")] = None
+    cross_approval: Annotated[str | None, setting("cross_approval")] = None
+    stop_run_cpu_hours: Annotated[str | None, setting("stop_run_cpu_hours")] = None
+    complaint_cpu_hours: Annotated[str | None, setting("complaint_cpu_hours")] = None
+    complaint_days: Annotated[str | None, setting("complaint_days")] = None
+    limit_per_address: Annotated[str | None, setting("limit_per_address")] = None
+    cores_per_user: Annotated[str | None, setting("cores_per_user")] = None
+    mind_github_quota: Annotated[str | None, setting("mind_github_quota")] = None
+    nets_url: Annotated[str | None, setting("nets_url")] = None
+    log_format: Annotated[str | None, setting("log_format")] = None
+    log_level: Annotated[str | None, setting("log_level")] = None
+    access_log: Annotated[bool, switch("access_log")] = False
+    detect_blocking: Annotated[bool, switch("detect_blocking")] = False
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    parser.description = (
-        "Starts the server, and an embedded PostgreSQL unless another one is named."
-        " Ctrl-C or SIGTERM stops both; SIGUSR1 writes every thread's stack to stderr."
-    )
-    add_settings(parser, SETTINGS)
-    parser.set_defaults(run=run)
+NOTHING_SET = ServeSettings()
 
 
-def run(parsed: argparse.Namespace) -> int:
-    return run_site(settings_of(parsed))
+def serve(*, flags: ServeSettings = NOTHING_SET) -> int:
+    """Start the server, and an embedded PostgreSQL unless another one is named.
+
+    Ctrl-C or SIGTERM stops both; SIGUSR1 writes every thread's stack to stderr.
+
+    examples:
+
+      rookery serve
+      rookery serve --host 0.0.0.0 --base-url https://farm.example.org
+      rookery serve --database-url postgresql://rookery@db.example.org/rookery
+    """
+    return run_site(flags.read())
+
+
+COLLECTED_AFTER = (100_000, 50, 100)
+
+
+def run_site(
+    settings: Settings,
+    prepare: Prepare = prepare_nothing,
+    ready: Callable[[str], object] = lambda _address: None,
+    leave: Callable[[], object] = lambda: None,
+    patience: Patience = DEFAULT_PATIENCE,
+    log_to: TextIO | None = None,
+) -> int:
+    """Serves until a signal, and gives the exit code.
+
+    `ready` is told the address, `leave` is called before the server stops; both in threads.
+    """
+    writer = start_logs(log_to, style=settings.log_format, level=settings.log_level)
+    log = logger()
+    process = new_process(settings, log)
+    carrier = choose(settings.http, log)
+    starter = _Starter(process.threads, ready, leave)
+
+    def say(address: str) -> None:
+        collect_rarely()
+        log.info("ready", address=address, http=carrier.name)
+        starter.say(address)
+
+    async def serving() -> int:
+        return await serve_site(
+            open_app(settings, process, prepare),
+            process,
+            Place(settings.host, settings.port),
+            carrier,
+            say=say,
+            farewell=writer.stop,
+            patience=patience,
+            see_off=starter.see_off,
+        )
+
+    # Only Python's own loop can be watched closely.
+    factory = None if settings.detect_blocking else carrier.new_loop
+    try:
+        with detection(settings, log), asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(serving())
+    finally:
+        writer.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Starter:
+    """Whoever started the process, told in threads: a terminal or pipe that nobody reads may hold
+    the printer up."""
+
+    threads: Threads
+    ready: Callable[[str], object]
+    leave: Callable[[], object]
+    told: list[asyncio.Future[object]] = field(default_factory=list)
+
+    def say(self, address: str) -> None:
+        self.told.append(asyncio.ensure_future(self.threads.io(self.ready, address)))
+
+    async def see_off(self) -> None:
+        await asyncio.gather(*self.told, return_exceptions=True)
+        await self.threads.io(self.leave)
+
+
+def collect_rarely() -> None:
+    """The working set lives as long as the process and holds no cycles. Looking through it again
+    and again costs up to a tenth of a worker's call, and every full look holds the loop up."""
+    gc.freeze()
+    gc.set_threshold(*COLLECTED_AFTER)
+
+
+@contextlib.contextmanager
+def detection(settings: Settings, log: Log) -> Iterator[None]:
+    """Blocking calls on the loop are logged and refused while it lasts, when asked for."""
+    if not settings.detect_blocking:
+        yield
+        return
+
+    def tell(violation: Violation) -> None:
+        log.error("loop_violation", kind=violation.kind, what=violation.what, stack=violation.stack)
+
+    try:
+        detected = detect.install(tell)
+    except ImportError:
+        raise Complaint(
+            "ROOKERY_DETECT_BLOCKING needs the package blockbuster, which scripts/test installs."
+        ) from None
+    try:
+        yield
+    finally:
+        detected.uninstall()

@@ -1,6 +1,5 @@
 """`rookery up`: server, database and a worker on this machine, and a first test to look at."""
 
-import argparse
 import contextlib
 import secrets
 import sys
@@ -8,18 +7,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Annotated, TextIO, cast
 
 from rich.console import Console
 from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from rookery.cli.arguments import add_settings, settings_of
 from rookery.cli.local_worker import LEAVE_SECONDS, LocalWorker, begin_demo, provide_token
-from rookery.cli.process import run_site
-from rookery.cli.serve import SETTINGS
-from rookery.cli.tether import MOST_LOG_BYTES
+from rookery.cli.options import option
+from rookery.cli.serve import NOTHING_SET, ServeSettings, run_site
+from rookery.cli.worker_keeper import MOST_LOG_BYTES
 from rookery.client.client import Client
 from rookery.db.embedded.folder import make_folder
 from rookery.errors import Complaint
@@ -43,46 +41,8 @@ LOOK_SECONDS = 2.0
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
-EXAMPLES = """\
-examples:
-
-  rookery up
-  rookery up --no-demo --port 9000 --data ./farm
-  rookery up --host 0.0.0.0 --base-url http://farm.example.org:8000"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
-    parser.description = (
-        "Starts the server with its database, and a worker on this machine. On the"
-        " first start it makes an administrator's account, prints the password, once, and plays a"
-        " first test of the bundled engine. Ctrl-C stops everything."
-    )
-    parser.add_argument(
-        "--reset-password",
-        action="store_true",
-        help="give the administrator a new password and print it",
-    )
-    parser.add_argument("--no-demo", action="store_true", help="no first test")
-    parser.add_argument(
-        "--without-sandbox",
-        action="store_true",
-        help="where this machine has no sandbox, its worker plays other engines than the bundled"
-        " one, too",
-    )
-    parser.add_argument("--no-worker", action="store_true", help="no worker on this machine")
-    parser.add_argument(
-        "--concurrency",
-        default="auto",
-        metavar="N",
-        help="cores the worker plays on: auto (all but one), 4, MAX, MAX/2 (default: auto)",
-    )
-    add_settings(parser, SETTINGS)
-    parser.set_defaults(run=run)
-
-
 @dataclass(slots=True)
-class Start:
+class StartReport:
     """What a start found out and has to say."""
 
     token: Path | None = None
@@ -90,11 +50,7 @@ class Start:
     password: str = ""
 
 
-class NoLog(Complaint):
-    """There is no place for the log."""
-
-
-class Screen:
+class StartScreen:
     """Where a person looks: on a terminal with a progress line while it starts and a box for what
     is worth keeping, elsewhere the same sentences alone."""
 
@@ -141,21 +97,48 @@ class Screen:
             progress.stop()
 
 
-def run(parsed: argparse.Namespace) -> int:
-    settings, start = settings_of(parsed), Start()
-    screen = Screen(Console() if sys.stdout.isatty() else None)
-    worker = LocalWorker(
-        settings.data, parsed.concurrency, screen.say, without_sandbox=parsed.without_sandbox
-    )
+def up(
+    *,
+    reset_password: Annotated[
+        bool, option("give the administrator a new password and print it")
+    ] = False,
+    no_demo: Annotated[bool, option("no first test")] = False,
+    no_worker: Annotated[bool, option("no worker on this machine")] = False,
+    without_sandbox: Annotated[
+        bool,
+        option(
+            "where this machine has no sandbox, its worker plays other engines than the bundled"
+            " one, too"
+        ),
+    ] = False,
+    concurrency: Annotated[
+        str, option("cores the worker plays on: auto (all but one), 4, MAX, MAX/2", "N")
+    ] = "auto",
+    flags: ServeSettings = NOTHING_SET,
+) -> int:
+    """Start the server with its database, and a worker on this machine.
+
+    On the first start it makes an administrator's account, prints the password, once, and plays a
+    first test of the bundled engine. Ctrl-C stops everything.
+
+    examples:
+
+      rookery up
+      rookery up --no-demo --port 9000 --data ./farm
+      rookery up --host 0.0.0.0 --base-url http://farm.example.org:8000
+    """
+    settings, start = flags.read(), StartReport()
+    screen = StartScreen(Console() if sys.stdout.isatty() else None)
+    worker = LocalWorker(settings.data, concurrency, screen.say, without_sandbox=without_sandbox)
     leaving = threading.Event()
 
     async def prepare(site: Site) -> None:
         screen.step("Preparing accounts and the first test")
         first = await site.users.count() == 0
-        start.password = await provide_administrator(site, reset=parsed.reset_password) or ""
-        if first and not parsed.no_demo:
+        start.password = await provide_administrator(site, reset=reset_password) or ""
+        if first and not no_demo:
             start.demo = await _demo(site)
-        if not parsed.no_worker:
+        if not no_worker:
             start.token = await provide_token(site, settings.data)
 
     def ready(address: str) -> None:
@@ -190,7 +173,7 @@ def logged(settings: Settings) -> Iterator[tuple[TextIO, Settings]]:
     make_folder(settings.data)
     with log_file(log_of(settings)) as opened:
         if not sys.stderr.isatty():
-            yield cast("TextIO", Both(sys.stderr, opened)), settings
+            yield cast("TextIO", TwoFiles(sys.stderr, opened)), settings
             return
         style = "console" if settings.log_format == "auto" else settings.log_format
         yield opened, replace(settings, log_format=style)
@@ -207,11 +190,11 @@ def log_file(file: Path) -> TextIO:
             file.replace(file.with_suffix(".old"))
         return file.open("a", encoding="utf-8")
     except OSError as error:
-        raise NoLog(f"The log {file} can't be written: {error.strerror}.") from None
+        raise Complaint(f"The log {file} can't be written: {error.strerror}.") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class TwoFiles:
     """What the log writer needs of a file, done to two; one that is closed or full is no reason to
     leave the other out."""
 
@@ -260,7 +243,7 @@ def reachable(address: str) -> str:
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
-def sentences_of(address: str, start: Start, data: Path, worker: LocalWorker) -> list[str]:
+def sentences_of(address: str, start: StartReport, data: Path, worker: LocalWorker) -> list[str]:
     """What somebody who has just started it wants to know."""
     lines = [f"Rookery is ready at {address}"]
     if start.password:

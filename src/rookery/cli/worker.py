@@ -1,158 +1,199 @@
 """`rookery worker`: plays for a server on this machine."""
 
-import argparse
 import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Annotated, Literal
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from rookery.boundary.offload import Threads
-from rookery.cli.worker_doctor import examine
-from rookery.cli.worker_setup import Person, configure, display, unit
-from rookery.cli.worker_start import EXIT_CODES, NAMES, config_file, start, worker_settings
+from rookery.cli.options import BadArgument, as_words, option
+from rookery.cli.worker_settings import (
+    THERE,
+    WorkerFlags,
+    WorkerSettings,
+    config_file,
+    worker_settings,
+)
+from rookery.cli.worker_setup import Person, configure, examine
+from rookery.cli.worker_start import EXIT_CODES, start
+from rookery.worker.renewal.renewal import installed_here
+from rookery.worker.stopping import Watcher, WorkerStatus
 from rookery.worker.system import ThisSystem
 
-DESCRIPTION = """\
-Asks a server for games, plays them, and tells what came out, until it is stopped. The first Ctrl-C
-finishes what ends within --grace and gives the rest back; the second ends it at once."""
-EPILOG = """\
-examples:
-
-  rookery worker configure
-  rookery worker --server https://farm.example.org --token-file worker.token
-  rookery worker --print-systemd-unit > ~/.config/systemd/user/rookery-worker.service
-
-With --once the exit code says how it went: 0 played, 3 no work, 4 the run's fault, 5 the server's
-(or its refusal), 6 this machine's. Every flag can stand in the configuration file, with _ for -."""
+NO_FLAGS = WorkerFlags()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = DESCRIPTION, EPILOG
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=("run", "configure", "doctor"),
-        default="run",
-        help="configure asks for what a worker needs and writes it down; doctor says what this"
-        " machine has, what it can play, and why not",
-    )
-    _add_server(parser)
-    _add_machine(parser)
-    _add_life(parser)
-    parser.set_defaults(run=run)
+def worker(
+    action: Annotated[
+        Literal["run", "configure", "doctor"],
+        option(
+            "configure asks for what a worker needs and writes it down; doctor says what this"
+            " machine has, what it can play, and why not"
+        ),
+    ] = "run",
+    /,
+    *,
+    flags: WorkerFlags = NO_FLAGS,
+    print_systemd_unit: Annotated[
+        bool,
+        option("print a unit that keeps this worker running, with these flags", group=THERE),
+    ] = False,
+    config: Annotated[Path | None, option("instead of the usual file", "FILE", group=THERE)] = None,
+) -> int:
+    """Ask a server for games, play them, and tell what came out, until it is stopped.
 
+    The first Ctrl-C finishes what ends within --grace and gives the rest back; the second ends it
+    at once.
 
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("server")
-    group.add_argument("--server", metavar="URL", help="where it is [ROOKERY_SERVER]")
-    group.add_argument("--username", metavar="NAME", help="whose worker this is")
-    # Not the password itself: everybody on a machine can read the words of a command.
-    secret = group.add_mutually_exclusive_group()
-    secret.add_argument("--password-file", metavar="FILE", help="file with the password")
-    secret.add_argument(
-        "--token-file", metavar="FILE", help="file with a worker token, or with NAME:TOKEN"
-    )
-    group.add_argument(
-        "--foreign-server",
-        action="store_true",
-        default=None,
-        help="play for another project's server too, with fastchess",
-    )
-    group.add_argument(
-        "--print-systemd-unit",
-        action="store_true",
-        help="print a unit that keeps this worker running, with these flags",
-    )
-    group.add_argument("--config", type=Path, metavar="FILE", help="instead of the usual file")
+    With --once the exit code says how it went: 0 played, 3 no work, 4 the run's fault, 5 the
+    server's (or its refusal), 6 this machine's. Every flag can stand in the configuration file,
+    with _ for -.
 
+    examples:
 
-def _add_machine(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("machine")
-    group.add_argument(
-        "--concurrency",
-        metavar="N",
-        help="cores to play on: auto (physical cores but one), 4, MAX, PHYS-1, MAX/2",
-    )
-    group.add_argument("--memory", metavar="MIB", help="memory to use: auto (all), 8000, MAX/2")
-    group.add_argument("--min-threads", type=int, metavar="N", help="refuse runs with fewer")
-    group.add_argument(
-        "--cache", metavar="DIR", help="sources, nets, books, engines; may be shared"
-    )
-    group.add_argument(
-        "--noisy",
-        action="store_true",
-        default=None,
-        help="other programs use this machine: keep it from runs that need exact times",
-    )
-    group.add_argument(
-        "--nice", action="store_true", default=None, help="let other programs go first"
-    )
-    group.add_argument(
-        "--without-sandbox",
-        action="store_true",
-        default=None,
-        help="where there is no sandbox, let programs of strangers do as they like here",
-    )
-    group.add_argument(
-        "--allow-private-sources",
-        action="store_true",
-        default=None,
-        help="fetch sources from this machine's own files and network, too",
-    )
-    group.add_argument("--syzygy", action="append", metavar="DIR", help="tablebases")
-    group.add_argument("--syzygy-men", type=int, metavar="N", help="complete up to so many men")
-    group.add_argument("--fastchess", metavar="FILE", help="for --foreign-server")
-    group.add_argument("--key", metavar="NAME", help="name of the machine, 2 to 8 letters")
-
-
-def _add_life(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("life")
-    group.add_argument("--once", action="store_true", default=None, help="one task, then leave")
-    group.add_argument("--fleet", action="store_true", default=None, help="leave when out of work")
-    group.add_argument("--focus", action="append", metavar="ENGINE", help="these engines first")
-    group.add_argument("--only", action="append", metavar="ENGINE", help="these engines alone")
-    group.add_argument("--grace", type=float, metavar="SECONDS", help="after Ctrl-C (default: 60)")
-    group.add_argument(
-        "--no-update", action="store_true", default=None, help="stay at this version for good"
-    )
-    group.add_argument(
-        "--allow-http",
-        action="store_true",
-        default=None,
-        help="take updates from a server that is reached by http",
-    )
-    group.add_argument("--trial", action="store_true", default=None, help=argparse.SUPPRESS)
-    group.add_argument(
-        "--retry-seconds",
-        type=float,
-        metavar="SECONDS",
-        help="between two attempts to reach the server (default: 15)",
-    )
-
-
-def run(parsed: argparse.Namespace) -> int:
-    if parsed.action == "configure":
-        return configure(parsed.config or config_file(), Person())
-    settings = worker_settings(vars(parsed), parsed.config)
-    if parsed.print_systemd_unit:
-        print(unit(settings, words_of(parsed)), end="")
+      rookery worker configure
+      rookery worker --server https://farm.example.org --token-file worker.token
+      rookery worker --print-systemd-unit > ~/.config/systemd/user/rookery-worker.service
+    """
+    if action == "configure":
+        return configure(config or config_file(), Person())
+    if flags.password_file and flags.token_file:
+        raise BadArgument("Give --password-file or --token-file, not both.")
+    settings = worker_settings(flags, config)
+    words = given_words(flags, config)
+    if print_systemd_unit:
+        print(unit(settings, words), end="")
         return 0
-    if parsed.action == "doctor":
+    if action == "doctor":
         findings = asyncio.run(examine(settings, ThisSystem(), Threads()))
-        print(findings.text)
+        findings.show()
         return 0 if findings.sound else 1
-    words = ["worker", *words_of(parsed)]
     with display() as watch:
-        ended = asyncio.run(start(settings, words, watch))
+        ended = asyncio.run(start(settings, ["worker", *words], watch))
     if ended.successor is not None:
-        return ThisSystem().replace_process([str(ended.successor), *words])
+        return ThisSystem().replace_process([str(ended.successor), "worker", *words])
     return EXIT_CODES[ended.outcome]
 
 
-def words_of(parsed: argparse.Namespace) -> list[str]:
+def given_words(flags: WorkerFlags, config: Path | None) -> list[str]:
     """The flags that were given, as words again."""
-    given = {name: vars(parsed).get(name) for name in (*NAMES, "config")}
-    words = []
-    for name, value in given.items():
-        flag = f"--{name.replace('_', '-')}"
-        values = value if isinstance(value, list) else [value]
-        words += [flag if one is True else f"{flag}={one}" for one in values if one is not None]
-    return words
+    return [*as_words(flags), *([f"--config={config}"] if config else [])]
+
+
+# A unit for systemd that keeps a worker running.
+
+EXTRA_STOP_SECONDS = 30
+UNIT = """\
+# Put it into /etc/systemd/system/rookery-worker.service (or ~/.config/systemd/user/), then:
+#   systemctl enable --now rookery-worker
+[Unit]
+Description=Rookery worker
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart={command}
+Restart=always
+RestartSec=60
+# Wrong credentials do not become right by trying again.
+RestartPreventExitStatus=2 5
+KillMode=mixed
+TimeoutStopSec={seconds}
+Nice=5
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
+    """Starts this very program with the words it was given."""
+    command = " ".join(map(quoted, (*this_program(), "worker", *words)))
+    return UNIT.format(command=command, seconds=int(settings.grace) + EXTRA_STOP_SECONDS)
+
+
+def this_program() -> tuple[str, ...]:
+    """How to start it again, whichever version is the newest then."""
+    if installed := installed_here():
+        return (str(installed.place.launcher),)
+    program = Path(sys.argv[0])
+    if program.name in ("rookery", "rookery.exe") and program.exists():
+        return (str(program.absolute()),)
+    return (sys.executable, "-m", "rookery.cli.main")
+
+
+def quoted(word: str) -> str:
+    """As systemd reads words: quotes, and its two signs doubled."""
+    plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{plain}"' if plain != word or " " in word or not word else word
+
+
+# Shows a worker: a status line on a terminal, plain lines with the time elsewhere.
+
+
+def line(status: WorkerStatus) -> str:
+    """A status in one line."""
+    if not status.games:
+        return f"{status.run}: {status.doing}" if status.run else status.doing
+    found = status.results
+    counts = f"+{found.wins} -{found.losses} ={found.draws}"
+    pairs = " ".join(map(str, found.pentanomial))
+    troubles = found.crashes + found.time_losses
+    failed = f", {troubles} lost by failure" if troubles else ""
+    played = f"{found.games} of {status.games} games"
+    return f"{status.run}: {status.doing}, {played}, {counts}, pairs {pairs}{failed}"
+
+
+class PlainDisplay:
+    """For logs: sentences as they come, and the status when what is being done changes."""
+
+    def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
+        self._write = write
+        self._now = now
+        self._shown = WorkerStatus("")
+
+    def say(self, sentence: str) -> None:
+        self._write(f"{self._now():%H:%M:%S} {sentence}")
+
+    def show(self, status: WorkerStatus) -> None:
+        last, self._shown = self._shown, status
+        if (status.doing, status.run) != (last.doing, last.run):
+            self.say(line(status))
+
+
+class LiveDisplay:
+    """For people: sentences scroll by above one line that is always up to date."""
+
+    def __init__(self, console: Console, now: Callable[[], datetime]) -> None:
+        self._console = console
+        self._now = now
+        self._status = WorkerStatus("starting")
+
+    def say(self, sentence: str) -> None:
+        self._console.print(Text(f"{self._now():%H:%M:%S} {sentence}"))
+
+    def show(self, status: WorkerStatus) -> None:
+        self._status = status
+
+    def render(self) -> Text:
+        return Text(line(self._status), style="bold", no_wrap=True, overflow="ellipsis")
+
+
+@contextlib.contextmanager
+def display() -> Iterator[Watcher]:
+    """The one that suits where the output goes."""
+    if not sys.stdout.isatty():
+        yield PlainDisplay(lambda text: print(text, flush=True), datetime.now)
+        return
+    console = Console()
+    shown = LiveDisplay(console, datetime.now)
+    with Live(console=console, get_renderable=shown.render, refresh_per_second=2, transient=True):
+        yield shown

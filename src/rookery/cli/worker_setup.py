@@ -1,29 +1,27 @@
-"""`rookery worker configure`: asks what a worker needs to know, checks each answer, and writes it
-down.
-"""
+"""`rookery worker configure` asks what a worker needs to know, checks each answer, and writes it
+down; `rookery worker doctor` says what this machine has, what it can play, and why not."""
 
 import asyncio
-import contextlib
 import getpass
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
 from rookery.boundary.offload import Threads
-from rookery.cli.worker_start import BadWorkerSetting, WorkerSettings, from_file
-from rookery.http_client import CallRefused, HttpClient, NoAnswer, is_web_address
-from rookery.worker.renewal.renewal import installed_here
-from rookery.worker.sandbox.sandbox import detect_sandbox
+from rookery.cli.options import BadArgument, print_rows, print_table
+from rookery.cli.worker_settings import WorkerSettings, config_file, credentials, from_file
+from rookery.cli.worker_start import identity_of
+from rookery.client.client import Client
+from rookery.http_client import CallFailed, CallRefused, HttpClient, NoAnswer, is_web_address
+from rookery.match.fastchess import find_fastchess
+from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord
+from rookery.worker.engines import workshop
+from rookery.worker.identity import WorkerIdentity, check_engines
+from rookery.worker.sandbox.sandbox import Sandbox, detect_sandbox
 from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
-from rookery.worker.stopping import Watcher, WorkerStatus
 from rookery.worker.system import BadAllotment, System, ThisSystem, parse_cores, parse_memory
 
 TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
@@ -176,7 +174,7 @@ def _keep_secret(file: Path, secret: str) -> tuple[str, str]:
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
             opened.write(f"{secret}\n")
     except OSError as error:
-        raise BadWorkerSetting(f"{place} can't be written: {error.strerror}.") from None
+        raise BadArgument(f"{place} can't be written: {error.strerror}.") from None
     return name, str(place)
 
 
@@ -186,113 +184,119 @@ def _write(file: Path, values: dict[str, object]) -> None:
     file.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-# A unit for systemd that keeps a worker running.
+# What `rookery worker doctor` finds.
 
-EXTRA_STOP_SECONDS = 30
-UNIT = """\
-# Put it into /etc/systemd/system/rookery-worker.service (or ~/.config/systemd/user/), then:
-#   systemctl enable --now rookery-worker
-[Unit]
-Description=Rookery worker
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-ExecStart={command}
-Restart=always
-RestartSec=60
-# Wrong credentials do not become right by trying again.
-RestartPreventExitStatus=2 5
-KillMode=mixed
-TimeoutStopSec={seconds}
-Nice=5
-NoNewPrivileges=yes
-
-[Install]
-WantedBy=default.target
-"""
+Row = tuple[str, str]
+MIB = 2**20
+WITHOUT_SERVER = (STOCKFISH, FLEDGLING)
 
 
-def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
-    """Starts this very program with the words it was given."""
-    command = " ".join(map(quoted, (*this_program(), "worker", *words)))
-    return UNIT.format(command=command, seconds=int(settings.grace) + EXTRA_STOP_SECONDS)
+@dataclass(frozen=True, slots=True)
+class MachineFindings:
+    """What was found; `sound` is whether the worker could play here."""
+
+    rows: tuple[Row, ...]
+    engines: tuple[Row, ...]
+    sound: bool
+
+    def show(self) -> None:
+        print_rows(self.rows)
+        print()
+        print_table(("engine", "can be played here"), self.engines)
 
 
-def this_program() -> tuple[str, ...]:
-    """How to start it again, whichever version is the newest then."""
-    if installed := installed_here():
-        return (str(installed.place.launcher),)
-    program = Path(sys.argv[0])
-    if program.name in ("rookery", "rookery.exe") and program.exists():
-        return (str(program.absolute()),)
-    return (sys.executable, "-m", "rookery.cli.main")
+async def examine(settings: WorkerSettings, system: System, threads: Threads) -> MachineFindings:
+    """Looks at everything a worker will need; changes nothing but a file in the cache."""
+    identity = await threads.io(identity_of, settings, system, settings.username or "nobody", 0)
+    sandbox = await detect_sandbox(threads, permitted=settings.without_sandbox)
+    identity.sandbox = sandbox.available
+    identity.bundled_only = not sandbox.takes_strangers
+    ours = await workshop.find_bundled_trouble(sandbox, threads)
+    return await threads.io(_examined, settings, identity, sandbox, ours)
 
 
-def quoted(word: str) -> str:
-    """As systemd reads words: quotes, and its two signs doubled."""
-    plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{plain}"' if plain != word or " " in word or not word else word
+def _examined(
+    settings: WorkerSettings, identity: WorkerIdentity, sandbox: Sandbox, ours: str
+) -> MachineFindings:
+    """`ours` is why the bundled engine does not start, if it does not."""
+    server, answers = _server_found(settings)
+    cache, writable = _cache(settings)
+    records = _records(settings)
+    broken = {record.name for record in records if ours and record.is_bundled}
+    engines = tuple(
+        (one.engine, one.why_not or (ours if one.engine in broken else "yes"))
+        for one in check_engines(records, identity)
+    )
+    rows = (*_machine(identity, sandbox, settings), ("cache", cache), ("server", server))
+    playable = any(said == "yes" for _, said in engines)
+    return MachineFindings(rows, engines, answers and writable and playable)
 
 
-# Shows a worker: a status line on a terminal, plain lines with the time elsewhere.
+def _machine(identity: WorkerIdentity, sandbox: Sandbox, settings: WorkerSettings) -> Iterator[Row]:
+    facts, offer = identity.facts, identity.offer
+    yield "configuration", str(config_file())
+    yield "machine", f"{facts.host}, {facts.uname}, {facts.cpu or 'unknown processor'}"
+    yield "architecture", facts.arch
+    nodes = "1 NUMA node" if facts.numa == 1 else f"{facts.numa} NUMA nodes"
+    yield "cores", f"{offer.concurrency} offered of {facts.physical_cores} physical ones, {nodes}"
+    yield "memory", f"{offer.memory_mib} MiB offered"
+    tools = ", ".join(f"{name} {version}".strip() for name, version in sorted(facts.tools.items()))
+    yield "tools", tools or "none: only engines that need no building can be played"
+    yield "sandbox", _walls(sandbox)
+    yield "fastchess", _fastchess(settings.fastchess)
 
 
-def line(status: WorkerStatus) -> str:
-    """A status in one line."""
-    if not status.games:
-        return f"{status.run}: {status.doing}" if status.run else status.doing
-    found = status.results
-    counts = f"+{found.wins} -{found.losses} ={found.draws}"
-    pairs = " ".join(map(str, found.pentanomial))
-    troubles = found.crashes + found.time_losses
-    failed = f", {troubles} lost by failure" if troubles else ""
-    played = f"{found.games} of {status.games} games"
-    return f"{status.run}: {status.doing}, {played}, {counts}, pairs {pairs}{failed}"
+def _fastchess(program: str) -> str:
+    if found := find_fastchess(program):
+        return f"{found.line}, {found.path}"
+    if program != WorkerSettings().fastchess:
+        return f"{program} is not there, or does not say that it is fastchess"
+    return "none; it is for other projects' servers only"
 
 
-class PlainDisplay:
-    """For logs: sentences as they come, and the status when what is being done changes."""
-
-    def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
-        self._write = write
-        self._now = now
-        self._shown = WorkerStatus("")
-
-    def say(self, sentence: str) -> None:
-        self._write(f"{self._now():%H:%M:%S} {sentence}")
-
-    def show(self, status: WorkerStatus) -> None:
-        last, self._shown = self._shown, status
-        if (status.doing, status.run) != (last.doing, last.run):
-            self.say(line(status))
+def _walls(sandbox: Sandbox) -> str:
+    if sandbox.available:
+        return "yes, by bubblewrap" if sandbox.bubblewrap else "yes"
+    if sandbox.permitted:
+        return f"no, and programs of strangers are allowed to run without one. {sandbox.why}"
+    return f"no. {sandbox.refusal}"
 
 
-class LiveDisplay:
-    """For people: sentences scroll by above one line that is always up to date."""
-
-    def __init__(self, console: Console, now: Callable[[], datetime]) -> None:
-        self._console = console
-        self._now = now
-        self._status = WorkerStatus("starting")
-
-    def say(self, sentence: str) -> None:
-        self._console.print(Text(f"{self._now():%H:%M:%S} {sentence}"))
-
-    def show(self, status: WorkerStatus) -> None:
-        self._status = status
-
-    def render(self) -> Text:
-        return Text(line(self._status), style="bold", no_wrap=True, overflow="ellipsis")
+def _cache(settings: WorkerSettings) -> tuple[str, bool]:
+    folder = settings.cache_folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+        free = shutil.disk_usage(folder).free // MIB
+    except OSError as error:
+        return f"{folder} can't be written to: {error.strerror}", False
+    return f"{folder}, {free} MiB free", True
 
 
-@contextlib.contextmanager
-def display() -> Iterator[Watcher]:
-    """The one that suits where the output goes."""
-    if not sys.stdout.isatty():
-        yield PlainDisplay(lambda text: print(text, flush=True), datetime.now)
-        return
-    console = Console()
-    shown = LiveDisplay(console, datetime.now)
-    with Live(console=console, get_renderable=shown.render, refresh_per_second=2, transient=True):
-        yield shown
+def _server_found(settings: WorkerSettings) -> tuple[str, bool]:
+    """Whether it answers, and to whom; without one the rest can still be looked at."""
+    if not settings.server:
+        return "none is configured", True
+    try:
+        account = WorkerAccount(*credentials(settings))
+        answer = ServerCalls(HttpTransport(settings.server), account).version()
+    except BadArgument as bad:
+        return f"{settings.server}: {bad}", False
+    except CallRefused as refused:
+        return f"{settings.server} refuses {account.username}: {refused}", False
+    except NoAnswer as error:
+        return str(error), False
+    kind = f"Rookery {answer.rookery.version}" if answer.rookery else "another project's server"
+    return f"{settings.server} knows {account.username}; it is {kind}", True
+
+
+def _records(settings: WorkerSettings) -> tuple[EngineRecord, ...]:
+    """Those of the server, else those that every server knows."""
+    if settings.server:
+        try:
+            return Client.at(settings.server).engines().engines
+        except CallFailed:
+            return WITHOUT_SERVER
+    return WITHOUT_SERVER

@@ -1,6 +1,5 @@
 """Every command explains itself, and the docs name only what there is."""
 
-import argparse
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -9,7 +8,6 @@ from pathlib import Path
 from cyclopts import App
 
 from rookery.cli import main as frame
-from rookery.cli.old import parser_of
 
 PROJECT = Path(__file__).resolve().parents[3]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -19,18 +17,6 @@ PLAIN = re.compile(r"[a-z]+")
 
 
 COMMANDS = [command for group in frame.COMMANDS.values() for command in group]
-
-
-def old_below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    found = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    return dict(found[0].choices) if found else {}
-
-
-def old_flags(parser: argparse.ArgumentParser) -> dict[str, str | None]:
-    mine = {flag: action.help for action in parser._actions for flag in action.option_strings}
-    for each in old_below(parser).values():
-        mine |= old_flags(each)
-    return mine
 
 
 def commands_below(app: App) -> dict[str, App]:
@@ -49,10 +35,6 @@ def flags_below(app: App) -> dict[str, str | None]:
 
 @cache
 def flags_and_commands(name: str) -> tuple[dict[str, str | None], set[str]]:
-    command = next(each for each in COMMANDS if each.name == name)
-    if not frame.is_new(command):
-        parser = parser_of(command)
-        return old_flags(parser), set(old_below(parser))
     app = frame.command_line(name)[name]
     return flags_below(app), set(commands_below(app))
 

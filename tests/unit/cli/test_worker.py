@@ -1,21 +1,22 @@
 """The words around `rookery worker`: settings, dialogue, unit, display."""
 
-import argparse
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from rookery.cli import worker
-from rookery.cli.worker_setup import Person, PlainDisplay, configure, quoted, unit
-from rookery.cli.worker_start import (
-    BadWorkerSetting,
+from rookery.cli.options import BadArgument, as_words, parse_again
+from rookery.cli.worker import PlainDisplay, quoted, unit, worker
+from rookery.cli.worker_settings import (
+    WorkerFlags,
     WorkerSettings,
-    apply_sandbox,
     credentials,
     from_file,
     worker_settings,
 )
+from rookery.cli.worker_setup import Person, configure
+from rookery.cli.worker_start import apply_sandbox
 from rookery.model.task import Results
 from rookery.worker.identity import WorkerIdentity, WorkerOffer
 from rookery.worker.sandbox.sandbox import Sandbox
@@ -25,14 +26,12 @@ from tests.workers.lives import FACTS
 from tests.workers.stand_in import StandIn, stand_in
 
 
-def parsed(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    worker.add_arguments(parser)
-    return parser.parse_args(words)
+def parsed(*words: str) -> WorkerFlags:
+    return cast("WorkerFlags", parse_again(worker, words).get("flags", WorkerFlags()))
 
 
 def settings(*words: str, file: Path, **environment: str) -> WorkerSettings:
-    return worker_settings(vars(parsed(*words)), file, environment)
+    return worker_settings(parsed(*words), file, environment)
 
 
 @pytest.fixture
@@ -65,12 +64,12 @@ def test_the_environment_names_the_server_where_nobody_else_does(tmp_path: Path)
 def test_a_file_that_makes_no_sense_is_named(text: str, complaint: str, tmp_path: Path) -> None:
     place = tmp_path / "worker.toml"
     place.write_text(text)
-    with pytest.raises(BadWorkerSetting, match=complaint):
+    with pytest.raises(BadArgument, match=complaint):
         settings(file=place)
 
 
 def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(BadWorkerSetting, match="no file"):
+    with pytest.raises(BadArgument, match="no file"):
         from_file(tmp_path / "none.toml")
 
 
@@ -93,13 +92,13 @@ def test_a_token_may_bring_its_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [WorkerSettings(), WorkerSettings(password_file="/none")])
 def test_without_a_name_and_a_secret_there_is_no_worker(given: WorkerSettings) -> None:
-    with pytest.raises(BadWorkerSetting):
+    with pytest.raises(BadArgument):
         credentials(given)
 
 
 def test_a_unit_starts_the_worker_with_the_same_flags() -> None:
     given = parsed("--server=https://a.org", "--token-file=/a b", "--only=A", "--only=B", "--fleet")
-    text = unit(WorkerSettings(grace=10), worker.words_of(given))
+    text = unit(WorkerSettings(grace=10), as_words(given))
     command = next(line for line in text.splitlines() if line.startswith("ExecStart="))
     assert command.endswith(
         ' worker --server=https://a.org "--token-file=/a b" --fleet --only=A --only=B'
@@ -210,5 +209,5 @@ def test_a_worker_with_a_sandbox_has_nothing_to_say(file: Path) -> None:
 
 
 def test_another_projects_server_is_not_played_for_without_a_sandbox(file: Path) -> None:
-    with pytest.raises(BadWorkerSetting, match="runs no programs of strangers"):
+    with pytest.raises(BadArgument, match="runs no programs of strangers"):
         applied(Sandbox(False, "No walls."), "--foreign-server", file=file)

@@ -1,8 +1,8 @@
 """A process that keeps one command running for its owner, and never lets it outlive the owner.
 
-Started as `python -m rookery.cli.tether LOG COMMAND...`, with standard input as the owner's pipe. A
-byte on it asks for an orderly end; its end of file means that the owner is gone. A command that
-ends by itself is started again, after a while that grows, and the owner is told so on standard
+Started as `python -m rookery.cli.worker_keeper LOG COMMAND...`, with standard input as the owner's
+pipe. A byte on it asks for an orderly end; its end of file means that the owner is gone. A command
+that ends by itself is started again, after a while that grows, and the owner is told so on standard
 output. Standard library only, one thread: the kernel ties the death signal of a child to the thread
 that forked it.
 """

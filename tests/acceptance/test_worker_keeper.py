@@ -1,4 +1,4 @@
-"""A command on a tether ends with its owner, whatever it does."""
+"""A command with a keeper ends with the owner, whatever it does."""
 
 import subprocess
 import sys
@@ -22,12 +22,21 @@ subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "{mark}"
 print("ready", flush=True)
 time.sleep(600)
 """
+KEEPER = (sys.executable, "-m", "rookery.cli.worker_keeper")
 
 
-def tethered(log: Path, program: str) -> "subprocess.Popen[bytes]":
+def kept(log: Path, program: str) -> "subprocess.Popen[bytes]":
     """With the program running."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "rookery.cli.tether", str(log), sys.executable, "-c", program],
+        [
+            sys.executable,
+            "-m",
+            "rookery.cli.worker_keeper",
+            str(log),
+            sys.executable,
+            "-c",
+            program,
+        ],
         stdin=subprocess.PIPE,
         cwd=PROJECT,
         env=environment(detect=False),
@@ -46,11 +55,11 @@ def end(process: "subprocess.Popen[bytes]", word: bytes = b"") -> int:
 
 def test_a_word_asks_for_an_orderly_end(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert end(tethered(log, POLITE), b".") == 0
+    assert end(kept(log, POLITE), b".") == 0
     assert log.read_text() == "ready\ngave back\n"
 
 
 def test_what_ignores_signals_ends_all_the_same_with_all_it_started(tmp_path: Path) -> None:
     mark = str(tmp_path / "mark")
-    assert end(tethered(tmp_path / "log", STUBBORN.format(mark=mark))) == 0
+    assert end(kept(tmp_path / "log", STUBBORN.format(mark=mark))) == 0
     assert remaining(mark) == {}

@@ -1,0 +1,177 @@
+"""What a worker's owner wants: from flags, over those from the configuration file, over defaults.
+
+The file is TOML with the names of the flags, `_` for `-`.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import msgspec
+import platformdirs
+from cyclopts import Group, Parameter
+
+from rookery.cli.options import BadArgument, option
+
+SERVER = "ROOKERY_SERVER"
+THERE = Group("Server", sort_key=2)
+MACHINE = Group("Machine", sort_key=3)
+LIFE = Group("Life", sort_key=4)
+
+
+def _server(purpose: str, metavar: str | None = None) -> Parameter:
+    return option(purpose, metavar, group=THERE)
+
+
+def _machine(purpose: str, metavar: str | None = None) -> Parameter:
+    return option(purpose, metavar, group=MACHINE)
+
+
+def _life(purpose: str, metavar: str | None = None, *, show: bool = True) -> Parameter:
+    return option(purpose, metavar, group=LIFE, show=show)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """One field for each flag. Secrets come in files: everybody can read the words of a command."""
+
+    server: Annotated[str, _server("where it is [ROOKERY_SERVER]", "URL")] = ""
+    username: Annotated[str, _server("whose worker this is", "NAME")] = ""
+    password_file: Annotated[str, _server("file with the password", "FILE")] = ""
+    token_file: Annotated[str, _server("file with a worker token, or with NAME:TOKEN", "FILE")] = ""
+    concurrency: Annotated[
+        str,
+        _machine("cores to play on: auto (physical cores but one), 4, MAX, PHYS-1, MAX/2", "N"),
+    ] = "auto"
+    memory: Annotated[str, _machine("memory to use: auto (all), 8000, MAX/2", "MIB")] = "auto"
+    min_threads: Annotated[int, _machine("refuse runs with fewer", "N")] = 1
+    cache: Annotated[str, _machine("sources, nets, books, engines; may be shared", "DIR")] = ""
+    grace: Annotated[float, _life("after Ctrl-C (default: 60)", "SECONDS")] = 60.0
+    fleet: Annotated[bool, _life("leave when out of work")] = False
+    once: Annotated[bool, _life("one task, then leave")] = False
+    focus: Annotated[tuple[str, ...], _life("these engines first", "ENGINE")] = ()
+    only: Annotated[tuple[str, ...], _life("these engines alone", "ENGINE")] = ()
+    noisy: Annotated[
+        bool, _machine("other programs use this machine: keep it from runs that need exact times")
+    ] = False
+    nice: Annotated[bool, _machine("let other programs go first")] = False
+    without_sandbox: Annotated[
+        bool, _machine("where there is no sandbox, let programs of strangers do as they like here")
+    ] = False
+    allow_private_sources: Annotated[
+        bool, _machine("fetch sources from this machine's own files and network, too")
+    ] = False
+    syzygy: Annotated[tuple[str, ...], _machine("tablebases", "DIR")] = ()
+    syzygy_men: Annotated[int, _machine("complete up to so many men", "N")] = 0
+    foreign_server: Annotated[
+        bool, _server("play for another project's server too, with fastchess")
+    ] = False
+    fastchess: Annotated[str, _machine("for --foreign-server", "FILE")] = "fastchess"
+    key: Annotated[str, _machine("name of the machine, 2 to 8 letters", "NAME")] = ""
+    no_update: Annotated[bool, _life("stay at this version for good")] = False
+    allow_http: Annotated[bool, _life("take updates from a server that is reached by http")] = False
+    trial: Annotated[bool, _life("whether a new version can play", show=False)] = False
+    retry_seconds: Annotated[
+        float, _life("between two attempts to reach the server (default: 15)", "SECONDS")
+    ] = 15.0
+
+    @property
+    def cache_folder(self) -> Path:
+        if self.cache:
+            return Path(self.cache).expanduser().absolute()
+        return platformdirs.user_cache_path("rookery") / "worker"
+
+
+def _none_given(settings: type) -> type:
+    """The same flags, each of which is None unless it is given: only such ones go before a file."""
+    hints = get_type_hints(settings, include_extras=True)
+    flags = [
+        (name, Annotated[hint.__origin__ | None, hint.__metadata__[0]], None)
+        for name, hint in hints.items()
+    ]
+    made = make_dataclass("WorkerFlags", flags, frozen=True, slots=True, kw_only=True)
+    # Flags are looked for in classes of ours alone.
+    made.__module__ = __name__
+    return Parameter(name="*")(made)
+
+
+if TYPE_CHECKING:
+    WorkerFlags = WorkerSettings
+else:
+    WorkerFlags = _none_given(WorkerSettings)
+NAMES = tuple(one.name for one in fields(WorkerSettings))
+
+
+def config_file() -> Path:
+    """Where the configuration is looked for unless a flag names another file."""
+    return platformdirs.user_config_path("rookery") / "worker.toml"
+
+
+def worker_settings(
+    flags: WorkerFlags, file: Path | None, environment: Mapping[str, str] = os.environ
+) -> WorkerSettings:
+    """All together; raises BadArgument."""
+    given = {name: getattr(flags, name) for name in NAMES}
+    named = {name: value for name, value in given.items() if value is not None}
+    found: dict[str, Any] = {**from_file(file), **named}
+    found.setdefault("server", environment.get(SERVER, ""))
+    try:
+        return msgspec.convert(found, WorkerSettings)
+    except msgspec.ValidationError as error:
+        raise BadArgument(f"The configuration makes no sense: {error}.") from None
+
+
+def from_file(file: Path | None) -> dict[str, Any]:
+    """What the file says; nothing where there is none and none was asked for."""
+    place = file or config_file()
+    try:
+        found = tomllib.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if file is None:
+            return {}
+        raise BadArgument(f"There is no file {file}.") from None
+    except OSError as error:
+        raise BadArgument(f"{place} can't be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadArgument(f"{place} can't be read: {error}.") from None
+    if unknown := sorted(found.keys() - set(NAMES)):
+        raise BadArgument(f"{place} has a setting that nobody knows: {unknown[0]}.")
+    return found
+
+
+def credentials(settings: WorkerSettings) -> tuple[str, str]:
+    """User name and password, or the token in its place; raises BadArgument.
+
+    A token's file may hold NAME:TOKEN, so that one file is all a machine needs.
+    """
+    if settings.token_file:
+        name, colon, token = _secret(settings.token_file).rpartition(":")
+        user = settings.username or (name if colon else "")
+        return _with_name(user), token
+    if settings.password_file:
+        return _with_name(settings.username), _secret(settings.password_file)
+    raise BadArgument(
+        "Whose worker is it? Give --username with --password-file, or --token-file,"
+        " or answer `rookery worker configure`."
+    )
+
+
+def _with_name(user: str) -> str:
+    if not user:
+        raise BadArgument("Whose worker is it? Give --username.")
+    return user
+
+
+def _secret(file: str) -> str:
+    """The last line: a token is often kept as it was printed, with a word before it."""
+    try:
+        lines = Path(file).expanduser().read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError):
+        raise BadArgument(f"{file} can't be read.") from None
+    found = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if not found:
+        raise BadArgument(f"There is nothing in {file}.")
+    return found
