@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rookery.sources.commits import CannotAsk
-from rookery.sources.git import Git, Place, Reach, variables_for, words_for
+from rookery.sources.git import Git, Reach, RepositoryHost, variables_for, words_for
 from rookery.sources.mirrors import Mirrors
 from tests.outside.git_server import git_server
 from tests.outside.repositories import ENVIRONMENT, Repository, make_repository
@@ -113,7 +113,9 @@ def test_all_addresses_of_a_name_are_given_with_its_port() -> None:
 
 
 def test_ssh_connects_to_the_address_under_the_key_of_the_name() -> None:
-    command = variables_for(Place("ssh", "example.org", 2222, ("8.8.8.8",)))["GIT_SSH_COMMAND"]
+    command = variables_for(RepositoryHost("ssh", "example.org", 2222, ("8.8.8.8",)))[
+        "GIT_SSH_COMMAND"
+    ]
     assert "-oHostName=8.8.8.8 -oHostKeyAlias=[example.org]:2222" in command
 
 

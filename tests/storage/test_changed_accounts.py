@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.db.listening import Changes, Channel, Listening
+from rookery.db.listening import ChangeNotices, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.bearers import Bearers
@@ -61,7 +61,7 @@ async def elsewhere(database: Target, queries: Queries) -> AsyncIterator[Elsewhe
 @pytest.fixture
 async def here(database: Target, queries: Queries, elsewhere: Elsewhere) -> AsyncIterator[Here]:
     """Olga's machine has just called."""
-    clock, changes = HandClock(), Changes()
+    clock, changes = HandClock(), ChangeNotices()
     listening = Listening(database, changes, instance="test")
     async with pool_on(database) as pool, listening.opened():
         users = Users(pool, queries)
@@ -91,7 +91,7 @@ async def test_a_revoked_token_ends_at_once(here: Here, elsewhere: Elsewhere) ->
 async def test_a_logout_in_another_process_ends_the_session_here(
     database: Target, queries: Queries
 ) -> None:
-    clock, changes, session = HandClock(), Changes(), SessionData("olga", "mark", "a token")
+    clock, changes, session = HandClock(), ChangeNotices(), SessionData("olga", "mark", "a token")
     async with pool_on(database) as pool, pool_on(database, "other") as other:
         here = Ended(EndedSessions(pool, queries), clock)
         changes.on(Channel.SESSIONS, here.told, here.missed)

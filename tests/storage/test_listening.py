@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rookery.db.listening import Changes, Channel, Listening
+from rookery.db.listening import ChangeNotices, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.events import Bus, Notice
@@ -31,7 +31,7 @@ CUT = (
 class Ears:
     """What came through."""
 
-    changes: Changes
+    changes: ChangeNotices
     listening: Listening
     heard: list[str] = field(default_factory=list)
     missed: int = 0
@@ -42,7 +42,7 @@ class Ears:
 
 @pytest.fixture
 async def ears(database: Target) -> AsyncIterator[Ears]:
-    changes = Changes()
+    changes = ChangeNotices()
     found = Ears(changes, Listening(database, changes, instance="test"))
     changes.on(Channel.USERS, found.heard.append, found.miss)
     async with found.listening.opened():

@@ -17,7 +17,7 @@ import asyncpg
 from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, EventLog, OwnConnection, quiet
 from rookery.db.target import Target
 
-# Changes: what processes tell one another through the database, by channel.
+# What processes tell one another through the database, by channel.
 #
 # Whoever keeps something in memory that another process may change says what to do when it is told
 # so, and what to do when changes may have been missed: then everything kept may be out of date.
@@ -52,7 +52,7 @@ class ListeningStats:
     heard: int = 0
 
 
-class Changes:
+class ChangeNotices:
     """One per process; the event loop alone uses it. Nobody here may take long or fail."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Listening:
     """One per process. Used on the loop alone."""
 
     def __init__(
-        self, target: Target, changes: Changes, *, instance: str, log: EventLog = quiet
+        self, target: Target, changes: ChangeNotices, *, instance: str, log: EventLog = quiet
     ) -> None:
         self._target = target
         self._changes = changes

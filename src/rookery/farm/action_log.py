@@ -83,7 +83,7 @@ def _in_sight(sight: Sight, given: Parameters) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class LogColumn:
     """A field of the log as SQL sees it; `ordered` is how it is compared by size."""
 
     column: str
@@ -106,20 +106,20 @@ def _moment(seconds: str | float) -> datetime:
     return datetime.fromtimestamp(float(seconds), UTC)
 
 
-def _text_field(column: str) -> Field:
+def _text_field(column: str) -> LogColumn:
     # By code points, as everybody else compares texts, whatever the language of the database.
-    return Field(column, "text", _text, f'{column} COLLATE "C"')
+    return LogColumn(column, "text", _text, f'{column} COLLATE "C"')
 
 
 FIELDS = {
     "_id": _text_field("id::text"),
-    "time": Field("at", "timestamptz", _moment, "at"),
+    "time": LogColumn("at", "timestamptz", _moment, "at"),
     "action": _text_field("action"),
     "username": _text_field("username"),
     "worker": _text_field("worker"),
     "run_id": _text_field("run_id"),
     "run": _text_field("run"),
-    "task_id": Field("task_id", "integer", int, "task_id"),
+    "task_id": LogColumn("task_id", "integer", int, "task_id"),
     "message": _text_field("message"),
     "nn": _text_field("nn"),
     "user": _text_field("subject"),

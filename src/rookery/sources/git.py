@@ -36,7 +36,7 @@ def resolved(host: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryHost:
     """Where a repository lies; without addresses whoever connects looks them up."""
 
     scheme: str
@@ -45,7 +45,7 @@ class Place:
     addresses: tuple[str, ...] = ()
 
 
-NOWHERE = Place("none")
+NOWHERE = RepositoryHost("none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +56,19 @@ class Reach:
     inside: frozenset[str] = frozenset()
     resolve: Resolve = resolved
 
-    def check(self, repository: str) -> Place:
+    def check(self, repository: str) -> RepositoryHost:
         """Where to connect to; raises CannotAsk. Asks the name service, and so blocks."""
         parts = urlsplit(repository)
         if parts.scheme not in self.schemes:
             allowed = ", ".join(sorted(self.schemes)) or "none"
             raise CannotAsk(f"this server fetches by {allowed}, not by {parts.scheme}")
         if parts.scheme == "file":
-            return Place(parts.scheme)
+            return RepositoryHost(parts.scheme)
         if _HOST.fullmatch(parts.netloc) is None:
             raise CannotAsk(f"{parts.netloc[:100]!r} can't be the name of a host")
         return self._place(parts)
 
-    def _place(self, parts: SplitResult) -> Place:
+    def _place(self, parts: SplitResult) -> RepositoryHost:
         host, trusted = parts.hostname or "", parts.hostname in self.inside
         try:
             port = parts.port or PORTS[parts.scheme]
@@ -76,13 +76,13 @@ class Reach:
         except (OSError, ValueError):
             # An operator's own ssh settings may know hosts that no name service does.
             if trusted:
-                return Place(parts.scheme)
+                return RepositoryHost(parts.scheme)
             raise CannotAsk(f"there is no host {host}") from None
         if not trusted and not all(map(is_public, addresses)):
             raise CannotAsk(f"{host} lies inside this server's network; its operator can allow it")
         if trusted and parts.scheme == "ssh":
-            return Place(parts.scheme)
-        return Place(parts.scheme, host, port, tuple(_plain(each) for each in addresses))
+            return RepositoryHost(parts.scheme)
+        return RepositoryHost(parts.scheme, host, port, tuple(_plain(each) for each in addresses))
 
 
 def _plain(address: str) -> str:
@@ -98,7 +98,7 @@ def _plain(address: str) -> str:
 SSH = "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new -oConnectTimeout=10"
 
 
-def words_for(place: Place) -> tuple[str, ...]:
+def words_for(place: RepositoryHost) -> tuple[str, ...]:
     """Settings for git's command line."""
     if not place.addresses:
         return ()
@@ -112,7 +112,7 @@ def words_for(place: Place) -> tuple[str, ...]:
     return ()
 
 
-def variables_for(place: Place) -> Mapping[str, str]:
+def variables_for(place: RepositoryHost) -> Mapping[str, str]:
     """Settings for git's environment."""
     ssh = {"GIT_SSH_COMMAND": SSH}
     if not place.addresses:
@@ -127,7 +127,7 @@ def variables_for(place: Place) -> Mapping[str, str]:
     return ssh
 
 
-def _named(place: Place) -> tuple[str, ...]:
+def _named(place: RepositoryHost) -> tuple[str, ...]:
     """How an address may begin."""
     host = f"git://{_bracketed(place.host)}"
     return (f"{host}:{place.port}/", *((f"{host}/",) if place.port == PORTS["git"] else ()))
@@ -169,7 +169,7 @@ class Git:
     """Whether the server shows who it is, by these credentials or its ssh key."""
     seconds: float = 20.0
     largest_bytes: int = 2 * 10**9
-    place: Place = NOWHERE
+    place: RepositoryHost = NOWHERE
     """Where it was found that git may connect to."""
 
     def asking(self, repository: str) -> "Git":

@@ -15,7 +15,7 @@ from rookery.boundary.offload import Gate
 from rookery.boundary.watch import LoopMeter, LoopWatch
 from rookery.caches import Refresh, Remembered
 from rookery.db.fence import is_outage
-from rookery.db.listening import Changes, Channel, ListeningStats
+from rookery.db.listening import ChangeNotices, Channel, ListeningStats
 from rookery.farm.engine_rows import EngineRows
 from rookery.farm.engines import Engines
 from rookery.farm.events import Bus
@@ -119,7 +119,7 @@ class Site:
         self.wheel = wheel
         self.is_primary = is_primary
         self.is_outage: Callable[[BaseException], bool] = is_outage
-        self.changes = Changes()
+        self.changes = ChangeNotices()
         self.streams = Streams()
         self.meter = LoopMeter()
         self.upload_quota = settings.upload_quota_mb * MB or None
@@ -256,7 +256,7 @@ class Site:
 
 
 def forget_changed_accounts(
-    changes: Changes, credentials: WorkerCredentials, bearers: Bearers
+    changes: ChangeNotices, credentials: WorkerCredentials, bearers: Bearers
 ) -> None:
     """Drops what is remembered of an account or a token once any process has changed it."""
 

@@ -1,10 +1,10 @@
 """Changes reach those who asked for their channel."""
 
-from rookery.db.listening import Changes, Channel
+from rookery.db.listening import ChangeNotices, Channel
 
 
 def test_each_hears_its_own_channel() -> None:
-    changes, heard = Changes(), list[str]()
+    changes, heard = ChangeNotices(), list[str]()
     changes.on(Channel.USERS, heard.append, heard.clear)
     changes.tell(Channel.USERS, "ada")
     changes.tell(Channel.TOKENS, "t1")
@@ -12,7 +12,7 @@ def test_each_hears_its_own_channel() -> None:
 
 
 def test_what_may_have_been_missed_is_told_to_all() -> None:
-    changes, told = Changes(), list[str]()
+    changes, told = ChangeNotices(), list[str]()
     changes.on(Channel.USERS, told.append, lambda: told.append("users"))
     changes.on(Channel.TOKENS, told.append, lambda: told.append("tokens"))
     changes.miss()
