@@ -1,4 +1,5 @@
-"""Answers worth keeping for a moment: each has its own end, and there are never too many."""
+"""What is kept in memory for a while, work done once for several callers, and reading again what
+another process changed."""
 
 import asyncio
 from collections import OrderedDict
@@ -19,8 +20,9 @@ class _Kept(Generic[V]):
     until: float
 
 
-class Remembered(Generic[K, V]):
-    """Values by key; the event loop alone writes here. The oldest are forgotten first."""
+class ExpiringCache(Generic[K, V]):
+    """Values by key, each with an end of its own; of too many the oldest are forgotten first. The
+    event loop alone writes here."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -51,8 +53,8 @@ class Remembered(Generic[K, V]):
 # Work that several callers want at the same time and that is done once for all of them.
 
 
-class Joined(Generic[K, V]):
-    """What is being done, by key; the event loop alone writes here.
+class SharedWork(Generic[K, V]):
+    """Work under way by key, done once for all who want it; the event loop alone writes here.
 
     A caller that leaves does not end the work that others wait for.
     """
@@ -77,8 +79,9 @@ class Joined(Generic[K, V]):
 # Reads again what another process may have changed, soon after it was told.
 
 
-class Refresh:
-    """However often it is told while it reads, it reads once more. The event loop alone uses it."""
+class Refresher:
+    """Reads again when told, and once more however often it was told meanwhile. The event loop
+    alone uses it."""
 
     def __init__(self, load: Callable[[], Awaitable[None]], log: Log) -> None:
         self._load = load
@@ -96,5 +99,5 @@ class Refresh:
             self._due = False
             try:
                 await self._load()
-            except Exception as error:  # noqa: BLE001 - the next tidings bring another attempt
+            except Exception as error:  # noqa: BLE001 - the next notice brings another attempt
                 self._log.warning("not_refreshed", why=repr(error))

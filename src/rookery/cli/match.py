@@ -29,14 +29,7 @@ from rookery.cli.match_resume import (
     resumable,
 )
 from rookery.cli.match_session import MatchOutcome, MatchSession
-from rookery.cli.options import (
-    BadArgument,
-    Bounds,
-    as_words,
-    option,
-    print_rows,
-    warn,
-)
+from rookery.cli.options import BadArgument, Bounds, as_words, option, print_rows, warn
 from rookery.cli.watch import ACCEPTED, REJECTED, UNDECIDED
 from rookery.match.fastchess import FastchessMatch, FastchessProgram, find_fastchess
 from rookery.match.fastchess_command import (

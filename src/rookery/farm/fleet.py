@@ -10,7 +10,7 @@ from datetime import datetime
 from msgspec.structs import asdict
 from msgspec.structs import replace as with_fields
 
-from rookery.caches import Remembered
+from rookery.caches import ExpiringCache
 from rookery.clock import Clock
 from rookery.farm.commands import RunCommands
 from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
@@ -72,7 +72,7 @@ class Fleet:
         self.activity = FleetActivity()
         self.primary.purge_with(self.purges.carry_on)
         self._chance = chance or SystemChance()
-        self._ended: Remembered[str, int] = Remembered(clock, MOST_RUNS_REMEMBERED)
+        self._ended: ExpiringCache[str, int] = ExpiringCache(clock, MOST_RUNS_REMEMBERED)
         """How many tasks runs had that are not in memory any more."""
 
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:

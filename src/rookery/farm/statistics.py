@@ -8,7 +8,7 @@ from statistics import median
 from typing import TypeVar
 
 from rookery.boundary.domains import Domain, runs
-from rookery.caches import Remembered
+from rookery.caches import ExpiringCache
 from rookery.clock import Clock
 from rookery.farm.ports import FleetReads
 from rookery.farm.statistics_rows import (
@@ -94,7 +94,7 @@ class LateGames:
         self._rows = rows
         self._fleet = fleet
         self._clock = clock
-        self._ended: Remembered[str, Run] = Remembered(clock, MOST_ENDED)
+        self._ended: ExpiringCache[str, Run] = ExpiringCache(clock, MOST_ENDED)
 
     async def credit(self, call: HeldTask, report: Report) -> int:
         """How many games count for the caller, though not for the result."""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from rookery.boundary.domains import Domain, runs
-from rookery.caches import Remembered
+from rookery.caches import ExpiringCache
 from rookery.clock import Clock
 from rookery.people.users import (
     LONGEST,
@@ -73,7 +73,7 @@ class Bearers:
         self._tokens = tokens
         self._users = users
         self._clock = clock
-        self._found: Remembered[bytes, _Found] = Remembered(clock, MOST_BEARERS)
+        self._found: ExpiringCache[bytes, _Found] = ExpiringCache(clock, MOST_BEARERS)
         self._uses: dict[str, datetime] = {}
 
     async def bearer(self, secret: str) -> Bearer:
@@ -165,7 +165,7 @@ class TrustedUsers:
         self._contributions = contributions
         self._clock = clock
         self._required = required
-        self._hours: Remembered[str, float] = Remembered(clock, MOST_TRUSTED)
+        self._hours: ExpiringCache[str, float] = ExpiringCache(clock, MOST_TRUSTED)
 
     async def __call__(self, user: User) -> Word:
         if is_approver(user):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from rookery.caches import Joined, Remembered
+from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
 from rookery.errors import Complaint
 from rookery.people.accounts import Accounts, NewUser
@@ -230,11 +230,11 @@ class WorkerCredentials:
         self._tokens = tokens
         self._key = key
         self._attempts = Attempts(clock)
-        self._rows: Remembered[str, User] = Remembered(clock, MOST_SEALS)
+        self._rows: ExpiringCache[str, User] = ExpiringCache(clock, MOST_SEALS)
         self._right: dict[str, None] = {}
-        self._right_tokens: Remembered[str, bool] = Remembered(clock, MOST_SEALS)
-        self._wrong: Remembered[str, bool] = Remembered(clock, MOST_SEALS)
-        self._checks: Joined[str, VerifiedUser] = Joined()
+        self._right_tokens: ExpiringCache[str, bool] = ExpiringCache(clock, MOST_SEALS)
+        self._wrong: ExpiringCache[str, bool] = ExpiringCache(clock, MOST_SEALS)
+        self._checks: SharedWork[str, VerifiedUser] = SharedWork()
 
     def known(self, name: str, password: str) -> VerifiedUser | None:
         """At once, from memory; None when somebody must be asked. Raises for a blocked user."""

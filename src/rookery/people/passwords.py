@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import argon2
 
 from rookery.boundary.offload import Threads
-from rookery.caches import Joined, Remembered
+from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
 from rookery.errors import Complaint
 from rookery.people.users import Malformed
@@ -117,8 +117,8 @@ class Passwords:
         self._argon = argon2.PasswordHasher(
             time_cost=TIME_COST, memory_cost=MEMORY_KIB, parallelism=1
         )
-        self._checks: Joined[bytes, bool] = Joined()
-        self._verdicts: Remembered[bytes, bool] = Remembered(clock, MOST_REMEMBERED)
+        self._checks: SharedWork[bytes, bool] = SharedWork()
+        self._verdicts: ExpiringCache[bytes, bool] = ExpiringCache(clock, MOST_REMEMBERED)
 
     async def hash(self, password: str) -> str:
         return await self._threads.hash(self._argon.hash, password)

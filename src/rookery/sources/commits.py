@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rookery.boundary.offload import Gate, Threads
-from rookery.caches import Joined
+from rookery.caches import SharedWork
 from rookery.logs import Log, SilentLog
 from rookery.model.plan import Plan, Side
 
@@ -130,7 +130,7 @@ class Archives:
         self._log = log or SilentLog()
         self._threads = threads
         self._room = asyncio.Semaphore(MADE_AT_ONCE)
-        self._made: Joined[tuple[str, str, frozenset[str]], Archive] = Joined()
+        self._made: SharedWork[tuple[str, str, frozenset[str]], Archive] = SharedWork()
 
     async def get(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
         """Raises CannotAsk."""

@@ -13,7 +13,7 @@ from datetime import timedelta
 import itsdangerous
 import msgspec
 
-from rookery.caches import Remembered
+from rookery.caches import ExpiringCache
 from rookery.clock import Clock
 from rookery.people.users import EndedSessions, User, Users
 
@@ -284,7 +284,7 @@ class Standing:
         self._users = users
         self.ended = ended
         self._key = key
-        self._marks: Remembered[str, str] = Remembered(clock, MOST_REMEMBERED)
+        self._marks: ExpiringCache[str, str] = ExpiringCache(clock, MOST_REMEMBERED)
 
     def mark(self, user: User) -> str:
         """What a session carries of the password: enough to notice a new one, nothing to guess."""

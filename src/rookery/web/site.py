@@ -13,7 +13,7 @@ from datetime import timedelta
 from rookery.boundary.bridge import Bridge
 from rookery.boundary.offload import Gate
 from rookery.boundary.watch import LoopMeter, LoopWatch
-from rookery.caches import Refresh, Remembered
+from rookery.caches import ExpiringCache, Refresher
 from rookery.db.fence import is_outage
 from rookery.db.listening import ChangeNotices, Channel, ListeningStats
 from rookery.farm.engine_rows import EngineRows
@@ -232,7 +232,7 @@ class Site:
         self.standing = Standing(
             storage.users, Ended(storage.ended_sessions, clock), clock, lambda: key
         )
-        self.contributions: Remembered[str, tuple[Contribution, ...]] = Remembered(
+        self.contributions: ExpiringCache[str, tuple[Contribution, ...]] = ExpiringCache(
             clock, most=MOST_REMEMBERED
         )
         """By run, for a moment: they are summed up over all its tasks."""
@@ -243,7 +243,7 @@ class Site:
         self.changes.on(Channel.SESSIONS, ended.told, ended.missed)
         self.changes.on(Channel.USERS, standing.forget, standing.forget_all)
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
-        refresh = Refresh(self.load, self.log)
+        refresh = Refresher(self.load, self.log)
         self.changes.on(Channel.ENGINES, refresh.soon, refresh.soon)
 
     async def load(self) -> None:

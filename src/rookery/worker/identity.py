@@ -62,7 +62,7 @@ class WorkerIdentity:
     """What a worker says of itself. The speed is learnt with the first bench, the server's kind
     with its first answer.
 
-    Read by the heart's thread, too; each field is a value that is put in place whole.
+    Read by the heartbeat's thread, too; each field is a value that is put in place whole.
     """
 
     offer: WorkerOffer

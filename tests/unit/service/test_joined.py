@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from rookery.caches import Joined
+from rookery.caches import SharedWork
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_work_that_is_under_way_is_joined() -> None:
-    joined: Joined[str, int] = Joined()
+    joined: SharedWork[str, int] = SharedWork()
     begun = []
 
     async def work() -> int:
@@ -23,7 +23,7 @@ async def test_work_that_is_under_way_is_joined() -> None:
 
 
 async def test_a_caller_that_leaves_does_not_end_the_work_of_others() -> None:
-    joined: Joined[str, str] = Joined()
+    joined: SharedWork[str, str] = SharedWork()
 
     async def work() -> str:
         await asyncio.sleep(0)
@@ -37,7 +37,7 @@ async def test_a_caller_that_leaves_does_not_end_the_work_of_others() -> None:
 
 
 async def test_all_who_joined_hear_of_a_failure() -> None:
-    joined: Joined[str, str] = Joined()
+    joined: SharedWork[str, str] = SharedWork()
 
     async def work() -> str:
         await asyncio.sleep(0)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rookery.caches import Refresh
+from rookery.caches import Refresher
 from tests.unit.web.fakes import RecordedLog
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ async def test_however_often_it_is_told_it_reads_once_more() -> None:
         reads += 1
         await ready.wait()
 
-    refresh = Refresh(load, RecordedLog())
+    refresh = Refresher(load, RecordedLog())
     for _ in range(3):
         refresh.soon("Ethereal")
         await turns_of_the_loop()
@@ -44,7 +44,7 @@ async def test_a_failure_is_told_and_the_next_attempt_made() -> None:
             raise OSError("away")
 
     log = RecordedLog()
-    refresh = Refresh(load, log)
+    refresh = Refresher(load, log)
     for _ in range(2):
         refresh.soon()
         await turns_of_the_loop()

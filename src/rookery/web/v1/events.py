@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
-from rookery.caches import Joined
+from rookery.caches import SharedWork
 from rookery.farm.events import FROM_THE_START, Bus, Notice, Subscription, Wanted
 from rookery.farm.fleet import Fleet
 from rookery.farm.ports import QueueFull, Rebuilding, StateLost
@@ -71,7 +71,7 @@ class News:
         self._encode = encode
         self._kept: OrderedDict[str, Item] = OrderedDict()
         self._bytes = 0
-        self._looks: Joined[tuple[str, int], Item | None] = Joined()
+        self._looks: SharedWork[tuple[str, int], Item | None] = SharedWork()
 
     async def item(self, run_id: str) -> Item | None:
         """The run as it stands; None when there is no such run."""

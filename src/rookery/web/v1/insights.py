@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.caches import Joined, Remembered
+from rookery.caches import ExpiringCache, SharedWork
 from rookery.farm.ports import WorkerResults
 from rookery.files.games import IndexedGame
 from rookery.model.run import Run
@@ -153,8 +153,8 @@ class Residuals:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._judged: Remembered[str, Judged] = Remembered(site.clock, MOST_REMEMBERED)
-        self._judging: Joined[str, Judged] = Joined()
+        self._judged: ExpiringCache[str, Judged] = ExpiringCache(site.clock, MOST_REMEMBERED)
+        self._judging: SharedWork[str, Judged] = SharedWork()
 
     async def judge(self, run: Run) -> Judged:
         return await self._judging(run.id, lambda: self._judge(run))
