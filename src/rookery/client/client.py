@@ -13,7 +13,7 @@ from rookery.errors import Complaint
 from rookery.http_client import CallRefused
 from rookery.model.engine import EngineRecord
 from rookery.model.plan import Modification
-from rookery.protocol import people, v1
+from rookery.protocol import people, v1, v1_insights
 
 # What every call has: a body as JSON, an answer as a typed value.
 
@@ -273,24 +273,24 @@ class RunCalls(ApiCalls):
     def reopen(self, run_id: str) -> v1.RunSummary:
         return self._post(place("runs", run_id, "reopen"), {}, v1.RunSummary)
 
-    def diagnosis(self, run_id: str) -> v1.Diagnosis:
+    def diagnosis(self, run_id: str) -> v1_insights.Diagnosis:
         """Why it does not move, or that it does."""
-        return self._get(place("runs", run_id, "diagnosis"), v1.Diagnosis)
+        return self._get(place("runs", run_id, "diagnosis"), v1_insights.Diagnosis)
 
-    def samples(self, run_id: str) -> v1.SampleList:
-        return self._get(place("runs", run_id, "samples"), v1.SampleList)
+    def samples(self, run_id: str) -> v1_insights.SampleList:
+        return self._get(place("runs", run_id, "samples"), v1_insights.SampleList)
 
-    def residuals(self, run_id: str, page: int = 1, size: int = 50) -> v1.ResidualList:
-        return self._get(_page(run_id, "residuals", page, size), v1.ResidualList)
+    def residuals(self, run_id: str, page: int = 1, size: int = 50) -> v1_insights.ResidualList:
+        return self._get(_page(run_id, "residuals", page, size), v1_insights.ResidualList)
 
-    def bad_tasks(self, run_id: str, page: int = 1, size: int = 50) -> v1.BadTaskList:
-        return self._get(_page(run_id, "bad_tasks", page, size), v1.BadTaskList)
+    def bad_tasks(self, run_id: str, page: int = 1, size: int = 50) -> v1_insights.BadTaskList:
+        return self._get(_page(run_id, "bad_tasks", page, size), v1_insights.BadTaskList)
 
-    def provenance(self, run_id: str, page: int = 1, size: int = 50) -> v1.ProvenanceList:
-        return self._get(_page(run_id, "provenance", page, size), v1.ProvenanceList)
+    def provenance(self, run_id: str, page: int = 1, size: int = 50) -> v1_insights.ProvenanceList:
+        return self._get(_page(run_id, "provenance", page, size), v1_insights.ProvenanceList)
 
-    def games(self, run_id: str, page: int = 1, size: int = 50) -> v1.RunGameList:
-        return self._get(_page(run_id, "games", page, size), v1.RunGameList)
+    def games(self, run_id: str, page: int = 1, size: int = 50) -> v1_insights.RunGameList:
+        return self._get(_page(run_id, "games", page, size), v1_insights.RunGameList)
 
     def machine(self, name: str) -> v1.WorkerDetails:
         return self._get(place("workers", name), v1.WorkerDetails)

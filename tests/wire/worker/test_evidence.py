@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rookery.people.users import Scope, User
-from rookery.protocol import v1
+from rookery.protocol import v1_insights
 from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, open_api
 from tests.wire.worker.office import Worker, worker_info
@@ -34,10 +34,10 @@ async def seated(api: Api, owner: User = OLGA) -> Worker:
     return worker
 
 
-async def logs_of(api: Api, worker: Worker, reader: User) -> tuple[v1.LogEntry, ...]:
+async def logs_of(api: Api, worker: Worker, reader: User) -> tuple[v1_insights.LogEntry, ...]:
     answer = await api.get(f"/api/v1/logs?run={worker.ids['run_id']}", reader)
     assert answer.status_code == 200, answer.text
-    return msgspec.json.decode(answer.content, type=v1.LogList).logs
+    return msgspec.json.decode(answer.content, type=v1_insights.LogList).logs
 
 
 async def test_uploaded_games_are_listed(api: Api) -> None:
@@ -45,7 +45,7 @@ async def test_uploaded_games_are_listed(api: Api) -> None:
     await worker.call("upload_pgn", pgn=b64encode(gzip.compress(UPLOAD)).decode(), message="")
     query = f"run={worker.ids['run_id']}&task={worker.ids['task_id']}"
     answer = await api.get(f"/api/v1/games?{query}")
-    (game,) = msgspec.json.decode(answer.content, type=v1.GameList).games
+    (game,) = msgspec.json.decode(answer.content, type=v1_insights.GameList).games
     assert (game.outcome, game.plies, game.new_is_white) == ("white", 61, True)
 
 

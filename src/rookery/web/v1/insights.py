@@ -16,7 +16,7 @@ from rookery.farm.ports import WorkerResults
 from rookery.files.games import IndexedGame
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch
-from rookery.protocol import v1
+from rookery.protocol import v1_insights
 from rookery.protocol.codec import finite
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
@@ -39,13 +39,13 @@ MOST_WORKERS = 5_000
 """Those with the most games; a run that more have played is judged by these."""
 REMEMBERED_SECONDS = 10.0
 MOST_REMEMBERED = 200
-Judged = tuple[WorkerTest | None, tuple[v1.ResidualEntry, ...]]
+Judged = tuple[WorkerTest | None, tuple[v1_insights.ResidualEntry, ...]]
 
 
 # Open to whoever may see the run.
 
 
-@described(Operation("Why a run is not moving", {200: v1.Diagnosis}, path=BY_ID))
+@described(Operation("Why a run is not moving", {200: v1_insights.Diagnosis}, path=BY_ID))
 @runs(Domain.LOOP_CPU, "asks a bounded part of the fleet in memory")
 async def diagnose_run(request: Request) -> Response:
     site = site_of(request)
@@ -61,7 +61,7 @@ async def diagnose_run(request: Request) -> Response:
 @described(
     Operation(
         "Whether the results of workers differ, worst first",
-        {200: v1.ResidualList},
+        {200: v1_insights.ResidualList},
         path=BY_ID,
         query=PAGING,
     )
@@ -71,7 +71,7 @@ async def list_residuals(request: Request) -> Response:
     run, (first, size) = await _load_run(request), _place(request)
     test, entries = await residuals_of(request).judge(run)
     return json_answer(
-        v1.ResidualList(
+        v1_insights.ResidualList(
             workers=entries[first : first + size],
             chi_square=UNSET if test is None else finite(test.chi_square),
             degrees=UNSET if test is None else test.degrees,
@@ -82,19 +82,19 @@ async def list_residuals(request: Request) -> Response:
     )
 
 
-@described(Operation("The points of a run's chart", {200: v1.SampleList}, path=BY_ID))
+@described(Operation("The points of a run's chart", {200: v1_insights.SampleList}, path=BY_ID))
 @runs(Domain.LOOP, "awaits one query")
 async def list_samples(request: Request) -> Response:
     site = site_of(request)
     run = await _load_run(request)
     found = await site.reads.samples(run.id)
-    return json_answer(v1.SampleList(samples=tuple(map(_sample, found))))
+    return json_answer(v1_insights.SampleList(samples=tuple(map(_sample, found))))
 
 
 @described(
     Operation(
         "Tasks whose results were struck out, as they were",
-        {200: v1.BadTaskList},
+        {200: v1_insights.BadTaskList},
         path=BY_ID,
         query=PAGING,
     )
@@ -105,13 +105,13 @@ async def list_bad_tasks(request: Request) -> Response:
     run, (first, size) = await _load_run(request), _place(request)
     found = await site.reads.bad_tasks(run.id, first, size + 1)
     shown, more = _cut(found, size, _bad_task)
-    return json_answer(v1.BadTaskList(tasks=shown, page=first // size + 1, more=more))
+    return json_answer(v1_insights.BadTaskList(tasks=shown, page=first // size + 1, more=more))
 
 
 @described(
     Operation(
         "How the games of a run were played, batch by batch",
-        {200: v1.ProvenanceList},
+        {200: v1_insights.ProvenanceList},
         path=BY_ID,
         query=PAGING,
     )
@@ -122,13 +122,13 @@ async def list_provenance(request: Request) -> Response:
     run, (first, size) = await _load_run(request), _place(request)
     found = await site.reads.provenance(run.id, first, size + 1)
     shown, more = _cut(found, size, _batch)
-    return json_answer(v1.ProvenanceList(batches=shown, page=first // size + 1, more=more))
+    return json_answer(v1_insights.ProvenanceList(batches=shown, page=first // size + 1, more=more))
 
 
 @described(
     Operation(
         "The games of a run: task, outcome, ending, half moves and opening",
-        {200: v1.RunGameList},
+        {200: v1_insights.RunGameList},
         path=BY_ID,
         query=PAGING,
     )
@@ -139,7 +139,7 @@ async def list_run_games(request: Request) -> Response:
     run, (first, size) = await _load_run(request), _place(request)
     found = await site.games.rows.run_games(run.id, first, size + 1)
     shown, more = _cut(found, size, _game)
-    return json_answer(v1.RunGameList(games=shown, page=first // size + 1, more=more))
+    return json_answer(v1_insights.RunGameList(games=shown, page=first // size + 1, more=more))
 
 
 async def _load_run(request: Request) -> Run:
@@ -185,22 +185,22 @@ def _cut(found: tuple[T, ...], size: int, show: Callable[[T], E]) -> tuple[tuple
     return tuple(map(show, found[:size])), len(found) > size
 
 
-def _diagnosis(found: RunDiagnosis, seen: set[str]) -> v1.Diagnosis:
-    return v1.Diagnosis(
+def _diagnosis(found: RunDiagnosis, seen: set[str]) -> v1_insights.Diagnosis:
+    return v1_insights.Diagnosis(
         finding=found.finding.value,
         sentence=found.sentence,
         evidence=tuple(_figure(name, value, seen) for name, value in found.evidence),
     )
 
 
-def _figure(name: str, value: str, seen: set[str]) -> v1.DiagnosisFigure:
+def _figure(name: str, value: str, seen: set[str]) -> v1_insights.DiagnosisFigure:
     """Private runs that stand in the way are not named."""
     if not name.startswith(AHEAD):
-        return v1.DiagnosisFigure(name=name, value=value)
+        return v1_insights.DiagnosisFigure(name=name, value=value)
     run_id = name.removeprefix(AHEAD)
     if run_id not in seen:
-        return v1.DiagnosisFigure(name=f"{AHEAD}another run", value=value)
-    return v1.DiagnosisFigure(name=name, value=value, run=run_id)
+        return v1_insights.DiagnosisFigure(name=f"{AHEAD}another run", value=value)
+    return v1_insights.DiagnosisFigure(name=name, value=value, run=run_id)
 
 
 def _judge_workers(run: Run, found: tuple[WorkerResults, ...]) -> Judged:
@@ -210,9 +210,9 @@ def _judge_workers(run: Run, found: tuple[WorkerResults, ...]) -> Judged:
     return test, tuple(sorted(entries, key=lambda one: -(one.residual or 0.0)))
 
 
-def _residual(each: WorkerResults, test: WorkerTest | None) -> v1.ResidualEntry:
+def _residual(each: WorkerResults, test: WorkerTest | None) -> v1_insights.ResidualEntry:
     far = None if test is None else test.residuals.get(each.worker)
-    return v1.ResidualEntry(
+    return v1_insights.ResidualEntry(
         worker=each.worker,
         user=each.user,
         results=each.results,
@@ -221,8 +221,8 @@ def _residual(each: WorkerResults, test: WorkerTest | None) -> v1.ResidualEntry:
     )
 
 
-def _sample(point: ChartPoint) -> v1.SampleEntry:
-    return v1.SampleEntry(
+def _sample(point: ChartPoint) -> v1_insights.SampleEntry:
+    return v1_insights.SampleEntry(
         time=point.at,
         games=point.games,
         pentanomial=point.pentanomial,
@@ -231,14 +231,14 @@ def _sample(point: ChartPoint) -> v1.SampleEntry:
     )
 
 
-def _bad_task(bad: BadTask) -> v1.BadTaskEntry:
-    return v1.BadTaskEntry(
+def _bad_task(bad: BadTask) -> v1_insights.BadTaskEntry:
+    return v1_insights.BadTaskEntry(
         **asdict(task_of(bad.task, {})), residual=finite(bad.residual), colour=bad.colour.value
     )
 
 
-def _batch(each: PlayedBatch) -> v1.ProvenanceEntry:
-    return v1.ProvenanceEntry(
+def _batch(each: PlayedBatch) -> v1_insights.ProvenanceEntry:
+    return v1_insights.ProvenanceEntry(
         task=each.task,
         time=each.at,
         games=each.games,
@@ -251,5 +251,5 @@ def _batch(each: PlayedBatch) -> v1.ProvenanceEntry:
     )
 
 
-def _game(each: IndexedGame) -> v1.RunGameEntry:
-    return v1.RunGameEntry(task=each.task, **asdict(game_of(each.number, each.game)))
+def _game(each: IndexedGame) -> v1_insights.RunGameEntry:
+    return v1_insights.RunGameEntry(task=each.task, **asdict(game_of(each.number, each.game)))

@@ -15,7 +15,7 @@ from rookery.model.bounds import Count, RunId
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
 from rookery.people.users import Scope
-from rookery.protocol import people, v1
+from rookery.protocol import people, v1, v1_insights
 from rookery.protocol.actions import All, Compare, Expression, Order
 from rookery.protocol.games import Game
 from rookery.protocol.user_queries import whole
@@ -186,7 +186,7 @@ TEXT = "text/plain; charset=utf-8"
 @described(
     Operation(
         "The games of a task: outcome, ending, half moves and opening",
-        {200: v1.GameList},
+        {200: v1_insights.GameList},
         query={"run": RunId, "task": Count, **PAGING},
     )
 )
@@ -206,13 +206,13 @@ async def list_games(request: Request) -> Response:
         game_of(number, game) for number, game in enumerate(found[first : first + size], first)
     )
     more = len(found) > first + size
-    return json_answer(v1.GameList(games=shown, page=page, more=more))
+    return json_answer(v1_insights.GameList(games=shown, page=page, more=more))
 
 
 @described(
     Operation(
         "Logs that workers sent, by run",
-        {200: v1.LogList},
+        {200: v1_insights.LogList},
         query={"run": RunId, **PAGING},
         bearer=True,
     )
@@ -226,7 +226,7 @@ async def list_logs(request: Request) -> Response:
     await _check_seen(request, run_id)
     found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
     shown = tuple(map(_entry, found[:size]))
-    return json_answer(v1.LogList(logs=shown, page=page, more=len(found) > size))
+    return json_answer(v1_insights.LogList(logs=shown, page=page, more=len(found) > size))
 
 
 @described(Operation("The text of a log", {200: TEXT}, path={"log_id": Count}, bearer=True))
@@ -257,8 +257,8 @@ async def _check_seen(request: Request, run_id: str) -> None:
         require_owner(await seen_run(site, run_id, bearer.user.name), bearer.actor)
 
 
-def game_of(number: int, game: Game) -> v1.GameEntry:
-    return v1.GameEntry(
+def game_of(number: int, game: Game) -> v1_insights.GameEntry:
+    return v1_insights.GameEntry(
         number=number,
         outcome=game.outcome.name.lower(),
         ending=game.ending.name.lower(),
@@ -268,8 +268,8 @@ def game_of(number: int, game: Game) -> v1.GameEntry:
     )
 
 
-def _entry(log: StoredLog) -> v1.LogEntry:
-    return v1.LogEntry(
+def _entry(log: StoredLog) -> v1_insights.LogEntry:
+    return v1_insights.LogEntry(
         id=log.id,
         run=log.run,
         task=log.task,
