@@ -109,7 +109,7 @@ def add(
     folder = cache or platformdirs.user_cache_path("rookery") / "worker"
     # Whoever names a source on the command line of their own machine wants it built there.
     workshop = Workshop(folder, sources, without_sandbox=True, private_sources=True)
-    with telling(quiet=server.json) as tell, tempfile.TemporaryDirectory() as own:
+    with ProgressLine(quiet=server.json) as tell, tempfile.TemporaryDirectory() as own:
         path = Path(address).expanduser().absolute()
         versions = prepare_versions(Path(own), build_environment() | proxy_environment())
         attempt = _Attempt(address, path, name, ref, versions, workshop, threads, tell)
@@ -182,7 +182,7 @@ class _Attempt:
         return await self.versions.snapshot(self.path)
 
 
-class telling:  # noqa: N801 - reads as a word in a with statement
+class ProgressLine:
     """Shows how far it is: one moving line on a terminal, lines elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:

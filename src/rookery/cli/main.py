@@ -165,9 +165,9 @@ def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
                 continue
             purpose = None if each.name == chosen else each.purpose
             app.command(each.target, each.name, help=purpose, group=group, sort_key=number)
-    app.register_install_completion_command(
-        COMPLETION, help="let your shell complete commands and flags"
-    )
+    if not chosen:
+        purpose = "let your shell complete commands and flags"
+        app.register_install_completion_command(COMPLETION, help=purpose)
     app["--help"].help = "show this, or what a command takes"
     app["--version"].help = "show the version"
     return app

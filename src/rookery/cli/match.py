@@ -50,7 +50,7 @@ FIXED_GAMES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MatchField:
     """Who plays: the engines, and which of them meet."""
 
     engines: tuple[EngineSpec, ...]
@@ -197,7 +197,7 @@ def fastchess_of(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
     return require_fastchess()
 
 
-def look_over_names(field: Field, kept: Journal) -> None:
+def look_over_names(field: MatchField, kept: Journal) -> None:
     """A table can't add up engines that go by other names than before; raises BadArgument."""
     before = {name for entry in kept.entries for name in (entry.pair.first, entry.pair.second)}
     if others := before - {engine.name for engine in field.engines}:
@@ -228,7 +228,7 @@ def _tell(outcome: MatchOutcome, files: GameFiles, runner: str, *, as_json: bool
     return REJECTED if outcome.verdict is Verdict.REJECTED else UNDECIDED
 
 
-def field_of(flags: MatchFlags) -> Field:
+def field_of(flags: MatchFlags) -> MatchField:
     """The engines of the command line; raises BadArgument."""
     if bool(flags.new or flags.base) == bool(flags.engine):
         raise BadArgument("Give --new and --base, or --engine for each of several.")
@@ -238,13 +238,13 @@ def field_of(flags: MatchFlags) -> Field:
     return _paired(flags, engines)
 
 
-def _paired(flags: MatchFlags, engines: tuple[EngineSpec, ...]) -> Field:
-    return Field(engines, tuple(gauntlet(engines) if flags.gauntlet else round_robin(engines)))
+def _paired(flags: MatchFlags, engines: tuple[EngineSpec, ...]) -> MatchField:
+    return MatchField(engines, tuple(gauntlet(engines) if flags.gauntlet else round_robin(engines)))
 
 
 def named(
-    flags: MatchFlags, field: Field, own: Sequence[str], *, for_fastchess: bool = False
-) -> Field:
+    flags: MatchFlags, field: MatchField, own: Sequence[str], *, for_fastchess: bool = False
+) -> MatchField:
     """The same engines by the names they give themselves, unless the command line named them."""
     given = [any(word.startswith("name=") for word in words) for words in flags.engine]
     wished = [
@@ -285,7 +285,7 @@ def _described(flags: MatchFlags) -> tuple[EngineSpec, ...]:
     return tuple(engines)
 
 
-def sprt_of(flags: MatchFlags, field: Field) -> Sprt | None:
+def sprt_of(flags: MatchFlags, field: MatchField) -> Sprt | None:
     if flags.sprt is None:
         return None
     if len(field.engines) != 2:

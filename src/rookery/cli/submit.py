@@ -94,9 +94,8 @@ def submit(
         return 1
     with _flags_named():
         made = client.submit(uploaded(_with_findings(found, preview), programs, client))
-    then = NEXT.get(made.state, "is under way")
-    address = client.address_of(made.id)
-    server.tell(made, f"Submitted run {made.id}, which {then}: {address}")
+    then = f"{NEXT.get(made.state, 'is under way')}: {client.address_of(made.id)}"
+    server.tell(made, f"Submitted run {made.id}, which {then}")
     return watch(made.id, server=server) if wait else 0
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, TextIO, cast
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -97,25 +98,32 @@ class StartScreen:
             progress.stop()
 
 
-def up(
-    *,
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpFlags:
+    """What is started beside the server."""
+
     reset_password: Annotated[
         bool, option("give the administrator a new password and print it")
-    ] = False,
-    no_demo: Annotated[bool, option("no first test")] = False,
-    no_worker: Annotated[bool, option("no worker on this machine")] = False,
+    ] = False
+    no_demo: Annotated[bool, option("no first test")] = False
+    no_worker: Annotated[bool, option("no worker on this machine")] = False
     without_sandbox: Annotated[
         bool,
         option(
             "where this machine has no sandbox, its worker plays other engines than the bundled"
             " one, too"
         ),
-    ] = False,
+    ] = False
     concurrency: Annotated[
         str, option("cores the worker plays on: auto (all but one), 4, MAX, MAX/2", "N")
-    ] = "auto",
-    flags: ServeSettings = NOTHING_SET,
-) -> int:
+    ] = "auto"
+
+
+ALL_OF_IT = UpFlags()
+
+
+def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> int:
     """Start the server with its database, and a worker on this machine.
 
     On the first start it makes an administrator's account, prints the password, once, and plays a
@@ -127,18 +135,20 @@ def up(
       rookery up --no-demo --port 9000 --data ./farm
       rookery up --host 0.0.0.0 --base-url http://farm.example.org:8000
     """
-    settings, start = flags.read(), StartReport()
+    settings, start = serving.read(), StartReport()
     screen = StartScreen(Console() if sys.stdout.isatty() else None)
-    worker = LocalWorker(settings.data, concurrency, screen.say, without_sandbox=without_sandbox)
+    worker = LocalWorker(
+        settings.data, flags.concurrency, screen.say, without_sandbox=flags.without_sandbox
+    )
     leaving = threading.Event()
 
     async def prepare(site: Site) -> None:
         screen.step("Preparing accounts and the first test")
         first = await site.users.count() == 0
-        start.password = await provide_administrator(site, reset=reset_password) or ""
-        if first and not no_demo:
+        start.password = await provide_administrator(site, reset=flags.reset_password) or ""
+        if first and not flags.no_demo:
             start.demo = await _demo(site)
-        if not no_worker:
+        if not flags.no_worker:
             start.token = await provide_token(site, settings.data)
 
     def ready(address: str) -> None:
@@ -148,9 +158,7 @@ def up(
             worker.start(near, start.token)
         if start.demo:
             follow = (Client.at(near), start.demo, screen.say, leaving)
-            threading.Thread(
-                target=follow_demo, args=follow, name="first test", daemon=True
-            ).start()
+            threading.Thread(target=follow_demo, args=follow, daemon=True).start()
 
     def leave() -> None:
         leaving.set()

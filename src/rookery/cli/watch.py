@@ -38,7 +38,7 @@ OVER = (DisplayState.FINISHED, DisplayState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class WatchedRun:
     """A run at a moment, and how fast it was seen to move if the server does not know yet."""
 
     run: v1.RunDetails
@@ -62,7 +62,7 @@ def title(run: v1.RunDetails) -> str:
     return _printable(f"{run.new_tag} vs {run.base_tag} by {run.owner}, {run.tc}")
 
 
-def rows(glance: Glance) -> list[Row]:
+def rows(glance: WatchedRun) -> list[Row]:
     run, results = glance.run, glance.results
     lines = [("State", str(run.state)), ("Games", games_text(results, run.num_games))]
     if run.kind != "spsa":
@@ -111,7 +111,7 @@ def _elo(run: v1.RunDetails) -> FixedElo | LiveElo | None:
     return run.live_elo or run.elo or None
 
 
-def _left(glance: Glance, sprt: tuple[Sprt, SprtState] | None) -> str:
+def _left(glance: WatchedRun, sprt: tuple[Sprt, SprtState] | None) -> str:
     spec, llr = (sprt[0], sprt[1].llr) if sprt else (None, 0.0)
     games, wanted = glance.results.games, glance.run.num_games
     return left_text(spec, llr, games, wanted=wanted, speed=glance.speed / 60)
@@ -159,11 +159,11 @@ class Watch:
         self._as_json = as_json
         self._first: tuple[float, int] | None = None
         self._problem = ""
-        self.glance: Glance
+        self.glance: WatchedRun
 
     def see(self, seen: Seen) -> None:
         self._problem = ""
-        self.glance = Glance(seen.run, self._pace(seen))
+        self.glance = WatchedRun(seen.run, self._pace(seen))
         if self._as_json:
             print(seen.text, flush=True)
 

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.books import demo_path
 from rookery.cli.match import (
-    Field,
+    MatchField,
     MatchFlags,
     field_of,
     look_over_names,
@@ -112,7 +112,7 @@ def test_no_book_can_be_asked_for_and_fischer_random_has_none() -> None:
     assert book_path(parsed(*SIDES, "--chess960")) is None
 
 
-def names(field: Field) -> list[str]:
+def names(field: MatchField) -> list[str]:
     return [engine.name for engine in field.engines]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_fields
 
-from rookery.cli.watch import Glance, rows, title, verdict_code, verdict_text
+from rookery.cli.watch import WatchedRun, rows, title, verdict_code, verdict_text
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.kinds import Kind, SprtTest
 from rookery.model.run import Run
@@ -36,7 +36,7 @@ def shown(run: Run, pulse: RunSpeed = NO_SPEED) -> v1.RunDetails:
 def test_a_sequential_test_shows_its_ratio_and_how_long_it_may_take() -> None:
     test = sprt(elo0=0.0, elo1=2.0)
     run = played(replace(test, state=SprtState(1.5)))
-    found = dict(rows(Glance(shown(run, RunSpeed(games_per_minute=60.0)))))
+    found = dict(rows(WatchedRun(shown(run, RunSpeed(games_per_minute=60.0)))))
     assert found["Games"].startswith("1110 of ")
     assert found["Pairs"] == "LL 5, LD 100, even 300, WD 140, WW 10"
     assert found["LLR"].startswith("+1.500 in (-2.94, 2.94) █")
@@ -47,32 +47,32 @@ def test_a_sequential_test_shows_its_ratio_and_how_long_it_may_take() -> None:
 
 def test_a_ratio_beyond_a_bound_says_so() -> None:
     run = played(replace(sprt(), state=SprtState(25.66)))
-    assert dict(rows(Glance(shown(run))))["LLR"].startswith("+25.660 beyond 2.94 █")
+    assert dict(rows(WatchedRun(shown(run))))["LLR"].startswith("+25.660 beyond 2.94 █")
 
 
 def test_a_run_of_fixed_length_shows_what_is_left_at_the_speed_that_was_seen() -> None:
     run = played(make_run("a").kind)
     left = run.plan.games - RESULTS.games
-    found = dict(rows(Glance(shown(run), games_per_minute=float(left))))
+    found = dict(rows(WatchedRun(shown(run), games_per_minute=float(left))))
     assert found["Left"] == "1 min 00 s"
     assert "LLR" not in found
 
 
 def test_a_tune_has_no_pairs_and_no_elo() -> None:
-    found = dict(rows(Glance(shown(played(spsa())))))
+    found = dict(rows(WatchedRun(shown(played(spsa())))))
     assert not {"Pairs", "Elo", "LLR"} & found.keys()
 
 
 def test_a_run_that_is_over_has_no_speed() -> None:
-    found = dict(rows(Glance(shown(decided(Verdict.ACCEPTED)))))
+    found = dict(rows(WatchedRun(shown(decided(Verdict.ACCEPTED)))))
     assert not {"Speed", "Left"} & found.keys()
 
 
 def test_strangers_words_do_not_steer_the_terminal() -> None:
     run = played(make_run("a").kind)
-    assert dict(rows(Glance(shown(run))))["About"] == "one"
+    assert dict(rows(WatchedRun(shown(run))))["About"] == "one"
     odd = replace(run, plan=with_fields(run.plan, info="\x1b]0;x\x07"))
-    assert dict(rows(Glance(shown(odd))))["About"] == "·]0;x·"
+    assert dict(rows(WatchedRun(shown(odd))))["About"] == "·]0;x·"
     assert "\x1b" not in title(shown(odd))
 
 
