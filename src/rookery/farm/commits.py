@@ -40,7 +40,7 @@ class CommitLimits:
     """How long the oldest of them may wait before no more are taken."""
     round_changes: int = 1_000
     """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
-    round_pause: float = 0.006
+    round_pause: float = 0.012
     """Seconds from the end of one transaction to the beginning of the next, at least: those who
     were told of the first come back one by one, and go together with the second."""
     slice_rows: int = 100

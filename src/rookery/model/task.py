@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import lt
 
 import msgspec
 from msgspec import Struct
@@ -72,7 +73,7 @@ class Results(Struct, frozen=True, gc=False):
             and self.draws >= earlier.draws
             and self.crashes >= earlier.crashes
             and self.time_losses >= earlier.time_losses
-            and all(x >= y for x, y in zip(self.pentanomial, earlier.pentanomial, strict=True))
+            and not any(map(lt, self.pentanomial, earlier.pentanomial))
         )
 
     def excessive(self) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import cast
 
 import uvicorn
@@ -148,9 +149,12 @@ class LimitedHttp(HttpToolsProtocol):
             waiting = cast("asyncio.Task[None]", call.committed)
             self._waiting = call
             self.tasks.add(waiting)
-            waiting.add_done_callback(self.tasks.discard)
-            waiting.add_done_callback(lambda _: self._finish_short(data, call))
+            waiting.add_done_callback(partial(self._end_wait, data, call))
         return True
+
+    def _end_wait(self, data: bytes, call: ShortCall, waiting: "asyncio.Task[None]") -> None:
+        self.tasks.discard(waiting)
+        self._finish_short(data, call)
 
     def _finish_short(self, data: bytes, call: ShortCall) -> None:
         assert self.short is not None

@@ -240,7 +240,7 @@ _HEADER = re.compile(
     rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)[ \t]*\r\n"
 )
 _MOST_HEADERS = 32
-_SPECIAL = (b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer")
+_SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer"})
 
 
 def read_whole(data: bytes) -> WholeRequest | None:
@@ -266,7 +266,7 @@ def read_whole(data: bytes) -> WholeRequest | None:
         return None
     if headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
         return None
-    if any(name in headers for name in _SPECIAL):
+    if not _SPECIAL.isdisjoint(headers):
         return None
     return WholeRequest(line[1].decode("ascii"), headers, body)
 
