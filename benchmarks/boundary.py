@@ -97,7 +97,7 @@ def serve() -> int:
     from rookery.boundary.domains import Domain, runs
     from rookery.web.on_uvicorn import carrier
     from rookery.web.server import serve as serve_app
-    from rookery.web.serving import Place
+    from rookery.web.serving import ListenAddress
 
     lags: list[float] = []
 
@@ -109,7 +109,7 @@ def serve() -> int:
 
     async def run() -> int:
         feeling = asyncio.create_task(feel_the_lag(lags))
-        place = Place("127.0.0.1", 0)
+        place = ListenAddress("127.0.0.1", 0)
         code = await serve_app(
             open_app(site, [*slow_routes(), Route(LAG, lag)]),
             site.process,

@@ -76,7 +76,7 @@ def serve_rookery(port: int, data: Path) -> int:
     from rookery.logs import logger, start_logs
     from rookery.settings import Settings
     from rookery.web.server import choose, serve
-    from rookery.web.serving import Place
+    from rookery.web.serving import ListenAddress
 
     settings = Settings(data=data, port=port, log_level="error", simulated_fleet=True)
     writer = start_logs(level="error")
@@ -85,7 +85,7 @@ def serve_rookery(port: int, data: Path) -> int:
 
     async def run() -> int:
         opening = open_app(settings, process, furnish)
-        place = Place("127.0.0.1", port)
+        place = ListenAddress("127.0.0.1", port)
         return await serve(opening, process, place, carrier, say=lambda _: None)
 
     try:

@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 
 from rookery.logs import logger
 from rookery.web.server import choose, serve
-from rookery.web.serving import Carrier, Place
+from rookery.web.serving import Carrier, ListenAddress
 from tests.twins.sites import MemorySite, Trouble, open_app
 
 
@@ -26,7 +26,7 @@ async def serve_in_memory(
     return await serve(
         open_app(site, routes, *troubles),
         site.process,
-        Place("127.0.0.1", port),
+        ListenAddress("127.0.0.1", port),
         carrier(),
         say=lambda address: print(address, flush=True),
         farewell=farewell,

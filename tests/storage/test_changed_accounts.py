@@ -16,7 +16,7 @@ from rookery.people.bearers import Bearers
 from rookery.people.login import AccountBlocked, WorkerCredentials, WrongCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.users import EndedSessions, Scope, Tokens, Users, mint
-from rookery.web.session import Ended, SessionData, digest_of
+from rookery.web.session import LoggedOutSessions, SessionData, session_digest
 from rookery.web.site import forget_changed_accounts
 from tests.database import pool_on
 from tests.eventually import eventually
@@ -93,13 +93,13 @@ async def test_a_logout_in_another_process_ends_the_session_here(
 ) -> None:
     clock, changes, session = HandClock(), ChangeNotices(), SessionData("olga", "mark", "a token")
     async with pool_on(database) as pool, pool_on(database, "other") as other:
-        here = Ended(EndedSessions(pool, queries), clock)
+        here = LoggedOutSessions(EndedSessions(pool, queries), clock)
         changes.on(Channel.SESSIONS, here.told, here.missed)
         listening = Listening(database, changes, instance="here")
         async with listening.opened():
             await eventually(lambda: listening.stats().connected)
             assert not await here.holds(session)
-            elsewhere = Ended(EndedSessions(other, queries), clock)
+            elsewhere = LoggedOutSessions(EndedSessions(other, queries), clock)
             await elsewhere.end(session, timedelta(days=7))
-            await eventually(lambda: digest_of(session) in here._digests)
+            await eventually(lambda: session_digest(session) in here._digests)
             assert await here.holds(session)

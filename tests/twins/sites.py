@@ -28,7 +28,7 @@ from rookery.settings import Settings
 from rookery.sources.commits import Archive, CannotAsk, Commit
 from rookery.web.rendering import read_assets
 from rookery.web.site import Site, Storage
-from rookery.web.steps import Process, Step, Steps
+from rookery.web.steps import Process, Step, StepRunner
 from rookery.web.wheel import own_wheel
 from tests.twins.farm import MemoryStore
 from tests.twins.files import (
@@ -194,7 +194,7 @@ def make_storage(
 @asynccontextmanager
 async def running(site: MemorySite, *troubles: Trouble) -> AsyncIterator[None]:
     """The site at work, with steps of a test's own after the others."""
-    async with Steps(site.process) as steps:
+    async with StepRunner(site.process) as steps:
         site.bridge = await steps.enter(BRIDGE, open_bridge())
         await steps.enter(FLEET, _open_fleet(site))
         await steps.enter(EVENTS, site.bus.opened())

@@ -13,8 +13,8 @@ from rookery.boundary.domains import Domain, runs
 from rookery.protocol.codec import Reader
 from rookery.web.answers import site_of
 from rookery.web.bodies import StreamedAnswer, decoded, json_answer, read_body
+from rookery.web.callers import translated_errors
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals
 from rookery.web.rendering import Frame
 
 
@@ -89,7 +89,7 @@ async def render(request: Request) -> Response:
 @runs(Domain.LOOP, "decodes and encodes a small body")
 async def echo(request: Request) -> Response:
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         return json_answer(await decoded(body, TICKET.read, site_of(request).threads))
 
 

@@ -71,7 +71,7 @@ from rookery.sources.mirrors import Mirrors
 from rookery.web.metrics import PoolStats
 from rookery.web.rendering import read_assets
 from rookery.web.site import Site, Storage
-from rookery.web.steps import Process, Steps
+from rookery.web.steps import Process, StepRunner
 from rookery.web.wheel import own_wheel
 
 BLOBS = "blobs"
@@ -113,7 +113,7 @@ async def open_app(
 async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
     """A running site, for the length of the block; raises a complaint where it can't start."""
     instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", leveled(process.log)
-    async with Steps(process) as steps:
+    async with StepRunner(process) as steps:
         target = await steps.enter(DATABASE, reach_database(settings, process))
         queries, newest = await steps.run(SQL_FILES, read_sql)
         pool = await steps.enter(POOL, open_pool(target, instance=instance, log=log))
@@ -146,7 +146,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         yield site
 
 
-async def start_serving(site: Site, steps: Steps) -> None:
+async def start_serving(site: Site, steps: StepRunner) -> None:
     """The crossings between the loop and threads, the event bus and the jobs."""
     await steps.wait(THREADS, _adopt_threads(site))
     site.bridge = await steps.enter(BRIDGE, open_bridge())

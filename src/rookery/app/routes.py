@@ -1,4 +1,4 @@
-"""The app: routes, middleware from the outside in, and error handlers."""
+"""The app of a site: its routes, its middleware from the outside in, and its error handlers."""
 
 import secrets
 from collections.abc import Sequence
@@ -15,16 +15,21 @@ from starlette.types import ExceptionHandler
 from rookery.app.jobs import JOBS
 from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
-from rookery.pages.routes import page_routes
+from rookery.pages.accounts import login, logout, sign_up
+from rookery.pages.home import home, home_live
+from rookery.pages.machines import add_machine
+from rookery.pages.page import get_asset
+from rookery.pages.run import old_address, run_live, run_page
+from rookery.pages.run_moves import move_run
 from rookery.protocol.user_documents import ARGS_DOCUMENT
-from rookery.web.answers import answer_to, site_of
-from rookery.web.faults import Fault
+from rookery.web.answers import answer_error, site_of
+from rookery.web.faults import HttpFault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
 from rookery.web.handout import handout_routes, read_scripts
 from rookery.web.inventory import list_parts, list_steps, meter_routes
 from rookery.web.middleware import (
     Errors,
-    Head,
+    HeadRequests,
     Measure,
     RequestState,
     SecurityHeaders,
@@ -39,6 +44,29 @@ from rookery.web.v1.events import EventFeed
 from rookery.web.v1.insights import Residuals
 from rookery.web.v1.routes import v1_routes
 from rookery.web.worker_api.calls import CALLS, worker_routes
+
+# The addresses of the pages.
+
+ONE = "/runs/{run_id}"
+
+
+def page_routes() -> list[BaseRoute]:
+    return [
+        Route("/", home, methods=["GET"]),
+        Route("/live", home_live, methods=["GET"]),
+        Route("/login", login, methods=["GET", "POST"]),
+        Route("/signup", sign_up, methods=["GET", "POST"]),
+        Route("/logout", logout, methods=["POST"]),
+        Route(ONE, run_page, methods=["GET"]),
+        Route(f"{ONE}/live", run_live, methods=["GET"]),
+        Route(f"{ONE}/{{move}}", move_run, methods=["POST"]),
+        Route("/machines/add", add_machine, methods=["GET", "POST"]),
+        Route("/tests/view/{run_id}", old_address, methods=["GET"]),
+        Route("/static/{digest}/{name}", get_asset, methods=["GET"]),
+    ]
+
+
+# The app: routes, middleware from the outside in, and error handlers.
 
 
 def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -90,7 +118,7 @@ MIDDLEWARE: tuple[Any, ...] = (
     RequestState,
     Measure,
     SecurityHeaders,
-    Head,
+    HeadRequests,
     Errors,
     ShutdownGuard,
     RequestLimits,
@@ -108,7 +136,7 @@ def make_middleware(site: Site, for_workers: Sequence[Route]) -> list[Middleware
         ShortPath: {"site": site, "routes": for_workers, "word": f"w{word}"},
         RequestState: {"site": site, "word": word},
         SecurityHeaders: {},
-        Head: {},
+        HeadRequests: {},
     }
     return [Middleware(layer, **more.get(layer, {"site": site})) for layer in MIDDLEWARE]
 
@@ -116,7 +144,10 @@ def make_middleware(site: Site, for_workers: Sequence[Route]) -> list[Middleware
 @runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
 async def on_refusal(request: Request, error: Exception) -> Response:
     """Inside the session, so that its changes are kept."""
-    return await answer_to(error, request.scope, site_of(request))
+    return await answer_error(error, request.scope, site_of(request))
 
 
-HANDLERS: dict[type[Exception], ExceptionHandler] = {HTTPException: on_refusal, Fault: on_refusal}
+HANDLERS: dict[type[Exception], ExceptionHandler] = {
+    HTTPException: on_refusal,
+    HttpFault: on_refusal,
+}

@@ -20,7 +20,7 @@ from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
 from rookery.web.server import DEFAULT_PATIENCE, Patience, choose
 from rookery.web.server import serve as serve_site
-from rookery.web.serving import Place
+from rookery.web.serving import ListenAddress
 
 
 @Parameter(name="*", group=SETTINGS_GROUP)
@@ -97,7 +97,7 @@ def run_site(
         return await serve_site(
             open_app(settings, process, prepare),
             process,
-            Place(settings.host, settings.port),
+            ListenAddress(settings.host, settings.port),
             carrier,
             say=say,
             farewell=writer.stop,

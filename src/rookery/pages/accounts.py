@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
-from rookery.pages.page import go_to, page
+from rookery.pages.page import redirect_to, render_page
 from rookery.people.login import LoginRefused, Throttled
 from rookery.protocol.people import Application
 from rookery.web.answers import site_of
@@ -39,11 +39,11 @@ async def login(request: Request) -> Response:
         return await _enter(request)
     place = _safe_place(request.query_params.get("next", ""))
     if session_of(request.scope).user:
-        return go_to(place or HOME)
+        return redirect_to(place or HOME)
     open_to_new = site_of(request).sign_up.is_open
     csrf = session_of(request.scope).csrf_token()
     view = LoginView(csrf=csrf, next=place, sign_up=open_to_new)
-    return await page(request, "login.html", view)
+    return await render_page(request, "login.html", view)
 
 
 @runs(Domain.LOOP, "writes one row, so that the session ends in every process")
@@ -51,10 +51,10 @@ async def logout(request: Request) -> Response:
     session = session_of(request.scope)
     if session.user:
         lasting = KEPT if session.data.keep else UNKEPT
-        await site_of(request).standing.ended.end(session.data, lasting)
+        await site_of(request).sessions.ended.end(session.data, lasting)
     session.sign_out()
     session.flash("You are logged out.")
-    return go_to(HOME)
+    return redirect_to(HOME)
 
 
 async def _enter(request: Request) -> Response:
@@ -68,11 +68,11 @@ async def _enter(request: Request) -> Response:
         _write_down(site, refusal, request)
         open_to_new = site.sign_up.is_open
         view = LoginView(session.csrf_token(), place, name, keep, str(refusal), open_to_new)
-        return await page(request, "login.html", view, _status(refusal))
-    session.sign_in(user.name, site.standing.mark(user), keep=keep)
+        return await render_page(request, "login.html", view, _status(refusal))
+    session.sign_in(user.name, site.sessions.mark(user), keep=keep)
     session.flash(f"Welcome, {user.name}.")
     site.log.info("logged_in", user=user.name, client=facts.client)
-    return go_to(place or HOME)
+    return redirect_to(place or HOME)
 
 
 def _status(refusal: LoginRefused) -> int:
@@ -118,10 +118,10 @@ async def sign_up(request: Request) -> Response:
     if not site_of(request).sign_up.is_open:
         raise NotFound("Accounts are made by the people who run this site; ask them for one.")
     if session.user:
-        return go_to("/")
+        return redirect_to("/")
     if request.method == "POST":
         return await _apply(request)
-    return await page(request, "sign_up.html", SignUpView(session.csrf_token()))
+    return await render_page(request, "sign_up.html", SignUpView(session.csrf_token()))
 
 
 async def _apply(request: Request) -> Response:
@@ -134,10 +134,10 @@ async def _apply(request: Request) -> Response:
     except (Complaint, Throttled) as refused:
         view = SignUpView(session.csrf_token(), applicant.name, applicant.email, str(refused))
         status = 429 if isinstance(refused, Throttled) else 400
-        return await page(request, "sign_up.html", view, status)
+        return await render_page(request, "sign_up.html", view, status)
     site.log.info("signed_up", user=user.name, client=facts.client)
     session.flash(DONE)
-    return go_to(LOGIN)
+    return redirect_to(LOGIN)
 
 
 def _applicant(form: Form) -> Application:

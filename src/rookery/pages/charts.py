@@ -60,7 +60,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ChartArea:
     """How values are placed on a drawing."""
 
     most_x: float
@@ -132,7 +132,7 @@ def _elo_chart(samples: Sequence[ChartPoint]) -> Chart:
 def _chart(
     name: str,
     title: str,
-    field: Field,
+    field: ChartArea,
     line: Sequence[Point],
     *,
     band: str = "",
@@ -154,9 +154,9 @@ def _chart(
     )
 
 
-def _field(most_x: float, low: float, high: float) -> Field:
+def _field(most_x: float, low: float, high: float) -> ChartArea:
     room = max(0.05 * (high - low), 0.01)
-    return Field(max(1.0, most_x), low - room, high + room)
+    return ChartArea(max(1.0, most_x), low - room, high + room)
 
 
 def _steps(low: float, high: float) -> Iterator[float]:
@@ -243,17 +243,17 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Pentanomial:
+class PentanomialBars:
     """Pairs of games by what the new engine scored in them."""
 
     bins: tuple[Bin, ...]
     text: str
 
 
-def pentanomial(pairs: Sequence[int]) -> Pentanomial:
+def pentanomial(pairs: Sequence[int]) -> PentanomialBars:
     most = max(1, *pairs)
     bins = tuple(_bin(place, pairs[place], most) for place in range(len(pairs)))
-    return Pentanomial(bins, ", ".join(f"{one.name}: {one.text}" for one in bins))
+    return PentanomialBars(bins, ", ".join(f"{one.name}: {one.text}" for one in bins))
 
 
 def spark_line(values: Sequence[float], low: float, high: float) -> str:

@@ -17,7 +17,7 @@ from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.pages import figures, words
 from rookery.pages.figures import pulse_of
-from rookery.pages.page import made_fragment, made_page, plays, viewer_of
+from rookery.pages.page import plays_engine, render_fragment, render_page_in_thread, viewer_of
 from rookery.pages.row import Known, RunRow, row_of
 from rookery.rules.answers import ChartPoint
 from rookery.rules.lifecycle import Actor
@@ -295,13 +295,13 @@ KINDS = ("green", "yellow", "ltc")
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def home(request: Request) -> Response:
-    return await made_page(request, "home.html", home_view, await _load(request))
+    return await render_page_in_thread(request, "home.html", home_view, await _load(request))
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def home_live(request: Request) -> Response:
     """What moves on the start page, for its script."""
-    return await made_fragment(request, "home_live.html", home_view, await _load(request))
+    return await render_fragment(request, "home_live.html", home_view, await _load(request))
 
 
 def filters_in(query: Mapping[str, str]) -> Filters:
@@ -334,7 +334,7 @@ async def _filled(
     fleet, reads, now = site.fleet, site.reads, bare.now
     privacy = site.privacy
     hidden = privacy.hidden(name_of(viewer))
-    seen = [run for run in await fleet.views.active() if not plays(run, hidden)]
+    seen = [run for run in await fleet.views.active() if not plays_engine(run, hidden)]
     unfinished = tuple(privacy.shown(viewer, run) for run in seen)
     finished = await reads.finished(_query(filters, hidden))
     return HomeMaterial(

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.http_client import is_loopback
-from rookery.pages.page import go_to, page, viewer_of
+from rookery.pages.page import redirect_to, render_page, viewer_of
 from rookery.people.users import Scope
 from rookery.web.answers import address_of, site_of
 
@@ -90,12 +90,12 @@ async def add_machine(request: Request) -> Response:
     """A post makes a token and shows it this once."""
     viewer = await viewer_of(request)
     if viewer is None:
-        return go_to(f"/login?next={HERE}")
+        return redirect_to(f"/login?next={HERE}")
     token, site = "", site_of(request)
     if request.method == "POST":
         minted = await site.accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
         token = minted.secret
     view = machines_view(address_of(request), viewer.name, token, site.fingerprint)
-    answer = await page(request, "machines.html", view)
+    answer = await render_page(request, "machines.html", view)
     answer.headers["cache-control"] = "no-store"
     return answer

@@ -12,8 +12,8 @@ from rookery.model.run import Run
 from rookery.people.users import is_approver
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
+from rookery.web.callers import find_shown_run
 from rookery.web.faults import NotFound
-from rookery.web.refusals import shown_run
 from rookery.web.rendering import Frame, Templates, frame_of
 from rookery.web.scope import session_of
 
@@ -23,12 +23,14 @@ M = TypeVar("M")
 _HEADERS = {"cache-control": "private, no-cache"}
 
 
-async def page(request: Request, template: str, view: object, status: int = 200) -> HTMLResponse:
+async def render_page(
+    request: Request, template: str, view: object, status: int = 200
+) -> HTMLResponse:
     """`view` is a frozen value that holds everything the template shows."""
-    return await made_page(request, template, _as_it_is, view, status)
+    return await render_page_in_thread(request, template, _as_it_is, view, status)
 
 
-async def made_page(
+async def render_page_in_thread(
     request: Request, template: str, make: Callable[[M], object], material: M, status: int = 200
 ) -> HTMLResponse:
     """A page whose view is worth a thread: `make` turns what was loaded into it, there."""
@@ -37,7 +39,7 @@ async def made_page(
     return await _answer(request, template, frame, make, material, status)
 
 
-async def made_fragment(
+async def render_fragment(
     request: Request, template: str, make: Callable[[M], object], material: M
 ) -> HTMLResponse:
     """The part of a page that moves, by itself; messages wait for the next whole page."""
@@ -68,7 +70,7 @@ def _as_it_is(view: object) -> object:
     return view
 
 
-def go_to(path: str) -> RedirectResponse:
+def redirect_to(path: str) -> RedirectResponse:
     """After a form: 302 is what scripts for the official server expect."""
     return RedirectResponse(path, 302)
 
@@ -79,7 +81,7 @@ _FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 @runs(Domain.LOOP, "bytes read at the start")
-async def asset(request: Request) -> Response:
+async def get_asset(request: Request) -> Response:
     found = site_of(request).assets.at(request.url.path)
     if found is None:
         raise NotFound
@@ -96,17 +98,17 @@ async def viewer_of(request: Request) -> Actor | None:
     return None if user is None else Actor(user.name, approver=is_approver(user))
 
 
-def plays(run: Run, engines: Collection[str]) -> bool:
+def plays_engine(run: Run, engines: Collection[str]) -> bool:
     return any(side.engine in engines for side in run.plan.sides)
 
 
-async def run_seen_by(viewer: Actor | None, request: Request) -> Run:
+async def find_run_for(viewer: Actor | None, request: Request) -> Run:
     """The run that the address names; raises NotFound for one that this person may not know of.
 
     Deleted runs are hidden from lists, not from those who know their id.
     """
     run_id = str(request.path_params["run_id"])
-    return await shown_run(site_of(request), run_id, viewer)
+    return await find_shown_run(site_of(request), run_id, viewer)
 
 
 # What a person may do to a run, so that a page offers that and nothing else.

@@ -10,7 +10,7 @@ from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import DisplayState, Run
 from rookery.pages import figures, words
 from rookery.pages import words as terms
-from rookery.pages.charts import LlrBar, Pentanomial, llr_bar, pentanomial
+from rookery.pages.charts import LlrBar, PentanomialBars, llr_bar, pentanomial
 from rookery.pages.words import Moment
 from rookery.rules.answers import ChartPoint
 from rookery.stats.elo import estimate_elo
@@ -32,7 +32,7 @@ class Tone(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StatusWord:
     """`sign` is for those who do not see colours."""
 
     word: str
@@ -40,19 +40,19 @@ class Standing:
     sign: str
 
 
-PENDING = Standing("waits for approval", Tone.WAIT, "◌")
-PLAYING = Standing("playing", Tone.LIVE, "●")
-IDLE = Standing("idle", Tone.IDLE, "○")
-STOPPED = Standing("stopped", Tone.IDLE, "■")
-FINISHED = Standing("finished", Tone.IDLE, "■")
-BROKEN = Standing("stopped by an error", Tone.RED, "▲")
-DELETED = Standing("deleted", Tone.IDLE, "×")
+PENDING = StatusWord("waits for approval", Tone.WAIT, "◌")
+PLAYING = StatusWord("playing", Tone.LIVE, "●")
+IDLE = StatusWord("idle", Tone.IDLE, "○")
+STOPPED = StatusWord("stopped", Tone.IDLE, "■")
+FINISHED = StatusWord("finished", Tone.IDLE, "■")
+BROKEN = StatusWord("stopped by an error", Tone.RED, "▲")
+DELETED = StatusWord("deleted", Tone.IDLE, "×")
 
 _VERDICTS = {
-    Style.GREEN: Standing("passed", Tone.GREEN, "✓"),
-    Style.BLUE: Standing("passed, no regression", Tone.BLUE, "✓"),
-    Style.YELLOW: Standing("failed, yet positive", Tone.YELLOW, "✗"),
-    Style.RED: Standing("failed", Tone.RED, "✗"),
+    Style.GREEN: StatusWord("passed", Tone.GREEN, "✓"),
+    Style.BLUE: StatusWord("passed, no regression", Tone.BLUE, "✓"),
+    Style.YELLOW: StatusWord("failed, yet positive", Tone.YELLOW, "✗"),
+    Style.RED: StatusWord("failed", Tone.RED, "✗"),
 }
 _OPEN = {
     DisplayState.PENDING: PENDING,
@@ -62,7 +62,7 @@ _OPEN = {
 }
 
 
-def standing_of(run: Run) -> Standing:
+def standing_of(run: Run) -> StatusWord:
     if run.status.deleted:
         return DELETED
     if run.display is not DisplayState.FINISHED:
@@ -108,11 +108,11 @@ class RunRow:
     info: str
     question: str
     conditions: str
-    standing: Standing
+    standing: StatusWord
     bar: LlrBar | None
     elo: str
     progress: str
-    pairs: Pentanomial | None
+    pairs: PentanomialBars | None
     games: str
     rate: str
     cores: str

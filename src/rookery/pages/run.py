@@ -17,15 +17,15 @@ from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.pages import figures, words
 from rookery.pages import words as terms
-from rookery.pages.charts import Chart, Pentanomial, charts_of, pentanomial
+from rookery.pages.charts import Chart, PentanomialBars, charts_of, pentanomial
 from rookery.pages.page import (
     Rights,
-    go_to,
-    made_fragment,
-    made_page,
-    plays,
+    find_run_for,
+    plays_engine,
+    redirect_to,
+    render_fragment,
+    render_page_in_thread,
     rights_of,
-    run_seen_by,
     viewer_of,
 )
 from rookery.pages.row import Known, RunRow, row_of, shows_pairs
@@ -93,7 +93,7 @@ class RunView:
     chance: str
     results: str
     iterations: str
-    pairs: Pentanomial | None
+    pairs: PentanomialBars | None
     charts: tuple[Chart, ...]
     machines: tuple[Machine, ...]
     more_machines: str
@@ -224,23 +224,23 @@ REMEMBERED_SECONDS = 10.0
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
-    material = await _material(site, await run_seen_by(viewer, request), viewer)
+    material = await _material(site, await find_run_for(viewer, request), viewer)
     whole = await _with_history(site, material)
-    return await made_page(request, "run.html", run_view, whole)
+    return await render_page_in_thread(request, "run.html", run_view, whole)
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_live(request: Request) -> Response:
     """What moves on the page of a run, for its script."""
     site, viewer = site_of(request), await viewer_of(request)
-    material = await _material(site, await run_seen_by(viewer, request), viewer)
-    return await made_fragment(request, "run_live.html", run_view, material)
+    material = await _material(site, await find_run_for(viewer, request), viewer)
+    return await render_fragment(request, "run_live.html", run_view, material)
 
 
 @runs(Domain.LOOP, "names another address")
 async def old_address(request: Request) -> Response:
     """Where the official server has the page of a run; workers print this address."""
-    return go_to(f"/runs/{request.path_params['run_id']}")
+    return redirect_to(f"/runs/{request.path_params['run_id']}")
 
 
 async def _material(site: Site, run: Run, viewer: Actor | None) -> RunMaterial:
@@ -269,7 +269,7 @@ async def _contributions(site: Site, run_id: str) -> tuple[Contribution, ...]:
 async def _names(site: Site, viewer: Actor | None) -> dict[str, str]:
     """Of the unfinished runs that this person may know of."""
     hidden = site.privacy.hidden(name_of(viewer))
-    shown = (run for run in await site.fleet.views.active() if not plays(run, hidden))
+    shown = (run for run in await site.fleet.views.active() if not plays_engine(run, hidden))
     return {run.id: run.plan.sides[0].tag for run in shown}
 
 

@@ -8,11 +8,11 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
 from rookery.model.plan import Modification
-from rookery.pages.page import go_to, run_seen_by, viewer_of
+from rookery.pages.page import find_run_for, redirect_to, viewer_of
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
-from rookery.web.faults import BadRequest, Fault, NotFound
-from rookery.web.refusals import refusals
+from rookery.web.callers import translated_errors
+from rookery.web.faults import BadRequest, HttpFault, NotFound
 from rookery.web.scope import Form, facts_of, is_local, session_of
 
 LONGEST_MESSAGE = 500
@@ -27,18 +27,18 @@ async def move_run(request: Request) -> Response:
     if move is None:
         raise NotFound
     if actor is None:
-        return go_to(f"/login?next=/runs/{run_id}")
-    run = await run_seen_by(actor, request)
+        return redirect_to(f"/login?next=/runs/{run_id}")
+    run = await find_run_for(actor, request)
     form = facts_of(request.scope).form
     try:
-        with refusals():
+        with translated_errors():
             if move is _approve:
                 site_of(request).engines.check_looked_at(run, form.text("records"))
             session.flash(await move(site_of(request).fleet, run_id, actor, form))
-    except Fault as refused:
+    except HttpFault as refused:
         session.flash(str(refused), "error")
     wanted = form.text("next")
-    return go_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
+    return redirect_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
 
 
 async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:

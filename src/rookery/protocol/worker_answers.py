@@ -30,7 +30,7 @@ class Answer(Struct, frozen=True, gc=False, kw_only=True):
     info: str | UnsetType = UNSET
 
 
-class House(Struct, frozen=True, gc=False, omit_defaults=True):
+class RookeryServer(Struct, frozen=True, gc=False, omit_defaults=True):
     """Tells a worker of ours that it talks to a Rookery server, and what that server knows."""
 
     version: Word
@@ -51,7 +51,7 @@ class VersionAnswer(Answer, frozen=True, gc=False, kw_only=True):
     """request_version."""
 
     version: int | UnsetType = UNSET
-    rookery: House | UnsetType = UNSET
+    rookery: RookeryServer | UnsetType = UNSET
 
 
 class MyTask(Struct, frozen=True, gc=False, kw_only=True):

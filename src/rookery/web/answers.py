@@ -19,8 +19,8 @@ from rookery.web.faults import (
     DatabaseAway,
     DiskFull,
     ErrorBody,
+    ErrorShape,
     NotFound,
-    Shape,
     fault_in,
     shape_of,
     text_of,
@@ -58,10 +58,10 @@ class ErrorView:
     request_id: str
 
 
-async def answer_to(error: Exception, scope: Scope, site: Site) -> Response:
+async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
     """The answer to a request that failed, whatever failed it, and its log line."""
     fault, headers = fault_in(error)
-    if site.disk.note(error) or (site.disk.room is Room.FULL and is_away(error, site)):
+    if site.disk.note(error) or (site.disk.room is Room.FULL and is_database_away(error, site)):
         fault = DiskFull()
     elif site.is_outage(error):
         site.log.warning("database_away", reason=repr(error))
@@ -77,18 +77,18 @@ async def answer_to(error: Exception, scope: Scope, site: Site) -> Response:
     return _json(fault, shape, headers, scope, site)
 
 
-def is_away(error: Exception, site: Site) -> bool:
+def is_database_away(error: Exception, site: Site) -> bool:
     """Whether the database can't be used, or what it holds is read anew."""
     return isinstance(error, StateLost | Rebuilding) or site.is_outage(error)
 
 
-def stopping() -> Response:
+def stopping_answer() -> Response:
     """For requests that come while the process stops, or that it can't wait for any longer."""
     headers = {"retry-after": "5", "connection": "close"}
     return PlainTextResponse("The server is stopping. Try again in a moment.\n", 503, headers)
 
 
-def _try_again(text: str, request_id: str, shape: Shape) -> Response:
+def _try_again(text: str, request_id: str, shape: ErrorShape) -> Response:
     """Not JSON, so that a worker waits and repeats its call."""
     headers = {"retry-after": "5", **shape.headers}
     return PlainTextResponse(f"{text} (request {request_id})\n", shape.status, headers)
@@ -115,7 +115,7 @@ _FORGIVING: Mapping[str, Callable[[str], Answer]] = {
 
 
 def _json(
-    fault: Exception, shape: Shape, headers: Mapping[str, str], scope: Scope, site: Site
+    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
 ) -> Response:
     facts, path = facts_of(scope), path_of(scope)
     text = text_of(fault) + (f" (request {facts.request_id})" if shape is UNEXPECTED else "")
@@ -129,7 +129,7 @@ def _json(
 
 
 async def _page(
-    fault: Exception, shape: Shape, headers: Mapping[str, str], scope: Scope, site: Site
+    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
 ) -> Response:
     view = ErrorView(shape.status, shape.title, text_of(fault), facts_of(scope).request_id)
     frame = frame_of(session_of(scope))
@@ -137,7 +137,9 @@ async def _page(
     return HTMLResponse(text, shape.status, {**shape.headers, **headers})
 
 
-def _write_down(fault: Exception, shape: Shape, scope: Scope, facts: Facts, site: Site) -> None:
+def _write_down(
+    fault: Exception, shape: ErrorShape, scope: Scope, facts: Facts, site: Site
+) -> None:
     fields = {
         "status": shape.status,
         "method": method_of(scope),

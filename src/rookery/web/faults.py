@@ -15,14 +15,14 @@ from rookery.boundary.errors import GateFull, Overloaded
 from rookery.farm.ports import QueueFull, Rebuilding, StateLost
 
 
-class Fault(Exception):
+class HttpFault(Exception):
     """The request can't be answered."""
 
     def __str__(self) -> str:
         return super().__str__() or " ".join((self.__doc__ or "").split())
 
 
-class BadRequest(Fault):
+class BadRequest(HttpFault):
     """The request can't be understood."""
 
 
@@ -38,12 +38,12 @@ class BadPath(BadRequest):
     """The address holds characters that are never part of one."""
 
 
-class Unauthorized(Fault):
+class Unauthorized(HttpFault):
     """This needs a valid token: send `Authorization: Bearer ...`. A session will do as well, with
     its token as `X-CSRF-Token` where something is changed."""
 
 
-class Forbidden(Fault):
+class Forbidden(HttpFault):
     """You may not do this."""
 
 
@@ -51,43 +51,43 @@ class CsrfRefused(Forbidden):
     """The form has expired or came from another site. Load the page again and repeat."""
 
 
-class NotFound(Fault):
+class NotFound(HttpFault):
     """There is nothing at this address."""
 
 
-class MethodNotAllowed(Fault):
+class MethodNotAllowed(HttpFault):
     """This address does not take that method."""
 
 
-class Conflict(Fault):
+class Conflict(HttpFault):
     """What is there does not allow this now."""
 
 
-class BodyTooSlow(Fault):
+class BodyTooSlow(HttpFault):
     """The body did not arrive in time."""
 
 
-class ClientLeft(Fault):
+class ClientLeft(HttpFault):
     """The connection was closed before the body was whole."""
 
 
-class BodyTooLarge(Fault):
+class BodyTooLarge(HttpFault):
     """The body is larger than this address takes."""
 
 
-class PathTooLong(Fault):
+class PathTooLong(HttpFault):
     """The address is too long."""
 
 
-class TooManyRequests(Fault):
+class TooManyRequests(HttpFault):
     """Too many attempts; wait a little."""
 
 
-class HeadersTooLarge(Fault):
+class HeadersTooLarge(HttpFault):
     """The request's headers are too large or too many."""
 
 
-class Unavailable(Fault):
+class Unavailable(HttpFault):
     """The server can't answer right now; try again in a moment."""
 
 
@@ -119,7 +119,7 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ErrorShape:
     """How one kind of error is answered.
 
     `retry` means that nobody did anything wrong: a worker then gets no JSON, because it would take
@@ -132,28 +132,30 @@ class Shape:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-_BUSY = Shape(503, "Too busy right now", retry=True, headers={"retry-after": "5"})
-_AWAY = Shape(503, "The database is away", retry=True, headers={"retry-after": "5"})
-UNEXPECTED = Shape(500, "Something went wrong here")
+_BUSY = ErrorShape(503, "Too busy right now", retry=True, headers={"retry-after": "5"})
+_AWAY = ErrorShape(503, "The database is away", retry=True, headers={"retry-after": "5"})
+UNEXPECTED = ErrorShape(500, "Something went wrong here")
 MISTAKE = "The server made a mistake. It has been written down."
 
-TABLE: Mapping[type[Exception], Shape] = {
-    BadRequest: Shape(400, "That request makes no sense"),
+TABLE: Mapping[type[Exception], ErrorShape] = {
+    BadRequest: ErrorShape(400, "That request makes no sense"),
     # A renamed server must not make its fleet give up.
-    BadHost: Shape(400, "Unknown host name", retry=True),
-    Unauthorized: Shape(401, "Who are you?", headers={"www-authenticate": "Bearer"}),
-    Forbidden: Shape(403, "Not allowed"),
-    NotFound: Shape(404, "Nothing here"),
-    MethodNotAllowed: Shape(405, "Not this way"),
-    Conflict: Shape(409, "Not now"),
-    BodyTooSlow: Shape(408, "Too slow", retry=True, headers={"connection": "close"}),
-    BodyTooLarge: Shape(413, "Too large"),
-    PathTooLong: Shape(414, "Address too long"),
-    TooManyRequests: Shape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
-    HeadersTooLarge: Shape(431, "Headers too large"),
-    Unavailable: Shape(503, "Not available right now", retry=True, headers={"retry-after": "5"}),
+    BadHost: ErrorShape(400, "Unknown host name", retry=True),
+    Unauthorized: ErrorShape(401, "Who are you?", headers={"www-authenticate": "Bearer"}),
+    Forbidden: ErrorShape(403, "Not allowed"),
+    NotFound: ErrorShape(404, "Nothing here"),
+    MethodNotAllowed: ErrorShape(405, "Not this way"),
+    Conflict: ErrorShape(409, "Not now"),
+    BodyTooSlow: ErrorShape(408, "Too slow", retry=True, headers={"connection": "close"}),
+    BodyTooLarge: ErrorShape(413, "Too large"),
+    PathTooLong: ErrorShape(414, "Address too long"),
+    TooManyRequests: ErrorShape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
+    HeadersTooLarge: ErrorShape(431, "Headers too large"),
+    Unavailable: ErrorShape(
+        503, "Not available right now", retry=True, headers={"retry-after": "5"}
+    ),
     DatabaseAway: _AWAY,
-    DiskFull: Shape(503, "The disk is full", retry=True, headers={"retry-after": "60"}),
+    DiskFull: ErrorShape(503, "The disk is full", retry=True, headers={"retry-after": "60"}),
     Overloaded: _BUSY,
     GateFull: _BUSY,
     Rebuilding: _AWAY,
@@ -162,7 +164,7 @@ TABLE: Mapping[type[Exception], Shape] = {
     Exception: UNEXPECTED,
 }
 
-_BY_STATUS: Mapping[int, type[Fault]] = {
+_BY_STATUS: Mapping[int, type[HttpFault]] = {
     400: BadRequest,
     403: Forbidden,
     404: NotFound,
@@ -172,7 +174,7 @@ _BY_STATUS: Mapping[int, type[Fault]] = {
 }
 
 
-def shape_of(error: Exception) -> Shape:
+def shape_of(error: Exception) -> ErrorShape:
     return next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
 
 
@@ -187,7 +189,7 @@ def fault_in(error: Exception) -> tuple[Exception, Mapping[str, str]]:
 
 def text_of(error: Exception) -> str:
     """What the client reads: a fault's own words, and nothing of an unexpected error's."""
-    if isinstance(error, Fault):
+    if isinstance(error, HttpFault):
         return str(error)
     if shape_of(error) is UNEXPECTED:
         return MISTAKE

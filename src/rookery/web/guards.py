@@ -10,8 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
 from rookery.people.users import Scope as TokenScope
-from rookery.web.answers import stopping
+from rookery.web.answers import stopping_answer
 from rookery.web.bodies import decoded, read_body
+from rookery.web.callers import find_bearer
 from rookery.web.faults import (
     BadHost,
     BadPath,
@@ -51,7 +52,6 @@ from rookery.web.scope import (
 )
 from rookery.web.session import Session
 from rookery.web.site import Site
-from rookery.web.v1.callers import visitor_of
 
 _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
 
@@ -179,7 +179,7 @@ class ClosedSite:
     async def _is_known(self, scope: Scope) -> bool:
         if session_of(scope).user:
             return True
-        bearer = await visitor_of(Request(scope), self._bearers)
+        bearer = await find_bearer(Request(scope), self._bearers)
         return bearer is not None and bearer.scopes != {TokenScope.WORKER}
 
 
@@ -266,7 +266,7 @@ class BlockedUsers:
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._standing = site.standing
+        self._sessions = site.sessions
         self._log = site.log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -279,7 +279,7 @@ class BlockedUsers:
 
     async def _must_go(self, scope: Scope) -> bool:
         data = session_of(scope).data
-        return bool(data.user) and not await self._standing.holds(data)
+        return bool(data.user) and not await self._sessions.holds(data)
 
     def _drop(self, scope: Scope) -> None:
         session = session_of(scope)
@@ -306,6 +306,6 @@ class ShutdownGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._lifecycle.stopping and is_http(scope) and path_of(scope) not in PROBE_PATHS:
-            await stopping()(scope, receive, send)
+            await stopping_answer()(scope, receive, send)
         else:
             await self.app(scope, receive, send)

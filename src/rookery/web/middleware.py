@@ -7,7 +7,7 @@ from itertools import count
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.web.answers import answer_to, stopping
+from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.scope import (
     Facts,
     add_headers,
@@ -65,11 +65,11 @@ class Errors:
             # The drain is over: the last that can be done for this client is to say so.
             if begun or not self._site.lifecycle.stopping:
                 raise
-            await stopping()(scope, receive, send)
+            await stopping_answer()(scope, receive, send)
         except Exception as error:
             if begun:
                 raise
-            answer = await answer_to(error, scope, self._site)
+            answer = await answer_error(error, scope, self._site)
             await answer(scope, receive, send)
 
 
@@ -77,7 +77,7 @@ class Errors:
 
 
 @runs(Domain.LOOP, "changes the method and drops the body")
-class Head:
+class HeadRequests:
     """The outer scope keeps its method: the server needs it to send no body."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -303,7 +303,7 @@ class SessionCookie:
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._seal = site.seal
+        self._cookies = site.cookies
         self._log = site.log
         # Also where the proxy in front does not say so.
         self._https = (site.settings.base_url or "").startswith("https://")
@@ -332,7 +332,7 @@ class SessionCookie:
 
     def _open(self, value: str, scope: Scope, session: Session) -> SessionData:
         try:
-            unsealed = self._seal.open(value)
+            opened = self._cookies.open(value)
         except CookieRefused as refusal:
             facts = facts_of(scope)
             self._log.warning(
@@ -344,8 +344,8 @@ class SessionCookie:
             )
             session.force_clear = True
             return NOTHING
-        session.renew = unsealed.renew
-        return unsealed.data
+        session.renew = opened.renew
+        return opened.data
 
     def _saved(self, session: Session, scope: Scope) -> list[tuple[bytes, bytes]]:
         if session.data == NOTHING:
@@ -353,7 +353,7 @@ class SessionCookie:
             return [_header(clear_cookie(secure=session.secure))] if wanted else []
         if not session.changed:
             return []
-        value = self._seal.close_within(session.data)
+        value = self._cookies.close_within(session.data)
         if value is None:
             self._log.error("session_too_large", request=facts_of(scope).request_id)
             return [_header(clear_cookie(secure=session.secure))]

@@ -29,7 +29,7 @@ from rookery.web.serving import (
     MONGOOSE,
     Carrier,
     HttpServer,
-    Place,
+    ListenAddress,
     address_of,
     bind,
     complaint_for,
@@ -156,7 +156,7 @@ Opening = AbstractAsyncContextManager[tuple[Starlette, Site]]
 
 @dataclass(frozen=True, slots=True)
 class _Serving:
-    place: Place
+    place: ListenAddress
     carrier: Carrier
     say: Callable[[str], object]
     patience: Patience
@@ -166,7 +166,7 @@ class _Serving:
 async def serve(
     opening: Opening,
     process: Process,
-    place: Place,
+    place: ListenAddress,
     carrier: Carrier,
     *,
     say: Callable[[str], object],

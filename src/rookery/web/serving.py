@@ -52,14 +52,14 @@ class CannotListen(Complaint):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenAddress:
     """Where to listen; port 0 takes a free one."""
 
     host: str
     port: int
 
 
-def bind(place: Place) -> socket.socket:
+def bind(place: ListenAddress) -> socket.socket:
     """A bound socket that does not listen yet: nobody may connect before the start is over."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
@@ -73,7 +73,7 @@ def bind(place: Place) -> socket.socket:
     return taken
 
 
-def complaint_for(place: Place, error: OSError) -> CannotListen:
+def complaint_for(place: ListenAddress, error: OSError) -> CannotListen:
     where = f"{place.host}:{place.port}"
     if error.errno == errno.EADDRINUSE:
         return CannotListen(

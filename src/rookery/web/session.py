@@ -140,7 +140,7 @@ class CookieRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Unsealed:
+class OpenedCookie:
     """What was in a cookie, and whether it should be signed anew."""
 
     data: SessionData
@@ -158,11 +158,8 @@ class _Signer(itsdangerous.TimestampSigner):
         return int(self._clock.now().timestamp())
 
 
-class Seal:
-    """Turns sessions into cookies and back. The last key signs, every key is accepted.
-
-    The keys are asked for at each use: they come out of the database, which opens later.
-    """
+class CookieSigner:
+    """Turns sessions into signed cookies and back. The last key signs, every key is accepted."""
 
     def __init__(self, keys: Keys, clock: Clock) -> None:
         self._keys = keys
@@ -188,7 +185,7 @@ class Seal:
                 return text
         return None
 
-    def open(self, text: str) -> Unsealed:
+    def open(self, text: str) -> OpenedCookie:
         """What a cookie holds; raises CookieRefused and nothing else."""
         if len(text) > MOST_BYTES:
             raise CookieRefused("it is too large")
@@ -205,7 +202,7 @@ class Seal:
         age = self._clock.now() - signed
         if age > UNKEPT and not data.keep:
             raise CookieRefused("it has expired")
-        return Unsealed(data, renew=age > RENEWED)
+        return OpenedCookie(data, renew=age > RENEWED)
 
 
 def cookie_in(header: str) -> str | None:
@@ -235,9 +232,9 @@ MOST_REMEMBERED = 10_000
 DIGEST_BYTES = 16
 
 
-class Ended:
-    """Sessions that somebody logged out of. They are read once, and again when others may have been
-    missed; after that every process tells of those that it ends."""
+class LoggedOutSessions:
+    """The sessions that somebody logged out of. They are read once, and again when changes may have
+    been missed; in between every process tells the others of those that it ends."""
 
     def __init__(self, rows: EndedSessions, clock: Clock) -> None:
         self._rows = rows
@@ -249,7 +246,7 @@ class Ended:
 
     async def end(self, session: SessionData, lasting: timedelta) -> None:
         """The session counts no longer, whoever has its cookie."""
-        now, digest = self._clock.now(), digest_of(session)
+        now, digest = self._clock.now(), session_digest(session)
         await self._rows.end(digest, now, now + lasting)
         self._digests.add(digest)
 
@@ -257,7 +254,7 @@ class Ended:
         """Whether it has ended."""
         if not self._is_complete:
             await self._read()
-        return digest_of(session) in self._digests
+        return session_digest(session) in self._digests
 
     def told(self, text: str) -> None:
         """Another process has ended one."""
@@ -277,10 +274,13 @@ class Ended:
                 self._is_complete = before == self._misses
 
 
-class Standing:
-    """Looks users up, and remembers for two seconds so that a page costs one look, not ten."""
+class SessionCheck:
+    """Tells whether a session still counts. A user is looked up at most every two seconds, so
+    that a page costs one query, not ten."""
 
-    def __init__(self, users: Users, ended: Ended, clock: Clock, key: Callable[[], bytes]) -> None:
+    def __init__(
+        self, users: Users, ended: LoggedOutSessions, clock: Clock, key: Callable[[], bytes]
+    ) -> None:
         self._users = users
         self.ended = ended
         self._key = key
@@ -313,7 +313,7 @@ class Standing:
         return "" if user is None or user.blocked else self.mark(user)
 
 
-def digest_of(session: SessionData) -> bytes:
+def session_digest(session: SessionData) -> bytes:
     """What a session is known by: its token is made anew at each login and never changes."""
     words = f"{session.user} {session.csrf}".encode()
     return hashlib.blake2b(words, digest_size=DIGEST_BYTES).digest()

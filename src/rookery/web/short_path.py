@@ -39,7 +39,7 @@ from rookery.people.login import LoginRefused
 from rookery.protocol.codec import WireFault, encode_timed
 from rookery.protocol.worker_answers import Answer
 from rookery.protocol.worker_heads import HEAD_BYTES
-from rookery.web.answers import answer_to, stopping
+from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.faults import NotPrimary
 from rookery.web.guards import HostCheck
 from rookery.web.inventory import named_routes
@@ -203,7 +203,7 @@ class ShortPath:
         named = (b"x-request-id", facts.request_id.encode())
         try:
             if site.lifecycle.stopping:
-                return await _sent(stopping(), named, scope, receive, send)
+                return await _sent(stopping_answer(), named, scope, receive, send)
             self._hosts.check(scope)
             if not site.is_primary():
                 raise NotPrimary
@@ -212,9 +212,9 @@ class ShortPath:
             # The drain is over: the last that can be done for this client is to say so.
             if not site.lifecycle.stopping:
                 raise
-            return await _sent(stopping(), named, scope, receive, send)
+            return await _sent(stopping_answer(), named, scope, receive, send)
         except Exception as error:  # noqa: BLE001 - whatever is raised becomes an answer
-            answer = await answer_to(error, scope, self._site)
+            answer = await answer_error(error, scope, self._site)
             return await _sent(answer, named, scope, receive, send)
         await send_json(send, *told, named)
         return told[0]

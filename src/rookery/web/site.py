@@ -54,7 +54,7 @@ from rookery.web.bodies import LargeBodies, Streams
 from rookery.web.limits import RequestBounds, hosts, proxies
 from rookery.web.metrics import PoolStats, Traffic
 from rookery.web.rendering import Assets, Templates
-from rookery.web.session import Ended, Seal, Standing
+from rookery.web.session import CookieSigner, LoggedOutSessions, SessionCheck
 from rookery.web.steps import Process, Readiness
 from rookery.web.wheel import Wheel
 
@@ -228,9 +228,9 @@ class Site:
         )
         self.traffic = Traffic()
         self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock)
-        self.seal = Seal(lambda: (key,), clock)
-        self.standing = Standing(
-            storage.users, Ended(storage.ended_sessions, clock), clock, lambda: key
+        self.cookies = CookieSigner(lambda: (key,), clock)
+        self.sessions = SessionCheck(
+            storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key
         )
         self.contributions: ExpiringCache[str, tuple[Contribution, ...]] = ExpiringCache(
             clock, most=MOST_REMEMBERED
@@ -239,9 +239,9 @@ class Site:
 
     def _follow_changes(self) -> None:
         """Whoever changes something, from whichever process: within a moment it counts here."""
-        ended, standing = self.standing.ended, self.standing
+        ended, sessions = self.sessions.ended, self.sessions
         self.changes.on(Channel.SESSIONS, ended.told, ended.missed)
-        self.changes.on(Channel.USERS, standing.forget, standing.forget_all)
+        self.changes.on(Channel.USERS, sessions.forget, sessions.forget_all)
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
         refresh = Refresher(self.load, self.log)
         self.changes.on(Channel.ENGINES, refresh.soon, refresh.soon)

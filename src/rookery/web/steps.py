@@ -40,7 +40,7 @@ class Step:
     """Whether it is stopped before accepted requests are waited for, as jobs are."""
 
 
-class Steps:
+class StepRunner:
     """Takes steps in order while the block lasts, and takes them back in reverse at its end."""
 
     def __init__(self, process: "Process") -> None:

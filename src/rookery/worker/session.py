@@ -17,7 +17,7 @@ from rookery.errors import Complaint
 from rookery.http_client import CallRefused, HeldCall, NoAnswer
 from rookery.match.job import MatchFault
 from rookery.model.task import Provenance
-from rookery.protocol.worker_answers import WAITING, House, TaskAnswer, VersionAnswer
+from rookery.protocol.worker_answers import WAITING, RookeryServer, TaskAnswer, VersionAnswer
 from rookery.worker.assignment import Assignment, read_assignment
 from rookery.worker.engines.orders import TaskFailed
 from rookery.worker.matches import TaskMatches
@@ -249,7 +249,7 @@ class SessionOptions:
     first_seconds: float = FIRST_SECONDS
 
 
-Renew = Callable[[House], Awaitable[bool]]
+Renew = Callable[[RookeryServer], Awaitable[bool]]
 """Brings the worker up to what its server offers; whether it must start anew."""
 
 

@@ -20,7 +20,7 @@ from rookery.protocol.user_queries import (
     run_pgns_name,
     task_name,
 )
-from rookery.protocol.worker_answers import AliveAnswer, House, Setting, Slot, SpsaAnswer
+from rookery.protocol.worker_answers import AliveAnswer, RookeryServer, Setting, Slot, SpsaAnswer
 from tests.unit.protocol.samples import BODIES, STATS, WORKER_INFO, body, changed
 
 Read = Callable[[bytes], object]
@@ -108,7 +108,7 @@ ANSWERS = st.one_of(
         error=MAYBE_TEXT,
         info=MAYBE_TEXT,
         version=st.integers(0, 325) | st.just(UNSET),
-        rookery=st.builds(House, ANY_TEXT) | st.just(UNSET),
+        rookery=st.builds(RookeryServer, ANY_TEXT) | st.just(UNSET),
     ),
     st.builds(worker_answers.waiting, MAYBE_TEXT),
     st.builds(AliveAnswer, task_alive=st.booleans(), error=MAYBE_TEXT, info=MAYBE_TEXT),

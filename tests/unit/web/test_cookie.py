@@ -5,8 +5,8 @@ import pytest
 from rookery.web.session import (
     MOST_BYTES,
     CookieRefused,
+    CookieSigner,
     Flash,
-    Seal,
     SessionData,
     cookie_in,
     set_cookie,
@@ -22,16 +22,16 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def seal(clock: HandClock) -> Seal:
-    return Seal(lambda: (b"key",), clock)
+def seal(clock: HandClock) -> CookieSigner:
+    return CookieSigner(lambda: (b"key",), clock)
 
 
-def test_what_was_sealed_comes_back(seal: Seal) -> None:
+def test_what_was_sealed_comes_back(seal: CookieSigner) -> None:
     assert seal.open(seal.close(ADA)).data == ADA
 
 
 @pytest.mark.parametrize("change", [0, 5, -1])
-def test_a_changed_character_anywhere_is_noticed(seal: Seal, change: int) -> None:
+def test_a_changed_character_anywhere_is_noticed(seal: CookieSigner, change: int) -> None:
     letters = list(seal.close(ADA))
     letters[change] = "A" if letters[change] != "A" else "B"
     with pytest.raises(CookieRefused):
@@ -39,33 +39,33 @@ def test_a_changed_character_anywhere_is_noticed(seal: Seal, change: int) -> Non
 
 
 @pytest.mark.parametrize("junk", ["", ".", "a.b.c", "é" * 30, "\0", "a" * 100_000, "===.=.="])
-def test_junk_is_refused_and_nothing_else_happens(seal: Seal, junk: str) -> None:
+def test_junk_is_refused_and_nothing_else_happens(seal: CookieSigner, junk: str) -> None:
     with pytest.raises(CookieRefused):
         seal.open(junk)
 
 
-def test_another_servers_cookie_is_refused(seal: Seal, clock: HandClock) -> None:
+def test_another_servers_cookie_is_refused(seal: CookieSigner, clock: HandClock) -> None:
     with pytest.raises(CookieRefused):
-        seal.open(Seal(lambda: (b"other",), clock).close(ADA))
+        seal.open(CookieSigner(lambda: (b"other",), clock).close(ADA))
 
 
 def test_an_old_key_still_opens_and_the_new_one_signs(clock: HandClock) -> None:
     keys = [b"old"]
-    seal, new = Seal(lambda: tuple(keys), clock), Seal(lambda: (b"new",), clock)
+    seal, new = CookieSigner(lambda: tuple(keys), clock), CookieSigner(lambda: (b"new",), clock)
     before = seal.close(ADA)
     keys.append(b"new")
     assert seal.open(before).data == ADA
     assert new.open(seal.close(ADA)).data == ADA
 
 
-def test_a_session_that_is_not_kept_ends_after_a_week(seal: Seal, clock: HandClock) -> None:
+def test_a_session_that_is_not_kept_ends_after_a_week(seal: CookieSigner, clock: HandClock) -> None:
     cookie = seal.close(ADA)
     clock.move(days=8)
     with pytest.raises(CookieRefused, match="expired"):
         seal.open(cookie)
 
 
-def test_a_kept_session_lasts_four_hundred_days(seal: Seal, clock: HandClock) -> None:
+def test_a_kept_session_lasts_four_hundred_days(seal: CookieSigner, clock: HandClock) -> None:
     cookie = seal.close(SessionData(user="ada", keep=True))
     clock.move(days=399)
     assert seal.open(cookie).data.user == "ada"
@@ -74,14 +74,14 @@ def test_a_kept_session_lasts_four_hundred_days(seal: Seal, clock: HandClock) ->
         seal.open(cookie)
 
 
-def test_a_cookie_in_use_is_renewed_once_a_day(seal: Seal, clock: HandClock) -> None:
+def test_a_cookie_in_use_is_renewed_once_a_day(seal: CookieSigner, clock: HandClock) -> None:
     cookie = seal.close(ADA)
     assert not seal.open(cookie).renew
     clock.move(hours=25)
     assert seal.open(cookie).renew
 
 
-def test_the_oldest_messages_go_when_the_cookie_grows_too_large(seal: Seal) -> None:
+def test_the_oldest_messages_go_when_the_cookie_grows_too_large(seal: CookieSigner) -> None:
     flashes = tuple(Flash(str(number) * 900) for number in range(5))
     cookie = seal.close_within(SessionData(user="ada", flashes=flashes))
     assert cookie is not None
@@ -92,7 +92,7 @@ def test_the_oldest_messages_go_when_the_cookie_grows_too_large(seal: Seal) -> N
     assert 0 < len(kept.flashes) < 5
 
 
-def test_a_session_that_can_never_fit_gives_no_cookie(seal: Seal) -> None:
+def test_a_session_that_can_never_fit_gives_no_cookie(seal: CookieSigner) -> None:
     assert seal.close_within(SessionData(user="a" * 4000)) is None
 
 

@@ -10,7 +10,7 @@ from rookery.web.faults import (
     BadHost,
     CsrfRefused,
     DatabaseAway,
-    Fault,
+    HttpFault,
     MalformedForm,
     MethodNotAllowed,
     NotFound,
@@ -39,7 +39,7 @@ def test_each_error_has_its_status(error: Exception, status: int) -> None:
 
 
 def test_every_fault_has_a_sentence_for_the_client() -> None:
-    faults = [kind for kind in TABLE if issubclass(kind, Fault)]
+    faults = [kind for kind in TABLE if issubclass(kind, HttpFault)]
     assert all(str(kind()).endswith(".") for kind in faults)
 
 

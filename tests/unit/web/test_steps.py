@@ -14,7 +14,7 @@ from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
 from rookery.errors import Complaint
-from rookery.web.steps import Process, Step, StepFailed, Steps
+from rookery.web.steps import Process, Step, StepFailed, StepRunner
 from tests.eventually import eventually
 from tests.unit.web.fakes import RecordedLog
 
@@ -65,7 +65,7 @@ async def broken() -> AsyncIterator[None]:
 
 async def test_steps_are_taken_in_order_and_taken_back_in_reverse() -> None:
     notes: list[str] = []
-    async with Steps(process()) as steps:
+    async with StepRunner(process()) as steps:
         assert await steps.enter(on_loop("a"), noting(notes, "a")) == "a"
         assert await steps.enter(on_loop("b"), noting(notes, "b")) == "b"
     assert notes == ["a up", "b up", "b down", "a down"]
@@ -75,7 +75,7 @@ async def test_a_failed_step_takes_back_what_was_taken_and_says_so() -> None:
     notes: list[str] = []
 
     async def start() -> None:
-        async with Steps(process()) as steps:
+        async with StepRunner(process()) as steps:
             await steps.enter(on_loop("a"), noting(notes, "a"))
             await steps.run(in_thread("database"), failing(ValueError("no disk")))
 
@@ -86,7 +86,7 @@ async def test_a_failed_step_takes_back_what_was_taken_and_says_so() -> None:
 
 async def test_a_complaint_keeps_its_own_sentence() -> None:
     with pytest.raises(Complaint, match=r"^The folder is taken\.$"):
-        async with Steps(process()) as steps:
+        async with StepRunner(process()) as steps:
             await steps.run(in_thread("folder"), failing(Complaint("The folder is taken.")))
 
 
@@ -97,14 +97,14 @@ async def test_a_step_runs_in_its_domain() -> None:
     async def is_on_main() -> bool:
         return is_main()
 
-    async with Steps(process()) as steps:
+    async with StepRunner(process()) as steps:
         assert await steps.wait(on_loop("a"), is_on_main())
         assert not await steps.run(in_thread("b"), is_main)
 
 
 async def test_jobs_stop_before_everything_else() -> None:
     notes: list[str] = []
-    async with Steps(process()) as steps:
+    async with StepRunner(process()) as steps:
         await steps.enter(on_loop("pool"), noting(notes, "pool"))
         await steps.enter(on_loop("jobs", before_drain=True), noting(notes, "jobs"))
         await steps.stop_jobs()
@@ -118,7 +118,7 @@ def test_the_jobs_of_a_site_come_after_all_other_steps() -> None:
 
 async def test_a_stop_that_fails_does_not_keep_the_others_open() -> None:
     notes, here = list[str](), process()
-    async with Steps(here) as steps:
+    async with StepRunner(here) as steps:
         await steps.enter(on_loop("a"), noting(notes, "a"))
         await steps.enter(on_loop("b"), broken())
     assert notes == ["a up", "a down"]
@@ -127,7 +127,7 @@ async def test_a_stop_that_fails_does_not_keep_the_others_open() -> None:
 
 async def test_a_stop_that_never_ends_is_left_behind() -> None:
     notes, here = list[str](), process()
-    async with Steps(here) as steps:
+    async with StepRunner(here) as steps:
         await steps.enter(on_loop("a"), noting(notes, "a"))
         await steps.enter(on_loop("b", stop_seconds=0.01), stuck())
     assert notes == ["a up", "a down"]
@@ -143,7 +143,7 @@ async def test_a_thread_that_was_starting_when_the_start_was_given_up_comes_to_i
         notes.append("ended")
 
     async def take() -> None:
-        async with Steps(process()) as steps:
+        async with StepRunner(process()) as steps:
             await steps.enter(on_loop("a"), noting(notes, "a"))
             await steps.run(in_thread("database"), start)
 

@@ -9,7 +9,7 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.http_client import HeldCall, NoAnswer
 from rookery.protocol.ed25519 import public_key, sign
-from rookery.protocol.worker_answers import House, wheel_message
+from rookery.protocol.worker_answers import RookeryServer, wheel_message
 from rookery.worker.renewal.installation import InstallFolder, is_open_to_all
 from rookery.worker.renewal.renewal import Installed, Renewal
 
@@ -40,14 +40,14 @@ class Server:
         raise NoAnswer("nothing here")
 
 
-def house(seed: bytes = SEED, name: str = WHEEL, digest: str = DIGEST) -> House:
+def house(seed: bytes = SEED, name: str = WHEEL, digest: str = DIGEST) -> RookeryServer:
     signature = sign(seed, wheel_message(name, digest)).hex()
-    return House("2.0", wheel=WHEEL, sha256=DIGEST, signature=signature)
+    return RookeryServer("2.0", wheel=WHEEL, sha256=DIGEST, signature=signature)
 
 
 def offered(
     folder: Path,
-    *offers: House,
+    *offers: RookeryServer,
     server: str = "https://farm.example.org",
     allow_http: bool = False,
     key: str = public_key(SEED).hex(),
@@ -82,14 +82,14 @@ def test_what_the_pinned_key_signed_is_fetched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "forged",
     [
-        House("2.0", wheel=WHEEL, sha256=DIGEST),
-        House("2.0", wheel=WHEEL, sha256=DIGEST, signature="no digits"),
+        RookeryServer("2.0", wheel=WHEEL, sha256=DIGEST),
+        RookeryServer("2.0", wheel=WHEEL, sha256=DIGEST, signature="no digits"),
         house(seed=ANOTHER),
         house(digest="ef" * 32),
         house(name="rookery-1.0-py3-none-any.whl"),
     ],
 )
-def test_what_it_did_not_sign_is_not_even_fetched(tmp_path: Path, forged: House) -> None:
+def test_what_it_did_not_sign_is_not_even_fetched(tmp_path: Path, forged: RookeryServer) -> None:
     (said,), asked = offered(tmp_path, forged, forged)
     assert "not signed with the key that was pinned" in said
     assert asked == []

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from rookery.web.on_uvicorn import UvicornServer
-from rookery.web.serving import Place, bind
+from rookery.web.serving import ListenAddress, bind
 from tests.unit.core.makers import pairs
 from tests.wire.worker.office import Answer, Office, Worker, open_office, stats
 
@@ -46,7 +46,7 @@ async def served() -> AsyncIterator[tuple[Office, Worker, Line]]:
         worker = office.worker()
         await worker.request_task()
         server, listens = UvicornServer(office.site.app, office.parts, 5), asyncio.Event()
-        listening = bind(Place("127.0.0.1", 0))
+        listening = bind(ListenAddress("127.0.0.1", 0))
         serving = asyncio.create_task(server.serve(listening, listens.set))
         await listens.wait()
         line = Line(*await asyncio.open_connection(*listening.getsockname()))

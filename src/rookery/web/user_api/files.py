@@ -20,11 +20,10 @@ from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
 from rookery.sources.commits import Archive, CannotAsk, mirrored_side
 from rookery.web.answers import site_of
 from rookery.web.bodies import StreamedAnswer
+from rookery.web.callers import fetcher_name, find_fetcher, translated_errors, viewer_name
 from rookery.web.faults import NotFound, Unavailable
-from rookery.web.refusals import refusals
 from rookery.web.scope import header
 from rookery.web.site import Site
-from rookery.web.v1.callers import fetcher_of, fetching_actor, viewer_of
 
 # Files on their way out: which bytes of which files, read a chunk at a time in threads.
 
@@ -129,7 +128,7 @@ FOR_EVER_HERE = "private, max-age=31536000, immutable"
 async def get_pgn(request: Request) -> Response:
     site = site_of(request)
     named = str(request.path_params["name"])
-    with refusals():
+    with translated_errors():
         name = pgn_name(named)
     await _check_seen(request, name.run_id)
     uploads = await site.games.rows.of_task(name.run_id, name.task_id)
@@ -142,7 +141,7 @@ async def get_pgn(request: Request) -> Response:
 async def get_run_pgns(request: Request) -> Response:
     site = site_of(request)
     named = str(request.path_params["name"])
-    with refusals():
+    with translated_errors():
         run_id = run_pgns_name(named)
     await _check_seen(request, run_id)
     pieces = await _read_uploads(site, await site.games.rows.of_run(run_id))
@@ -153,7 +152,7 @@ async def get_run_pgns(request: Request) -> Response:
 async def get_net(request: Request) -> Response:
     site = site_of(request)
     name = str(request.path_params["name"])
-    net = await _find_net(site, name, await fetcher_of(request, site))
+    net = await _find_net(site, name, await fetcher_name(request, site))
     if header(request.scope, b"if-none-match") == _etag(net):
         return Response(status_code=304, headers=_cache_headers(site, net))
     site.nets.note_download(name)
@@ -191,7 +190,7 @@ def _cache_headers(site: Site, net: StoredNet) -> dict[str, str]:
 
 
 async def _find_net(site: Site, name: str, fetcher: str | None) -> StoredNet:
-    with refusals():
+    with translated_errors():
         net_hash(name)
     net = await site.nets.rows.get(name)
     if net is None or not site.holdings.sees(fetcher, name):
@@ -202,7 +201,7 @@ async def _find_net(site: Site, name: str, fetcher: str | None) -> StoredNet:
 async def _check_seen(request: Request, run_id: str) -> None:
     """Raises NotFound; where nothing is hidden, no run need be looked at."""
     site = site_of(request)
-    viewer = await viewer_of(request, site.bearers)
+    viewer = await viewer_name(request, site.bearers)
     if site.privacy.hidden(viewer):
         run = await site.fleet.views.run(run_id)
         if run is not None and not site.privacy.sees(viewer, run):
@@ -280,7 +279,7 @@ async def get_book(request: Request) -> Response:
 
 async def _is_for(request: Request, file: str) -> bool:
     site = site_of(request)
-    fetcher = await fetcher_of(request, site)
+    fetcher = await fetcher_name(request, site)
     return site.holdings.sees(fetcher, file)
 
 
@@ -307,8 +306,8 @@ async def _find_side(request: Request, name: str, sha: str) -> "_Wanted | None":
     """What is given is what runs are played with: to everybody once the run is approved, to
     the run's people before that and where it is private."""
     site = site_of(request)
-    fetcher = await fetching_actor(request, site)
-    with refusals():
+    fetcher = await find_fetcher(request, site)
+    with translated_errors():
         active = await site.fleet.views.active()
     for run in active:
         side = mirrored_side(run.plan, name, sha)

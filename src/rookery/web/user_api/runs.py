@@ -25,13 +25,12 @@ from rookery.protocol.user_queries import (
 from rookery.rules.purge import BadTask
 from rookery.web.answers import site_of
 from rookery.web.bodies import read_body
+from rookery.web.callers import find_reader, translated_errors
 from rookery.web.documents import elo_of_query, live_elo_of, run_document, task_document
 from rookery.web.faults import NotFound
-from rookery.web.refusals import refusals
 from rookery.web.scope import SOURCES_PREFIX
 from rookery.web.site import Site
 from rookery.web.user_api import files
-from rookery.web.v1.callers import reader_of
 
 OPEN_TO_ALL = {
     "access-control-allow-origin": "*",
@@ -52,7 +51,7 @@ async def get_rate_limit(_request: Request) -> Response:
 @runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
 async def list_active_runs(request: Request) -> Response:
     site = site_of(request)
-    reader = await reader_of(request, site)
+    reader = await find_reader(request, site)
     seen = [
         run for run in await site.fleet.views.active() if site.privacy.sees(name_of(reader), run)
     ]
@@ -64,9 +63,9 @@ async def list_active_runs(request: Request) -> Response:
 @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
 async def list_finished_runs(request: Request) -> Response:
     site = site_of(request)
-    reader = await reader_of(request, site)
+    reader = await find_reader(request, site)
     hidden = site.privacy.hidden(name_of(reader))
-    with refusals():
+    with translated_errors():
         query = finished_query(request.query_params)
     rows = await site.reads.finished(replace(_rows(query), hidden=hidden))
     found = [site.privacy.shown(reader, run) for run in rows]
@@ -76,7 +75,7 @@ async def list_finished_runs(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query; a filter is small")
 async def list_actions(request: Request) -> Response:
     site = site_of(request)
-    sight = site.privacy.sight(await reader_of(request, site))
+    sight = site.privacy.sight(await find_reader(request, site))
     body = await read_body(request.receive)
     try:
         wanted = action_filter(body)
@@ -99,7 +98,7 @@ async def get_run(request: Request) -> Response:
 async def get_task(request: Request) -> Response:
     site = site_of(request)
     run, _ = await _load_run(request)
-    with refusals():
+    with translated_errors():
         name = task_name(request.path_params["task_id"])
     task, bad = await _load_task(site, run.id, name.number, bad=name.bad)
     return await site.threads.cpu(lambda: _answer(task_document(task, bad)))
@@ -115,14 +114,14 @@ async def get_elo(request: Request) -> Response:
 @runs(Domain.THREAD, "Elo is estimated in a thread")
 async def calc_elo(request: Request) -> Response:
     site = site_of(request)
-    with refusals():
+    with translated_errors():
         query = elo_query(request.query_params)
     return await site.threads.cpu(lambda: _answer(elo_of_query(query)))
 
 
 async def _load_run(request: Request) -> tuple[Run, RunSpeed]:
     site = site_of(request)
-    reader = await reader_of(request, site)
+    reader = await find_reader(request, site)
     run = await site.fleet.views.run(request.path_params["run_id"])
     if run is None or not site.privacy.sees(name_of(reader), run):
         raise NotFound("There is no such run.")

@@ -14,9 +14,8 @@ from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import decoded, json_answer, read_body
+from rookery.web.callers import read_switch, require_bearer, translated_errors, viewer_name
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals
-from rookery.web.v1.callers import bearer_of, switch_in, viewer_of
 
 BY_NAME = {"name": v1.Name}
 RESTORE = Reader(v1.RestoreBody)
@@ -30,7 +29,7 @@ WRITERS = (Scope.SUBMIT, Scope.APPROVE)
 @runs(Domain.LOOP, "records are in memory")
 async def list_engines(request: Request) -> Response:
     site = site_of(request)
-    hidden = site.privacy.hidden(await viewer_of(request, site.bearers))
+    hidden = site.privacy.hidden(await viewer_name(request, site.bearers))
     found = await site.engines.list()
     seen = tuple(record for record in found if record.name not in hidden)
     return json_answer(v1.EngineList(engines=seen))
@@ -40,8 +39,8 @@ async def list_engines(request: Request) -> Response:
 @runs(Domain.LOOP, "records are in memory")
 async def get_engine(request: Request) -> Response:
     site = site_of(request)
-    viewer, name = await viewer_of(request, site.bearers), _name(request)
-    with refusals():
+    viewer, name = await viewer_name(request, site.bearers), _name(request)
+    with translated_errors():
         if not site.privacy.sees_engine(viewer, name):
             raise UnknownEngine(name=name)
         return json_answer(await site.engines.by_name(name))
@@ -62,12 +61,12 @@ async def put_engine(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         record = await decoded(body, ENGINE_RECORD.read, site.threads)
         if record.name != _name(request):
             raise BadField(field="name", text="expected the name that the address has")
         given = "replace" in request.query_params
-        replacing = switch_in(request.query_params, "replace") if given else None
+        replacing = read_switch(request.query_params, "replace") if given else None
         new = await site.engines.put(record, actor, replacing=replacing)
     return json_answer(record, 201 if new else 200)
 
@@ -77,7 +76,7 @@ async def put_engine(request: Request) -> Response:
 async def remove_engine(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request)
-    with refusals():
+    with translated_errors():
         return json_answer(await site.engines.remove(_name(request), actor))
 
 
@@ -85,8 +84,8 @@ async def remove_engine(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query")
 async def list_versions(request: Request) -> Response:
     site = site_of(request)
-    viewer, name = await viewer_of(request, site.bearers), _name(request)
-    with refusals():
+    viewer, name = await viewer_name(request, site.bearers), _name(request)
+    with translated_errors():
         seen = site.privacy.sees_engine(viewer, name)
         found = await site.engines.versions(name, viewer) if seen else ()
         if not found:
@@ -108,7 +107,7 @@ async def restore_engine(request: Request) -> Response:
     site = site_of(request)
     actor, name = await _actor(request), _name(request)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         wish = RESTORE.read(body)
         if not site.privacy.sees_engine(actor.name, name):
             raise UnknownEngine(name=name)
@@ -118,7 +117,7 @@ async def restore_engine(request: Request) -> Response:
 
 async def _actor(request: Request) -> Actor:
     site = site_of(request)
-    return (await bearer_of(request, site.bearers, *WRITERS)).actor
+    return (await require_bearer(request, site.bearers, *WRITERS)).actor
 
 
 def _version(kept: KeptEngine) -> v1.EngineVersion:

@@ -30,14 +30,13 @@ from rookery.farm.views import RunSpeed
 from rookery.model.bounds import RunId
 from rookery.model.run import Run
 from rookery.protocol import v1
+from rookery.web import callers
 from rookery.web.bodies import Places, StreamedAnswer, Streams
-from rookery.web.faults import Fault, NotFound
+from rookery.web.callers import translated_errors, viewer_name
+from rookery.web.faults import HttpFault, NotFound
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of, header, session_of
 from rookery.web.site import Site
-from rookery.web.v1 import callers
-from rookery.web.v1.callers import viewer_of
 from rookery.web.v1.views import details_of
 
 # Runs as server-sent events, each encoded once for all who read it.
@@ -50,7 +49,7 @@ Encode = Callable[[Run, RunSpeed], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class EncodedRun:
     """A run as it was read after a commit."""
 
     run: Run
@@ -62,18 +61,18 @@ class Item:
         return RUN_BYTES + len(self.event)
 
 
-class News:
+class EncodedRuns:
     """One per app; the event loop alone uses it."""
 
     def __init__(self, fleet: Fleet, bus: Bus, encode: Encode) -> None:
         self._fleet = fleet
         self._bus = bus
         self._encode = encode
-        self._kept: OrderedDict[str, Item] = OrderedDict()
+        self._kept: OrderedDict[str, EncodedRun] = OrderedDict()
         self._bytes = 0
-        self._looks: SharedWork[tuple[str, int], Item | None] = SharedWork()
+        self._looks: SharedWork[tuple[str, int], EncodedRun | None] = SharedWork()
 
-    async def item(self, run_id: str) -> Item | None:
+    async def item(self, run_id: str) -> EncodedRun | None:
         """The run as it stands; None when there is no such run."""
         kept, changed = self._kept.get(run_id), self._bus.last_change(run_id)
         if kept is not None and kept.sequence >= changed:
@@ -81,16 +80,18 @@ class News:
         # Whoever asks after a change must not be given what was read before it.
         return await self._looks((run_id, changed), lambda: self._look(run_id))
 
-    async def _look(self, run_id: str) -> Item | None:
+    async def _look(self, run_id: str) -> EncodedRun | None:
         sequence = self._bus.seen
         run = await self._fleet.views.run(run_id)
         if run is None:
             return None
-        item = Item(run, sequence, await self._encode(run, self._fleet.activity.speed(run_id)))
+        item = EncodedRun(
+            run, sequence, await self._encode(run, self._fleet.activity.speed(run_id))
+        )
         self._keep(item)
         return item
 
-    def _keep(self, item: Item) -> None:
+    def _keep(self, item: EncodedRun) -> None:
         self._drop(item.run.id)
         self._kept[item.run.id] = item
         self._bytes += item.size
@@ -137,7 +138,7 @@ NOT_NOW = (Rebuilding, StateLost, QueueFull)
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class EventReader:
     """Who reads, what they asked for, and whether they still may."""
 
     viewer: str | None
@@ -167,8 +168,8 @@ class EventFeed:
 
     def __init__(self, site: Site, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
         self._site = site
-        self._full = News(site.fleet, site.bus, in_full(site.threads))
-        self._brief = News(site.fleet, site.bus, in_brief)
+        self._full = EncodedRuns(site.fleet, site.bus, in_full(site.threads))
+        self._brief = EncodedRuns(site.fleet, site.bus, in_brief)
         self._places = Places(site.event_gate)
         self._keep_alive = keep_alive
 
@@ -176,34 +177,36 @@ class EventFeed:
         reader = await self._reader(request)
         return EventStream(self._lines(reader), self._site.streams, self._places)
 
-    async def _reader(self, request: Request) -> Reader:
+    async def _reader(self, request: Request) -> EventReader:
         """Raises NotFound for a run that is unknown, or not to be known."""
-        viewer = await viewer_of(request, self._site.bearers)
-        with refusals():
+        viewer = await viewer_name(request, self._site.bearers)
+        with translated_errors():
             query = request.query_params
-            run_id, user = callers.run_in(query), callers.name_in(query, "user")
-            after = callers.after_in(query, header(request.scope, b"last-event-id"))
-            brief = callers.switch_in(query, "brief")
+            run_id, user = callers.read_run_id(query), callers.read_name(query, "user")
+            after = callers.read_after(query, header(request.scope, b"last-event-id"))
+            brief = callers.read_switch(query, "brief")
             run = await self._site.fleet.views.run(run_id) if run_id else None
         if run_id and (run is None or not self._site.privacy.sees(viewer, run)):
             raise NotFound
-        return Reader(viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer))
+        return EventReader(
+            viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer)
+        )
 
     async def _is_welcome(self, request: Request, viewer: str | None) -> bool:
         """A token may be revoked and a user blocked while the stream is open."""
         session = session_of(request.scope).data
         try:
-            if viewer != await viewer_of(request, self._site.bearers):
+            if viewer != await viewer_name(request, self._site.bearers):
                 return False
-            return not session.user or await self._site.standing.holds(session)
-        except Fault:
+            return not session.user or await self._site.sessions.holds(session)
+        except HttpFault:
             return False
         except Exception as error:
             if not self._site.is_outage(error):
                 raise
             return True
 
-    async def _lines(self, reader: Reader) -> AsyncIterator[bytes]:
+    async def _lines(self, reader: EventReader) -> AsyncIterator[bytes]:
         bus, looked = self._site.bus, _now()
         after = FROM_THE_START if reader.run and reader.after is None else reader.after
         with bus.subscribe(Wanted(reader.run), after) as subscription:
@@ -230,7 +233,7 @@ class EventFeed:
             return None
 
     async def _told(
-        self, notice: Notice, reader: Reader, subscription: Subscription, before: int
+        self, notice: Notice, reader: EventReader, subscription: Subscription, before: int
     ) -> AsyncIterator[bytes]:
         news = self._brief if reader.brief else self._full
         held = MISSED if notice.missed else b""
@@ -251,7 +254,7 @@ class EventFeed:
             if held:
                 yield _numbered(notice.sequence) + held
 
-    def _is_for(self, item: Item, reader: Reader) -> bool:
+    def _is_for(self, item: EncodedRun, reader: EventReader) -> bool:
         own = not reader.user or item.run.plan.owner == reader.user
         return own and self._site.privacy.sees(reader.viewer, item.run)
 

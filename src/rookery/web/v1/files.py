@@ -17,14 +17,20 @@ from rookery.model.events import Action, about_net
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.rules.lifecycle import Actor
+from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, pieces
+from rookery.web.callers import (
+    check_name,
+    given_again,
+    require_bearer,
+    require_giver,
+    translated_errors,
+    viewer_name,
+)
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals
 from rookery.web.site import Site
-from rookery.web.v1 import callers
-from rookery.web.v1.callers import bearer_of, check_name, given_again, giver_of, viewer_of
 
 BY_BOOK = {"name": v1.BookName}
 T = TypeVar("T")
@@ -38,7 +44,7 @@ async def store_body(
 ) -> T:
     """Hands the body of a request to a store piece by piece, so that none is ever held in memory as
     a whole; raises BadRequest, Conflict or BodyTooLarge."""
-    with refusals():
+    with translated_errors():
         async with site.upload_bodies.place(user):
             return await take(pieces(request.receive))
 
@@ -50,7 +56,7 @@ async def store_body(
 @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
 async def list_books(request: Request) -> Response:
     site = site_of(request)
-    viewer = await viewer_of(request, site.bearers)
+    viewer = await viewer_name(request, site.bearers)
     kept = await site.books.everything()
     seen = [book for book in kept if site.holdings.sees(viewer, book.name)]
     return json_answer(v1.BookList(books=tuple(_listed(seen))))
@@ -61,7 +67,7 @@ async def list_books(request: Request) -> Response:
 async def get_book(request: Request) -> Response:
     site = site_of(request)
     name = _name(request)
-    viewer = await viewer_of(request, site.bearers)
+    viewer = await viewer_name(request, site.bearers)
     kept = await site.books.by_name(name)
     if kept is not None and site.holdings.sees(viewer, name):
         return json_answer(_entry(kept))
@@ -85,7 +91,7 @@ async def get_book(request: Request) -> Response:
 async def put_book(request: Request) -> Response:
     site = site_of(request)
     name = _name(request)
-    giver = await giver_of(request, site)
+    giver = await require_giver(request, site)
     check_name(site, giver, name)
     take = partial(site.books.take, name=name, user=giver.user)
     kept = await store_body(site, request, giver.user, take)
@@ -98,9 +104,9 @@ async def put_book(request: Request) -> Response:
 @runs(Domain.THREAD, "its file is removed in a thread")
 async def remove_book(request: Request) -> Response:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     name = _name(request)
-    with refusals():
+    with translated_errors():
         if not site.holdings.sees(bearer.user.name, name):
             raise UnknownFile(kind="book", name=name)
         active = await site.fleet.views.active()
@@ -115,8 +121,8 @@ def _name(request: Request) -> str:
 
 def _name_given(request: Request) -> str:
     """What the sender calls the file; raises BadRequest."""
-    with refusals():
-        return callers.name_in(request.query_params, "name")
+    with translated_errors():
+        return callers.read_name(request.query_params, "name")
 
 
 def _listed(kept: Iterable[StoredBook]) -> Iterator[v1.BookEntry]:
@@ -160,7 +166,7 @@ BY_NET = {"name": v1.Name}
 @runs(Domain.LOOP, "awaits one query")
 async def list_nets(request: Request) -> Response:
     site = site_of(request)
-    viewer = await viewer_of(request, site.bearers)
+    viewer = await viewer_name(request, site.bearers)
     nets = await site.nets.rows.everything()
     seen = [net for net in nets if site.holdings.sees(viewer, net.name)]
     shown = (_nets_entry(net, site.holdings.seen_again(viewer, net.name)) for net in seen)
@@ -179,7 +185,7 @@ async def list_nets(request: Request) -> Response:
 @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
 async def upload_net(request: Request) -> Response:
     site = site_of(request)
-    giver = await giver_of(request, site)
+    giver = await require_giver(request, site)
     take = partial(site.nets.take, file_name=_name_given(request), user=giver.user)
     net, is_new = await store_body(site, request, giver.user, take)
     if not is_new:
@@ -196,8 +202,8 @@ async def upload_net(request: Request) -> Response:
 async def remove_net(request: Request) -> Response:
     site = site_of(request)
     name = str(request.path_params["name"])
-    actor = (await bearer_of(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
-    with refusals():
+    actor = (await require_bearer(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
+    with translated_errors():
         if not site.holdings.sees(actor.name, name):
             raise UnknownFile(kind="net", name=name)
         if (again := site.holdings.seen_again(actor.name, name)) is not None:
@@ -253,7 +259,7 @@ def _nets_entry(net: StoredNet, again: GivenAgain | None = None) -> v1.NetEntry:
 @runs(Domain.THREAD, "pieces are written and digested in threads")
 async def upload_binary(request: Request) -> Response:
     site = site_of(request)
-    giver = await giver_of(request, site)
+    giver = await require_giver(request, site)
     take = partial(site.programs.take, name=_name_given(request), user=giver.user)
     kept = await store_body(site, request, giver.user, take)
     if kept.user == giver.user:

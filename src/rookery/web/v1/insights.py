@@ -22,13 +22,12 @@ from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import WorkerTest
+from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
+from rookery.web.callers import find_run, translated_errors, viewer_name
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals, seen_run
 from rookery.web.site import Site
-from rookery.web.v1 import callers
-from rookery.web.v1.callers import viewer_of
 from rookery.web.v1.lists import game_of
 from rookery.web.v1.runs import BY_ID, PAGING
 from rookery.web.v1.views import task_of
@@ -50,8 +49,8 @@ Judged = tuple[WorkerTest | None, tuple[v1_insights.ResidualEntry, ...]]
 async def diagnose_run(request: Request) -> Response:
     site = site_of(request)
     run = await _load_run(request)
-    viewer = await viewer_of(request, site.bearers)
-    with refusals():
+    viewer = await viewer_name(request, site.bearers)
+    with translated_errors():
         found = await site.fleet.views.diagnosis(run.id)
         active = await site.fleet.views.active()
     seen = {each.id for each in active if site.privacy.sees(viewer, each)}
@@ -144,8 +143,8 @@ async def list_run_games(request: Request) -> Response:
 
 async def _load_run(request: Request) -> Run:
     site = site_of(request)
-    viewer = await viewer_of(request, site.bearers)
-    return await seen_run(site, str(request.path_params["run_id"]), viewer)
+    viewer = await viewer_name(request, site.bearers)
+    return await find_run(site, str(request.path_params["run_id"]), viewer)
 
 
 class Residuals:
@@ -175,8 +174,8 @@ def residuals_of(request: Request) -> Residuals:
 
 def _place(request: Request) -> tuple[int, int]:
     """How many to pass over, and how many to show."""
-    with refusals():
-        page, size = callers.page_in(request.query_params)
+    with translated_errors():
+        page, size = callers.read_page(request.query_params)
     return (page - 1) * size, size
 
 

@@ -20,14 +20,21 @@ from rookery.protocol.actions import All, Compare, Expression, Order
 from rookery.protocol.games import Game
 from rookery.protocol.user_queries import whole
 from rookery.rules.lifecycle import require_owner
+from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
+from rookery.web.callers import (
+    find_bearer,
+    find_reader,
+    find_run,
+    find_tasks_at_play,
+    require_bearer,
+    translated_errors,
+    viewer_name,
+)
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals, seen_run, seen_tasks_at_play
 from rookery.web.site import Site
-from rookery.web.v1 import callers
-from rookery.web.v1.callers import bearer_of, reader_of, viewer_of, visitor_of
 from rookery.web.v1.runs import PAGING
 from rookery.web.v1.views import contributor_of, task_of, user_of
 
@@ -49,15 +56,15 @@ MOST_APART = 1_000
 async def list_tasks(request: Request) -> Response:
     site = site_of(request)
     query = request.query_params
-    viewer = await viewer_of(request, site.bearers)
-    with refusals():
-        run_id, (page, size) = callers.run_in(query), callers.page_in(query)
+    viewer = await viewer_name(request, site.bearers)
+    with translated_errors():
+        run_id, (page, size) = callers.read_run_id(query), callers.read_page(query)
         first, end = (page - 1) * size, page * size
         if run_id:
-            run = await seen_run(site, run_id, viewer)
+            run = await find_run(site, run_id, viewer)
             found, count = await _tasks_of(site, run, first, end)
         else:
-            at_play = await seen_tasks_at_play(site, viewer)
+            at_play = await find_tasks_at_play(site, viewer)
             found, count = at_play[first:end], len(at_play)
     apart, heard = await _kept_apart(site, found), await _last_heard(site, run_id, found)
     return await site.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
@@ -106,9 +113,9 @@ async def _tasks_of(site: Site, run: Run, first: int, end: int) -> tuple[tuple[T
 async def list_actions(request: Request) -> Response:
     site = site_of(request)
     query = request.query_params
-    sight = site.privacy.sight(await reader_of(request, site))
-    with refusals():
-        _, size = callers.page_in(query)
+    sight = site.privacy.sight(await find_reader(request, site))
+    with translated_errors():
+        _, size = callers.read_page(query)
         found = await site.reads.actions(_wanted(query), limit=size, sight=sight)
     return json_answer(v1.ActionList(actions=found))
 
@@ -124,10 +131,10 @@ async def list_actions(request: Request) -> Response:
 async def list_contributors(request: Request) -> Response:
     site = site_of(request)
     query = request.query_params
-    await visitor_of(request, site.bearers)
-    with refusals():
-        period = callers.choice(query, "period", Period)
-        page, size = callers.page_in(query)
+    await find_bearer(request, site.bearers)
+    with translated_errors():
+        period = callers.read_choice(query, "period", Period)
+        page, size = callers.read_page(query)
     found = await site.statistics.page(period, (page - 1) * size, size + 1)
     paces = site.fleet.activity.user_paces
     shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
@@ -139,7 +146,7 @@ async def list_contributors(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query")
 async def list_users(request: Request) -> Response:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.READ, Scope.ADMIN)
+    bearer = await require_bearer(request, site.bearers, Scope.READ, Scope.ADMIN)
     boss = bearer.actor.approver
     known = [user for user in await site.users.everyone() if boss or not user.pending]
     shown = (user_of(user, to_approver=boss) for user in known)
@@ -161,13 +168,13 @@ def _tasks_answer(
 
 def _wanted(query: Mapping[str, str]) -> Expression:
     names = {"action": "action", "actor": "username", "run": "run_id"}
-    callers.run_in(query)
+    callers.read_run_id(query)
     parts: list[Expression] = [
-        Compare(field, Order.EQUAL, callers.name_in(query, name))
+        Compare(field, Order.EQUAL, callers.read_name(query, name))
         for name, field in names.items()
         if query.get(name)
     ]
-    before = callers.before_in(query)
+    before = callers.read_before(query)
     if before is not None:
         parts.append(Compare("time", Order.BELOW, before))
     return All(tuple(parts))
@@ -194,12 +201,12 @@ TEXT = "text/plain; charset=utf-8"
 async def list_games(request: Request) -> Response:
     site = site_of(request)
     query = request.query_params
-    viewer = await viewer_of(request, site.bearers)
-    with refusals():
-        run_id = callers.run_in(query)
+    viewer = await viewer_name(request, site.bearers)
+    with translated_errors():
+        run_id = callers.read_run_id(query)
         task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
-        page, size = callers.page_in(query)
-        await seen_run(site, run_id, viewer)
+        page, size = callers.read_page(query)
+        await find_run(site, run_id, viewer)
     found = await site.games.rows.games(run_id, task_id)
     first = (page - 1) * size
     shown = tuple(
@@ -221,8 +228,8 @@ async def list_games(request: Request) -> Response:
 async def list_logs(request: Request) -> Response:
     site = site_of(request)
     query = request.query_params
-    with refusals():
-        run_id, (page, size) = callers.run_in(query), callers.page_in(query)
+    with translated_errors():
+        run_id, (page, size) = callers.read_run_id(query), callers.read_page(query)
     await _check_seen(request, run_id)
     found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
     shown = tuple(map(_entry, found[:size]))
@@ -233,7 +240,7 @@ async def list_logs(request: Request) -> Response:
 @runs(Domain.THREAD, "a file is read and unpacked in a thread")
 async def get_log(request: Request) -> Response:
     site = site_of(request)
-    await bearer_of(request, site.bearers, Scope.READ)
+    await require_bearer(request, site.bearers, Scope.READ)
     number = int(request.path_params["log_id"])
     log = await site.logs.rows.get(number) if number < 2**63 else None
     if log is None:
@@ -252,9 +259,9 @@ async def get_log(request: Request) -> Response:
 async def _check_seen(request: Request, run_id: str) -> None:
     """Only the run's owner and approvers."""
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.READ)
-    with refusals():
-        require_owner(await seen_run(site, run_id, bearer.user.name), bearer.actor)
+    bearer = await require_bearer(request, site.bearers, Scope.READ)
+    with translated_errors():
+        require_owner(await find_run(site, run_id, bearer.user.name), bearer.actor)
 
 
 def game_of(number: int, game: Game) -> v1_insights.GameEntry:

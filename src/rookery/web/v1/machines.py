@@ -18,10 +18,9 @@ from rookery.protocol.codec import Reader, finite
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
+from rookery.web.callers import find_reader, find_tasks_at_play, require_bearer, translated_errors
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals, seen_tasks_at_play
 from rookery.web.site import Site
-from rookery.web.v1.callers import bearer_of, reader_of
 
 BLOCK = Reader(v1.BlockBody)
 BY_NAME = {"worker": v1.MachineName}
@@ -38,9 +37,9 @@ LONGEST_CPU = 200
 @runs(Domain.THREAD, "the list is made in a thread")
 async def list_machines(request: Request) -> Response:
     site = site_of(request)
-    reader = await reader_of(request, site)
-    with refusals():
-        tasks = await seen_tasks_at_play(site, _viewer(reader))
+    reader = await find_reader(request, site)
+    with translated_errors():
+        tasks = await find_tasks_at_play(site, _viewer(reader))
         blocks = await site.fleet.views.blocks()
     return await site.threads.cpu(
         lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
@@ -51,8 +50,8 @@ async def list_machines(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query")
 async def get_machine(request: Request) -> Response:
     site = site_of(request)
-    reader = await reader_of(request, site)
-    with refusals():
+    reader = await find_reader(request, site)
+    with translated_errors():
         name = _name(request)
         shown = await _load_details(site, name, reader)
         if shown is None:
@@ -68,7 +67,7 @@ async def block_machine(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         name = _name(request)
         await site.fleet.commands.block(name, BLOCK.read(body).message, actor)
         return json_answer(await _load_details(site, name, actor) or _unseen(name))
@@ -79,7 +78,7 @@ async def block_machine(request: Request) -> Response:
 async def unblock_machine(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request)
-    with refusals():
+    with translated_errors():
         name = _name(request)
         await site.fleet.commands.block(name, None, actor)
         return json_answer(await _load_details(site, name, actor) or _unseen(name))
@@ -87,13 +86,13 @@ async def unblock_machine(request: Request) -> Response:
 
 async def _actor(request: Request) -> Actor:
     site = site_of(request)
-    return (await bearer_of(request, site.bearers, *BLOCKERS)).actor
+    return (await require_bearer(request, site.bearers, *BLOCKERS)).actor
 
 
 async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
     """None for a machine that nobody knows, or that the reader may not know of."""
     blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
-    at_play = await seen_tasks_at_play(site, _viewer(reader))
+    at_play = await find_tasks_at_play(site, _viewer(reader))
     tasks = [task for task in at_play if task.machine.short_name == name]
     concerned = _is_concerned(reader, name)
     if not (tasks or name in blocks or (known and concerned)):

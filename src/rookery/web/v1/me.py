@@ -23,6 +23,7 @@ from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
+from rookery.web.callers import find_bearer, require_bearer, require_person, translated_errors
 from rookery.web.faults import (
     BadRequest,
     Conflict,
@@ -32,9 +33,7 @@ from rookery.web.faults import (
     Unauthorized,
 )
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of, session_of
-from rookery.web.v1.callers import bearer_of, person_of, visitor_of
 from rookery.web.v1.moves import or_none
 
 CHANGE = Reader(people.MeChange)
@@ -49,7 +48,7 @@ UNSEEN = {"cache-control": "no-store"}
 @runs(Domain.LOOP, "awaits one query")
 async def get_me(request: Request) -> Response:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.READ)
+    bearer = await require_bearer(request, site.bearers, Scope.READ)
     return _show_me(request, bearer, bearer.user)
 
 
@@ -64,9 +63,9 @@ async def get_me(request: Request) -> Response:
 @runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")
 async def change_me(request: Request) -> Response:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT, Scope.ADMIN)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT, Scope.ADMIN)
     body, name = await read_body(request.receive), bearer.user.name
-    with refusals():
+    with translated_errors():
         wish = CHANGE.read(body)
         changed = await _change(request, name, wish)
     # This process need not wait until it hears of it.
@@ -98,9 +97,9 @@ async def list_tokens(request: Request) -> Response:
 @runs(Domain.THREAD, "awaits one write; a password is checked in a thread")
 async def create_token(request: Request) -> Response:
     site = site_of(request)
-    person = await person_of(request, site)
+    person = await require_person(request, site)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         wish = NEW_TOKEN.read(body or b"{}")
         scopes = frozenset(map(Scope, or_none(wish.scopes) or ()))
         try:
@@ -127,7 +126,7 @@ async def create_token(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def revoke_token(request: Request) -> Response:
     site = site_of(request)
-    bearer = await visitor_of(request, site.bearers)
+    bearer = await find_bearer(request, site.bearers)
     if bearer is None:
         raise Unauthorized
     try:
@@ -144,7 +143,7 @@ async def revoke_token(request: Request) -> Response:
 
 async def _reader(request: Request) -> Bearer:
     site = site_of(request)
-    return await bearer_of(request, site.bearers, Scope.READ)
+    return await require_bearer(request, site.bearers, Scope.READ)
 
 
 async def _change(request: Request, name: str, wanted: people.MeChange) -> User:
@@ -180,10 +179,10 @@ def _show_me(request: Request, bearer: Bearer, user: User) -> Response:
 
 def _go_on(request: Request, user: User) -> None:
     """A new password ends all sessions but the one that it was given in."""
-    standing, session = site_of(request).standing, session_of(request.scope)
-    standing.forget(user.name)
+    sessions, session = site_of(request).sessions, session_of(request.scope)
+    sessions.forget(user.name)
     if session.user == user.name:
-        session.sign_in(user.name, standing.mark(user), keep=session.data.keep)
+        session.sign_in(user.name, sessions.mark(user), keep=session.data.keep)
 
 
 def token_of(token: Token, bearer: Bearer, now: datetime) -> people.TokenEntry:

@@ -15,9 +15,8 @@ from rookery.protocol.codec import Reader
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
+from rookery.web.callers import find_run, require_bearer, translated_errors
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals, seen_run
-from rookery.web.v1.callers import bearer_of
 from rookery.web.v1.runs import BY_ID
 from rookery.web.v1.views import purge_of, summary_of
 
@@ -38,7 +37,7 @@ async def approve_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.APPROVE)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         seen, run = (
             APPROVE.read(body or b"{}"),
             await site.fleet.views.known_run(_id(request)),
@@ -53,7 +52,7 @@ async def stop_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, *OWNERS)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         wish = STOP.read(body or b"{}")
         return _changed(await site.fleet.commands.stop(_id(request), actor, wish.message))
 
@@ -64,7 +63,7 @@ async def modify_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, *OWNERS)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         wanted = MODIFY.read(body)
         return _changed(await site.fleet.commands.modify(_id(request), actor, wanted))
 
@@ -81,7 +80,7 @@ async def modify_run(request: Request) -> Response:
 async def purge_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, *OWNERS)
-    with refusals():
+    with translated_errors():
         return json_answer(purge_of(await site.fleet.purges.purge(_id(request), actor)))
 
 
@@ -90,7 +89,7 @@ async def purge_run(request: Request) -> Response:
 async def delete_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, *OWNERS)
-    with refusals():
+    with translated_errors():
         return _changed(await site.fleet.commands.delete(_id(request), actor))
 
 
@@ -99,7 +98,7 @@ async def delete_run(request: Request) -> Response:
 async def restore_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, *OWNERS)
-    with refusals():
+    with translated_errors():
         return _changed(await site.fleet.commands.restore(_id(request), actor))
 
 
@@ -108,7 +107,7 @@ async def restore_run(request: Request) -> Response:
 async def withdraw_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.APPROVE)
-    with refusals():
+    with translated_errors():
         return _changed(await site.fleet.commands.withdraw(_id(request), actor))
 
 
@@ -117,15 +116,15 @@ async def withdraw_run(request: Request) -> Response:
 async def reopen_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, *OWNERS)
-    with refusals():
+    with translated_errors():
         return _changed(await site.fleet.commands.reopen(_id(request), actor))
 
 
 async def _actor(request: Request, *scopes: Scope) -> Actor:
     """Raises NotFound for those who may not know of the run, whatever they may do to others."""
     site = site_of(request)
-    actor = (await bearer_of(request, site.bearers, *scopes)).actor
-    await seen_run(site, _id(request), actor.name)
+    actor = (await require_bearer(request, site.bearers, *scopes)).actor
+    await find_run(site, _id(request), actor.name)
     return actor
 
 

@@ -23,12 +23,11 @@ from rookery.protocol.people import Team
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
+from rookery.web.callers import require_bearer, translated_errors
 from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals
 from rookery.web.scope import facts_of
 from rookery.web.site import Site
-from rookery.web.v1.callers import bearer_of
 from rookery.web.v1.moves import or_none
 from rookery.web.v1.views import user_of
 
@@ -46,7 +45,7 @@ USER_CHANGED: dict[int, type | str] = {200: people.UserEntry}
 async def create_user(request: Request) -> Response:
     site = site_of(request)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         applicant = APPLICATION.read(body)
     try:
         user = await site.sign_up.apply(applicant, facts_of(request.scope).client)
@@ -63,9 +62,9 @@ async def create_user(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query")
 async def get_user(request: Request) -> Response:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.READ, Scope.ADMIN)
+    bearer = await require_bearer(request, site.bearers, Scope.READ, Scope.ADMIN)
     name = _name(request)
-    with refusals():
+    with translated_errors():
         user = await site.users.by_name(name)
         full = is_approver(bearer.user) or bearer.user.name == name
         if user is None or (user.pending and not full):
@@ -87,7 +86,7 @@ async def change_user(request: Request) -> Response:
     site = site_of(request)
     bearer = await _approver(request)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         wanted = _change(CHANGE.read(body))
         if wanted.groups is not None and Scope.ADMIN not in bearer.scopes:
             raise Forbidden("Groups are changed with a token for admin.")
@@ -101,7 +100,7 @@ async def change_user(request: Request) -> Response:
 async def reject_user(request: Request) -> Response:
     site = site_of(request)
     bearer = await _approver(request)
-    with refusals():
+    with translated_errors():
         try:
             user = await site.accounts.reject(_name(request), by=bearer.user.name)
         except AccountConflict as refused:
@@ -118,7 +117,7 @@ async def _change_user(site: Site, name: str, wanted: AccountChange, bearer: Bea
 
 async def _approver(request: Request) -> Bearer:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.APPROVE, Scope.ADMIN)
+    bearer = await require_bearer(request, site.bearers, Scope.APPROVE, Scope.ADMIN)
     if not is_approver(bearer.user):
         raise Forbidden("Only an approver may do this.")
     return bearer
@@ -170,7 +169,7 @@ async def create_team(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.SUBMIT)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         team = await site.teams.create(NEW.read(body).name, actor)
     return json_answer(team, 201)
 
@@ -180,7 +179,7 @@ async def create_team(request: Request) -> Response:
 async def get_team(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.READ)
-    with refusals():
+    with translated_errors():
         return _teams_answer(site.teams.by_name(_team(request), actor))
 
 
@@ -198,7 +197,7 @@ async def add_member(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.SUBMIT, Scope.APPROVE)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         lead = MEMBER.read(body or b"{}").lead
         teams, user = site.teams, _user(request)
         return _teams_answer(await teams.join(_team(request), user, actor, lead=lead))
@@ -209,13 +208,13 @@ async def add_member(request: Request) -> Response:
 async def remove_member(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.SUBMIT, Scope.APPROVE)
-    with refusals():
+    with translated_errors():
         return _teams_answer(await site.teams.leave(_team(request), _user(request), actor))
 
 
 async def _actor(request: Request, *scopes: Scope) -> Actor:
     site = site_of(request)
-    return (await bearer_of(request, site.bearers, *scopes)).actor
+    return (await require_bearer(request, site.bearers, *scopes)).actor
 
 
 # What the server may open with credentials of its own: approvers say so, never a record.
@@ -249,7 +248,7 @@ async def grant_repository(request: Request) -> Response:
     site = site_of(request)
     actor = await _actor(request, Scope.APPROVE)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         wish = GRANT.read(body)
         granted = await site.repositories.grant(wish.repository, wish.team, actor)
     return json_answer(granted, 201)
@@ -269,7 +268,7 @@ async def revoke_repository(request: Request) -> Response:
     actor = await _actor(request, Scope.APPROVE)
     query = request.query_params
     repository, team = query.get("repository", ""), query.get("team", "")
-    with refusals():
+    with translated_errors():
         await site.repositories.revoke(repository, team, actor)
     return json_answer(people.NewGrant(repository=repository, team=team))
 

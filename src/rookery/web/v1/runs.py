@@ -38,13 +38,18 @@ from rookery.sources.submission_checks import (
     rehearsed,
     remarks_on,
 )
+from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
+from rookery.web.callers import (
+    find_reader,
+    find_shown_run,
+    find_tasks_at_play,
+    require_bearer,
+    translated_errors,
+)
 from rookery.web.openapi import Operation, described
-from rookery.web.refusals import refusals, seen_tasks_at_play, shown_run
 from rookery.web.site import Site
-from rookery.web.v1 import callers
-from rookery.web.v1.callers import bearer_of, reader_of
 from rookery.web.v1.views import details_of, summary_of
 
 # A run that was not made, as the JSON API shows it: how long it should take, and what it costs.
@@ -219,9 +224,9 @@ PAGING = {"page": v1.Page, "size": v1.PageSize}
 @runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
 async def create_run(request: Request) -> Response:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         made = await make_run(site, body, bearer)
         run, approver = made.run, _approver_of(site, bearer)
         await site.fleet.commands.submit(run, approver=approver)
@@ -237,11 +242,11 @@ async def create_run(request: Request) -> Response:
 @runs(Domain.THREAD, "lengths are worked out in a thread")
 async def preview_run(request: Request) -> Response:
     site = site_of(request)
-    bearer = await bearer_of(request, site.bearers, Scope.SUBMIT)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     body = await read_body(request.receive)
-    with refusals():
+    with translated_errors():
         made = await make_preview(site, body, bearer)
-        playing = await seen_tasks_at_play(site, bearer.user.name)
+        playing = await find_tasks_at_play(site, bearer.user.name)
         waiting = await find_waiting_machines(site.fleet.primary)
     machines = (*(task.machine for task in playing), *waiting)
     return await site.threads.cpu(
@@ -260,14 +265,14 @@ async def preview_run(request: Request) -> Response:
 async def list_runs(request: Request) -> Response:
     site = site_of(request)
     query = request.query_params
-    reader = await reader_of(request, site)
+    reader = await find_reader(request, site)
     viewer = name_of(reader)
     hidden = site.privacy.hidden(viewer)
-    with refusals():
-        state = callers.choice(query, "state", v1.ListedState)
-        owner = callers.name_in(query, "owner")
-        prefix = callers.prefix_in(query)
-        page, size = callers.page_in(query)
+    with translated_errors():
+        state = callers.read_choice(query, "state", v1.ListedState)
+        owner = callers.read_name(query, "owner")
+        prefix = callers.read_prefix(query)
+        page, size = callers.read_page(query)
         if prefix:
             found, more = await _list_by_prefix(site, prefix, viewer, owner, size), False
         elif state is v1.ListedState.FINISHED:
@@ -313,8 +318,8 @@ async def get_run(request: Request) -> Response:
 @runs(Domain.THREAD, "Elo is estimated in a thread")
 async def summarize_run(request: Request) -> Response:
     site = site_of(request)
-    with refusals():
-        style = callers.choice(request.query_params, "style", v1.HouseStyle)
+    with translated_errors():
+        style = callers.read_choice(request.query_params, "style", v1.HouseStyle)
     run = await _load_run(request)
     return PlainTextResponse(await site.threads.cpu(summary, run, style))
 
@@ -328,8 +333,8 @@ def _approver_of(site: Site, bearer: Bearer) -> str:
 async def _load_run(request: Request) -> Run:
     """Deleted runs are hidden from lists, not from those who know their id."""
     site = site_of(request)
-    reader = await reader_of(request, site)
-    return await shown_run(site, str(request.path_params["run_id"]), reader)
+    reader = await find_reader(request, site)
+    return await find_shown_run(site, str(request.path_params["run_id"]), reader)
 
 
 def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:

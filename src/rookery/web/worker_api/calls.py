@@ -25,7 +25,7 @@ from rookery.protocol.worker_answers import (
     WAITING,
     Answer,
     EndAnswer,
-    House,
+    RookeryServer,
     VersionAnswer,
     task_refused,
     update_refused,
@@ -74,7 +74,7 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
     def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
         super().__init__(site, machines, payloads)
         wheel = site.wheel
-        ours = House(__version__, FEATURES, wheel.name, wheel.sha256, wheel.signature)
+        ours = RookeryServer(__version__, FEATURES, wheel.name, wheel.sha256, wheel.signature)
         self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=ours)
 
     async def act(self, request: worker_requests.Credentials, caller: VerifiedCaller) -> Answer:

@@ -10,7 +10,7 @@ import rookery
 from rookery.boundary.offload import Threads
 from rookery.http_client import CallRefused, NoAnswer
 from rookery.protocol.ed25519 import fingerprint, is_signed
-from rookery.protocol.worker_answers import House, wheel_message
+from rookery.protocol.worker_answers import RookeryServer, wheel_message
 from rookery.worker.renewal.installation import (
     ENVIRONMENT,
     LARGEST_WHEEL,
@@ -82,7 +82,7 @@ class Renewal:
     trial_seconds: float = TRIAL_SECONDS
     _refused: set[str] = field(default_factory=set)
 
-    async def __call__(self, house: House) -> bool:
+    async def __call__(self, house: RookeryServer) -> bool:
         """Whether a newer worker is in place and is to be started now."""
         await self.threads.io(self._spoken)
         wanted, offered = house.sha256, house.sha256 + house.signature
@@ -106,7 +106,7 @@ class Renewal:
             return  # told at the next opportunity
         forget_return_note(root)
 
-    def _renew(self, house: House) -> bool:
+    def _renew(self, house: RookeryServer) -> bool:
         place = self.installed.place
         if is_refused(place.root, house.sha256):
             self._refused.add(house.sha256 + house.signature)
@@ -128,7 +128,7 @@ class Renewal:
         place.tidy(self.installed.version)
         return True
 
-    def _swap(self, version: Path, house: House) -> None:
+    def _swap(self, version: Path, house: RookeryServer) -> None:
         """On probation, unless another worker of this place was quicker."""
         place, ours = self.installed.place, self.installed.version
         if place.current() != version:
@@ -158,7 +158,7 @@ class Renewal:
         said = (ended.stdout + ended.stderr).strip().splitlines()
         return f"it does not start: {said[-1] if said else 'no word'}" if ended.returncode else ""
 
-    def _check(self, house: House) -> None:
+    def _check(self, house: RookeryServer) -> None:
         """Check that the server may give us a version; raises InstallationFailed."""
         server, key = self.transport.server, self.installed.place.key()
         if is_open_to_all(server) and not self.allow_http:
@@ -172,7 +172,7 @@ class Renewal:
         if not is_signed(public, wheel_message(house.wheel, house.sha256), signature):
             raise InstallationFailed(NOT_SIGNED.format(fingerprint=fingerprint(public)))
 
-    def _stay(self, house: House, why: str) -> bool:
+    def _stay(self, house: RookeryServer, why: str) -> bool:
         self._refused.add(house.sha256 + house.signature)
         self.say(f"The server's worker {house.version} is not used: {why}")
         return False

@@ -13,8 +13,8 @@ from rookery.protocol.worker_answers import (
     Answer,
     EndAnswer,
     GrantedRun,
-    House,
     MyTask,
+    RookeryServer,
     SpsaAnswer,
     TaskAnswer,
     VersionAnswer,
@@ -58,7 +58,7 @@ def sent(answer: Answer) -> dict[str, object]:
 
 
 def test_the_version_comes_with_a_word_about_the_house() -> None:
-    answer = VersionAnswer(version=325, rookery=House("0.1", ("slots",)))
+    answer = VersionAnswer(version=325, rookery=RookeryServer("0.1", ("slots",)))
     assert sent(answer) == {
         "version": 325,
         "rookery": {"version": "0.1", "features": ["slots"]},

@@ -1,12 +1,9 @@
-"""Who calls: the bearer of a token or somebody who is logged in, as far as the endpoint lets them.
-
-A session counts only where `middleware.csrf` left it: for a call that changes something it must
-come with its token, so that no other site can use a visitor's cookie.
-"""
+"""Who calls, what they ask for, and what they may see; errors of the features as HTTP faults."""
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -14,28 +11,114 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from rookery.farm.engines import TEAM_MARK
+from rookery.farm.engines import TEAM_MARK, NotOfTeam, UnknownEngine, UnknownVersion
+from rookery.farm.ports import UnknownMachine, UnknownRun, UnknownTask
 from rookery.files.holdings import GivenAgain
+from rookery.files.store import FileRefused, NotYourFile, QuotaExceeded, UnknownFile
+from rookery.model.run import BadGames, FixedGames, NotApprover, NotYours, OwnRun, Run, RunFault
+from rookery.model.task import Task
 from rookery.people.bearers import IN_PERSON, Bearer, Bearers, OwnerRefused, TokenRefused
 from rookery.people.login import LoginRefused, Throttled, VerifiedUser, WorkerCredentials
-from rookery.people.users import Scope
-from rookery.protocol.codec import BadName, BadParameter
+from rookery.people.teams import NotLeading, UnknownTeam
+from rookery.people.users import Scope, UnknownUser
+from rookery.protocol.codec import BadName, BadParameter, WireFault
 from rookery.protocol.user_queries import whole
 from rookery.rules.lifecycle import Actor
-from rookery.web.faults import BadRequest, Forbidden, TooManyRequests, Unauthorized
-from rookery.web.refusals import refusals
+from rookery.sources.grants import NotGranted
+from rookery.web.faults import (
+    BadRequest,
+    BodyTooLarge,
+    Conflict,
+    Forbidden,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+)
 from rookery.web.scope import facts_of, header, session_of
 from rookery.web.site import Site
+
+# Errors of the features as faults that clients read, and the runs that a reader may know of.
+
+NOT_ALLOWED = (NotYours, NotYourFile, NotApprover, OwnRun, NotOfTeam, NotLeading)
+NOT_THERE = (
+    UnknownRun,
+    UnknownTask,
+    UnknownMachine,
+    UnknownFile,
+    UnknownEngine,
+    UnknownTeam,
+    NotGranted,
+    UnknownVersion,
+)
+NOT_SENSIBLE = (BadGames, FixedGames)
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turns errors of farm, files, people and sources into the faults that clients read."""
+    try:
+        yield
+    except WireFault as fault:
+        raise BadRequest(str(fault)) from None
+    except NOT_ALLOWED as fault:
+        raise Forbidden(_sentence(fault)) from None
+    except NOT_THERE as fault:
+        raise NotFound(_sentence(fault)) from None
+    except QuotaExceeded as fault:
+        raise BodyTooLarge(str(fault)) from None
+    except FileRefused as fault:
+        raise BadRequest(str(fault)) from None
+    except UnknownUser as fault:
+        raise NotFound(str(fault)) from None
+    except NOT_SENSIBLE as fault:
+        raise BadRequest(_sentence(fault)) from None
+    except RunFault as fault:
+        raise Conflict(_sentence(fault)) from None
+
+
+async def find_run(site: Site, run_id: str, viewer: str | None) -> Run:
+    """A run that the viewer may know of; of any other, what is said of those that never were."""
+    with translated_errors():
+        run = await site.fleet.views.known_run(run_id)
+        if not site.privacy.sees(viewer, run):
+            raise UnknownRun(run=run_id)
+    return run
+
+
+async def find_shown_run(site: Site, run_id: str, reader: Actor | None) -> Run:
+    """As `seen_run`, with as much of it as the reader may see."""
+    run = await find_run(site, run_id, None if reader is None else reader.name)
+    return site.privacy.shown(reader, run)
+
+
+async def find_tasks_at_play(site: Site, viewer: str | None) -> tuple[Task, ...]:
+    with translated_errors():
+        tasks = await site.fleet.views.tasks_at_play()
+        if not site.privacy.hidden(viewer):
+            return tasks
+        seen = {run.id for run in await site.fleet.views.active() if site.privacy.sees(viewer, run)}
+    return tuple(task for task in tasks if task.run in seen)
+
+
+def _sentence(fault: RunFault) -> str:
+    text = str(fault)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+# Who calls: the bearer of a token or somebody who is logged in, as far as the endpoint lets them.
+#
+# A session counts only where `middleware.csrf` left it: for a call that changes something it must
+# come with its token, so that no other site can use a visitor's cookie.
 
 SCHEME = "bearer "
 BASIC = "basic "
 NO_TOKEN = "This takes you in person: log in, or send your name and password."  # noqa: S105
 
 
-async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
+async def require_bearer(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
     """Whoever calls, by session or with a token for one of these; raises Unauthorized or
     Forbidden."""
-    bearer = await visitor_of(request, bearers)
+    bearer = await find_bearer(request, bearers)
     if bearer is None:
         raise Unauthorized
     if not bearer.scopes.intersection(scopes):
@@ -43,7 +126,7 @@ async def bearer_of(request: Request, bearers: Bearers, *scopes: Scope) -> Beare
     return bearer
 
 
-async def visitor_of(request: Request, bearers: Bearers) -> Bearer | None:
+async def find_bearer(request: Request, bearers: Bearers) -> Bearer | None:
     """Whoever calls, if they show a token or are logged in; a bad token is refused even where none
     is needed."""
     shown, person = header(request.scope, b"authorization"), session_of(request.scope).user
@@ -59,41 +142,41 @@ async def visitor_of(request: Request, bearers: Bearers) -> Bearer | None:
         raise Unauthorized(str(refused)) from None
 
 
-async def viewer_of(request: Request, bearers: Bearers) -> str | None:
+async def viewer_name(request: Request, bearers: Bearers) -> str | None:
     """Whose eyes an answer is for: a script shows a token, a browser has a session. A worker's
     token lies on other people's machines, so that it shows nothing of what is its owner's."""
     if not header(request.scope, b"authorization"):
         return session_of(request.scope).user or None
-    bearer = await visitor_of(request, bearers)
+    bearer = await find_bearer(request, bearers)
     return bearer.user.name if bearer and Scope.READ in bearer.scopes else None
 
 
-async def reader_of(request: Request, site: Site) -> Actor | None:
+async def find_reader(request: Request, site: Site) -> Actor | None:
     """As `viewer_of`, with whether they are an approver: what the log shows depends on it."""
-    bearer = await visitor_of(request, site.bearers)
+    bearer = await find_bearer(request, site.bearers)
     return bearer.actor if bearer and Scope.READ in bearer.scopes else None
 
 
-async def fetcher_of(request: Request, site: Site) -> str | None:
+async def fetcher_name(request: Request, site: Site) -> str | None:
     """Who fetches a file to play with: as `viewer_of`, and workers with the token or the password
     of their owner, as a bearer or in HTTP's basic form."""
     shown = header(request.scope, b"authorization")
     if shown.lower().startswith(BASIC):
         return (await _by_password(request, shown[len(BASIC) :], site.credentials)).user.name
-    bearer = await visitor_of(request, site.bearers)
+    bearer = await find_bearer(request, site.bearers)
     if bearer is not None and Scope.WORKER in bearer.scopes:
         return bearer.user.name
-    return await viewer_of(request, site.bearers)
+    return await viewer_name(request, site.bearers)
 
 
-async def person_of(request: Request, site: Site) -> Bearer:
+async def require_person(request: Request, site: Site) -> Bearer:
     """Somebody in person: logged in, or with name and password in HTTP's basic form. No token will
     do, or whoever found one could make another that outlives it."""
     shown = header(request.scope, b"authorization")
     if not shown:
-        return await bearer_of(request, site.bearers, *Scope)
+        return await require_bearer(request, site.bearers, *Scope)
     if not shown.lower().startswith(BASIC):
-        await visitor_of(request, site.bearers)
+        await find_bearer(request, site.bearers)
         raise Forbidden(NO_TOKEN)
     found = await _by_password(request, shown[len(BASIC) :], site.credentials)
     if not found.seal:
@@ -101,12 +184,12 @@ async def person_of(request: Request, site: Site) -> Bearer:
     return Bearer(found.user, IN_PERSON)
 
 
-async def fetching_actor(request: Request, site: Site) -> Actor | None:
+async def find_fetcher(request: Request, site: Site) -> Actor | None:
     """As `fetcher_of`, with whether they are an approver; a machine never is."""
-    name = await fetcher_of(request, site)
+    name = await fetcher_name(request, site)
     if name is None or header(request.scope, b"authorization").lower().startswith(BASIC):
         return None if name is None else Actor(name)
-    return await reader_of(request, site) or Actor(name)
+    return await find_reader(request, site) or Actor(name)
 
 
 async def _by_password(request: Request, text: str, credentials: WorkerCredentials) -> VerifiedUser:
@@ -138,14 +221,14 @@ _ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 _ID_PREFIX = re.compile(r"[0-9a-f]{1,24}", re.ASCII)
 
 
-def page_in(query: Mapping[str, str]) -> tuple[int, int]:
+def read_page(query: Mapping[str, str]) -> tuple[int, int]:
     """`page` and `size`, the first page of ordinary length where they are left out."""
     given = {"page": "1", "size": str(ORDINARY_ROWS), **query}
     page = whole(given, "page", least=1, most=MOST_PAGES)
     return page, whole(given, "size", least=1, most=MOST_ROWS)
 
 
-def choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
+def read_choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
     """One of the words; the first where none is given."""
     words = list(choices)
     found = query.get(name, words[0].value)
@@ -154,14 +237,14 @@ def choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
     return choices(found)
 
 
-def name_in(query: Mapping[str, str], name: str) -> str:
+def read_name(query: Mapping[str, str], name: str) -> str:
     found = query.get(name, "")
     if len(found) > LONGEST_NAME or not found.isprintable():
         raise BadParameter(name=name, text="expected a name")
     return found
 
 
-def run_in(query: Mapping[str, str]) -> str:
+def read_run_id(query: Mapping[str, str]) -> str:
     """The id of a run, or an empty text."""
     found = query.get("run", "")
     if found and not _ID.fullmatch(found):
@@ -169,7 +252,7 @@ def run_in(query: Mapping[str, str]) -> str:
     return found
 
 
-def prefix_in(query: Mapping[str, str]) -> str:
+def read_prefix(query: Mapping[str, str]) -> str:
     """The beginning of a run's id, or an empty text."""
     found = query.get("prefix", "")
     if found and not _ID_PREFIX.fullmatch(found):
@@ -177,21 +260,21 @@ def prefix_in(query: Mapping[str, str]) -> str:
     return found
 
 
-def switch_in(query: Mapping[str, str], name: str) -> bool:
+def read_switch(query: Mapping[str, str], name: str) -> bool:
     found = query.get(name, "false")
     if found not in SWITCHES:
         raise BadParameter(name=name, text="expected true or false")
     return SWITCHES[found]
 
 
-def after_in(query: Mapping[str, str], last_seen: str) -> int | None:
+def read_after(query: Mapping[str, str], last_seen: str) -> int | None:
     """The number that a reader who comes back brings along by itself, or else `after`."""
     if last_seen.isdecimal() and last_seen.isascii():
         return min(int(last_seen[:20]), MOST_COMMITS)
     return whole(query, "after", least=0, most=MOST_COMMITS) if "after" in query else None
 
 
-def before_in(query: Mapping[str, str]) -> float | None:
+def read_before(query: Mapping[str, str]) -> float | None:
     """A moment in ISO 8601 as UNIX seconds."""
     text = query.get("before")
     if text is None:
@@ -216,11 +299,11 @@ class Giver:
     engine: str
 
 
-async def giver_of(request: Request, site: Site) -> Giver:
+async def require_giver(request: Request, site: Site) -> Giver:
     """Raises Unauthorized or Forbidden, and NotFound for an engine that the user may not know."""
-    user = (await bearer_of(request, site.bearers, Scope.SUBMIT)).user.name
-    with refusals():
-        engine = name_in(request.query_params, "engine")
+    user = (await require_bearer(request, site.bearers, Scope.SUBMIT)).user.name
+    with translated_errors():
+        engine = read_name(request.query_params, "engine")
         site.holdings.check(user, engine)
     return Giver(user, engine)
 
@@ -230,7 +313,7 @@ async def given_again(site: Site, giver: Giver, file: str, size: int) -> GivenAg
     BodyTooLarge as for a new one. None where there is nothing to hide."""
     if not site.holdings.sees(giver.user, file):
         given = GivenAgain(file, giver.engine, giver.user, site.clock.now(), size)
-        with refusals():
+        with translated_errors():
             await site.holdings.give_again(given, limit=site.upload_quota)
     return site.holdings.seen_again(giver.user, file)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rookery.people.users import User
-from rookery.web.session import Ended, SessionData, Standing, digest_of
+from rookery.web.session import LoggedOutSessions, SessionCheck, SessionData, session_digest
 from tests.twins.people import MemoryEndedSessions, MemoryUsers
 from tests.unit.web.fakes import HandClock
 
@@ -46,16 +46,16 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def standing(book: Book, clock: HandClock) -> Standing:
-    return Standing(book, Ended(Sessions(), clock), clock, lambda: b"key")
+def standing(book: Book, clock: HandClock) -> SessionCheck:
+    return SessionCheck(book, LoggedOutSessions(Sessions(), clock), clock, lambda: b"key")
 
 
-def session(standing: Standing, token: str = "a token") -> SessionData:
+def session(standing: SessionCheck, token: str = "a token") -> SessionData:
     return SessionData("ada", standing.mark(ADA), token)
 
 
 async def test_a_known_user_holds_and_is_looked_up_once_in_two_seconds(
-    standing: Standing, book: Book, clock: HandClock
+    standing: SessionCheck, book: Book, clock: HandClock
 ) -> None:
     for _ in range(3):
         assert await standing.holds(session(standing))
@@ -65,7 +65,7 @@ async def test_a_known_user_holds_and_is_looked_up_once_in_two_seconds(
 
 
 async def test_a_blocked_user_falls_after_two_seconds_at_most(
-    standing: Standing, book: Book, clock: HandClock
+    standing: SessionCheck, book: Book, clock: HandClock
 ) -> None:
     assert await standing.holds(session(standing))
     await book.save(replace(ADA, blocked=True))
@@ -73,27 +73,27 @@ async def test_a_blocked_user_falls_after_two_seconds_at_most(
     assert not await standing.holds(session(standing))
 
 
-async def test_a_changed_user_falls_at_once_when_told(standing: Standing, book: Book) -> None:
+async def test_a_changed_user_falls_at_once_when_told(standing: SessionCheck, book: Book) -> None:
     assert await standing.holds(session(standing))
     await book.save(replace(ADA, password_hash="new"))
     standing.forget("ada")
     assert not await standing.holds(session(standing))
 
 
-async def test_an_unknown_user_never_holds(standing: Standing) -> None:
+async def test_an_unknown_user_never_holds(standing: SessionCheck) -> None:
     assert not await standing.holds(SessionData(user="bob"))
 
 
-async def test_a_session_that_was_logged_out_of_counts_no_longer(standing: Standing) -> None:
+async def test_a_session_that_was_logged_out_of_counts_no_longer(standing: SessionCheck) -> None:
     assert await standing.holds(session(standing))
     await standing.ended.end(session(standing), timedelta(days=7))
     assert not await standing.holds(session(standing))
     assert await standing.holds(session(standing, "another token"))
 
 
-async def test_a_logout_elsewhere_counts_as_soon_as_it_is_told(standing: Standing) -> None:
+async def test_a_logout_elsewhere_counts_as_soon_as_it_is_told(standing: SessionCheck) -> None:
     assert await standing.holds(session(standing))
-    standing.ended.told(digest_of(session(standing)).hex())
+    standing.ended.told(session_digest(session(standing)).hex())
     assert not await standing.holds(session(standing))
 
 
@@ -101,7 +101,7 @@ async def test_ended_sessions_are_read_once_and_again_when_some_were_missed(
     clock: HandClock,
 ) -> None:
     rows = Sessions()
-    ended, other = Ended(rows, clock), Ended(rows, clock)
+    ended, other = LoggedOutSessions(rows, clock), LoggedOutSessions(rows, clock)
     for _ in range(3):
         assert not await ended.holds(SessionData("ada"))
     assert rows.looks == 1
