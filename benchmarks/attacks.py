@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from tests.faults.server_campaign import made_account
 from tests.served import served
-from tests.unit.service.submission.samples import SPRT, body
+from tests.submissions import SPRT, body
 from tests.wire.worker.office import worker_info
 
 USER = "wanda"

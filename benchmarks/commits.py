@@ -20,8 +20,8 @@ from pathlib import Path
 
 import uvloop
 from benchmarks.stored import stored
+from tests.makers import NOW, make_run, pairs, sprt
 from tests.storage.fleet.scenes import changed, finished, make_task
-from tests.unit.core.makers import NOW, make_run, pairs, sprt
 
 from rookery.db.pool import Queries
 from rookery.farm.commits import GroupCommit

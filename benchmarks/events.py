@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from tests.commands import add_user, said
 from tests.served import Served, served
-from tests.unit.service.submission.samples import SPRT, body
+from tests.submissions import SPRT, body
 
 from rookery.client.client import Client
 from rookery.model.plan import Modification

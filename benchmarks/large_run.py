@@ -17,8 +17,8 @@ from pathlib import Path
 
 import uvloop
 from benchmarks.stored import stored
+from tests.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
 from tests.storage.fleet.scenes import changed, make_task
-from tests.unit.core.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
 
 from rookery.boundary.offload import Threads
 from rookery.cli.serve import collect_rarely

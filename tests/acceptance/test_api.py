@@ -24,7 +24,7 @@ from tests.commands import add_user, said
 from tests.outside.githubs import REPOSITORY, SHA, staged
 from tests.outside.repositories import make_repository
 from tests.served import COMMAND, LIMIT_SECONDS, environment, served
-from tests.unit.service.submission.samples import SPRT, body
+from tests.submissions import SPRT, body
 
 
 def token_of(user: str, data: Path, *words: str) -> str:

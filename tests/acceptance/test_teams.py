@@ -12,7 +12,7 @@ from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
 from tests.commands import add_user, said
 from tests.served import LIMIT_SECONDS, Served, served
-from tests.unit.service.submission.samples import SPRT, body
+from tests.submissions import SPRT, body
 
 NET = b"a net of the owls" * 100
 NAME = f"nn-{hashlib.sha256(NET).hexdigest()[:12]}.nnue"

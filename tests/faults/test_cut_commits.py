@@ -15,8 +15,8 @@ from rookery.model.task import Results
 from rookery.rules.answers import Changes
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
+from tests.makers import make_run, pairs
 from tests.storage.fleet.scenes import changed, make_task, opened, played
-from tests.unit.core.makers import make_run, pairs
 
 pytestmark = pytest.mark.anyio
 

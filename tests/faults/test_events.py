@@ -21,7 +21,7 @@ from tests.commands import add_user, said
 from tests.faults.processes import kill
 from tests.ports import kept_port
 from tests.served import COMMAND, PROJECT, Served, environment, served
-from tests.unit.service.submission.samples import SPRT, body
+from tests.submissions import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server, running_server
 

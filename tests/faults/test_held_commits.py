@@ -23,11 +23,11 @@ from rookery.people.users import ORDINARY, Tokens, Users, mint
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.fleet.line import Lines, Unanswered
+from tests.makers import pairs
+from tests.people import BORIS
 from tests.served import SIMULATED, Served
+from tests.submissions import SPRT, body
 from tests.twins.sites import PASSWORD
-from tests.unit.core.makers import pairs
-from tests.unit.service.people import BORIS
-from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.worker.office import stats, worker_info
 
 pytestmark = pytest.mark.anyio

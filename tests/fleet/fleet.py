@@ -12,7 +12,7 @@ from tests.fleet.books import Audit, audited
 from tests.fleet.ledger import Ledger
 from tests.fleet.line import Lines
 from tests.fleet.worker import Faults, Pace, Worker
-from tests.unit.service.submission.samples import SPRT, body
+from tests.submissions import SPRT, body
 
 TUNE = {
     "raw_params": "Alpha,50,-1000,1000,2,0.002\nBeta,10,-1000,1000,3,0.002",

@@ -10,7 +10,7 @@ from typing import Any
 from rookery.model.task import NOTHING, Results
 from tests.fleet.ledger import Key, Ledger, Vector
 from tests.fleet.line import Answer, Lines, Unanswered
-from tests.unit.core.makers import counts
+from tests.makers import counts
 from tests.wire.worker.office import GAMES, stats, worker_info
 
 CORES = 8

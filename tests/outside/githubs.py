@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.sources.github import GitHub
+from tests.fakes import HandClock
 from tests.served import PROJECT, environment
-from tests.unit.web.fakes import HandClock
 
 REPOSITORY = "https://github.com/olga/Engine"
 SHA = "a" * 40

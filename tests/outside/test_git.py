@@ -10,8 +10,8 @@ from rookery.sources.git import Git, Reach
 from rookery.sources.github import GitHub
 from rookery.sources.lookup import OutsideCommits
 from rookery.sources.mirrors import Mirrors
+from tests.fakes import HandClock
 from tests.outside.repositories import Repository, make_repository
-from tests.unit.web.fakes import HandClock
 
 CLOCK = HandClock()
 LOCAL = Reach(frozenset({"file"}))

@@ -11,8 +11,8 @@ from rookery.sources.git import Git, Reach
 from rookery.sources.github import GitHub, QuotaSpent
 from rookery.sources.lookup import OutsideCommits
 from rookery.sources.mirrors import Mirrors
+from tests.fakes import HandClock
 from tests.outside.githubs import REPOSITORY, SHA, Stage, staged
-from tests.unit.web.fakes import HandClock
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from rookery.model.kinds import Fixed, Kind
 from rookery.model.plan import Plan
 from rookery.model.run import Run, Status
 from rookery.model.task import NOTHING, Results, Task, recounted
+from tests.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
 from tests.twins.farm import MemoryRows
-from tests.unit.core.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
 
 POINTS = 60
 PAIRS_A_POINT = 400

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.makers import run_id
 from tests.pages.chromium import Tab, chromium
 from tests.twins.sites import PASSWORD
-from tests.unit.core.makers import run_id
 from tests.wire.processes import Server, running_server
 
 RUN = f"/runs/{run_id('late-move-pruning')}"

@@ -12,9 +12,9 @@ from rookery.model.events import Action, Event, about_engine, about_net, about_t
 from rookery.people.users import Audit
 from rookery.protocol.actions import All, Compare, Order
 from tests.database import pool_on
+from tests.makers import NOW, later
 from tests.twins.farm import MemoryStore
 from tests.twins.people import MemoryAudit
-from tests.unit.core.makers import NOW, later
 
 pytestmark = pytest.mark.anyio
 

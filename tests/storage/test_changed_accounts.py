@@ -20,8 +20,8 @@ from rookery.web.session import LoggedOutSessions, SessionData, session_digest
 from rookery.web.site import forget_changed_accounts
 from tests.database import pool_on
 from tests.eventually import eventually
-from tests.unit.service.people import OLGA
-from tests.unit.web.fakes import HandClock
+from tests.fakes import HandClock
+from tests.people import OLGA
 
 pytestmark = pytest.mark.anyio
 

@@ -26,10 +26,10 @@ from rookery.protocol.actions import All
 from rookery.protocol.people import Team
 from rookery.rules.answers import Changes, MachineBlock
 from tests.database import pool_on
+from tests.fakes import HandClock
+from tests.makers import NOW, make_machine, make_run, pairs
+from tests.people import OLGA, counting
 from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
-from tests.unit.core.makers import NOW, make_machine, make_run, pairs
-from tests.unit.service.people import OLGA, counting
-from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 

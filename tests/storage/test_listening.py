@@ -15,9 +15,9 @@ from rookery.model.run import Run
 from rookery.people.users import Users
 from tests.database import pool_on, statement
 from tests.eventually import eventually
+from tests.makers import make_run
+from tests.people import OLGA
 from tests.storage.fleet.scenes import changed, finished, opened
-from tests.unit.core.makers import make_run
-from tests.unit.service.people import OLGA
 
 pytestmark = pytest.mark.anyio
 

@@ -14,11 +14,11 @@ from rookery.files.blobs import FolderBlobs, read_blob, write_blob
 from rookery.files.games import GameRows, GameStore, GameUpload
 from rookery.protocol.games import Ending, Game, Outcome
 from tests.database import pool_on
+from tests.fakes import HandClock
+from tests.makers import make_run
 from tests.storage.fleet.scenes import changed, finished, kept, opened
 from tests.twins.files import MemoryGames
-from tests.unit.core.makers import make_run
-from tests.unit.service.fleet.stage import on_stage
-from tests.unit.web.fakes import HandClock
+from tests.unit.farm.stage import on_stage
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from rookery.files.programs import ProgramRows, StoredProgram
 from rookery.files.store import MB, QuotaExceeded, used_by_user
 from rookery.people.users import Users
 from tests.database import pool_on
-from tests.unit.core.makers import NOW
-from tests.unit.service.people import OLGA, SVEN
+from tests.makers import NOW
+from tests.people import OLGA, SVEN
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.statistics_rows import SpeedRows, ToldSpeeds
 from tests.database import pool_on
+from tests.makers import NOW, later
 from tests.twins.records import MemorySpeeds
-from tests.unit.core.makers import NOW, later
 
 pytestmark = pytest.mark.anyio
 

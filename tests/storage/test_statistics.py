@@ -14,9 +14,9 @@ from rookery.farm.store import FleetStore
 from rookery.model.run import Run, core_hours
 from rookery.model.task import Task
 from tests.database import pool_on
+from tests.fakes import HandClock
+from tests.makers import NOW, make_run, pairs
 from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
-from tests.unit.core.makers import NOW, make_run, pairs
-from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 

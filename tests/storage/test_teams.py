@@ -12,8 +12,8 @@ from rookery.people.teams import TeamExists, TeamRows
 from rookery.people.users import Users
 from rookery.protocol.people import Team
 from tests.database import pool_on
+from tests.people import OLGA, SVEN
 from tests.twins.people import MemoryTeams
-from tests.unit.service.people import OLGA, SVEN
 
 pytestmark = pytest.mark.anyio
 

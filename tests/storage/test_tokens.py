@@ -12,8 +12,8 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.users import Scope, Token, Tokens, UnknownToken, UnknownUser, Users
 from tests.database import pool_on
+from tests.people import BORIS, OLGA
 from tests.twins.people import MemoryTokens, MemoryUsers
-from tests.unit.service.people import BORIS, OLGA
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ from rookery.files.blobs import FolderBlobs, UnknownBlob
 from rookery.files.worker_logs import LogRows, LogStore
 from rookery.rules.answers import HeldTask
 from tests.database import pool_on
+from tests.fakes import HandClock
+from tests.makers import make_machine, run_id
 from tests.twins.files import MemoryLogs
-from tests.unit.core.makers import make_machine, run_id
-from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 

@@ -30,6 +30,7 @@ from rookery.web.rendering import read_assets
 from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, Step, StepRunner
 from rookery.web.wheel import own_wheel
+from tests.fakes import RecordedLog
 from tests.twins.farm import MemoryStore
 from tests.twins.files import (
     MemoryBlobs,
@@ -48,7 +49,6 @@ from tests.twins.people import (
     MemoryUsers,
 )
 from tests.twins.records import MemoryEngines, MemoryRepositories, MemorySpeeds, MemoryStatistics
-from tests.unit.web.fakes import RecordedLog
 
 KEY = b"a key for tests only"
 PASSWORD = "correct horse battery"

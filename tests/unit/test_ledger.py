@@ -7,7 +7,7 @@ from rookery.model.task import NOTHING, Results
 from rookery.stats.sprt import Sprt
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.replay import Counted, disagreements, replayed
-from tests.unit.core.makers import pairs
+from tests.makers import pairs
 
 KEY: Key = ("a" * 24, 0)
 

@@ -18,12 +18,12 @@ from rookery.model.task import Results, Task
 from rookery.people.users import ORDINARY, Scope, User, mint
 from rookery.rules.answers import Grant, HeldTask
 from rookery.sources.commits import Archiver, Archives, Commits, Finder
+from tests.fakes import HandClock
+from tests.makers import make_machine
+from tests.people import BORIS, OLGA, SVEN
+from tests.submissions import SPRT, body
 from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.twins.sites import SETTINGS, MemorySite, make_site, open_site
-from tests.unit.core.makers import make_machine
-from tests.unit.service.people import BORIS, OLGA, SVEN
-from tests.unit.service.submission.samples import SPRT, body
-from tests.unit.web.fakes import HandClock
 
 WANDA = "wanda"
 Json = dict[str, object]

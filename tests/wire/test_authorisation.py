@@ -31,10 +31,10 @@ from rookery.rules.lifecycle import Actor
 from rookery.sources.commits import mirror_name
 from rookery.web.inventory import named_routes
 from rookery.web.scope import WORKER_PATHS
-from tests.unit.core.makers import make_machine
-from tests.unit.core.makers import run_id as id_of
-from tests.unit.service.people import BORIS, OLGA, SVEN
-from tests.unit.service.submission.samples import PLAIN, SPRT, body
+from tests.makers import make_machine
+from tests.makers import run_id as id_of
+from tests.people import BORIS, OLGA, SVEN
+from tests.submissions import PLAIN, SPRT, body
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import Packer, with_password
 from tests.wire.test_login import log_in, token_in

@@ -20,8 +20,8 @@ from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.model.plan import Modification
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
+from tests.submissions import SPRT, body
 from tests.twins.sites import PASSWORD
-from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server
 

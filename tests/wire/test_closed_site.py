@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rookery.people.users import Scope
-from tests.unit.service.people import OLGA
+from tests.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password, worker_of
 from tests.wire.test_login import log_in

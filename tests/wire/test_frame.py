@@ -16,8 +16,8 @@ from rookery.web.metrics import PoolStats
 from rookery.web.scope import WORKER_PATHS
 from rookery.web.short_path import ShortPath
 from rookery.web.worker_api.calls import worker_routes
+from tests.fakes import RecordedLog
 from tests.twins.sites import SETTINGS, MemorySite, make_site, open_site
-from tests.unit.web.fakes import RecordedLog
 from tests.wire.slow_routes import slow_routes
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ import pytest
 
 from rookery.protocol.ed25519 import is_signed
 from rookery.protocol.worker_answers import wheel_message
+from tests.people import OLGA
 from tests.twins.sites import PASSWORD
-from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password
 

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.fakes import HandClock
 from tests.twins.sites import PASSWORD, SETTINGS, OpenSite, make_site, make_user, open_site
-from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from rookery.people.users import User
+from tests.people import OLGA
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import MemorySite, OpenSite, make_site, open_site
-from tests.unit.service.people import OLGA
 from tests.wire.apis import open_api
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ from msgspec.structs import replace as with_fields
 from rookery.farm.fleet import Fleet
 from rookery.model.run import Run
 from rookery.people.users import APPROVERS
+from tests.makers import BOSS, make_plan, make_run, pairs, sprt, spsa
 from tests.twins.sites import PASSWORD, OpenSite, make_user, open_site
-from tests.unit.core.makers import BOSS, make_plan, make_run, pairs, sprt, spsa
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from rookery.cli import main as frame
 from rookery.cli.up import follow_demo
 from rookery.client.client import Client
 from tests.served import COMMAND, PROJECT, environment
-from tests.unit.service.submission.samples import SPRT, body
+from tests.submissions import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server
 

@@ -9,7 +9,7 @@ from rookery.client.client import Client
 from rookery.protocol import v1
 from tests.commands import PASSWORD, add_user, said
 from tests.served import Served, served
-from tests.unit.service.submission.samples import body
+from tests.submissions import body
 from tests.workers.relay import Relay, relayed
 from tests.workers.stand_in import FLEDGLING_BENCH
 

@@ -16,8 +16,8 @@ from rookery.model.run import Run
 from rookery.model.task import Task, recounted
 from rookery.rules.answers import Changes, ChartPoint
 from tests.database import pool_on
-from tests.unit.core.makers import NOW, later, make_machine, make_run
-from tests.unit.core.rehearsal import OFTEN, Rehearsal
+from tests.makers import NOW, later, make_machine, make_run
+from tests.unit.rules.rehearsal import OFTEN, Rehearsal
 
 UNKNOWN = "f" * 24
 

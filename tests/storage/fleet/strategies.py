@@ -23,7 +23,7 @@ from rookery.protocol.actions import (
 )
 from rookery.stats.sprt import EloModel, Flag, Overshoot, Sprt, SprtState, Verdict
 from rookery.stats.spsa import Issued, ParameterSample
-from tests.unit.core.makers import NOW, make_run, run_id, spsa
+from tests.makers import NOW, make_run, run_id, spsa
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)

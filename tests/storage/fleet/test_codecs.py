@@ -13,9 +13,9 @@ from rookery.farm.ports import CommitQueue
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run
 from rookery.model.task import Task
+from tests.makers import make_run
 from tests.storage.fleet.scenes import changed, kept, make_task
 from tests.storage.fleet.strategies import runs, tasks
-from tests.unit.core.makers import make_run
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from rookery.farm.ports import QueueFull, StateLost
 from rookery.farm.writing import Gathered, Slice
 from rookery.rules.answers import Changes, Closing
 from tests.eventually import eventually
+from tests.makers import NOW, make_run, pairs
 from tests.storage.fleet.scenes import changed, finished, make_task
-from tests.unit.core.makers import NOW, make_run, pairs
 
 pytestmark = pytest.mark.anyio
 

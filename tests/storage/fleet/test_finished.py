@@ -8,8 +8,8 @@ from rookery.farm.ports import FinishedRunsQuery
 from rookery.model.run import Run
 from rookery.stats.sprt import Flag
 from rookery.stats.spsa import ParameterSample
+from tests.makers import later, make_plan, make_run, spsa
 from tests.storage.fleet.scenes import Store, changed, finished, kept
-from tests.unit.core.makers import later, make_plan, make_run, spsa
 
 pytestmark = pytest.mark.anyio
 

@@ -7,6 +7,7 @@ import pytest
 from rookery.farm.ports import Contribution
 from rookery.model.task import NOTHING
 from rookery.rules.answers import Changes
+from tests.makers import later, make_machine, make_plan, make_run, make_side, pairs
 from tests.storage.fleet.scenes import (
     UNKNOWN,
     Store,
@@ -17,7 +18,6 @@ from tests.storage.fleet.scenes import (
     make_task,
     played,
 )
-from tests.unit.core.makers import later, make_machine, make_plan, make_run, make_side, pairs
 
 pytestmark = pytest.mark.anyio
 

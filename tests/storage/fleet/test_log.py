@@ -12,9 +12,9 @@ from rookery.farm.store import FleetStore
 from rookery.model.events import Action, Event
 from rookery.protocol.actions import All, Compare, Expression, Order, document_of, matches
 from rookery.rules.answers import Changes
+from tests.makers import NOW, later, make_plan, make_run
 from tests.storage.fleet.scenes import Store, changed, kept
 from tests.storage.fleet.strategies import events, filters
-from tests.unit.core.makers import NOW, later, make_plan, make_run
 
 pytestmark = pytest.mark.anyio
 

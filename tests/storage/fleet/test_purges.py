@@ -18,9 +18,9 @@ from rookery.rules.answers import Changes, Grant
 from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from tests.eventually import eventually
-from tests.unit.core.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, pairs
-from tests.unit.service.fleet.stage import call_of, report
-from tests.unit.web.fakes import HandClock, RecordedLog
+from tests.fakes import HandClock, RecordedLog
+from tests.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, pairs
+from tests.unit.farm.stage import call_of, report
 
 pytestmark = pytest.mark.anyio
 

@@ -13,6 +13,7 @@ from rookery.model.task import NOTHING, PlayedBatch, recounted
 from rookery.rules.answers import Changes, Closing, MachineBlock, MachineHistory, TaskSeen
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour
+from tests.makers import NOW, later, make_machine, make_run, pairs
 from tests.storage.fleet.scenes import (
     UNKNOWN,
     Store,
@@ -23,7 +24,6 @@ from tests.storage.fleet.scenes import (
     make_task,
     played,
 )
-from tests.unit.core.makers import NOW, later, make_machine, make_run, pairs
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from rookery.farm.statements import FIRST_PLACES, MOST_ROWS, Statements, expecte
 from rookery.farm.writing import Gathered, Writer
 from rookery.model.events import Action, about_run
 from tests.database import pool_on
+from tests.makers import NOW, make_run
 from tests.storage.fleet.scenes import changed, make_task
-from tests.unit.core.makers import NOW, make_run
 
 RUN = make_run("a")
 

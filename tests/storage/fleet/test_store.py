@@ -18,8 +18,8 @@ from rookery.model.task import recounted
 from rookery.rules.answers import Changes, Closing
 from tests.database import pool_on
 from tests.eventually import eventually
+from tests.makers import NOW, make_run, pairs
 from tests.storage.fleet.scenes import Store, changed, finished, make_task, opened, played
-from tests.unit.core.makers import NOW, make_run, pairs
 
 pytestmark = pytest.mark.anyio
 

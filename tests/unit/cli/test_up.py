@@ -6,8 +6,8 @@ import pytest
 
 from rookery.cli.up import end_of_demo, reachable
 from rookery.stats.sprt import Flag, Verdict
+from tests.makers import sprt
 from tests.unit.cli.test_watch import decided, played, shown
-from tests.unit.core.makers import sprt
 
 
 @pytest.mark.parametrize(

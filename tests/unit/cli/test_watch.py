@@ -12,7 +12,7 @@ from rookery.model.run import Run
 from rookery.protocol import v1
 from rookery.stats.sprt import SprtState, Verdict
 from rookery.web.v1.views import details_of
-from tests.unit.core.makers import make_plan, make_run, pairs, sprt, spsa
+from tests.makers import make_plan, make_run, pairs, sprt, spsa
 
 RESULTS = pairs(ll=5, ld=100, even=300, wd=140, ww=10)
 

@@ -9,7 +9,7 @@ from rookery.client.following import Following, Sent, events_in
 from rookery.farm.views import NO_SPEED
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
 from rookery.web.v1.views import details_of
-from tests.unit.core.makers import make_run
+from tests.makers import make_run
 
 RUN = make_run("a")
 DATA = msgspec.json.encode(details_of(RUN, NO_SPEED))

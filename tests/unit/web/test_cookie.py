@@ -11,7 +11,7 @@ from rookery.web.session import (
     cookie_in,
     set_cookie,
 )
-from tests.unit.web.fakes import HandClock
+from tests.fakes import HandClock
 
 ADA = SessionData(user="ada", mark="0123", csrf="abc")
 

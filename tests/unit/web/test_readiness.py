@@ -9,7 +9,7 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.files.disk import Disk
 from rookery.web.steps import Lifecycle, Readiness
-from tests.unit.web.fakes import HandClock
+from tests.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 

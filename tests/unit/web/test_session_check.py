@@ -7,8 +7,8 @@ import pytest
 
 from rookery.people.users import User
 from rookery.web.session import LoggedOutSessions, SessionCheck, SessionData, session_digest
+from tests.fakes import HandClock
 from tests.twins.people import MemoryEndedSessions, MemoryUsers
-from tests.unit.web.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
 

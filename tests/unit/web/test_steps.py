@@ -16,7 +16,7 @@ from rookery.clock import SystemClock
 from rookery.errors import Complaint
 from rookery.web.steps import Process, Step, StepFailed, StepRunner
 from tests.eventually import eventually
-from tests.unit.web.fakes import RecordedLog
+from tests.fakes import RecordedLog
 
 pytestmark = pytest.mark.anyio
 

@@ -12,10 +12,10 @@ from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from rookery.rules.lifecycle import Actor
 from rookery.sources.commits import Archive
+from tests.makers import pairs
+from tests.people import BORIS, OLGA
+from tests.submissions import SPRT
 from tests.twins.sites import PASSWORD
-from tests.unit.core.makers import pairs
-from tests.unit.service.people import BORIS, OLGA
-from tests.unit.service.submission.samples import SPRT
 from tests.wire.apis import Api, Json
 from tests.wire.worker.office import Worker, worker_info
 

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rookery.people.users import User
+from tests.people import BORIS, OLGA, SVEN
+from tests.submissions import body
 from tests.twins.sites import PASSWORD
-from tests.unit.service.people import BORIS, OLGA, SVEN
-from tests.unit.service.submission.samples import body
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import (
     BOOK,

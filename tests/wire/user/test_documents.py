@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rookery.protocol.codec import encode
-from tests.unit.core.makers import make_machine, pairs
+from tests.makers import make_machine, pairs
+from tests.people import BORIS, OLGA
 from tests.unit.protocol.samples import WORKER_INFO
-from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio

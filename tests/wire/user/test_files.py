@@ -11,7 +11,7 @@ import pytest
 from rookery.files.blobs import read_blob, write_blob
 from rookery.files.games import GameUpload
 from rookery.files.nets import StoredNet
-from tests.unit.service.people import OLGA
+from tests.people import OLGA
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio

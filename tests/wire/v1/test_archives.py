@@ -11,9 +11,9 @@ import pytest
 from rookery.people.passwords import Passwords
 from rookery.people.users import Scope, User
 from rookery.sources.commits import Archive, CannotAsk, mirror_name
+from tests.people import BORIS, OLGA, SVEN
+from tests.submissions import PLAIN, body
 from tests.twins.sites import PASSWORD
-from tests.unit.service.people import BORIS, OLGA, SVEN
-from tests.unit.service.submission.samples import PLAIN, body
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.worker.office import Worker, worker_info
 

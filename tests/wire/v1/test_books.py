@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from rookery import books
-from tests.unit.service.people import BORIS, OLGA, SVEN
-from tests.unit.service.submission.samples import SPRT, body
+from tests.people import BORIS, OLGA, SVEN
+from tests.submissions import SPRT, body
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio

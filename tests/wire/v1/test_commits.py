@@ -10,8 +10,8 @@ import pytest
 
 from rookery.model.engine import STOCKFISH
 from rookery.sources.commits import CannotAsk, Commit
-from tests.unit.service.people import BORIS
-from tests.unit.service.submission.samples import body
+from tests.people import BORIS
+from tests.submissions import body
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ from rookery.model.machine import Machine
 from rookery.people.users import User
 from rookery.protocol import v1
 from rookery.web.worker_api.outgoing import Payloads
-from tests.unit.core.makers import ROOKERY, make_machine, pairs
-from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.makers import ROOKERY, make_machine, pairs
+from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import with_password, worker_of
 

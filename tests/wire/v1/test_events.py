@@ -12,9 +12,9 @@ from rookery.model.run import DisplayState, Run
 from rookery.protocol import v1
 from rookery.web.v1.events import EventFeed
 from tests.eventually import eventually
+from tests.makers import pairs
+from tests.people import BORIS, OLGA
 from tests.twins.sites import MemorySite
-from tests.unit.core.makers import pairs
-from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.events import Sent, reading
 

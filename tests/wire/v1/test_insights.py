@@ -14,8 +14,8 @@ from rookery.model.task import Provenance, Results, Task
 from rookery.protocol.games import Ending, Game, Outcome
 from rookery.rules.answers import HeldTask
 from rookery.rules.lifecycle import Actor
-from tests.unit.core.makers import make_machine, pairs
-from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.makers import make_machine, pairs
+from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ from rookery.farm.statistics_rows import Contributor, Period
 from rookery.people.users import Scope
 from rookery.protocol import people, v1
 from rookery.rules.lifecycle import Actor
+from tests.makers import NOW, make_machine
+from tests.people import BORIS, OLGA
 from tests.twins.records import MemoryStatistics
-from tests.unit.core.makers import NOW, make_machine
-from tests.unit.service.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio

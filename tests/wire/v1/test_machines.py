@@ -9,8 +9,8 @@ import pytest
 from rookery.model.machine import Machine
 from rookery.people.users import Scope, User
 from rookery.rules.answers import HeldTask, NoTask
-from tests.unit.core.makers import make_machine, restarted
-from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.makers import make_machine, restarted
+from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import with_password
 from tests.wire.worker.office import Worker, worker_info

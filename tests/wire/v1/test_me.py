@@ -10,9 +10,9 @@ import pytest
 
 from rookery.people.profiles import MOST_TOKENS
 from rookery.people.users import ORDINARY, Scope, User, mint
+from tests.people import BORIS, OLGA, SVEN, counting
+from tests.submissions import SPRT, body
 from tests.twins.sites import PASSWORD
-from tests.unit.service.people import BORIS, OLGA, SVEN, counting
-from tests.unit.service.submission.samples import SPRT, body
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import with_password
 from tests.wire.test_login import log_in, token_in

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from rookery.people.users import User
-from tests.unit.service.people import BORIS, OLGA, SVEN
-from tests.unit.service.submission.samples import body
+from tests.people import BORIS, OLGA, SVEN
+from tests.submissions import body
 from tests.wire.apis import Api, Json, open_api
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ import pytest
 from msgspec import UNSET
 
 from rookery.protocol import v1
-from tests.unit.core.makers import make_machine
-from tests.unit.service.people import BORIS
-from tests.unit.service.submission.samples import SPRT, body
+from tests.makers import make_machine
+from tests.people import BORIS
+from tests.submissions import SPRT, body
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ import pytest
 from rookery.files.books import BookStore
 from rookery.files.nets import NetStore
 from rookery.files.programs import ProgramStore
+from tests.people import OLGA
 from tests.twins.sites import MemorySite
-from tests.unit.service.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.v1.test_uploads import files_below
 

@@ -8,9 +8,9 @@ import pytest
 from rookery.model.run import DisplayState
 from rookery.people.users import Scope
 from rookery.protocol import v1
-from tests.unit.core.makers import pairs
-from tests.unit.service.people import BORIS, OLGA, SVEN
-from tests.unit.service.submission.samples import SPRT, body
+from tests.makers import pairs
+from tests.people import BORIS, OLGA, SVEN
+from tests.submissions import SPRT, body
 from tests.wire.apis import Api, Json, open_api
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ import pytest
 
 from rookery.people.users import User
 from rookery.rules.lifecycle import Actor
-from tests.unit.service.people import BORIS, OLGA
-from tests.unit.service.submission.samples import SPRT, body
+from tests.people import BORIS, OLGA
+from tests.submissions import SPRT, body
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password
 from tests.wire.test_login import log_in, token_in

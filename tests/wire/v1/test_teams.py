@@ -11,8 +11,8 @@ from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from rookery.protocol import people, v1
 from rookery.rules.lifecycle import Actor
+from tests.people import BORIS, OLGA, SVEN
 from tests.twins.sites import PASSWORD
-from tests.unit.service.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import with_password
 from tests.wire.test_login import log_in

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.service.people import BORIS, OLGA
-from tests.unit.service.submission.samples import body
+from tests.people import BORIS, OLGA
+from tests.submissions import body
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio

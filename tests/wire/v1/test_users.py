@@ -8,7 +8,7 @@ import pytest
 
 from rookery.people.users import APPROVERS, ORDINARY, Scope, User
 from rookery.protocol import people, v1
-from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 
 pytestmark = pytest.mark.anyio

@@ -16,6 +16,8 @@ from rookery.model.plan import Plan
 from rookery.model.run import Run, create
 from rookery.model.task import Results
 from rookery.rules.eligibility import Policy
+from tests.fakes import HandClock
+from tests.makers import BOSS, make_plan, run_id, sprt
 from tests.twins.farm import MemoryStore
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import (
@@ -27,8 +29,6 @@ from tests.twins.sites import (
     make_user,
     open_site,
 )
-from tests.unit.core.makers import BOSS, make_plan, run_id, sprt
-from tests.unit.web.fakes import HandClock
 
 Answer = dict[str, Any]
 

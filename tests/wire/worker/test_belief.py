@@ -12,8 +12,8 @@ from rookery.model.kinds import Fixed
 from rookery.rules.assignment import MOST_WASTED
 from rookery.rules.eligibility import STANDARD_POLICY
 from rookery.rules.observations import MOST_LINES
+from tests.makers import make_plan, pairs, sprt
 from tests.twins.people import MemoryUsers
-from tests.unit.core.makers import make_plan, pairs, sprt
 from tests.wire.worker.office import GAMES, Office, open_office
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ import pytest
 from rookery.files.blobs import read_blob
 from rookery.model.events import Action
 from rookery.rules.lifecycle import Actor
+from tests.makers import make_plan, make_side, pairs, run_id, sprt, spsa
 from tests.twins.sites import make_user
-from tests.unit.core.makers import make_plan, make_side, pairs, run_id, sprt, spsa
 from tests.wire.worker.office import GAMES, Office, Worker
 
 pytestmark = pytest.mark.anyio

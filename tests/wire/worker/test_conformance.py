@@ -7,9 +7,9 @@ import pytest
 
 from rookery.farm.jobs import Chores
 from rookery.farm.ports import StateLost
+from tests.makers import BOSS, pairs, run_id, sprt, spsa
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import make_user
-from tests.unit.core.makers import BOSS, pairs, run_id, sprt, spsa
 from tests.wire.worker.office import (
     GAMES,
     PATHS,

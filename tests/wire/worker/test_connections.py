@@ -9,7 +9,7 @@ import pytest
 
 from rookery.web.on_uvicorn import UvicornServer
 from rookery.web.serving import ListenAddress, bind
-from tests.unit.core.makers import pairs
+from tests.makers import pairs
 from tests.wire.worker.office import Answer, Office, Worker, open_office, stats
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 
 from rookery.people.users import Scope, User
 from rookery.protocol import v1_insights
-from tests.unit.service.people import BORIS, OLGA, SVEN
+from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, open_api
 from tests.wire.worker.office import Worker, worker_info
 

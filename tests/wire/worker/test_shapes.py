@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.core.makers import make_plan, pairs, sprt, spsa
+from tests.makers import make_plan, pairs, sprt, spsa
 from tests.wire.worker.office import GAMES, Office, stats
 
 pytestmark = pytest.mark.anyio

@@ -17,9 +17,9 @@ from rookery.farm.submission import Surroundings, created
 from rookery.model.run import Run
 from rookery.people.passwords import Passwords
 from rookery.protocol.runs import read_submission
+from tests.makers import BOSS
+from tests.people import OLGA
 from tests.twins.sites import KEY
-from tests.unit.core.makers import BOSS
-from tests.unit.service.people import OLGA
 from tests.wire.worker.office import Office, Worker, understood
 from tests.workers.official import call_of, exchanges
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.eventually import eventually
-from tests.unit.core.makers import make_plan
+from tests.makers import make_plan
 from tests.wire.worker.office import Answer, Office, Worker
 
 pytestmark = pytest.mark.anyio

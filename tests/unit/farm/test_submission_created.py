@@ -1,0 +1,86 @@
+"""New runs: their ids, their first state, and what their author should hear."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rookery.farm.submission import Surroundings, created, run_id
+from rookery.model.engine import STOCKFISH, Catalogue, EngineRecord
+from rookery.model.run import Run
+from rookery.protocol.codec import WireFault
+from rookery.rules.lifecycle import Stage, stage
+from rookery.sources.submission_checks import remarks_on
+from tests.submissions import SPRT, submitted
+
+NOW = datetime(2026, 8, 22, 8, 16, 56, 123_000, tzinfo=UTC)
+PYTHONIC = Catalogue({"Stockfish": STOCKFISH, "Sunfish": EngineRecord(name="Sunfish")})
+
+
+def zeros(size: int) -> bytes:
+    return bytes(size)
+
+
+def run_of(around: Surroundings | None = None, **changes: object) -> Run:
+    around = around or Surroundings()
+    return created(submitted(**changes), "olga", around, now=NOW, chance=zeros)
+
+
+def test_an_id_is_24_hex_digits_that_tell_the_second() -> None:
+    made = run_id(NOW, zeros)
+    assert len(made) == 24
+    assert datetime.fromtimestamp(int(made[:8], 16), UTC) == NOW.replace(microsecond=0)
+
+
+def test_ids_sort_by_creation_within_a_second_too() -> None:
+    moments = [NOW + timedelta(milliseconds=step) for step in (0, 1, 500, 1000, 90_000)]
+    ids = [run_id(moment, zeros) for moment in moments]
+    assert ids == sorted(ids)
+    assert len(set(ids)) == len(ids)
+
+
+def test_ids_of_one_moment_differ_by_chance() -> None:
+    assert run_id(NOW, zeros) != run_id(NOW, lambda size: b"\1" * size)
+
+
+def test_a_new_run_waits_for_approval() -> None:
+    run = run_of(sprt=SPRT)
+    assert (stage(run.status), run.created, run.tally.total) == (Stage.PENDING, NOW, 0)
+
+
+def test_a_rescheduled_run_remembers_its_origin() -> None:
+    assert run_of(rescheduled_from="f" * 24).rescheduled_from == "f" * 24
+
+
+def test_an_engine_without_a_reference_speed_plays_at_the_one_given() -> None:
+    around = Surroundings(catalogue=PYTHONIC)
+    run = run_of(around, new_engine="Sunfish", base_engine="Sunfish", reference_nps=9000)
+    assert run.reference_nps == 9000
+
+
+def test_the_reference_speed_of_stockfish_is_not_to_be_chosen() -> None:
+    with pytest.raises(WireFault, match="reference_nps"):
+        run_of(reference_nps=9000)
+
+
+def test_an_ordinary_run_causes_no_remark() -> None:
+    assert remarks_on(run_of(sprt=SPRT)) == ()
+
+
+def test_a_book_without_its_hash_is_remarked() -> None:
+    (remark,) = remarks_on(run_of(book_sri=None))
+    assert remark.startswith("book_sri")
+
+
+def test_a_run_that_official_workers_cannot_play_is_remarked() -> None:
+    (remark,) = remarks_on(run_of(tc="N=5000"))
+    assert "official workers can't play this run" in remark
+
+
+def test_a_run_shorter_than_a_batch_is_remarked() -> None:
+    (remark,) = remarks_on(run_of(sprt={**SPRT, "batch_size": 16}, num_games=2))
+    assert "steps of 32 games" in remark
+
+
+def test_odd_parameters_of_a_tune_are_remarked() -> None:
+    spsa = {"raw_params": "P,10,0,20,0.1,0.002"}
+    assert any("c_end" in remark for remark in remarks_on(run_of(spsa=spsa)))

@@ -1,0 +1,60 @@
+"""Results as people paste them, in both house styles."""
+
+from dataclasses import replace
+
+import pytest
+
+from rookery.farm.summaries import conditions, summary
+from rookery.model.kinds import Kind
+from rookery.model.run import Run
+from rookery.protocol.v1 import HouseStyle
+from tests.makers import make_plan, make_run, make_side, pairs, sprt, spsa
+
+
+def played(kind: Kind | None = None) -> Run:
+    run = make_run(kind=kind)
+    results = pairs(ll=10, ld=200, even=500, wd=240, ww=14)
+    return replace(run, tally=replace(run.tally, results=results), kind=run.kind.rejudged(results))
+
+
+def test_a_sequential_test_in_fishtests_words() -> None:
+    assert summary(played(sprt(elo0=0.0, elo1=2.0)), HouseStyle.FISHTEST) == (
+        "LLR: 0.49 (-2.94,2.94) <0.00,2.00>\n"
+        "Total: 1928 W: 268 L: 220 D: 1440\n"
+        "Ptnml(0-2): 10, 200, 500, 240, 14\n"
+    )
+
+
+def test_a_sequential_test_in_openbenchs_words() -> None:
+    assert summary(played(sprt(elo0=0.0, elo1=2.0)), HouseStyle.OPENBENCH) == (
+        "Elo   | 8.65 +- 8.17 (95%)\n"
+        "SPRT  | 10.0+0.10s Threads=1 Hash=16MB\n"
+        "LLR   | 0.49 (-2.94, 2.94) [0.00, 2.00]\n"
+        "Games | N: 1928 W: 268 L: 220 D: 1440\n"
+        "Penta | [10, 200, 500, 240, 14]\n"
+    )
+
+
+def test_fixed_games_tell_elo_instead() -> None:
+    first, *_, last = summary(played(), HouseStyle.FISHTEST).splitlines()
+    assert first == "Elo: 8.65 ± 8.2 (95%) LOS: 98.1%"
+    assert last.startswith("nElo: ")
+    assert last.endswith("PairsRatio: 1.21")
+    assert "Conf  | 10.0+0.10s" in summary(played(), HouseStyle.OPENBENCH)
+
+
+def test_a_tune_tells_how_far_it_is() -> None:
+    run = make_run(kind=spsa(games=40_000))
+    assert summary(run, HouseStyle.FISHTEST) == "0/20000 iterations\n0/40000 games played\n"
+    assert "Iters | 0 of 20000\n" in summary(run, HouseStyle.OPENBENCH)
+
+
+@pytest.mark.parametrize("style", list(HouseStyle))
+def test_before_the_first_game_there_is_no_elo(style: HouseStyle) -> None:
+    assert "Elo" not in summary(make_run(), style)
+
+
+def test_sides_that_differ_are_both_told() -> None:
+    sides = (make_side("new", tc="N=5000", threads=2), make_side("base", options="Hash=64"))
+    run = make_run(plan=make_plan(sides=sides))
+    assert conditions(run) == "N=5000 Threads=2 Hash=16MB vs 10.0+0.10s Threads=1 Hash=64MB"

@@ -1,0 +1,84 @@
+"""The start page as a value."""
+
+from dataclasses import replace
+
+from rookery.farm.views import RunSpeed
+from rookery.model.task import Task
+from rookery.pages.home import PAGE_SIZE, Filters, HomeMaterial, filters_in, home_view
+from rookery.rules.lifecycle import Actor
+from tests.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, sprt
+
+PENDING = make_run("pending", kind=sprt(), approved=False)
+BUSY = make_run("busy", kind=sprt(), cores=8)
+IDLE = make_run("idle", make_plan(owner="sven"))
+RUNS = (PENDING, IDLE, BUSY)
+
+
+def material(viewer: Actor | None = None, **more: object) -> HomeMaterial:
+    made = HomeMaterial(NOW, viewer, RUNS, pulses={BUSY.id: RunSpeed(5e6, 12.0)})
+    return replace(made, **more)  # type: ignore[arg-type]  # tests name the fields they need
+
+
+def test_the_strip_sums_up_the_fleet() -> None:
+    strip = {one.name: one.text for one in home_view(material(finished_today=3)).strip}
+    assert strip == {
+        "cores": "8",
+        "workers": "1",
+        "games a minute": "12",
+        "speed": "5.0 Mnps",
+        "tests finished today": "3",
+    }
+
+
+def test_machines_that_find_nothing_to_play_are_seen_all_the_same() -> None:
+    view = home_view(material(waiting_machines=2))
+    assert {one.name: one.note for one in view.strip if one.note} == {"workers": "2 waiting"}
+
+
+def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:
+    task = Task(BUSY.id, 0, 0, 100, make_machine(cores=8, nps=1e6), NOW, NOW)
+    view = home_view(material(pulses={}, young={BUSY.id: (task,)}))
+    assert {one.name: one.text for one in view.strip}["speed"] == "8.0 Mnps"
+
+
+def test_runs_that_play_stand_above_those_that_wait_for_a_machine() -> None:
+    assert [row.id for row in home_view(material()).playing] == [BUSY.id, IDLE.id]
+
+
+def test_only_an_approver_may_approve_and_not_the_own_run() -> None:
+    for viewer, may in ((None, False), (OWNER, False), (BOSS, True), (Actor("olga", True), False)):
+        (waiting,) = home_view(material(viewer)).waiting
+        assert waiting.approvable is may
+
+
+def test_filters_choose_runs_and_stay_in_the_address() -> None:
+    view = home_view(material(filters=Filters(owner="sven", only="green")))
+    assert [row.id for row in view.playing] == [IDLE.id]
+    assert view.waiting == ()
+    assert view.live == "/live?owner=sven&only=green"
+    assert [one.address for one in view.choices][:2] == ["/?owner=sven", "/?owner=sven&only=green"]
+
+
+def test_a_filter_in_force_can_be_taken_away() -> None:
+    view = home_view(material(filters=Filters(owner="sven", engine="Stockfish", page=3)))
+    assert [(one.word, one.address) for one in view.removable] == [
+        ("by sven", "/?engine=Stockfish"),
+        ("Stockfish", "/?owner=sven"),
+    ]
+
+
+def test_a_full_page_leads_to_the_next_one() -> None:
+    view = home_view(material(finished=(BUSY,) * PAGE_SIZE, filters=Filters(page=2)))
+    assert (view.later, view.earlier) == ("/", "/?page=3")
+    assert home_view(material()).earlier == ""
+
+
+def test_filters_that_make_no_sense_are_passed_over() -> None:
+    assert filters_in({"page": "x", "only": "pink", "owner": " ada "}) == Filters(owner="ada")
+    assert filters_in({"page": "0"}) == filters_in({"page": "99999999999"}) == Filters()
+    assert filters_in({"page": "3", "only": "ltc"}) == Filters(only="ltc", page=3)
+
+
+def test_a_server_without_runs_is_bare() -> None:
+    assert home_view(HomeMaterial(NOW)).bare
+    assert not home_view(material()).bare

@@ -1,0 +1,115 @@
+"""The page of a run as a value."""
+
+from dataclasses import replace
+
+import pytest
+
+from rookery.farm.ports import Contribution
+from rookery.model.events import SYSTEM, Action, Event
+from rookery.model.run import Run, Status
+from rookery.pages.page import Rights, rights_of
+from rookery.pages.row import Tone
+from rookery.pages.run import RunMaterial, run_view
+from rookery.pages.run_tables import groups_of
+from rookery.rules.diagnosis import RunDiagnosis, RunFinding
+from rookery.rules.lifecycle import Actor
+from tests.makers import BOSS, NOW, OWNER, STRANGER, make_run, pairs, sprt, spsa
+
+OVER = Status(approver="boris", finished=True)
+
+
+def played(status: Status | None = None) -> Run:
+    run = make_run(kind=sprt(), cores=4)
+    tally = replace(run.tally, results=pairs(ll=3, even=9, ww=8))
+    return replace(run, tally=tally, status=status or run.status)
+
+
+def test_a_fresh_run_shows_no_number_that_is_none() -> None:
+    view = run_view(RunMaterial(make_run(kind=sprt()), NOW))
+    assert (view.row.elo, view.los, view.pairs, view.charts) == ("–", "–", None, ())
+
+
+def test_the_last_point_of_a_chart_is_where_the_run_is() -> None:
+    view = run_view(RunMaterial(played(), NOW))
+    assert view.charts == ()
+    assert view.results == "16 won, 6 lost, 18 drawn"
+
+
+def test_groups_of_a_sequential_test_say_how_their_elo_differs_from_its_own() -> None:
+    assert "alone" in run_view(RunMaterial(played(), NOW)).groups_note
+    assert run_view(RunMaterial(make_run(), NOW)).groups_note == ""
+
+
+def test_an_idle_run_says_why() -> None:
+    idle = RunDiagnosis(RunFinding.NO_WORKERS, "no worker is connected", (("machines", "0"),))
+    view = run_view(RunMaterial(make_run(), NOW, diagnosis=idle))
+    assert view.reason == "No worker is connected."
+    assert [(one.name, one.text) for one in view.evidence] == [("machines", "0")]
+    moving = RunDiagnosis(RunFinding.RUNNING, "results are coming in")
+    assert run_view(RunMaterial(played(), NOW, diagnosis=moving)).reason == ""
+
+
+def test_runs_that_stand_in_the_way_are_told_by_name_and_private_ones_not() -> None:
+    evidence = (("ahead: aaa", "3"), ("ahead: bbb", "1"), ("share", "90.0"))
+    behind = RunDiagnosis(RunFinding.OUTRANKED, "runs of higher priority come first", evidence)
+    view = run_view(RunMaterial(make_run(), NOW, diagnosis=behind, names={"aaa": "idea"}))
+    told = [one.name for one in view.evidence]
+    assert told == ["ahead: idea", "ahead: another run", "share"]
+
+
+def test_a_tune_shows_its_parameters() -> None:
+    view = run_view(RunMaterial(make_run(kind=spsa()), NOW))
+    (row,) = view.parameters
+    assert (row.name, row.start, row.now, row.moved) == ("P1", "100", "100.00", "0.00")
+    assert row.path == "M0 10L100 10"
+    assert view.iterations == "0 of 500 iterations"
+
+
+@pytest.mark.parametrize(
+    ("viewer", "run", "rights"),
+    [
+        (None, played(), Rights()),
+        (STRANGER, played(), Rights()),
+        (OWNER, played(), Rights(stop=True, modify=True, delete=True)),
+        (OWNER, played(OVER), Rights(purge=True, delete=True)),
+        (OWNER, played(replace(OVER, deleted=True)), Rights(restore=True)),
+        (BOSS, played(Status()), Rights(approve=True, stop=True, modify=True, delete=True)),
+        (
+            Actor("olga", approver=True),
+            played(Status()),
+            Rights(stop=True, modify=True, delete=True),
+        ),
+    ],
+)
+def test_buttons_are_those_that_this_person_may_use(
+    viewer: Actor | None, run: Run, rights: Rights
+) -> None:
+    assert rights_of(viewer, run) == rights
+
+
+def test_a_group_that_differs_from_the_rest_stands_out() -> None:
+    usual, odd = pairs(ll=20, even=400, ww=20), pairs(ll=150, even=140, ww=150)
+    found = [Contribution("ada", "avx2", 3, usual), Contribution("bob", "avx2", 1, usual)]
+    groups = groups_of(sprt(), [*found, Contribution("eve", "bmi2", 1, odd)])
+    assert [group.tone for group in groups][2] is Tone.RED
+    assert groups[2].remark == "differs from the rest"
+    assert groups[0].share == "33%"
+
+
+def test_crashes_and_time_losses_are_named() -> None:
+    (group,) = groups_of(
+        sprt(), [Contribution("a", "x", 1, pairs(even=9, crashes=1, time_losses=2))]
+    )
+    assert group.losses == "1 crash, 2 time losses"
+
+
+def test_what_happened_is_told_in_words() -> None:
+    actions = (
+        Event(action=Action.FINISHED_RUN, at=NOW, actor=SYSTEM),
+        Event(action=Action.APPROVE_RUN, at=NOW, actor="boris", message="approved"),
+    )
+    told = run_view(RunMaterial(make_run(), NOW, actions=actions)).happenings
+    assert [(one.what, one.who, one.message) for one in told] == [
+        ("finished", "the server", ""),
+        ("approved", "boris", ""),
+    ]

@@ -1,1 +1,0 @@
-"""The fleet's use cases on in-memory twins."""

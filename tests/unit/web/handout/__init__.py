@@ -1,1 +1,0 @@
-"""What servers hand out."""

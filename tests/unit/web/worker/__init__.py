@@ -1,1 +1,0 @@
-"""The translation between the wire of workers and the core."""

@@ -1,1 +1,0 @@
-"""A worker's life with its server."""

@@ -1,1 +1,0 @@
-"""The operating system under a worker."""

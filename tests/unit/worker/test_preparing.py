@@ -1,0 +1,93 @@
+"""Engines are made, checked and measured before a game is played."""
+
+import asyncio
+
+import pytest
+
+from rookery.model.engine import EngineRecord
+from rookery.worker.engines.orders import BenchFailed, BenchResult, TaskFailed
+from rookery.worker.preparing import EnginePreparation
+from rookery.worker.reporting import WrongSignature
+from rookery.worker.sandbox.sandbox import BuiltEngine
+from tests.unit.worker.test_assignment import granted
+from tests.workers.lives import READY
+from tests.workers.stand_in import record
+
+
+class Bench:
+    """Counts as told, and remembers on how many slots it was asked to."""
+
+    def __init__(self, nodes: int = 1234, nps: float = 500_000.0, spread: float = 0.0) -> None:
+        self.slots: list[int] = []
+        self._found = BenchResult(nodes, nps, spread)
+
+    async def __call__(
+        self, _built: BuiltEngine, _record: EngineRecord, *, slots: int, **_: object
+    ) -> BenchResult:
+        self.slots.append(slots)
+        return self._found
+
+
+def test_times_are_scaled_by_the_speed_of_all_slots() -> None:
+    bench, task = Bench(), granted(tc="10+0.1", reference_nps=1_000_000.0)
+    found = asyncio.run(EnginePreparation(READY, bench).prepare(task, slots=3))
+    assert found.factor == 2.0
+    assert found.base.tc == "20+0.2"
+    assert bench.slots == [3]
+
+
+def test_fixed_nodes_are_not_scaled() -> None:
+    bench = Bench()
+    found = asyncio.run(EnginePreparation(READY, bench).prepare(granted(tc="N=100"), slots=3))
+    assert (found.factor, bench.slots) == (1.0, [1])
+
+
+def test_a_speed_is_good_for_a_while() -> None:
+    bench = Bench()
+
+    async def twice() -> None:
+        preparation = EnginePreparation(READY, bench)
+        await preparation.prepare(granted(tc="10+0.1"), slots=3)
+        await preparation.prepare(granted(tc="10+0.1"), slots=3)
+
+    asyncio.run(twice())
+    assert bench.slots == [3]
+
+
+def test_another_program_is_counted_too() -> None:
+    bench, task = Bench(), granted(new_record=record("--seed", "2"))
+    asyncio.run(EnginePreparation(READY, bench).prepare(task, slots=3))
+    assert bench.slots == [1, 1]
+
+
+def test_a_wrong_count_is_the_runs_fault() -> None:
+    with pytest.raises(WrongSignature, match="expected: 1234 but worker got: 99") as wrong:
+        asyncio.run(EnginePreparation(READY, Bench(nodes=99)).prepare(granted(), slots=1))
+    assert wrong.value.found == 99
+
+
+def test_counts_need_not_match_where_the_record_says_so() -> None:
+    lenient = record() | {"bench": {"must_match": False}}
+    task = granted(new_record=lenient, base_record=lenient)
+    found = asyncio.run(EnginePreparation(READY, Bench(nodes=99)).prepare(task, slots=1))
+    assert found.nps == 500_000
+
+
+def test_a_machine_may_be_too_slow() -> None:
+    slow = record() | {"speed": {"floor": 600_000.0}}
+    with pytest.raises(TaskFailed, match="too slow for Mover: 500000 of 600000"):
+        asyncio.run(EnginePreparation(READY, Bench()).prepare(granted(base_record=slow), slots=1))
+
+
+def test_unequal_slots_mark_a_noisy_machine() -> None:
+    found = asyncio.run(EnginePreparation(READY, Bench(spread=0.2)).prepare(granted(), slots=2))
+    assert found.noisy
+
+
+def test_a_bench_that_fails_is_told_with_its_words() -> None:
+    async def fail(*_: object, **__: object) -> BenchResult:
+        raise BenchFailed("It crashed.", "segmentation fault")
+
+    with pytest.raises(TaskFailed, match="crashed") as failed:
+        asyncio.run(EnginePreparation(READY, fail).prepare(granted(), slots=1))
+    assert (failed.value.log, failed.value.blame) == ("segmentation fault", "run")
