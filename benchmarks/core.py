@@ -70,12 +70,22 @@ def make_run(number: int, rng: random.Random, kind: Kind | None = None) -> Run:
 
 def make_machine(number: int, *, memory: int = 512_000) -> Machine:
     return Machine(
-        user=f"user{number % 500}",
-        key=f"{number:08x}-0000-0000-0000-000000000000",
+        uname="Linux 6.8.0",
+        architecture=("64bit", "ELF"),
         cores=CORES[number % len(CORES)],
         memory=memory,
+        min_threads=1,
+        user=f"user{number % 500}",
+        version=325,
+        python_version=(3, 12, 3),
+        gcc_version=(13, 2, 0),
+        compiler="g++",
+        key=f"{number:08x}-0000-0000-0000-000000000000",
+        modified=False,
         arch=("x86-64-avx2", "x86-64-bmi2", "armv8")[number % 3],
+        engine_arch="?",
         nps=600_000.0,
+        near_github_limit=False,
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import uvloop
 from benchmarks.stored import stored
+from msgspec.structs import replace as with_fields
 from tests.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
 from tests.storage.fleet.scenes import changed, make_task
 
@@ -112,7 +113,7 @@ async def build(store: FleetStore, tasks: int) -> None:
 def _task(run_id: str, task: Task) -> Task:
     if task.id % 2:
         return replace(task, run=run_id, results=pairs(5, 10, 20, 10, 5))
-    odd = replace(task.machine, key=make_machine("odd").key)
+    odd = with_fields(task.machine, key=make_machine("odd").key)
     return replace(task, run=run_id, results=pairs(0, 5, 20, 15, 10), machine=odd)
 
 

@@ -10,7 +10,7 @@ from hypothesis import settings
 from rookery.model.engine import STANDARD, Catalogue
 from rookery.model.events import Action, Event, about_run
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.model.machine import Machine, rookery_abilities
+from rookery.model.machine import ClaimedAbilities, Machine
 from rookery.model.plan import Plan, Side
 from rookery.model.run import Run, Status, create
 from rookery.model.task import NOTHING, Pentanomial, Results, Task
@@ -28,7 +28,7 @@ OWNER = Actor("olga")
 BOSS = Actor("boris", approver=True)
 STRANGER = Actor("sven")
 
-ROOKERY = rookery_abilities(system="linux")
+ROOKERY = ClaimedAbilities(system="linux")
 STC = "10+0.1"
 
 
@@ -82,8 +82,25 @@ def spsa(games: int = 1000, lines: str = "P1,100,0,200,10,0.002") -> SpsaTuning:
 
 def make_machine(name: str = "m", cores: int = 4, **fields: Any) -> Machine:
     key = f"{name.encode().hex().ljust(8, '0')[:8]}-1111-4222-8333-444444444444"
-    machine = Machine(user="wanda", key=key, cores=cores, memory=64_000)
-    return replace(machine, **fields)
+    given: dict[str, Any] = {
+        "uname": "",
+        "architecture": ("", ""),
+        "cores": cores,
+        "memory": 64_000,
+        "min_threads": 1,
+        "user": "wanda",
+        "version": 325,
+        "python_version": (3, 12, 3),
+        "gcc_version": (13, 2, 0),
+        "compiler": "g++",
+        "key": key,
+        "modified": False,
+        "arch": "unknown",
+        "engine_arch": "?",
+        "nps": 0.0,
+        "near_github_limit": False,
+    }
+    return Machine(**given | fields)
 
 
 def broken(run: Run) -> Event:
@@ -93,7 +110,7 @@ def broken(run: Run) -> Event:
 
 def restarted(machine: Machine) -> Machine:
     """The same machine under a new process."""
-    return replace(machine, key=machine.key[:8] + "-9999-4222-8333-444444444444")
+    return msgspec.structs.replace(machine, key=machine.key[:8] + "-9999-4222-8333-444444444444")
 
 
 def pairs(

@@ -109,14 +109,14 @@ async def _submitted(site: Site, name: str) -> None:
 
 async def _gave_games(site: Site, name: str) -> None:
     run = finished("b")
-    machine = replace(make_machine("x"), user=name)
+    machine = make_machine("x", user=name)
     task = replace(make_task(run).closed(), machine=machine, results=pairs(even=3))
     await kept(site.store, changed(played(run, task), task))
 
 
 async def _plays(site: Site, name: str) -> None:
     run = make_run("c")
-    task = replace(make_task(run), machine=replace(make_machine("x"), user=name))
+    task = replace(make_task(run), machine=make_machine("x", user=name))
     await kept(site.store, changed(played(run, task), task))
 
 

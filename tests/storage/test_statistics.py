@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
@@ -51,7 +52,7 @@ async def books(database: Target, queries: Queries) -> AsyncIterator[Books]:
 
 def closed(number: int, games: int, user: str = "", *, run: Run = OVER, bad: bool = False) -> Task:
     task = make_task(run, number).closed()
-    machine = replace(task.machine, user=user or ME)
+    machine = with_fields(task.machine, user=user or ME)
     return replace(task, results=pairs(even=games // 2), machine=machine, bad=bad)
 
 

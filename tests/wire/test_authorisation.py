@@ -331,7 +331,7 @@ class Scene:
         if name == "machine":
             # Too small for any run, so that it waits.
             key = f"{self.number:08}-1-2-3-4"
-            machine = replace(make_machine(), user="olga", key=key, memory=1)
+            machine = make_machine(user="olga", key=key, memory=1)
             await self.api.fleet.request_task(machine, limit=100)
             return machine.short_name
         engine = "owls~Strix" if name.startswith("secret") else ""

@@ -19,7 +19,7 @@ from rookery.farm.columns import (
 )
 from rookery.farm.ports import Contribution, WorkerResults
 from rookery.farm.samples import place
-from rookery.model.machine import Machine
+from rookery.model.machine import Machine, long_name
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run, Sole, Status
 from rookery.model.task import PlayedBatch, Results, Tally, Task
@@ -264,8 +264,9 @@ def contribution_of(row: Row) -> Contribution:
 
 
 def worker_results_of(row: Row) -> WorkerResults:
-    machine = Machine(row["user_name"], row["key"], row["cores"], 0, modified=row["modified"])
-    return WorkerResults(machine.long_name, machine.user, results_of(row))
+    user = row["user_name"]
+    name = long_name(user, row["cores"], row["key"], modified=row["modified"])
+    return WorkerResults(name, user, results_of(row))
 
 
 def purging_columns(each: Purging) -> Columns:

@@ -9,7 +9,7 @@ from datetime import datetime
 from operator import lt
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from rookery.model.bounds import Amount, Count, Word
 from rookery.model.machine import Machine
@@ -146,7 +146,7 @@ class Task:
     def described(self, machine: Machine) -> Task:
         """With the machine as it describes itself now, at the address the task was given out to."""
         if machine.address != self.machine.address:
-            machine = replace(machine, address=self.machine.address)
+            machine = structs.replace(machine, address=self.machine.address)
         return replace(self, machine=machine)
 
     def closed(self) -> Task:

@@ -8,12 +8,12 @@ from msgspec.structs import asdict, replace
 
 from rookery.model.bounds import Amount
 from rookery.model.kinds import SprtTest, SpsaTuning
+from rookery.model.machine import WorkerInfo
 from rookery.model.run import STOCKFISH_NPS, Run
 from rookery.model.task import Results
 from rookery.protocol.codec import finite
 from rookery.protocol.runs import FISHTEST_KEYS, SpsaSettings, derive_view, flatten
 from rookery.protocol.user_queries import LiveElo
-from rookery.protocol.worker_requests import WorkerInfo
 from rookery.stats.sprt import Overshoot, Sprt, SprtState, Verdict
 from rookery.stats.spsa import Issued, ParameterSample, Tune, as_lines
 from rookery.stats.spsa_parameters import Parameter, ParameterKind
@@ -214,7 +214,8 @@ class TaskDocument(Struct, frozen=True, gc=False, kw_only=True):
 
 def masked(info: WorkerInfo, country_code: str = "?") -> WorkerDocument:
     """What a stranger may know of a machine."""
-    shown = {**asdict(info), "unique_key": info.unique_key[:SHOWN_KEY] + "..."}
+    shown = {name: getattr(info, name) for name in WorkerInfo.__struct_fields__}
+    shown["key"] = info.key[:SHOWN_KEY] + "..."
     if info.rookery is not UNSET:
         shown["rookery"] = replace(info.rookery, host="")
     return WorkerDocument(**shown, country_code=country_code)

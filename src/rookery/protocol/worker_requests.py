@@ -1,78 +1,18 @@
-"""What a worker says about its machine: the official keys, and ours where it is one of ours."""
+"""What workers send: one Struct and one reader per endpoint.
+
+A body is decoded in one go. Where that fails, `CREDENTIALS` reads the little that tells who is
+calling, so that a stranger hears of the credentials before hearing of the fields.
+"""
 
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from rookery.model.bounds import (
-    LONGEST_MESSAGE,
-    Amount,
-    Checksum,
-    Cores,
-    Count,
-    Phrase,
-    RunId,
-    Triple,
-    UniqueKey,
-    Word,
-    Words,
-)
+from rookery.model.bounds import LONGEST_MESSAGE, Amount, Checksum, Count, RunId, Word
+from rookery.model.machine import WorkerInfo
 from rookery.model.task import Provenance, Results
 from rookery.protocol.codec import Reader
-
-Men = Annotated[int, Meta(ge=0, le=8)]
-Tools = Annotated[dict[Word, Word], Meta(max_length=200)]
-
-
-class ClaimedAbilities(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a Rookery worker can do beyond an official one; sent to a Rookery server only."""
-
-    version: Word = ""
-    os: Word = ""
-    cpu: Phrase = ""
-    flags: Words = ()
-    physical_cores: Count = 0
-    numa: Count = 0
-    tools: Tools = field(default_factory=dict)
-    runner: Word = ""
-    syzygy_men: Men = 0
-    noisy: bool = False
-    focus: Words = ()
-    only: Words = ()
-    host: Word = ""
-    sandbox: bool = False
-    """Engines are kept in namespaces."""
-    bundled_only: bool = False
-    """There is no sandbox, and its owner lets no stranger's code run without one."""
-
-
-class WorkerInfo(Struct, frozen=True, gc=False, kw_only=True):
-    """The object that every call but request_version carries."""
-
-    uname: Phrase
-    architecture: tuple[Word, Word]
-    concurrency: Cores
-    max_memory: Count
-    min_threads: Cores
-    username: Word
-    version: Count
-    python_version: Triple
-    gcc_version: Triple
-    compiler: Word
-    unique_key: UniqueKey
-    modified: bool
-    worker_arch: Word
-    arch: Phrase = field(name="ARCH")
-    nps: Amount
-    near_github_api_limit: bool
-    rookery: ClaimedAbilities | UnsetType = UNSET
-
-
-# What workers send: one Struct and one reader per endpoint.
-#
-# A body is decoded in one go. Where that fails, `CREDENTIALS` reads the little that tells who is
-# calling, so that a stranger hears of the credentials before hearing of the fields.
 
 LONGEST_LOG = 2**20
 LARGEST_PGN = 200 * 10**6
@@ -87,7 +27,7 @@ Slots = Annotated[int, Meta(ge=0, le=MOST_SLOTS)]
 class Caller(Struct, frozen=True, gc=False):
     """The one thing that request_version asks of a machine."""
 
-    username: Word
+    user: Word = field(name="username")
 
 
 class Credentials(Struct, frozen=True, gc=False):

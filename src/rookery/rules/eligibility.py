@@ -170,7 +170,7 @@ def rank(run: Run, machine: Machine, past: Past, loads: EngineLoads) -> Rank:
     engine = run.plan.engine
     again = machine.cores if run.id == past.last else 0
     return (
-        engine not in machine.focus,
+        engine not in machine.profile.focus,
         -run.plan.priority,
         loads.load(engine, machine.cores),
         engine,

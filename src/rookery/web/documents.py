@@ -9,25 +9,21 @@ from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.model.timecontrol import base_seconds
-from rookery.protocol.codec import Reader, WireFault, finite, rendered
+from rookery.protocol.codec import finite, rendered
 from rookery.protocol.user_documents import (
     IssuedDocument,
     RunDocument,
     TaskDocument,
-    WorkerDocument,
     args_document,
     issued_document,
     masked,
     shown_residual,
 )
 from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo
-from rookery.protocol.worker_requests import WorkerInfo
 from rookery.rules.purge import BadTask
 from rookery.stats.elo import estimate_elo, live_elo
 from rookery.stats.sprt import Flag, Sprt
 from rookery.stats.spsa import Issued
-
-_INFO = Reader(WorkerInfo)
 
 
 def run_document(
@@ -75,45 +71,12 @@ def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:
         last_updated=rendered(task.reported),
         start=task.start,
         stats=task.results,
-        worker_info=worker_document(task),
+        worker_info=masked(task.machine, task.machine.country),
         spsa_params=_issued(task),
         bad=True if task.bad or bad else UNSET,
         task_id=task.id if bad else UNSET,
         residual=shown_residual(bad.residual) if bad else UNSET,
         residual_color=bad.colour.value if bad else UNSET,
-    )
-
-
-def worker_document(task: Task) -> WorkerDocument:
-    """The machine's own words, without its address and most of its key."""
-    machine = task.machine
-    try:
-        info = _INFO.read(machine.details.encode())
-    except WireFault:
-        info = _known_of(task)
-    return masked(info, machine.country)
-
-
-def _known_of(task: Task) -> WorkerInfo:
-    """What Rookery keeps of a machine whose own words were not kept."""
-    machine = task.machine
-    return WorkerInfo(
-        uname="",
-        architecture=("", ""),
-        concurrency=machine.cores,
-        max_memory=machine.memory,
-        min_threads=machine.min_threads,
-        username=machine.user,
-        version=0,
-        python_version=(0, 0, 0),
-        gcc_version=(0, 0, 0),
-        compiler=machine.compiler,
-        unique_key=machine.key,
-        modified=machine.modified,
-        worker_arch=machine.arch,
-        arch="?",
-        nps=machine.nps,
-        near_github_api_limit=machine.near_api_limit,
     )
 
 

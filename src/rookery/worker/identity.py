@@ -14,10 +14,9 @@ from msgspec import UNSET
 
 from rookery import __version__
 from rookery.model.engine import BUNDLED_COMMAND, EngineRecord, catalogue_of
-from rookery.model.machine import Abilities, rookery_abilities
+from rookery.model.machine import Abilities, ClaimedAbilities, WorkerInfo, abilities_of
 from rookery.model.plan import Plan, Side, demands_of, first_missing
 from rookery.protocol.worker_answers import OFFICIAL_VERSION
-from rookery.protocol.worker_requests import ClaimedAbilities, WorkerInfo
 from rookery.worker.system import COMPILERS, System, architecture, tool_versions, version_triple
 
 KEY_DIGITS = 8
@@ -86,30 +85,32 @@ class WorkerIdentity:
         return WorkerInfo(
             uname=self.facts.uname,
             architecture=self.facts.linkage,
-            concurrency=self.offer.concurrency,
-            max_memory=self.offer.memory_mib,
+            cores=self.offer.concurrency,
+            memory=self.offer.memory_mib,
             min_threads=self.offer.min_threads,
-            username=self.offer.username,
+            user=self.offer.username,
             version=OFFICIAL_VERSION,
             python_version=self.facts.python,
             gcc_version=self.facts.compiler_version,
             compiler=self.facts.compiler,
-            unique_key=self.key,
+            key=self.key,
             modified=not self.is_rookery,
-            worker_arch=self.facts.arch,
-            arch=self.engine_arch,
+            arch=self.facts.arch,
+            engine_arch=self.engine_arch,
             nps=self.nps,
-            near_github_api_limit=False,
-            rookery=self._abilities() if self.is_rookery else UNSET,
+            near_github_limit=False,
+            rookery=self.abilities if self.is_rookery else UNSET,
         )
 
-    def _abilities(self) -> ClaimedAbilities:
+    @property
+    def abilities(self) -> ClaimedAbilities:
+        """What it can do beyond an official worker."""
         facts, offer = self.facts, self.offer
         return ClaimedAbilities(
             version=__version__,
-            os=facts.system,
+            system=facts.system,
             cpu=facts.cpu,
-            flags=facts.flags,
+            cpu_flags=facts.flags,
             physical_cores=facts.physical_cores,
             numa=facts.numa,
             tools=dict(facts.tools),
@@ -150,24 +151,11 @@ def check_engines(
 ) -> Iterator[EngineFitness]:
     """Which of these engines can be played here; looks for commands, so that it belongs into a
     thread."""
-    abilities = abilities_of(identity)
+    abilities = abilities_of(identity.abilities)
     for record in records:
         yield EngineFitness(
             record.name, _lacking(record, identity) or _unmet(record, identity, abilities)
         )
-
-
-def abilities_of(identity: WorkerIdentity) -> Abilities:
-    """The machine's abilities as the server will see them, but for the owner's teams."""
-    facts = identity.facts
-    return rookery_abilities(
-        system=facts.system,
-        cpu_flags=facts.flags,
-        tools=facts.tools,
-        syzygy_men=identity.offer.syzygy_men,
-        sandbox=identity.sandbox,
-        bundled_only=identity.bundled_only,
-    )
 
 
 def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:

@@ -18,11 +18,11 @@ from rookery.http_client import (
     NoAnswer,
     basic,
 )
+from rookery.model.machine import WorkerInfo
 from rookery.model.task import Provenance, Results
 from rookery.protocol import worker_answers, worker_requests
 from rookery.protocol.codec import Reader, WireFault, encode
 from rookery.protocol.worker_answers import Answer
-from rookery.protocol.worker_requests import WorkerInfo
 
 # How calls travel: a new connection for each, a body in and a body out.
 #

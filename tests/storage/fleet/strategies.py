@@ -4,10 +4,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from rookery.model.events import Action, Event
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.model.machine import Abilities, Machine
+from rookery.model.machine import ClaimedAbilities, Machine
 from rookery.model.plan import Draw, Plan, Resign, Side
 from rookery.model.run import Run, Sole, Status
 from rookery.model.task import Results, Tally, Task
@@ -127,21 +128,36 @@ def runs(draw: st.DrawFn) -> Run:
 
 machines = st.builds(
     Machine,
-    user=texts,
-    key=texts,
-    cores=counts,
+    uname=texts,
+    architecture=st.tuples(texts, texts),
+    cores=st.integers(1, 65_536),
     memory=counts,
-    nps=floats,
-    address=texts,
-    abilities=st.builds(
-        Abilities,
-        rookery=st.booleans(),
-        cpu_flags=words,
-        tools=st.lists(st.tuples(texts, st.tuples(counts)), max_size=2).map(tuple),
-        teams=words,
+    min_threads=st.integers(1, 65_536),
+    user=texts,
+    version=counts,
+    python_version=st.tuples(counts, counts, counts),
+    gcc_version=st.tuples(counts, counts, counts),
+    compiler=texts,
+    key=st.uuids().map(str),
+    modified=st.booleans(),
+    arch=texts,
+    engine_arch=texts,
+    nps=st.floats(0, 1e12),
+    near_github_limit=st.booleans(),
+    rookery=st.just(UNSET)
+    | st.builds(
+        ClaimedAbilities,
+        system=texts,
+        cpu_flags=st.lists(texts, max_size=3).map(tuple),
+        tools=st.dictionaries(texts, texts, max_size=2),
+        only=st.lists(texts, max_size=2).map(tuple),
+        host=texts,
+        sandbox=st.booleans(),
     ),
-    only=words,
-    details=texts,
+    address=texts,
+    country=texts,
+    teams=words,
+    near_api_limit=st.booleans(),
     seal=texts,
 )
 tickets = st.none() | st.lists(

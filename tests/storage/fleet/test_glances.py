@@ -33,11 +33,12 @@ async def test_the_last_point_up_to_a_time_is_found_for_each_run(store: Store) -
 
 
 async def test_who_played_is_summed_up_by_user_and_processor(store: Store) -> None:
-    ada, bob = make_machine("a", user="ada", arch="x86-64"), make_machine("b", user="bob")
+    ada, adas = (make_machine(name, user="ada", arch="x86-64") for name in "ad")
+    bob = make_machine("b", user="bob")
     tasks = [
         make_task(RUN, 0, machine=ada, results=pairs(ww=1)),
         make_task(RUN, 1, machine=ada, results=pairs(ll=1)),
-        make_task(RUN, 2, machine=replace(ada, key="other-1"), results=pairs(even=2)),
+        make_task(RUN, 2, machine=adas, results=pairs(even=2)),
         make_task(RUN, 3, machine=bob, results=pairs(wd=1)),
         make_task(RUN, 4, machine=bob, results=pairs(ww=9), bad=True),
         make_task(RUN, 5, machine=make_machine("c", user="eve"), results=NOTHING),

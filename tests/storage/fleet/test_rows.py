@@ -72,11 +72,11 @@ async def test_a_modified_plan_is_kept(store: Store) -> None:
 async def test_a_machine_that_describes_itself_anew_is_kept(store: Store) -> None:
     commits = await store.take()
     await commits.wait_committed(commits.put(changed(RUN, TASK)))
-    again = replace(TASK, machine=replace(TASK.machine, nps=5e5, details="moved", seal="s"))
+    again = replace(TASK, machine=with_fields(TASK.machine, nps=5e5, uname="moved", seal="s"))
     await commits.wait_committed(commits.put(changed(again)))
     found = await store.reads.task(RUN.id, 0)
     assert found == again
-    assert found.machine.details == "moved"
+    assert found.machine.uname == "moved"
     assert found.machine.seal == "s"
 
 

@@ -1,6 +1,5 @@
 """How fast engines are played, as machines tell it."""
 
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -16,7 +15,7 @@ TINY = make_plan(engine="Tiny")
 
 
 def ours(name: str, nps: float) -> Machine:
-    return replace(make_machine(name), nps=nps, abilities=ROOKERY)
+    return make_machine(name, nps=nps, rookery=ROOKERY)
 
 
 def test_the_median_of_what_each_machine_told_last() -> None:
@@ -29,7 +28,7 @@ def test_the_median_of_what_each_machine_told_last() -> None:
 
 def test_what_says_nothing_about_the_engine_is_passed_over() -> None:
     speeds = Speeds()
-    speeds.note(TINY, replace(ours("a", 5.0), abilities=make_machine().abilities))
+    speeds.note(TINY, make_machine("a", nps=5.0))
     speeds.note(TINY, ours("a", 0.0))
     sides = (make_side("a", engine="Tiny"), make_side("b", engine="Stockfish"))
     speeds.note(make_plan(sides=sides), ours("a", 5.0))

@@ -14,7 +14,7 @@ from rookery.model.engine import (
     ToolRecord,
     read_version,
 )
-from rookery.model.machine import OFFICIAL, Abilities, rookery_abilities
+from rookery.model.machine import OFFICIAL, ClaimedAbilities, abilities_of
 from rookery.model.plan import Draw, Need, NeedWord, Plan, first_missing, needs_of
 from tests.makers import ROOKERY, make_plan, make_side, spsa
 
@@ -59,7 +59,7 @@ def test_whatever_is_unusual_is_a_need_the_official_worker_lacks(need: str, plan
 
 
 def test_a_worker_without_a_sandbox_is_given_the_bundled_engine_alone() -> None:
-    bundled_only = rookery_abilities(system="linux", bundled_only=True)
+    bundled_only = abilities_of(ClaimedAbilities(system="linux", bundled_only=True))
     catalogue = Catalogue(
         {
             "Stockfish": STOCKFISH,
@@ -69,8 +69,8 @@ def test_a_worker_without_a_sandbox_is_given_the_bundled_engine_alone() -> None:
         }
     )
     uploaded = make_plan(sides=(make_side(binary="ab12"), make_side(binary="ab12")))
-    assert first_missing(needs_of(make_plan(engine="Own"), catalogue), bundled_only) is None
-    assert first_missing(needs_of(make_plan(engine="Own"), catalogue), ROOKERY) is None
+    for able in (bundled_only, abilities_of(ROOKERY)):
+        assert first_missing(needs_of(make_plan(engine="Own"), catalogue), able) is None
     for plan in (make_plan(), uploaded):
         assert first_missing(needs_of(plan, STANDARD), bundled_only)
     recipes: tuple[RecipeKind, ...] = ("make", "cargo", "installed", "commands")
@@ -95,13 +95,13 @@ def test_another_engine_brings_its_recipe_tools_flags_system_team_and_speed() ->
 
 
 def test_a_machine_with_all_of_it_meets_all_of_it() -> None:
-    able = rookery_abilities(
+    claimed = ClaimedAbilities(
         system="linux",
-        cpu_flags=["avx2", "bmi2"],
+        cpu_flags=("avx2", "bmi2"),
         tools={"cargo": "cargo 1.80.1 (376290515 2024-07-16)"},
         syzygy_men=6,
-        teams=["tinies"],
     )
+    able = abilities_of(claimed, frozenset({"tinies"}))
     for plan in (*UNUSUAL.values(), make_plan(engine="Tiny")):
         assert first_missing(needs_of(plan, CATALOGUE), able) is None
 
@@ -118,9 +118,9 @@ def test_a_book_for_chess960_makes_the_official_worker_play_it() -> None:
 
 def test_an_old_tool_is_as_good_as_none() -> None:
     need = Need(NeedWord.TOOL, "cargo", (1, 70))
-    old = Abilities(rookery=True, tools=(("cargo", (1, 60)),))
+    old = abilities_of(ClaimedAbilities(tools={"cargo": "1.60"}))
     assert not need.met_by(old)
-    assert not need.met_by(ROOKERY)
+    assert not need.met_by(abilities_of(ROOKERY))
     assert need.sentence == "the tool cargo 1.70 is missing or too old"
 
 

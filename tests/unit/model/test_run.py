@@ -22,6 +22,6 @@ def test_hours_are_those_of_one_core() -> None:
 
 def test_a_run_that_is_not_scaled_is_as_fast_on_any_machine() -> None:
     run = make_run(plan=make_plan(scaling="off"))
-    machine = make_machine(cores=4, nps=1_000.0, abilities=ROOKERY)
+    machine = make_machine(cores=4, nps=1_000.0, rookery=ROOKERY)
     tasks = [grant(working_with(run), machine)]
     assert games_per_minute(run, tasks) == pytest.approx(4 * 60 / run.game_seconds)

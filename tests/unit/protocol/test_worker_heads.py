@@ -24,7 +24,7 @@ def body(**fields: object) -> bytes:
 def test_the_credentials_of_an_official_worker_are_found_in_the_head() -> None:
     found = scan(body(pgn="H4sI" * 50_000)[:HEAD_BYTES])
     said = found.credentials()
-    assert (said.password, said.worker_info.username) == ('a "quoted" \\ word', "wanda")
+    assert (said.password, said.worker_info.user) == ('a "quoted" \\ word', "wanda")
     assert found.unfinished == "pgn"
 
 

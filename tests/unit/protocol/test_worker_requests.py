@@ -83,7 +83,7 @@ def test_a_worker_of_ours_tells_what_it_can() -> None:
     read = worker_requests.REQUEST_TASK.read(changed(ENVELOPE, "worker_info.rookery", extension))
     abilities = read.worker_info.rookery
     assert abilities is not UNSET
-    assert (abilities.os, abilities.flags, abilities.tools) == (
+    assert (abilities.system, abilities.cpu_flags, abilities.tools) == (
         "linux",
         ("avx2",),
         {"cargo": "1.80"},
@@ -190,7 +190,7 @@ def test_a_log_line_names_run_and_task_together(ids: Json) -> None:
 
 def test_credentials_can_be_read_where_the_rest_cannot() -> None:
     broken = changed(TASK, "worker_info.concurrency", "many")
-    assert worker_requests.CREDENTIALS.read(broken).worker_info.username == "alice"
+    assert worker_requests.CREDENTIALS.read(broken).worker_info.user == "alice"
 
 
 @pytest.mark.parametrize(

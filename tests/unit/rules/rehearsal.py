@@ -195,7 +195,7 @@ class Rehearsal:
             cores=(1, 2, 4, 8)[number % 4],
             memory=(3000, 64_000)[number % 5 > 0],
             user=f"user{number % 3}",
-            abilities=ROOKERY if number % 3 == 0 else make_machine().abilities,
+            rookery=ROOKERY if number % 3 == 0 else UNSET,
             nps=float(500_000 + 10_000 * number),
         )
 

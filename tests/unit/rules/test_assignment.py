@@ -1,9 +1,9 @@
 """Requests for tasks: refusals first, then a task with games nobody else plays."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from rookery.model.events import Action
 from rookery.model.kinds import Report

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.model.engine import Catalogue, EngineRecord
-from rookery.model.machine import Machine
+from rookery.model.machine import ClaimedAbilities, Machine
 from rookery.model.plan import Plan
 from rookery.rules.eligibility import Filter, Past, objection
 from tests.makers import ROOKERY, make_machine, make_plan, make_run, spsa
@@ -37,7 +37,7 @@ def test_an_unapproved_or_finished_run_is_for_nobody() -> None:
         (make_plan(arch_filter="avx512"), make_machine(arch="armv8"), Filter.ARCH),
         (make_plan(compiler="clang++"), make_machine(), Filter.COMPILER),
         (make_plan(tc="N=1000"), make_machine(), Filter.NEED),
-        (make_plan(), make_machine(only=frozenset({"Tiny"})), Filter.NOT_WANTED),
+        (make_plan(), make_machine(rookery=ClaimedAbilities(only=("Tiny",))), Filter.NOT_WANTED),
     ],
 )
 def test_each_filter_gives_its_reason(plan: Plan, machine: Machine, expected: Filter) -> None:
@@ -83,7 +83,7 @@ def test_the_first_filter_is_the_reason() -> None:
 def test_a_private_engine_is_for_its_team() -> None:
     secret = Catalogue({"Secret": EngineRecord(name="Secret", team="cabal", private=True)})
     run = make_run(plan=make_plan(engine="Secret"), catalogue=secret)
-    member = replace(ROOKERY, teams=frozenset({"cabal"}))
-    assert objection(run, make_machine(abilities=member)) is None
-    assert objection(run, make_machine(abilities=ROOKERY)) is not None
+    member = make_machine(rookery=ROOKERY, teams=frozenset({"cabal"}))
+    assert objection(run, member) is None
+    assert objection(run, make_machine(rookery=ROOKERY)) is not None
     assert objection(run, make_machine()) is not None

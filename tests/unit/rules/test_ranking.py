@@ -1,6 +1,6 @@
 """The order in which runs are served."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from rookery.model.machine import Machine
 from rookery.model.run import Run
@@ -49,7 +49,7 @@ def test_equal_claims_are_settled_by_age() -> None:
 def test_engines_share_the_fleet_before_their_runs_do() -> None:
     crowd = [make_run(f"s{number}", cores=10) for number in range(5)]
     lone = make_run("t", make_plan(engine="Tiny"), cores=40)
-    able = make_machine(abilities=ROOKERY)
+    able = make_machine(rookery=ROOKERY)
     assert choose([*crowd, lone], able) == lone
     weights = engine_loads([*crowd, lone], {"Stockfish": 3.0})
     assert choose([*crowd, lone], able, loads=weights) in crowd
@@ -57,9 +57,9 @@ def test_engines_share_the_fleet_before_their_runs_do() -> None:
 
 def test_focus_comes_before_priority() -> None:
     high, wanted = make_run("a", make_plan(priority=9)), make_run("b", make_plan(engine="Tiny"))
-    able = make_machine(abilities=ROOKERY)
-    assert choose([high, wanted], able) == high
-    assert choose([high, wanted], replace(able, focus=frozenset({"Tiny"}))) == wanted
+    focused = make_machine(rookery=replace(ROOKERY, focus=("Tiny",)))
+    assert choose([high, wanted], make_machine(rookery=ROOKERY)) == high
+    assert choose([high, wanted], focused) == wanted
 
 
 def test_reasons_are_counted_over_all_runs() -> None:

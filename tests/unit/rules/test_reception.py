@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.model import run as faults
 from rookery.model.events import Action
@@ -313,7 +314,7 @@ def test_a_failure_after_games_is_not_held_against_the_machine() -> None:
 
 def test_a_call_about_anothers_task_is_refused() -> None:
     scene = Scene(make_run())
-    thief = replace(scene.call, machine=replace(scene.task.machine, user="mallory"))
+    thief = replace(scene.call, machine=with_fields(scene.task.machine, user="mallory"))
     with pytest.raises(faults.ForeignTask):
         scene.reception.beat(thief, NOW)
     ghost = replace(scene.call, machine=restarted(scene.task.machine))
@@ -397,7 +398,7 @@ def test_a_task_that_is_over_gets_no_ticket() -> None:
 
 def test_the_machine_is_kept_as_it_describes_itself_at_the_address_of_the_start() -> None:
     scene = Scene(make_run())
-    machine = replace(scene.task.machine, nps=700_000.0, address="elsewhere")
+    machine = with_fields(scene.task.machine, nps=700_000.0, address="elsewhere")
     call = replace(scene.call, machine=machine)
     scene.reception.update(call, Report(pairs(even=1)), later(600))
     (task,) = scene.working.tasks(scene.task.run)

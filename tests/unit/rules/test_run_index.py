@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace as with_fields
 
-from rookery.model.machine import OFFICIAL, Machine
+from rookery.model.machine import ClaimedAbilities, Machine
 from rookery.model.run import Run
 from rookery.rules import eligibility
 from rookery.rules.eligibility import Past
 from rookery.rules.run_index import SPARE, RunIndex
-from tests.makers import QUICK, ROOKERY, make_machine, make_plan, make_run, sprt, spsa
+from tests.makers import QUICK, make_machine, make_plan, make_run, sprt, spsa
 
 NAMES = [f"r{number}" for number in range(9)]
 SHARES = {"Tiny": 2.0, "Stockfish": 1.0}
@@ -46,9 +47,13 @@ machines = st.builds(
     compiler=st.sampled_from(("g++", "clang++")),
     min_threads=st.sampled_from((1, 1, 2)),
     near_api_limit=st.booleans(),
-    abilities=st.sampled_from((OFFICIAL, ROOKERY)),
-    only=st.sampled_from((frozenset(), frozenset(), frozenset({"Tiny"}))),
-    focus=st.sampled_from((frozenset(), frozenset(), frozenset({"Tiny"}))),
+    rookery=st.just(UNSET)
+    | st.builds(
+        ClaimedAbilities,
+        system=st.just("linux"),
+        only=st.sampled_from(((), (), ("Tiny",))),
+        focus=st.sampled_from(((), (), ("Tiny",))),
+    ),
 )
 pasts = st.builds(Past, seen=some_ids, last=ids, failed=st.frozensets(ids, max_size=2))
 
@@ -151,7 +156,7 @@ def test_an_official_worker_is_never_given_a_run_it_cannot_play(
     pair = Pair()
     for run in given_runs:
         pair.put(run) if run.id not in pair.runs else None
-    chosen = pair.index.choose(replace(machine, abilities=OFFICIAL), past)
+    chosen = pair.index.choose(with_fields(machine, rookery=UNSET), past)
     if chosen is not None:
         assert [str(need) for need in pair.runs[chosen].demands.needs] == ["stockfish_build"]
 

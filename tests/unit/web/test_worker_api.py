@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from rookery.model.machine import WorkerInfo
 from rookery.model.plan import Draw, Resign
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.protocol.codec import encode
-from rookery.protocol.worker_requests import WorkerInfo
 from rookery.rules.answers import Grant
 from rookery.web.worker_api.calls import complaint_in
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, machine_of
@@ -34,7 +34,7 @@ def test_a_machine_is_what_it_says_at_the_address_it_calls_from() -> None:
     assert machine.short_name == "wanda-8cores-1a2b3c4d"
     assert (machine.address, machine.country, machine.seal) == ("192.0.2.7", "NO", "seal")
     assert not machine.abilities.rookery
-    assert msgspec.json.decode(machine.details, type=WorkerInfo) == info()
+    assert msgspec.json.decode(encode(machine), type=WorkerInfo) == info()
 
 
 def test_a_worker_of_ours_says_more() -> None:
@@ -42,7 +42,7 @@ def test_a_worker_of_ours_says_more() -> None:
     machine = machine_of(info(rookery=extra), CALLER)
     assert machine.abilities.rookery
     assert machine.abilities.tool_version("cargo") == (1, 80)
-    assert machine.only == {"Ethereal"}
+    assert machine.profile.only == {"Ethereal"}
 
 
 def test_the_quota_counts_only_where_it_is_minded() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import httpx
 import msgspec
@@ -21,7 +20,7 @@ from tests.wire.secrets.plants import with_password, worker_of
 pytestmark = pytest.mark.anyio
 
 ETHEREAL: Json = {"name": "Ethereal", "speed": {"reference": 1_000_000}}
-OURS: Machine = replace(make_machine("ours"), abilities=ROOKERY)
+OURS: Machine = make_machine("ours", rookery=ROOKERY)
 
 
 @pytest.fixture
@@ -199,8 +198,7 @@ async def test_the_engine_with_the_larger_share_is_played_more(api: Api) -> None
         await put(api, {"name": name, "share": share})
         await api.submitted(BORIS, new_engine=name, base_engine=name)
     given = [
-        (await api.granted(replace(make_machine(f"m{number}"), abilities=ROOKERY))).run
-        for number in range(4)
+        (await api.granted(make_machine(f"m{number}", rookery=ROOKERY))).run for number in range(4)
     ]
     engines = [(await api.fleet.views.known_run(run_id)).plan.engine for run_id in given]
     assert engines.count("Large") == 3

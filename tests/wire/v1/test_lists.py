@@ -8,6 +8,7 @@ import pytest
 
 from rookery.farm.jobs import Chores
 from rookery.farm.statistics_rows import Contributor, Period
+from rookery.model.machine import ClaimedAbilities
 from rookery.people.users import Scope
 from rookery.protocol import people, v1
 from rookery.rules.lifecycle import Actor
@@ -19,8 +20,8 @@ from tests.wire.apis import Api, open_api
 pytestmark = pytest.mark.anyio
 
 BORIS_ACTING = Actor("boris", approver=True)
-SECRETIVE = replace(
-    make_machine(), address="203.0.113.99", details='{"hidden": "words"}', seal="sealed"
+SECRETIVE = make_machine(
+    address="203.0.113.99", rookery=ClaimedAbilities(host="hidden"), seal="sealed"
 )
 PUBLIC = (
     "/api/v1/runs",

@@ -173,7 +173,7 @@ def _facts(machine: Machine) -> dict[str, object]:
         "memory": machine.memory,
         "arch": machine.arch,
         "compiler": machine.compiler,
-        "cpu": " ".join(machine.cpu.split())[:LONGEST_CPU],
+        "cpu": " ".join(machine.claimed.cpu.split())[:LONGEST_CPU],
         "system": machine.uname,
         "nps": finite(machine.nps),
         "country": machine.country,

@@ -211,7 +211,7 @@ class WorkerCall(Generic[R]):
         self, request: "R | Credentials | _Unreadable", client: str
     ) -> VerifiedUser:
         said = request.credentials if isinstance(request, _Unreadable) else request
-        name, password = said.worker_info.username, said.password
+        name, password = said.worker_info.user, said.password
         known = self.site.credentials.known(name, password)
         return known or await self.check(name, password, client)
 

@@ -201,15 +201,15 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
     reader = worker_requests.BEAT
 
     async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> Answer:
-        del caller
-        return outgoing.alive_answer(await self.site.fleet.beat(incoming.sign_of_life(request)))
+        call = self.machines.call(request, caller)
+        return outgoing.alive_answer(await self.site.fleet.beat(call))
 
     def act_at_once(
         self, request: worker_requests.TaskCall, caller: VerifiedCaller
     ) -> Promise | None:
         del caller
         key, info = (request.run_id, request.task_id), request.worker_info
-        if not self.site.fleet.beat_at_once(key, info.unique_key, info.username):
+        if not self.site.fleet.beat_at_once(key, info.key, info.user):
             return None
         return outgoing.ALIVE, None
 

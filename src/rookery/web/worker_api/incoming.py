@@ -1,20 +1,18 @@
 """From the wire to the core: machines, calls about tasks, reports, and how games were played."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 from starlette.types import Scope
 
 from rookery.model.kinds import Report
-from rookery.model.machine import Machine, rookery_abilities
+from rookery.model.machine import Machine, WorkerInfo
 from rookery.people.login import VerifiedUser
 from rookery.people.users import User
 from rookery.protocol import worker_requests
-from rookery.protocol import worker_requests as wire
-from rookery.protocol.codec import encode
 from rookery.rules.answers import HeldTask
 from rookery.stats.spsa import TuneBatch
 from rookery.web.scope import facts_of, header, header_values
@@ -78,16 +76,16 @@ class MachineCache:
     def __init__(self, *, mind_quota: bool, most: int = MOST_KNOWN) -> None:
         self._mind_quota = mind_quota
         self._most = most
-        self._known: dict[str, tuple[wire.WorkerInfo, CallerFacts, Machine]] = {}
+        self._known: dict[str, tuple[WorkerInfo, CallerFacts, Machine]] = {}
 
-    def machine(self, info: wire.WorkerInfo, caller: VerifiedCaller) -> Machine:
-        known = self._known.get(info.unique_key)
+    def machine(self, info: WorkerInfo, caller: VerifiedCaller) -> Machine:
+        known = self._known.get(info.key)
         standing = (caller.seal, caller.address, caller.country, caller.teams)
         if known and known[1] == standing and known[0] == info:
             return known[2]
         machine = machine_of(info, caller, mind_quota=self._mind_quota)
-        self._known.pop(info.unique_key, None)
-        self._known[info.unique_key] = (info, standing, machine)
+        self._known.pop(info.key, None)
+        self._known[info.key] = (info, standing, machine)
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
         return machine
@@ -96,35 +94,16 @@ class MachineCache:
         return HeldTask(request.run_id, request.task_id, self.machine(request.worker_info, caller))
 
 
-def machine_of(
-    info: wire.WorkerInfo, caller: VerifiedCaller, *, mind_quota: bool = True
-) -> Machine:
+def machine_of(info: WorkerInfo, caller: VerifiedCaller, *, mind_quota: bool = True) -> Machine:
     """The machine as it describes itself, at the address it calls from."""
-    machine = Machine(
-        user=info.username,
-        key=info.unique_key,
-        cores=info.concurrency,
-        memory=info.max_memory,
-        min_threads=info.min_threads,
-        arch=info.worker_arch,
-        compiler=info.compiler,
-        nps=info.nps,
-        near_api_limit=mind_quota and info.near_github_api_limit,
-        modified=info.modified,
+    return Machine(
+        **asdict(info),
         address=caller.address,
         country=caller.country,
-        uname=info.uname,
-        details=encode(info).decode(),
+        teams=caller.teams,
+        near_api_limit=mind_quota and info.near_github_limit,
         seal=caller.seal,
     )
-    return machine if info.rookery is UNSET else _extended(machine, info.rookery, caller.teams)
-
-
-def sign_of_life(request: worker_requests.TaskCall) -> HeldTask:
-    """A call of which only the sender counts, so that nothing else of it is worked out."""
-    info = request.worker_info
-    machine = Machine(info.username, info.unique_key, info.concurrency, info.max_memory)
-    return HeldTask(request.run_id, request.task_id, machine)
 
 
 def report_of(request: worker_requests.UpdateTask) -> Report:
@@ -134,28 +113,6 @@ def report_of(request: worker_requests.UpdateTask) -> Report:
 
 def log_of(failure: worker_requests.Failure | UnsetType) -> str:
     return "" if failure is UNSET else failure.log
-
-
-def _extended(machine: Machine, extra: wire.ClaimedAbilities, teams: frozenset[str]) -> Machine:
-    """What a worker of ours says besides, and the teams that we know its owner is in."""
-    abilities = rookery_abilities(
-        system=extra.os,
-        cpu_flags=extra.flags,
-        tools=extra.tools,
-        syzygy_men=extra.syzygy_men,
-        sandbox=extra.sandbox,
-        bundled_only=extra.bundled_only,
-        teams=teams,
-    )
-    return replace(
-        machine,
-        cpu=extra.cpu,
-        host=extra.host,
-        noisy=extra.noisy,
-        abilities=abilities,
-        only=frozenset(extra.only),
-        focus=frozenset(extra.focus),
-    )
 
 
 def _batches(spsa: worker_requests.SpsaResult | UnsetType) -> tuple[TuneBatch, ...] | None:

@@ -352,8 +352,8 @@ SELECT * FROM present_tasks WHERE run = $1 AND id >= $2 AND id < $3 ORDER BY id;
 -- name: tasks_by_contributor
 -- Who played a run, by user and processor. A machine is known by the first part of its key.
 SELECT
-    machine ->> 'user' AS user_name, machine ->> 'arch' AS arch,
-    count(DISTINCT split_part(machine ->> 'key', '-', 1))::integer AS machines,
+    machine ->> 'username' AS user_name, machine ->> 'worker_arch' AS arch,
+    count(DISTINCT split_part(machine ->> 'unique_key', '-', 1))::integer AS machines,
     sum(wins)::bigint AS wins, sum(losses)::bigint AS losses, sum(draws)::bigint AS draws,
     sum(crashes)::bigint AS crashes, sum(time_losses)::bigint AS time_losses,
     sum(p0)::bigint AS p0, sum(p1)::bigint AS p1, sum(p2)::bigint AS p2,
@@ -368,8 +368,8 @@ LIMIT $2;
 -- name: tasks_played
 -- Who played how many games of the runs that are not over.
 SELECT
-    t.run, machine ->> 'user' AS player,
-    concat(machine ->> 'user', '-', machine ->> 'cores', 'cores-', split_part(machine ->> 'key', '-', 1))
+    t.run, machine ->> 'username' AS player,
+    concat(machine ->> 'username', '-', machine ->> 'concurrency', 'cores-', split_part(machine ->> 'unique_key', '-', 1))
         AS machine,
     sum(t.wins + t.losses + t.draws)::bigint AS games
 FROM tasks AS t JOIN runs AS r ON r.id = t.run
@@ -384,8 +384,8 @@ WHERE run = $1 AND id >= $2 AND id - $2 < $3::integer AND seen IS NOT NULL;
 -- name: tasks_by_worker
 -- What each process of a worker played of a run; those with the most games first.
 SELECT
-    machine ->> 'user' AS user_name, machine ->> 'key' AS key,
-    max((machine ->> 'cores')::integer) AS cores,
+    machine ->> 'username' AS user_name, machine ->> 'unique_key' AS key,
+    max((machine ->> 'concurrency')::integer) AS cores,
     bool_or((machine ->> 'modified')::boolean) AS modified,
     sum(wins)::bigint AS wins, sum(losses)::bigint AS losses, sum(draws)::bigint AS draws,
     sum(crashes)::bigint AS crashes, sum(time_losses)::bigint AS time_losses,

@@ -10,7 +10,7 @@ LIMIT $1;
 -- name: credits_played
 -- What users' machines played in a run; games that were struck out do not count.
 SELECT
-    machine ->> 'user' AS user_name,
+    machine ->> 'username' AS user_name,
     sum(wins + losses + draws + coalesce(late.games, 0))::bigint AS games,
     max(coalesce(late.reported, tasks.reported)) AS last
 FROM tasks
@@ -113,7 +113,7 @@ idle AS MATERIALIZED (
         )
         AND NOT EXISTS (
             SELECT FROM runs JOIN tasks ON run = runs.id
-            WHERE NOT finished AND machine ->> 'user' = quiet.name
+            WHERE NOT finished AND machine ->> 'username' = quiet.name
         )
     ORDER BY name
     LIMIT $5
