@@ -43,8 +43,9 @@ def option(purpose: str, metavar: str | None = None, **more: Any) -> Parameter:
     return Parameter(help=purpose, **more | ({"metavar": metavar} if metavar else {}))
 
 
-PLAIN_FLAGS = Parameter(negative=(), negative_iterable=())
-"""No flag has a twin that takes it back."""
+PLAIN_FLAGS = Parameter(negative=(), negative_iterable=(), allow_repeating=True)
+"""No flag has a twin that takes it back; of a flag given twice the last counts, so that scripts
+can add to a line that they have."""
 ARGUMENTS = Group("Arguments", sort_key=0)
 OPTIONS = Group("Options", sort_key=1)
 

@@ -109,6 +109,17 @@ def test_a_misspelt_flag_says_what_was_meant(
     assert capsys.readouterr().err == f"rookery: {said}\n"
 
 
+def test_of_a_flag_that_is_given_twice_the_last_counts(one_command: ModuleType) -> None:
+    given = []
+
+    def run(*, copies: int = 1) -> None:
+        given.append(copies)
+
+    one_command.__dict__["run"] = run
+    assert frame.main(["print", "--copies=2", "--copies", "3"]) == 0
+    assert given == [3]
+
+
 @pytest.mark.parametrize(
     "words",
     [["--sprt", "-1.5", "5"], ["--sprt", "-1.5,5"], ["--sprt=-1.5,5"], ["--sprt", "[-1.5, 5]"]],
