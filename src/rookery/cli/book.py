@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import BadArgument, command_group, option, print_json, print_table
+from rookery.cli.options import BadArgument, Column, command_group, if_known, option, print_json
 from rookery.http_client import CallFailed, CallRefused, HttpClient, is_web_address
 from rookery.protocol import v1
 
@@ -48,20 +48,13 @@ def list_books(
 ) -> None:
     """List the books that are kept on a server."""
     found = server.client.books()
-    if server.json:
-        print_json(found)
-        return
-    rows = [
-        (
-            each.name,
-            f"{each.openings:,}",
-            f"{each.size:,}" if isinstance(each.size, int) else "",
-            each.user if isinstance(each.user, str) else "official",
-        )
-        for each in found.books
-        if each.kept or all_books
+    columns: list[Column] = [
+        ("name", "{.name}"),
+        ("openings", "{.openings:,}"),
+        ("bytes", if_known("size", "{:,}")),
+        ("given by", if_known("user", otherwise="official")),
     ]
-    print_table(("name", "openings", "bytes", "given by"), rows)
+    server.print_table(found, [each for each in found.books if each.kept or all_books], columns)
 
 
 @book.command

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import BadArgument, command_group, option, print_json, print_table
+from rookery.cli.options import BadArgument, Column, command_group, if_known, option
 from rookery.model import engine as engines
 from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
@@ -35,20 +35,14 @@ BUILT_IN = frozenset(record.name for record in engines.BUILT_IN)
 def list_engines(*, server: ServerFlags = THE_SERVER) -> None:
     """List the engines that a server knows."""
     found = server.client.engines()
-    if server.json:
-        print_json(found)
-        return
-    rows = [
-        (
-            record.name,
-            record.recipe.kind,
-            "" if record.speed.reference is None else f"{record.speed.reference:,.0f}",
-            f"{record.team} (private)" if record.private else record.team,
-            record.source,
-        )
-        for record in found.engines
+    columns: list[Column] = [
+        ("name", "{.name}"),
+        ("recipe", "{.recipe.kind}"),
+        ("reference nps", lambda record: if_known("reference", "{:,.0f}")(record.speed)),
+        ("team", lambda each: f"{each.team} (private)" if each.private else each.team),
+        ("source", "{.source}"),
     ]
-    print_table(("name", "recipe", "reference nps", "team", "source"), rows)
+    server.print_table(found, found.engines, columns)
 
 
 @engine.command
@@ -83,14 +77,13 @@ def remove(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
 def history(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
     """List what was ever written of an engine."""
     found = server.client.engine_versions(name)
-    if server.json:
-        print_json(found)
-        return
-    rows = [
-        (str(each.version), f"{each.changed:%Y-%m-%d %H:%M}", each.changed_by, _what(each))
-        for each in found.versions
+    columns: list[Column] = [
+        ("version", "{.version}"),
+        ("when", "{.changed:%Y-%m-%d %H:%M}"),
+        ("by", "{.changed_by}"),
+        ("what", _what),
     ]
-    print_table(("version", "when", "by", "what"), rows)
+    server.print_table(found, found.versions, columns)
 
 
 @engine.command

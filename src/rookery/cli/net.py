@@ -7,7 +7,7 @@ from typing import Annotated
 from rookery.boundary.offload import Threads, stream
 from rookery.cli.db import THE_DATABASE, open_database
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import DatabaseSettings, command_group, option, print_table
+from rookery.cli.options import Column, DatabaseSettings, command_group, option, print_table
 from rookery.errors import Complaint
 from rookery.files.blobs import FolderBlobs
 from rookery.files.holdings import HoldingRows
@@ -74,11 +74,14 @@ async def list_nets(*, database: DatabaseSettings = THE_DATABASE) -> None:
     """List all nets, newest first."""
     async with open_database(database) as opened:
         found = await NetRows(opened.pool, opened.queries).everything()
-    rows = [
-        (each.name, each.user, f"{each.created:%Y-%m-%d}", f"{each.size:,}", str(each.downloads))
-        for each in found
+    columns: list[Column] = [
+        ("name", "{.name}"),
+        ("given by", "{.user}"),
+        ("on", "{.created:%Y-%m-%d}"),
+        ("bytes sent", "{.size:,}"),
+        ("downloads", "{.downloads}"),
     ]
-    print_table(("name", "given by", "on", "bytes sent", "downloads"), rows)
+    print_table(columns, found)
 
 
 @net.command

@@ -254,17 +254,33 @@ def ask_password(question: str = "Password", *, from_stdin: bool) -> str:
     raise BadArgument("There was no password.")
 
 
+Column = tuple[str, str | Callable[[Any], str]]
+"""A heading, and a template such as "{.name}" or a function that makes a cell of a row's item."""
+
+
 def print_table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], file: TextIO | None = None
+    columns: Sequence[Column], items: Iterable[object], file: TextIO | None = None
 ) -> None:
-    """Columns for people; what is no terminal gets every word on the line of its row."""
+    """One row for each item. What is no terminal gets every row on one line."""
+    heads = [heading for heading, _ in columns]
+    cells = [each.format if isinstance(each, str) else each for _, each in columns]
     table = Table(*heads, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for item in items:
+        table.add_row(*(Text(cell(item)) for cell in cells))
     console = Console(file=file, highlight=False)
     if not console.is_terminal:
         console.width = WIDE
     print_trimmed(console, table)
+
+
+def if_known(attribute: str, form: str = "{}", otherwise: str = "") -> Callable[[object], str]:
+    """A cell for an attribute that may be missing."""
+
+    def cell(item: object) -> str:
+        value = getattr(item, attribute)
+        return otherwise if value is None or value is msgspec.UNSET else form.format(value)
+
+    return cell
 
 
 def print_trimmed(console: Console, lines: RenderableType) -> None:

@@ -1,13 +1,12 @@
 """`rookery runs` and `rookery machine`: what a server's runs and machines do, and what people may
 do to them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Annotated
 
-from msgspec import UnsetType
-
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import command_group, option, print_json, print_table
+from rookery.cli.options import Column, command_group, if_known, option, print_json
+from rookery.client.client import Client
 from rookery.protocol import v1
 
 runs = command_group(
@@ -35,19 +34,16 @@ def list_runs(
 ) -> None:
     """List runs, unfinished ones unless asked otherwise."""
     found = server.client.runs(state=state, owner=owner, page=page, size=size)
-    rows = [
-        (
-            run.id,
-            run.state.value,
-            run.owner,
-            f"{run.new_tag} vs {run.base_tag}",
-            run.tc,
-            f"{run.results.games}/{run.num_games}",
-            f"{run.llr:.2f}" if isinstance(run.llr, float) else "",
-        )
-        for run in found.runs
+    columns: list[Column] = [
+        ("id", "{.id}"),
+        ("state", "{.state}"),
+        ("owner", "{.owner}"),
+        ("test", "{0.new_tag} vs {0.base_tag}"),
+        ("tc", "{.tc}"),
+        ("games", "{0.results.games}/{0.num_games}"),
+        ("LLR", if_known("llr", "{:.2f}")),
     ]
-    _print_page(server, found, ("id", "state", "owner", "test", "tc", "games", "LLR"), rows)
+    server.print_table(found, found.runs, columns)
 
 
 @runs.command
@@ -97,32 +93,20 @@ def approve(
     _tell_state(server, client.approve(client.find_run(run), records))
 
 
-@runs.command
-def withdraw(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Take a run's approval back."""
-    client = server.client
-    _tell_state(server, client.withdraw(client.find_run(run)))
+def _add_change(name: str, change: Callable[[Client, str], v1.RunSummary], purpose: str) -> None:
+    """A command that takes a run and nothing else, and says in which state the run is then."""
+
+    def command(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
+        client = server.client
+        _tell_state(server, change(client, client.find_run(run)))
+
+    runs.command(command, name=name, help=purpose)
 
 
-@runs.command
-def reopen(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Let a stopped run play on."""
-    client = server.client
-    _tell_state(server, client.reopen(client.find_run(run)))
-
-
-@runs.command
-def delete(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Hide a run from lists, stopped."""
-    client = server.client
-    _tell_state(server, client.delete(client.find_run(run)))
-
-
-@runs.command
-def restore(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Show a deleted run again."""
-    client = server.client
-    _tell_state(server, client.restore(client.find_run(run)))
+_add_change("withdraw", Client.withdraw, "Take a run's approval back.")
+_add_change("reopen", Client.reopen, "Let a stopped run play on.")
+_add_change("delete", Client.delete, "Hide a run from lists, stopped.")
+_add_change("restore", Client.restore, "Show a deleted run again.")
 
 
 @runs.command
@@ -149,20 +133,14 @@ def samples(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
     """List the points of its chart."""
     client = server.client
     found = client.samples(client.find_run(run))
-    if server.json:
-        print_json(found)
-        return
-    rows = [
-        (
-            f"{at.time:%Y-%m-%d %H:%M}",
-            str(at.games),
-            f"{at.llr:.2f}",
-            str(at.cores),
-            " ".join(map(str, at.pentanomial)),
-        )
-        for at in found.samples
+    columns: list[Column] = [
+        ("time", "{.time:%Y-%m-%d %H:%M}"),
+        ("games", "{.games}"),
+        ("LLR", "{.llr:.2f}"),
+        ("cores", "{.cores}"),
+        ("pairs", lambda sample: " ".join(map(str, sample.pentanomial))),
     ]
-    print_table(("time", "games", "LLR", "cores", "pairs"), rows)
+    server.print_table(found, found.samples, columns)
 
 
 @runs.command
@@ -172,11 +150,13 @@ def residuals(
     """List workers by how far they differ from the others."""
     client = server.client
     found = client.residuals(client.find_run(run), page, size)
-    rows = [
-        (each.worker, str(each.results.games), _sigmas(each.residual), each.colour or "")
-        for each in found.workers
+    columns: list[Column] = [
+        ("worker", "{.worker}"),
+        ("games", "{.results.games}"),
+        ("sigmas", if_known("residual", "{:.1f}")),
+        ("colour", if_known("colour")),
     ]
-    _print_page(server, found, ("worker", "games", "sigmas", "colour"), rows)
+    server.print_table(found, found.workers, columns)
     if not server.json and isinstance(found.p_value, float):
         print(f"All of them: chi-square {found.chi_square:.1f}, p {found.p_value:.3f}")
 
@@ -188,19 +168,15 @@ def bad_tasks(
     """List tasks whose results were struck out."""
     client = server.client
     found = client.bad_tasks(client.find_run(run), page, size)
-    rows = [
-        (
-            str(task.id),
-            task.worker,
-            str(task.results.games),
-            str(task.results.crashes),
-            str(task.results.time_losses),
-            _sigmas(task.residual),
-        )
-        for task in found.tasks
+    columns: list[Column] = [
+        ("task", "{.id}"),
+        ("worker", "{.worker}"),
+        ("games", "{.results.games}"),
+        ("crashes", "{.results.crashes}"),
+        ("time losses", "{.results.time_losses}"),
+        ("sigmas", if_known("residual", "{:.1f}")),
     ]
-    heads = ("task", "worker", "games", "crashes", "time losses", "sigmas")
-    _print_page(server, found, heads, rows)
+    server.print_table(found, found.tasks, columns)
 
 
 @runs.command
@@ -210,19 +186,15 @@ def provenance(
     """List how its games were played, batch by batch."""
     client = server.client
     found = client.provenance(client.find_run(run), page, size)
-    rows = [
-        (
-            str(each.task),
-            f"{each.time:%Y-%m-%d %H:%M}",
-            str(each.games),
-            f"{each.runner} {each.version}",
-            f"{each.factor:.3f}",
-            f"{each.latency_ms:.1f}",
-        )
-        for each in found.batches
+    columns: list[Column] = [
+        ("task", "{.task}"),
+        ("time", "{.time:%Y-%m-%d %H:%M}"),
+        ("games", "{.games}"),
+        ("runner", "{0.runner} {0.version}"),
+        ("scaled by", "{.factor:.3f}"),
+        ("late in ms", "{.latency_ms:.1f}"),
     ]
-    heads = ("task", "time", "games", "runner", "scaled by", "late in ms")
-    _print_page(server, found, heads, rows)
+    server.print_table(found, found.batches, columns)
 
 
 @runs.command
@@ -232,39 +204,20 @@ def games(
     """List its games: outcome, ending, half moves, opening."""
     client = server.client
     found = client.games(client.find_run(run), page, size)
-    rows = [
-        (
-            str(game.task),
-            str(game.number),
-            game.outcome,
-            game.ending,
-            "white" if game.new_is_white else "black",
-            str(game.plies),
-            game.opening,
-        )
-        for game in found.games
+    columns: list[Column] = [
+        ("task", "{.task}"),
+        ("game", "{.number}"),
+        ("outcome", "{.outcome}"),
+        ("ending", "{.ending}"),
+        ("new plays", lambda game: "white" if game.new_is_white else "black"),
+        ("half moves", "{.plies}"),
+        ("opening", "{.opening}"),
     ]
-    heads = ("task", "game", "outcome", "ending", "new plays", "half moves", "opening")
-    _print_page(server, found, heads, rows)
-
-
-def _print_page(
-    server: ServerFlags, found: v1.PageOf, heads: Sequence[str], rows: Sequence[Sequence[str]]
-) -> None:
-    if server.json:
-        print_json(found)
-        return
-    print_table(heads, rows)
-    if found.more:
-        print(f"There are more: --page {found.page + 1}")
+    server.print_table(found, found.games, columns)
 
 
 def _tell_state(server: ServerFlags, run: v1.RunSummary) -> None:
     server.tell(run, f"Run {run.id} is {run.state}.")
-
-
-def _sigmas(residual: float | UnsetType) -> str:
-    return f"{residual:.1f}" if isinstance(residual, float) else ""
 
 
 machine = command_group(
@@ -282,22 +235,16 @@ MachineName = Annotated[str, option("as `rookery machine list` shows it", name="
 def list_machines(*, server: ServerFlags = THE_SERVER) -> None:
     """List machines at play and blocked ones."""
     found = server.client.workers()
-    if server.json:
-        print_json(found)
-        return
-    rows = [
-        (
-            worker.name,
-            _state(worker),
-            str(worker.cores or ""),
-            worker.cpu or worker.arch,
-            worker.system,
-            worker.compiler,
-            worker.run if isinstance(worker.run, str) else "",
-        )
-        for worker in found.workers
+    columns: list[Column] = [
+        ("machine", "{.name}"),
+        ("state", _state),
+        ("cores", lambda worker: str(worker.cores or "")),
+        ("processor", lambda worker: worker.cpu or worker.arch),
+        ("system", "{.system}"),
+        ("compiler", "{.compiler}"),
+        ("run", if_known("run")),
     ]
-    print_table(("machine", "state", "cores", "processor", "system", "compiler", "run"), rows)
+    server.print_table(found, found.workers, columns)
 
 
 @machine.command(name="show")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.prompt import Confirm
 
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import OR_STDIN, BadArgument, option, print_json, print_table
+from rookery.cli.options import OR_STDIN, BadArgument, Column, option, print_json, print_table
 from rookery.cli.submit_fields import (
     RunFlags,
     fields_of,
@@ -145,23 +145,20 @@ def _is_meant(preview: v1.Preview) -> bool:
 # What a run will take, in words, before it is made.
 
 FEW_HOURS = 48
+LENGTHS: tuple[Column, ...] = (
+    ("if it is worth", "{.elo:+g}"),
+    ("it passes", "{.pass_chance:.0%}"),
+    ("mean games", "{.mean_games:,.0f}"),
+    ("8 of 10 tests take", "{0.early_games:,.0f} to {0.late_games:,.0f}"),
+)
 
 
 def print_estimate(preview: v1.Preview, out: TextIO) -> None:
     plan = fold(preview.args)
     new, base = (f"{side.tag} ({side.commit[:8]})" for side in plan.sides)
     print(f"{new} vs {base}, {plan.tc}, {plan.book}", file=out)
-    rows = [
-        (
-            f"{length.elo:+g}",
-            f"{length.pass_chance:.0%}",
-            f"{length.mean_games:,.0f}",
-            f"{length.early_games:,.0f} to {length.late_games:,.0f}",
-        )
-        for length in preview.lengths
-    ]
-    if rows:
-        print_table(("if it is worth", "it passes", "mean games", "8 of 10 tests take"), rows, out)
+    if preview.lengths:
+        print_table(LENGTHS, preview.lengths, out)
     hours, games = _amount(preview.core_hours), f"{preview.games:,.0f}"
     print(f"Cost: about {hours} core hours, for {games} games.", file=out)
     print(_fleet(preview.fleet), file=out)

@@ -11,9 +11,11 @@ from rookery.cli.db import THE_DATABASE, open_database
 from rookery.cli.login import ServerFlags, TokenFile
 from rookery.cli.options import (
     AsJson,
+    Column,
     DatabaseSettings,
     ask_password,
     command_group,
+    if_known,
     option,
     print_json,
     print_table,
@@ -101,8 +103,7 @@ def list_tokens(
     if json:
         print_json(found)
         return
-    heads = ("id", "user", "for", "state", "created", "last used", "note")
-    print_table(heads, [_row(owner, each) for owner, each in entries])
+    print_table(COLUMNS, entries)
 
 
 @token.command
@@ -166,18 +167,6 @@ def _entry(token: Token, now: datetime) -> people.TokenEntry:
     )
 
 
-def _row(user: str, token: people.TokenEntry) -> tuple[str, ...]:
-    return (
-        token.id,
-        user or "you",
-        _scopes(token),
-        _state(token),
-        f"{token.created:%Y-%m-%d}",
-        f"{token.used:%Y-%m-%d}" if isinstance(token.used, datetime) else "never",
-        token.note,
-    )
-
-
 def _state(token: people.TokenEntry) -> str:
     if isinstance(token.revoked, datetime):
         return "revoked"
@@ -188,3 +177,15 @@ def _state(token: people.TokenEntry) -> str:
 
 def _scopes(token: people.TokenEntry) -> str:
     return ", ".join(scope for scope in Scope if scope in token.scopes)
+
+
+COLUMNS: tuple[Column, ...] = (
+    ("id", "{0[1].id}"),
+    ("user", lambda owned: owned[0] or "you"),
+    ("for", lambda owned: _scopes(owned[1])),
+    ("state", lambda owned: _state(owned[1])),
+    ("created", "{0[1].created:%Y-%m-%d}"),
+    ("last used", lambda owned: if_known("used", "{:%Y-%m-%d}", "never")(owned[1])),
+    ("note", "{0[1].note}"),
+)
+"""Of an owner's name and a token."""

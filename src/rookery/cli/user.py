@@ -1,11 +1,14 @@
 """`rookery user` and `rookery repo`: accounts, and the repositories that our credentials open, in
 the database, while a server runs or not."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Literal
 
-from rookery.cli.db import THE_DATABASE, Database, open_database
+from rookery.cli.db import THE_DATABASE, open_database
 from rookery.cli.options import (
     BadArgument,
+    Column,
     DatabaseSettings,
     PasswordStdin,
     ask_password,
@@ -76,29 +79,42 @@ async def list_users(*, database: DatabaseSettings = THE_DATABASE) -> None:
     async with open_database(database) as opened:
         used = await used_by_user(opened.pool, opened.queries)
         everyone = await opened.accounts.users.everyone()
-    rows = [_row(each, used.get(each.name, 0)) for each in everyone]
-    print_table(("name", "state", "machines", "since", "uploads in MB"), rows)
+    columns: list[Column] = [
+        ("name", "{.name}"),
+        ("state", _state),
+        ("machines", "{.machine_limit}"),
+        ("since", "{.created:%Y-%m-%d}"),
+        ("uploads in MB", lambda each: _uploads(each, used.get(each.name, 0))),
+    ]
+    print_table(columns, everyone)
 
 
-@user.command
-async def block(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
-    """Let a user do nothing any more."""
-    await _change(name, AccountChange(blocked=True), database)
-    print(f"Blocked {name}.")
+async def _change(
+    name: str, change: AccountChange, database: DatabaseSettings, sentence: str
+) -> None:
+    """Changes an account and says so."""
+    async with open_database(database) as opened:
+        await opened.accounts.change(name, change)
+    print(sentence)
 
 
-@user.command
-async def unblock(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
-    """Let a blocked user back in."""
-    await _change(name, AccountChange(blocked=False), database)
-    print(f"Unblocked {name}.")
+def _add_change(command: str, change: AccountChange, purpose: str, sentence: str) -> None:
+    """A command that takes an account's name and nothing else."""
+
+    async def run(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
+        await _change(name, change, database, sentence.format(name))
+
+    user.command(run, name=command, help=purpose)
 
 
-@user.command
-async def approve(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
-    """Accept an account that somebody signed up for."""
-    await _change(name, AccountChange(accepted=True), database)
-    print(f"{name} may log in.")
+_add_change("block", AccountChange(blocked=True), "Let a user do nothing any more.", "Blocked {}.")
+_add_change("unblock", AccountChange(blocked=False), "Let a blocked user back in.", "Unblocked {}.")
+_add_change(
+    "approve",
+    AccountChange(accepted=True),
+    "Accept an account that somebody signed up for.",
+    "{} may log in.",
+)
 
 
 @user.command
@@ -119,8 +135,12 @@ async def groups(
 ) -> None:
     """Put a user into these groups and no other."""
     given = group or []
-    await _change(name, AccountChange(groups=frozenset(map(group_named, given))), database)
-    print(f"{name} is in {', '.join(given) or 'no group'}.")
+    await _change(
+        name,
+        AccountChange(groups=frozenset(map(group_named, given))),
+        database,
+        f"{name} is in {', '.join(given) or 'no group'}.",
+    )
 
 
 @user.command
@@ -132,8 +152,12 @@ async def limit(
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
     """Say how many tasks a user may have at once."""
-    await _change(name, AccountChange(machine_limit=machines), database)
-    print(f"{name} may have {machines} tasks at one time.")
+    await _change(
+        name,
+        AccountChange(machine_limit=machines),
+        database,
+        f"{name} may have {machines} tasks at one time.",
+    )
 
 
 @user.command
@@ -152,9 +176,9 @@ async def quota(
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
     """Say how much a user may keep here."""
-    await _change(name, AccountChange(upload_mb=mb), database)
     allowed = "what everybody may" if mb == "default" else f"{mb:,} MB"
-    print(f"{name} may keep {allowed} in nets, programs and books.")
+    told = f"{name} may keep {allowed} in nets, programs and books."
+    await _change(name, AccountChange(upload_mb=mb), database, told)
 
 
 @user.command
@@ -171,21 +195,15 @@ async def passwd(
     print(f"{name} has a new password.")
 
 
-async def _change(name: str, change: AccountChange, database: DatabaseSettings) -> None:
-    async with open_database(database) as opened:
-        await opened.accounts.change(name, change)
+def _state(user: User) -> str:
+    if user.blocked or user.pending:
+        return "blocked" if user.blocked else "pending"
+    return "approver" if is_approver(user) else "user"
 
 
-def _row(each: User, used: int) -> tuple[str, ...]:
-    state = "approver" if is_approver(each) else "user"
-    if each.blocked:
-        state = "blocked"
-    elif each.pending:
-        state = "pending"
-    uploads = f"{used / MB:,.1f}"
-    if each.upload_mb is not None:
-        uploads += f" of {each.upload_mb:,}"
-    return each.name, state, str(each.machine_limit), f"{each.created:%Y-%m-%d}", uploads
+def _uploads(user: User, used: int) -> str:
+    allowed = "" if user.upload_mb is None else f" of {user.upload_mb:,}"
+    return f"{used / MB:,.1f}{allowed}"
 
 
 def _new_password(*, from_stdin: bool) -> str:
@@ -212,13 +230,15 @@ ForTeam = Annotated[str, option("for runs of its members (default: of all)", "TE
 @repo.command(name="list")
 async def list_grants(*, database: DatabaseSettings = THE_DATABASE) -> None:
     """List what is granted."""
-    async with open_database(database) as opened:
-        found = (await _repositories(opened)).seen_by(OPERATOR)
-    rows = [
-        (each.repository, each.team or "everybody", each.granted_by, f"{each.granted:%Y-%m-%d}")
-        for each in found
+    async with _repositories(database) as repositories:
+        found = repositories.seen_by(OPERATOR)
+    columns: list[Column] = [
+        ("repository", "{.repository}"),
+        ("for", lambda each: each.team or "everybody"),
+        ("granted by", "{.granted_by}"),
+        ("since", "{.granted:%Y-%m-%d}"),
     ]
-    print_table(("repository", "for", "granted by", "since"), rows)
+    print_table(columns, found)
 
 
 @repo.command
@@ -226,11 +246,8 @@ async def grant(
     url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
 ) -> None:
     """Have a repository opened with the server's credentials."""
-    async with open_database(database) as opened:
-        try:
-            granted = await (await _repositories(opened)).grant(url, team, OPERATOR)
-        except (RunFault, WireFault) as fault:
-            raise _refused(fault) from None
+    async with _repositories(database) as repositories:
+        granted = await repositories.grant(url, team, OPERATOR)
     whom = granted.team or "everybody who may submit runs"
     print(f"{granted.repository} is opened with the server's credentials for {whom}.")
 
@@ -240,24 +257,23 @@ async def revoke(
     url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
 ) -> None:
     """Have it opened as a stranger would."""
-    async with open_database(database) as opened:
-        try:
-            await (await _repositories(opened)).revoke(url, team, OPERATOR)
-        except (RunFault, WireFault) as fault:
-            raise _refused(fault) from None
+    async with _repositories(database) as repositories:
+        await repositories.revoke(url, team, OPERATOR)
     print(f"{url} is opened as a stranger would.")
 
 
-async def _repositories(opened: Database) -> Repositories:
-    pool, queries, clock = opened.pool, opened.queries, opened.accounts.clock
-    audit = Audit(pool, queries)
-    teams = Teams(TeamRows(pool, queries), Users(pool, queries), clock, audit)
-    await teams.load()
-    found = Repositories(GrantRows(pool, queries), teams, clock, audit)
-    await found.load()
-    return found
-
-
-def _refused(fault: Exception) -> BadArgument:
-    text = str(fault)
-    return BadArgument(f"{text[:1].upper()}{text[1:]}.")
+@asynccontextmanager
+async def _repositories(database: DatabaseSettings) -> AsyncIterator[Repositories]:
+    """What is granted, loaded; what is refused inside becomes a BadArgument."""
+    async with open_database(database) as opened:
+        pool, queries, clock = opened.pool, opened.queries, opened.accounts.clock
+        audit = Audit(pool, queries)
+        teams = Teams(TeamRows(pool, queries), Users(pool, queries), clock, audit)
+        await teams.load()
+        found = Repositories(GrantRows(pool, queries), teams, clock, audit)
+        await found.load()
+        try:
+            yield found
+        except (RunFault, WireFault) as fault:
+            text = str(fault)
+            raise BadArgument(f"{text[:1].upper()}{text[1:]}.") from None

@@ -202,7 +202,7 @@ class MachineFindings:
     def show(self) -> None:
         print_rows(self.rows)
         print()
-        print_table(("engine", "can be played here"), self.engines)
+        print_table([("engine", "{0[0]}"), ("can be played here", "{0[1]}")], self.engines)
 
 
 async def examine(settings: WorkerSettings, system: System, threads: Threads) -> MachineFindings:
