@@ -98,13 +98,7 @@ class ShortPath:
     def begin(self, request: "WholeRequest", peer: str, scheme: str) -> ShortCall | None:
         """Acts upon a request that has come whole from a peer."""
         way, site = self._ways.get(request.path), self._site
-        if (
-            way is None
-            or len(request.body) > HEAD_BYTES
-            or site.lifecycle.stopping
-            or not site.is_primary()
-            or not self._hosts.allows(request.headers.get(b"host"))
-        ):
+        if way is None or not self._is_usual(request):
             return None
         began = site.clock.seconds()
         client, proxied = self._arrivals.client(peer, request.headers.get(b"x-forwarded-for"))
@@ -134,6 +128,14 @@ class ShortPath:
         self._account.came()
         site.meter.add(way.name, site.clock.seconds() - began)
         return ShortCall(way, self._arrivals.next_id(), began, client, *promise)
+
+    def _is_usual(self, request: "WholeRequest") -> bool:
+        return (
+            len(request.body) <= HEAD_BYTES
+            and not self._site.lifecycle.stopping
+            and self._site.is_primary()
+            and self._hosts.allows(request.headers.get(b"host"))
+        )
 
     def finish(self, call: ShortCall) -> bytes | None:
         """The body of the answer, once it may leave."""
@@ -250,25 +252,31 @@ def read_whole(data: bytes) -> WholeRequest | None:
     if line is None:
         return None
     end = data.find(b"\r\n\r\n", line.end() - 2)
+    headers = _headers_in(data, line.end(), end + 2)
+    if end < 0 or headers is None:
+        return None
+    body = data[end + 4 :]
+    is_plain = (
+        headers.get(b"content-length") == b"%d" % len(body)
+        and headers.get(b"connection", b"keep-alive").lower() == b"keep-alive"
+        and _SPECIAL.isdisjoint(headers)
+    )
+    return WholeRequest(line[1].decode("ascii"), headers, body) if is_plain else None
+
+
+def _headers_in(data: bytes, place: int, end: int) -> dict[bytes, bytes] | None:
+    """By name in small letters; None where a line is none, or one comes twice."""
     headers: dict[bytes, bytes] = {}
-    place = line.end()
-    while place < end + 2:
-        header = _HEADER.match(data, place, end + 2)
-        if header is None:
+    while place < end:
+        header = _HEADER.match(data, place, end)
+        if header is None or len(headers) == _MOST_HEADERS:
             return None
         name = header[1].lower()
-        if name in headers or len(headers) == _MOST_HEADERS:
+        if name in headers:
             return None
         headers[name] = header[2]
         place = header.end()
-    body = data[end + 4 :]
-    if end < 0 or headers.get(b"content-length") != b"%d" % len(body):
-        return None
-    if headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
-        return None
-    if not _SPECIAL.isdisjoint(headers):
-        return None
-    return WholeRequest(line[1].decode("ascii"), headers, body)
+    return headers
 
 
 class _Again:
