@@ -28,7 +28,7 @@ from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
 from rookery.people.profiles import repository
 from rookery.protocol.actions import action_filter
-from rookery.protocol.games import scanned
+from rookery.protocol.games import scan_games
 from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.protocol.worker_requests import CREDENTIALS, UPLOAD_PGN
 from rookery.stats.spsa_parameters import read_lines
@@ -213,7 +213,7 @@ _MATCH = (
     *("): 1-0 {", " (", "[INFO ] ", " --- ", "Engine ", "Warning; ", "Ptnml(0-2): ["),
 )
 PARSERS: tuple[Parser, ...] = (
-    Parser("games of an upload", _bytes(lambda data: scanned(gzip.compress(data, 1))), _TAGS),
+    Parser("games of an upload", _bytes(lambda data: scan_games(gzip.compress(data, 1))), _TAGS),
     Parser("book of games, server", _books("a.pgn"), (*_TAGS, "$1", "Nf3 Nf6 Ng1 Ng8 ")),
     Parser("book of positions, server", _books("a.epd"), ("8/", "w - - ", "hmvc 1;")),
     Parser("book of games, worker", _pgn_book, _TAGS),

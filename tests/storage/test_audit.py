@@ -7,7 +7,7 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.ports import Sight
 from rookery.farm.reads import PostgresReads
-from rookery.files.holdings import HoldingRows
+from rookery.files.access import FileAccessRows
 from rookery.model.events import Action, Event, about_engine, about_net, about_team, about_user
 from rookery.people.users import Audit
 from rookery.protocol.actions import All, Compare, Order
@@ -35,7 +35,7 @@ async def test_a_line_says_who_did_what_to_whom(database: Target, queries: Queri
 async def test_a_net_of_a_hidden_engine_is_not_told_of(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
         await Audit(pool, queries).write(GIVEN)
-        await HoldingRows(pool, queries).add(GIVEN.nn, STRIX)
+        await FileAccessRows(pool, queries).add(GIVEN.nn, STRIX)
         reads = PostgresReads(pool, queries)
         assert await reads.actions(All(()), sight=Sight(frozenset({STRIX}))) == ()
         assert await reads.actions(All(())) == (replace(GIVEN, id="1"),)

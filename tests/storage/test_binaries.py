@@ -8,7 +8,7 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.programs import ProgramRows, StoredProgram
+from rookery.files.engine_files import ProgramRows, StoredProgram
 from tests.database import pool_on
 from tests.twins.files import MemoryPrograms
 
@@ -37,4 +37,4 @@ async def test_an_added_program_comes_back_as_it_was(binaries: ProgramRows) -> N
 async def test_the_first_of_equal_programs_stays(binaries: ProgramRows) -> None:
     await binaries.add(BINARY)
     assert await binaries.add(replace(BINARY, blob="other", user="sven")) == BINARY
-    assert await binaries.known(["blob", "other"]) == {"blob"}
+    assert await binaries.find_known(["blob", "other"]) == {"blob"}

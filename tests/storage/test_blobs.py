@@ -82,14 +82,14 @@ def test_removing_twice_is_no_fault(blobs: FolderBlobs) -> None:
 def test_only_old_blobs_are_listed_for_the_sweep(blobs: FolderBlobs) -> None:
     old, _ = write_blob(blobs, b"old"), write_blob(blobs, b"new")
     age(blobs.path(old))
-    assert list(blobs.older_than(3600)) == [old]
+    assert list(blobs.list_older_than(3600)) == [old]
 
 
 def test_what_was_never_finished_goes_with_the_sweep(blobs: FolderBlobs) -> None:
     left = blobs.path(write_blob(blobs, b"x")).with_suffix(UNFINISHED)
     left.write_bytes(b"half")
     age(left)
-    assert list(blobs.older_than(3600)) == []
+    assert list(blobs.list_older_than(3600)) == []
     assert not left.exists()
 
 

@@ -36,7 +36,7 @@ async def test_books_are_listed_by_name(books: BookRows) -> None:
     assert await books.add(OTHER) == OTHER
     assert await books.everything() == (OTHER, BOOK)
     assert await books.get(BOOK.name) == BOOK
-    assert await books.known(["blob", "x"]) == {"blob"}
+    assert await books.find_known(["blob", "x"]) == {"blob"}
 
 
 async def test_the_first_book_of_a_name_stays_until_it_is_removed(books: BookRows) -> None:

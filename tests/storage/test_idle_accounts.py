@@ -16,8 +16,7 @@ from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import Statistics
 from rookery.farm.store import FleetStore
 from rookery.files.books import BookRows, StoredBook
-from rookery.files.nets import NetRows, StoredNet
-from rookery.files.programs import ProgramRows, StoredProgram
+from rookery.files.engine_files import NetRows, ProgramRows, StoredNet, StoredProgram
 from rookery.model.engine import EngineRecord
 from rookery.model.events import Action, Event, about_user, about_worker
 from rookery.people.teams import TeamRows

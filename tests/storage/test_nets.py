@@ -8,7 +8,7 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.nets import NetRows, StoredNet
+from rookery.files.engine_files import NetRows, StoredNet
 from tests.database import pool_on
 from tests.twins.files import MemoryNets
 
@@ -60,5 +60,5 @@ async def test_a_removed_net_is_gone_and_its_blob_is_nobodys(nets: NetRows) -> N
     await nets.add(OLDER)
     await nets.forget([NET.blob])
     assert await nets.get(NET.name) is None
-    assert await nets.known(["a blob", "b", "c"]) == {"b"}
+    assert await nets.find_known(["a blob", "b", "c"]) == {"b"}
     await nets.forget([NET.blob])

@@ -37,9 +37,9 @@ async def test_uploads_come_back_task_by_task(database: Target, queries: Queries
             await rows.add(pgn(task, blob), ())
         assert await rows.of_task(RUN, 1) == (pgn(1, "a"), pgn(1, "b"))
         assert [each.blob for each in await rows.of_run(RUN)] == ["a", "b", "c"]
-        assert await rows.known(["a", "x"]) == {"a"}
+        assert await rows.find_known(["a", "x"]) == {"a"}
         await rows.forget(["a"])
-        assert await rows.known(["a", "b"]) == {"b"}
+        assert await rows.find_known(["a", "b"]) == {"b"}
 
 
 async def test_games_are_kept_for_their_time(database: Target, queries: Queries) -> None:
@@ -47,7 +47,7 @@ async def test_games_are_kept_for_their_time(database: Target, queries: Queries)
         rows = GameRows(pool, queries)
         await rows.add(pgn(1, "old", NOW - timedelta(days=11)), ())
         await rows.add(pgn(1, "new", NOW - timedelta(days=9)), ())
-        assert [each.blob for each in await rows.expired(NOW, 10)] == ["old"]
+        assert [each.blob for each in await rows.find_expired(NOW, 10)] == ["old"]
 
 
 async def test_what_is_known_of_games_outlives_them(database: Target, queries: Queries) -> None:
@@ -58,8 +58,8 @@ async def test_what_is_known_of_games_outlives_them(database: Target, queries: Q
         await rows.add(pgn(1, "a"), (won, drawn))
         await rows.add(pgn(1, "b"), (won,))
         await rows.forget(["a"])
-        assert await rows.games(RUN, 1) == (won, drawn, won)
-        assert await rows.games(RUN, 2) == ()
+        assert await rows.list_games(RUN, 1) == (won, drawn, won)
+        assert await rows.list_games(RUN, 2) == ()
 
 
 @pytest.mark.parametrize("kind", ["memory", "postgres"])
@@ -73,7 +73,7 @@ async def test_the_games_of_a_run_are_numbered_over_its_uploads(
         await rows.add(pgn(1, "b"), games[3:5])
         await rows.add(pgn(2, "c", NOW + timedelta(seconds=1)), games[5:])
         await rows.add(replace(pgn(1, "d"), run="f" * 24), games)
-        found = await rows.run_games(RUN, 1, 5)
+        found = await rows.list_run_games(RUN, 1, 5)
     assert [(each.task, each.number, each.game.plies) for each in found] == [
         (1, 1, 4),
         (2, 0, 0),
@@ -90,8 +90,8 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
         await kept(store, changed(run))
         rows = GameRows(pool, queries)
         await rows.add(replace(pgn(1, "early", NOW - timedelta(days=3)), run=run.id), ())
-        assert await rows.expired(NOW, 10) == ()
-        (late,) = await rows.expired(NOW + timedelta(hours=2), 10)
+        assert await rows.find_expired(NOW, 10) == ()
+        (late,) = await rows.find_expired(NOW + timedelta(hours=2), 10)
         assert late.blob == "early"
 
 

@@ -9,9 +9,8 @@ import pytest
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
 from rookery.files.books import BookRows, StoredBook
-from rookery.files.nets import NetRows, StoredNet
-from rookery.files.programs import ProgramRows, StoredProgram
-from rookery.files.store import MB, QuotaExceeded, used_by_user
+from rookery.files.engine_files import NetRows, ProgramRows, StoredNet, StoredProgram
+from rookery.files.store import MB, QuotaExceeded, load_usage
 from rookery.people.users import Users
 from tests.database import pool_on
 from tests.makers import NOW
@@ -40,7 +39,7 @@ class Shelves:
         return await BookRows(self.pool, self.queries).add(book, limit=LIMIT)
 
     async def used(self) -> dict[str, int]:
-        return dict(await used_by_user(self.pool, self.queries))
+        return dict(await load_usage(self.pool, self.queries))
 
 
 @pytest.fixture

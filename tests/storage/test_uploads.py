@@ -10,7 +10,7 @@ from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
 from rookery.files.blobs import FolderBlobs, read_blob
 from rookery.files.books import BookReader
-from rookery.files.store import AT_ONCE, AnyContent, FileRefused, receive
+from rookery.files.store import GATHERED_BYTES, AnyContent, FileRefused, receive
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ class Left(Exception):
 
 async def pieces(count: int, *, then_leave: bool = False) -> AsyncIterator[bytes]:
     for _ in range(count):
-        yield bytes(AT_ONCE // 2)
+        yield bytes(GATHERED_BYTES // 2)
     if then_leave:
         raise Left
 
@@ -39,7 +39,7 @@ async def test_all_pieces_are_kept(blobs: FolderBlobs) -> None:
     threads = Threads()
     found = await receive(pieces(5), blobs, threads, AnyContent())
     kept = await threads.io(read_blob, blobs, found.blob)
-    assert len(kept) == found.size == 5 * AT_ONCE // 2
+    assert len(kept) == found.size == 5 * GATHERED_BYTES // 2
 
 
 async def test_whoever_leaves_leaves_nothing_behind(blobs: FolderBlobs, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_what_is_given_up_is_not_kept(blobs: FolderBlobs, tmp_path: Path) 
     threads, begun = Threads(), asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
-        yield bytes(AT_ONCE)
+        yield bytes(GATHERED_BYTES)
         begun.set()
         await asyncio.Event().wait()
 

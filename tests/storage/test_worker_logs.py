@@ -36,12 +36,12 @@ async def rows(
 async def test_a_log_is_kept_and_let_go(rows: LogRows, tmp_path: Path) -> None:
     clock = HandClock()
     store = LogStore(rows, FolderBlobs(tmp_path, clock), Threads(), clock)
-    await store.keep(CALL, "failed_task", "first")
-    await store.keep(CALL, "failed_task", "second \udcff")
-    await store.keep(CALL, "failed_task", "")
+    await store.store(CALL, "failed_task", "first")
+    await store.store(CALL, "failed_task", "second \udcff")
+    await store.store(CALL, "failed_task", "")
     new, old = await rows.of_run(CALL.run, 0, 10)
     assert await rows.get(old.id) == old
-    assert [await store.text(each) for each in (old, new)] == [b"first", b"second ?"]
+    assert [await store.read_text(each) for each in (old, new)] == [b"first", b"second ?"]
     clock.move(seconds=timedelta(days=49).total_seconds())
     await store.sweep()
     assert await rows.count(CALL.run, CALL.task) == 2
@@ -49,4 +49,4 @@ async def test_a_log_is_kept_and_let_go(rows: LogRows, tmp_path: Path) -> None:
     await store.sweep()
     assert await rows.of_run(CALL.run, 0, 10) == ()
     with pytest.raises(UnknownBlob):
-        await store.text(old)
+        await store.read_text(old)

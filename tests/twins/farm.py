@@ -57,7 +57,7 @@ class MemoryRows:
     recalled: dict[str, MachineHistory] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
     purging: dict[str, Purging] = field(default_factory=dict)
-    holdings: dict[str, str] = field(default_factory=dict)
+    file_access: dict[str, str] = field(default_factory=dict)
     """By file, the engine it was given for."""
     sequence: int = 0
     sequences: dict[str, int] = field(default_factory=dict)
@@ -347,7 +347,7 @@ class MemoryReads:
         return tuple(each for each in found if self._is_seen(each, sight))[:limit]
 
     def _is_seen(self, event: Event, sight: Sight) -> bool:
-        run, net_of = self._rows.runs.get(event.run), self._rows.holdings.get(event.nn)
+        run, net_of = self._rows.runs.get(event.run), self._rows.file_access.get(event.nn)
         return (
             not sight.hidden.intersection({event.engine, net_of})
             and not (run is not None and plays(run, sight.hidden))

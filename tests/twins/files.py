@@ -8,12 +8,11 @@ from io import BytesIO
 from typing import BinaryIO, TypeVar
 
 from rookery.db.table import columns
+from rookery.files.access import FileAccessRows, RepeatedUpload
 from rookery.files.blobs import KEY_BYTES, UnknownBlob
 from rookery.files.books import BookRows, StoredBook
+from rookery.files.engine_files import NetRows, ProgramRows, StoredNet, StoredProgram
 from rookery.files.games import GameRows, GameUpload, IndexedGame
-from rookery.files.holdings import GivenAgain, HoldingRows
-from rookery.files.nets import NetRows, StoredNet
-from rookery.files.programs import ProgramRows, StoredProgram
 from rookery.files.store import HasSize, QuotaExceeded, UserFile, UserFileRows
 from rookery.files.worker_logs import LogRows, StoredLog
 from rookery.protocol.games import Game
@@ -39,7 +38,7 @@ class MemoryUserFiles(UserFileRows[U]):
     async def everything(self) -> tuple[U, ...]:
         return tuple(self._rows.values())
 
-    async def known(self, blobs: Collection[str]) -> frozenset[str]:
+    async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
         return frozenset(row.blob for row in self._rows.values() if row.blob in blobs)
 
     async def forget(self, blobs: Collection[str]) -> None:
@@ -87,10 +86,10 @@ class MemoryGames(GameRows):
         self.rows.append(upload)
         self._games.setdefault((upload.run, upload.task), []).extend(games)
 
-    async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
+    async def list_games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
         return tuple(self._games.get((run_id, task_id), ()))
 
-    async def run_games(self, run_id: str, first: int, count: int) -> tuple[IndexedGame, ...]:
+    async def list_run_games(self, run_id: str, first: int, count: int) -> tuple[IndexedGame, ...]:
         tasks = sorted(task for run, task in self._games if run == run_id)
         found = [
             IndexedGame(task, number, game)
@@ -106,10 +105,10 @@ class MemoryGames(GameRows):
         found = [pgn for pgn in self.rows if pgn.run == run_id]
         return tuple(sorted(found, key=lambda pgn: pgn.task))
 
-    async def known(self, blobs: Collection[str]) -> frozenset[str]:
+    async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
         return frozenset(pgn.blob for pgn in self.rows if pgn.blob in blobs)
 
-    async def expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
+    async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
         del now, limit
         return ()
 
@@ -117,13 +116,13 @@ class MemoryGames(GameRows):
         self.rows = [pgn for pgn in self.rows if pgn.blob not in blobs]
 
 
-class MemoryHoldings(HoldingRows):
+class MemoryFileAccess(FileAccessRows):
     def __init__(self, engines: dict[str, str] | None = None) -> None:
         """With the log's own copy, where lines about hidden files are to be left out of it."""
         self._engines = {} if engines is None else engines
-        self._again: dict[tuple[str, str, str], GivenAgain] = {}
+        self._repeats: dict[tuple[str, str, str], RepeatedUpload] = {}
 
-    async def everything(self) -> Mapping[str, str]:
+    async def list_engines(self) -> Mapping[str, str]:
         return dict(self._engines)
 
     async def add(self, file: str, engine: str) -> None:
@@ -131,19 +130,19 @@ class MemoryHoldings(HoldingRows):
 
     async def remove(self, file: str) -> None:
         self._engines.pop(file, None)
-        self._again = {key: each for key, each in self._again.items() if each.file != file}
+        self._repeats = {key: each for key, each in self._repeats.items() if each.file != file}
 
-    async def given_again(self) -> tuple[GivenAgain, ...]:
-        return tuple(sorted(self._again.values(), key=lambda each: (each.at, each.user)))
+    async def list_repeats(self) -> tuple[RepeatedUpload, ...]:
+        return tuple(sorted(self._repeats.values(), key=lambda each: (each.at, each.user)))
 
-    async def give_again(self, given: GivenAgain, *, limit: int | None = None) -> None:
-        key = given.file, given.engine, given.user
-        if key not in self._again:
-            check_among(self._again.values(), given, limit)
-            self._again[key] = given
+    async def add_repeat(self, repeat: RepeatedUpload, *, limit: int | None = None) -> None:
+        key = repeat.file, repeat.engine, repeat.user
+        if key not in self._repeats:
+            check_among(self._repeats.values(), repeat, limit)
+            self._repeats[key] = repeat
 
-    async def take_back(self, given: GivenAgain) -> None:
-        self._again.pop((given.file, given.engine, given.user), None)
+    async def remove_repeat(self, repeat: RepeatedUpload) -> None:
+        self._repeats.pop((repeat.file, repeat.engine, repeat.user), None)
 
 
 class MemoryBlobs:
@@ -166,7 +165,7 @@ class MemoryBlobs:
     def remove(self, key: str) -> None:
         self._kept.pop(key, None)
 
-    def older_than(self, seconds: float) -> Iterator[str]:
+    def list_older_than(self, seconds: float) -> Iterator[str]:
         del seconds
         return iter(tuple(self._kept))
 
@@ -205,10 +204,10 @@ class MemoryLogs(LogRows):
     async def get(self, key: object) -> StoredLog | None:
         return next((log for log in self.rows if log.id == key), None)
 
-    async def known(self, blobs: Collection[str]) -> frozenset[str]:
+    async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
         return frozenset(log.blob for log in self.rows if log.blob in blobs)
 
-    async def expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
+    async def find_expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
         return tuple(log for log in self.rows if log.at < before)[:limit]
 
     async def forget(self, blobs: Collection[str]) -> None:

@@ -35,8 +35,8 @@ from tests.twins.farm import MemoryStore
 from tests.twins.files import (
     MemoryBlobs,
     MemoryBooks,
+    MemoryFileAccess,
     MemoryGames,
-    MemoryHoldings,
     MemoryLogs,
     MemoryNets,
     MemoryPrograms,
@@ -181,7 +181,7 @@ def make_storage(
         speeds=MemorySpeeds(),
         statistics=MemoryStatistics(),
         repositories=MemoryRepositories(),
-        holdings=MemoryHoldings(store.rows.holdings),
+        file_access=MemoryFileAccess(store.rows.file_access),
         games=MemoryGames(),
         nets=MemoryNets(),
         books=MemoryBooks(),

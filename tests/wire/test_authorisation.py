@@ -311,8 +311,8 @@ class Scene:
         elif name in ("machine", "token", "given_net", "secret_given_net"):
             return await self._given_name(name, word)
         elif name in ("book", "secret_book"):
-            await desk.books.take(_piece(OPENING), f"{word}.epd", "olga")
-            await desk.holdings.add(f"{word}.epd", "owls~Strix" if name == "secret_book" else "")
+            await desk.books.upload(_piece(OPENING), f"{word}.epd", "olga")
+            await desk.file_access.add(f"{word}.epd", "owls~Strix" if name == "secret_book" else "")
             return f"{word}.epd"
         elif name in ("public", "private", "stopped", "deleted"):
             first = self.words["first_private" if name == "private" else "first_public"]
@@ -444,7 +444,7 @@ async def _things(api: Api) -> dict[str, str]:
     words["task"] = str((await api.granted()).id)
     for number, run in enumerate(("public", "private"), 1):
         call = HeldTask(words[f"first_{run}"], 0, make_machine())
-        await desk.logs.keep(call, "failed_task", "what a machine wrote")
+        await desk.logs.store(call, "failed_task", "what a machine wrote")
         words[f"{run}_log"] = str(number)
     for run in ("approved", "first_private"):
         key = await desk.threads.io(write_blob, desk.games.blobs, b"games")

@@ -49,13 +49,12 @@ from rookery.farm.primary import Store
 from rookery.farm.reads import PostgresReads
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.store import open_fleet_store, pass_on
+from rookery.files.access import FileAccessRows
 from rookery.files.blobs import FolderBlobs, remove_unfinished
 from rookery.files.books import BookRows
 from rookery.files.disk import MB, Disk, free_bytes
+from rookery.files.engine_files import NetRows, ProgramRows
 from rookery.files.games import GameRows
-from rookery.files.holdings import HoldingRows
-from rookery.files.nets import NetRows
-from rookery.files.programs import ProgramRows
 from rookery.files.worker_logs import LogRows
 from rookery.logs import Log
 from rookery.model.events import about_system
@@ -210,7 +209,7 @@ async def open_site(
     opened: list[Site] = []
 
     def lose(reason: str) -> None:
-        disk.note_words(reason)
+        disk.note_message(reason)
         for site in opened:
             site.fleet.primary.lost(reason)
 
@@ -272,7 +271,7 @@ def make_storage(
         speeds=SpeedRows(pool, queries),
         statistics=Statistics(pool, queries),
         repositories=GrantRows(pool, queries),
-        holdings=HoldingRows(pool, queries),
+        file_access=FileAccessRows(pool, queries),
         games=GameRows(pool, queries),
         nets=NetRows(pool, queries),
         books=BookRows(pool, queries),

@@ -8,7 +8,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.farm.jobs import TICK_SECONDS, Chores, PeriodicJob, Reachability
 from rookery.farm.statistics import Accounting, SpeedKeeping
 from rookery.files.disk import Disk
-from rookery.files.nets import NetStore
+from rookery.files.engine_files import NetStore
 from rookery.files.store import FileStore
 from rookery.people.bearers import Bearers
 from rookery.web.site import Site
@@ -78,7 +78,7 @@ JOBS = (
         NetStore.write_downloads,
         lambda site: site.nets.write_downloads,
     ),
-    DeclaredJob("disk", TICK_SECONDS, Disk.look, lambda site: site.disk.look),
+    DeclaredJob("disk", TICK_SECONDS, Disk.measure, lambda site: site.disk.measure),
 )
 """All of them, in the order in which they are listed."""
 

@@ -9,9 +9,9 @@ from rookery.cli.db import THE_DATABASE, open_database
 from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import Column, DatabaseSettings, command_group, option, print_table
 from rookery.errors import Complaint
+from rookery.files.access import FileAccessRows
 from rookery.files.blobs import FolderBlobs
-from rookery.files.holdings import HoldingRows
-from rookery.files.nets import NetRows, NetStore
+from rookery.files.engine_files import NetRows, NetStore
 from rookery.files.store import FileRefused
 from rookery.model.events import about_net
 from rookery.people.users import UnknownUser
@@ -59,11 +59,11 @@ async def add(
         folder = FolderBlobs(opened.settings.data / "blobs" / "nets", clock)
         nets = NetStore(NetRows(opened.pool, opened.queries), folder, threads, clock)
         pieces = stream(lambda: _pieces(file), threads)
-        taken, is_new = await nets.take(pieces, file.name, user)
+        taken, is_new = await nets.upload(pieces, file.name, user)
         if not is_new:
             raise Complaint(f"There is already a net {taken.name}.")
         if engine:
-            await HoldingRows(opened.pool, opened.queries).add(taken.name, engine)
+            await FileAccessRows(opened.pool, opened.queries).add(taken.name, engine)
         await opened.accounts.audit.write(about_net(taken.name, user, clock.now(), engine))
     size = file.stat().st_size
     print(f"Added {taken.name} ({size:,} bytes, {taken.size:,} as it is sent).")

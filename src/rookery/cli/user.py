@@ -17,7 +17,7 @@ from rookery.cli.options import (
     print_table,
     single,
 )
-from rookery.files.store import MB, used_by_user
+from rookery.files.store import MB, load_usage
 from rookery.model.events import SYSTEM
 from rookery.model.run import RunFault
 from rookery.people.accounts import MACHINE_LIMIT, AccountChange, NewUser
@@ -77,7 +77,7 @@ async def add(
 async def list_users(*, database: DatabaseSettings = THE_DATABASE) -> None:
     """List all users."""
     async with open_database(database) as opened:
-        used = await used_by_user(opened.pool, opened.queries)
+        used = await load_usage(opened.pool, opened.queries)
         everyone = await opened.accounts.users.everyone()
     columns: list[Column] = [
         ("name", "{.name}"),

@@ -72,7 +72,7 @@ def _in_sight(sight: Sight, given: Parameters) -> Iterator[str]:
     if sight.hidden:
         engines = given.add(sorted(sight.hidden), "text[]")
         runs = f"SELECT FROM runs WHERE runs.id = run_id AND engines && {engines}"
-        nets = f"SELECT FROM holdings WHERE file = nn AND holdings.engine = ANY({engines})"
+        nets = f"SELECT FROM file_engines WHERE file = nn AND file_engines.engine = ANY({engines})"
         yield f"NOT EXISTS ({runs}) AND NOT EXISTS ({nets})"
         yield f"(actions.engine = ANY({engines})) IS NOT TRUE"
     if sight.teams is not None:

@@ -1,4 +1,4 @@
-"""Blobs: the bytes of games, logs and uploads, kept under keys that mean nothing.
+"""Blobs: the bytes of games, logs and uploads, stored under random keys.
 
 Everything here blocks: call it in a thread.
 """
@@ -16,10 +16,10 @@ from rookery.db.target import reached, sync
 
 KEY_BYTES = 16
 FOLDER_CHARACTERS = 2
-"""Files are spread over folders that are named by the first characters of their keys."""
+"""Files are spread over folders named by the first characters of the keys."""
 UNFINISHED = ".part"
 RESERVE = 256 * 10**6
-"""Bytes that are left free: without them the database stops, and everything with it."""
+"""Bytes that are left free for the database, which stops on a full disk."""
 
 
 class UnknownBlob(Exception):
@@ -27,49 +27,49 @@ class UnknownBlob(Exception):
 
 
 class DiskNearlyFull(Exception):
-    """The disk is nearly full: what is left of it belongs to the database."""
+    """The disk is nearly full: what is left is reserved for the database."""
 
 
 class Draft(Protocol):
-    """A blob in the making, which nobody finds before it is kept."""
+    """A blob that is being written; it has no key before `keep`."""
 
     def write(self, data: bytes) -> None:
         """Raises DiskNearlyFull."""
         ...
 
     def keep(self) -> str:
-        """Makes the blob safe on the disk, then gives its key."""
+        """Syncs the blob to the disk and returns its key."""
         ...
 
     def drop(self) -> None:
-        """Leaves nothing behind; after `keep` this does nothing."""
+        """Removes what was written; does nothing after `keep`."""
         ...
 
 
 class Blobs(Protocol):
-    """Where bytes are kept. A blob is safe before its key is given out."""
+    """A store of blobs. A blob is on the disk before its key is known to anybody."""
 
     def draft(self) -> Draft:
-        """Begins a blob, whose bytes come in pieces."""
+        """Begins a new blob."""
         ...
 
     def open(self, key: str, start: int = 0) -> BinaryIO:
-        """The bytes from a place on; raises UnknownBlob."""
+        """A file with the bytes from `start` on; raises UnknownBlob."""
         ...
 
     def has(self, key: str) -> bool: ...
 
     def remove(self, key: str) -> None:
-        """A key that is unknown is no fault."""
+        """Removes a blob; does nothing for an unknown key."""
         ...
 
-    def older_than(self, seconds: float) -> Iterator[str]:
-        """Keys of blobs that have been there for longer than that."""
+    def list_older_than(self, seconds: float) -> Iterator[str]:
+        """The keys of blobs that are older than that."""
         ...
 
 
 def write_blob(blobs: Blobs, data: bytes) -> str:
-    """Keeps the bytes for good and gives their key; a full disk leaves nothing behind."""
+    """Stores the bytes and returns their key; a failure leaves nothing behind."""
     draft = blobs.draft()
     try:
         draft.write(data)
@@ -79,13 +79,13 @@ def write_blob(blobs: Blobs, data: bytes) -> str:
 
 
 def read_blob(blobs: Blobs, key: str) -> bytes:
-    """Raises UnknownBlob."""
+    """All bytes of a blob; raises UnknownBlob."""
     with blobs.open(key) as file:
         return file.read()
 
 
 class FolderBlobs:
-    """Blobs as files of a folder, each whole and safe before anybody hears of it."""
+    """Blobs as files in a folder."""
 
     def __init__(self, folder: Path, clock: Clock, *, reserve: int = RESERVE) -> None:
         self._folder = folder
@@ -116,8 +116,8 @@ class FolderBlobs:
     def remove(self, key: str) -> None:
         self.path(key).unlink(missing_ok=True)
 
-    def older_than(self, seconds: float) -> Iterator[str]:
-        """Removes what was never finished and is as old."""
+    def list_older_than(self, seconds: float) -> Iterator[str]:
+        """Also removes unfinished files of that age."""
         before = self._clock.now().timestamp() - seconds
         for path in self._folder.glob("*/*"):
             if path.stat().st_mtime < before:
@@ -127,14 +127,14 @@ class FolderBlobs:
                     yield path.name
 
     def path(self, key: str) -> Path:
-        """Where a blob of that key lies, if there is one; raises UnknownBlob for what is no key."""
+        """The path of a blob, which need not exist; raises UnknownBlob for text that is no key."""
         if len(key) != 2 * KEY_BYTES or not key.isalnum():
             raise UnknownBlob(key)
         return self._folder / key[:FOLDER_CHARACTERS] / key
 
 
 class FolderDraft:
-    """A file under another name until it is whole."""
+    """A file with the suffix `.part`, renamed to its key once it is complete."""
 
     def __init__(self, path: Path, reserve: int) -> None:
         self._path = path
@@ -166,7 +166,7 @@ class FolderDraft:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what processes that died had begun to write, in all folders of blobs below this."""
+    """Removes the unfinished files of processes that died, in all folders of blobs in `folder`."""
     for path in folder.glob(f"*/*/*{UNFINISHED}"):
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -28,8 +28,8 @@ from rookery.model.plan import BOOK_NAME
 from rookery.model.run import Run, RunFault
 from rookery.rules.lifecycle import Actor
 
-OURS = "rookery"
-"""Who gives the books that come with the package."""
+PACKAGE_USER = "rookery"
+"""The user who is shown for the books that come with the package."""
 
 
 class BookTaken(RunFault):
@@ -38,7 +38,7 @@ class BookTaken(RunFault):
 
 @dataclass(frozen=True, slots=True)
 class StoredBook:
-    """A book that is kept; without a blob it comes with the package. `sri` is the hash by which
+    """The row of a book; one without a blob comes with the package. `sri` is the hash by which
     official workers check it."""
 
     name: str
@@ -52,15 +52,14 @@ class StoredBook:
 
 
 class BookRows(UserFileRows[StoredBook]):
-    """All uploaded books, by name."""
+    """The rows of uploaded books, by name."""
 
     name = "books"
     kind = StoredBook
 
 
 class BookStore(UserFileStore[BookRows]):
-    """Takes books in, gives them out. A name means the same text for as long as it is kept: runs
-    count on it, so that nothing is ever replaced in place."""
+    """Stores books. Runs refer to a book by its name, so a stored book is never replaced."""
 
     def __init__(
         self,
@@ -73,13 +72,13 @@ class BookStore(UserFileStore[BookRows]):
     ) -> None:
         super().__init__(rows, blobs, threads, clock, limit=limit)
         self._shipped: dict[str, StoredBook] = {}
-        self._reading = asyncio.Lock()
+        self._load_lock = asyncio.Lock()
 
-    async def take(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredBook:
+    async def upload(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredBook:
         """Raises FileRefused, BookTaken or QuotaExceeded; the same book again is no fault."""
         if BOOK_NAME.fullmatch(name) is None:
             raise FileRefused("A book's name is a file name that ends in .epd or .pgn.")
-        if name in await self.shipped():
+        if name in await self.load_shipped():
             raise BookTaken(name=name)
         reader = BookReader(name)
         found = await receive(pieces, self.blobs, self._threads, reader)
@@ -91,10 +90,10 @@ class BookStore(UserFileStore[BookRows]):
         return kept
 
     async def by_name(self, name: str) -> StoredBook | None:
-        return (await self.shipped()).get(name) or await self.rows.get(name)
+        return (await self.load_shipped()).get(name) or await self.rows.get(name)
 
     async def everything(self) -> tuple[StoredBook, ...]:
-        kept = (*(await self.shipped()).values(), *await self.rows.everything())
+        kept = (*(await self.load_shipped()).values(), *await self.rows.everything())
         return tuple(sorted(kept, key=lambda book: book.name))
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredBook:
@@ -110,43 +109,41 @@ class BookStore(UserFileStore[BookRows]):
         return book
 
     def open(self, book: StoredBook, start: int = 0) -> BinaryIO:
-        """The text from a place on; it blocks, and raises UnknownBlob."""
+        """A file with the text from `start` on; blocks, and raises UnknownBlob."""
         if book.blob:
             return self.blobs.open(book.blob, start)
         file = books.demo_path().open("rb")
         file.seek(start)
         return file
 
-    async def shipped(self) -> dict[str, StoredBook]:
-        """What comes with the package, read once."""
-        async with self._reading:
+    async def load_shipped(self) -> dict[str, StoredBook]:
+        """The books that come with the package, by name; read once."""
+        async with self._load_lock:
             if not self._shipped:
-                self._shipped = await self._threads.io(_shipped)
+                self._shipped = await self._threads.io(_read_shipped)
         return self._shipped
 
 
-def _shipped() -> dict[str, StoredBook]:
-    # Read here as well, because nobody may read a file on the loop.
+def _read_shipped() -> dict[str, StoredBook]:
+    # Caches these, too: reading a file on the event loop would block it.
     books.official_books()
     data, reader = books.demo_path().read_bytes(), BookReader(books.DEMO)
     reader.feed(data)
     reader.finish()
     hashes = hashlib.sha256(data).hexdigest(), reader.sri
     created = datetime(2026, 1, 1, tzinfo=UTC)
-    book = StoredBook(books.DEMO, "", len(data), *hashes, reader.openings, OURS, created)
+    book = StoredBook(books.DEMO, "", len(data), *hashes, reader.openings, PACKAGE_USER, created)
     return {book.name: book}
 
 
-# A book as it comes in: how many openings it has, its hash, and whether it is a book at all.
-#
-# Every line is counted. The rules of chess are asked about some of them only, spread over the
-# whole, because a book may have millions.
+# Checks of a book while it is uploaded. Every line is counted; positions are checked by the rules
+# of chess at the start and then now and again, because a book may have millions.
 
-CLOSELY = 200
-"""So many positions from the start are set up, and after that one of each thousand."""
-SPARSELY = 1000
+CHECKED_AT_START = 200
+"""So many positions from the start are checked, and after that one of CHECKED_EVERY."""
+CHECKED_EVERY = 1000
 GAME_HEAD = 100_000
-"""So many characters of a book of games are played through."""
+"""The games in so many characters of a PGN book are checked."""
 LONGEST_LINE = 10_000
 _GAME = re.compile(r'^\[Event "', re.MULTILINE)
 
@@ -156,13 +153,13 @@ def is_960(name: str) -> bool:
 
 
 class BookReader:
-    """Counts and checks a book as it comes in; holds a line at the most."""
+    """Counts and checks the openings of a book piece by piece, with one line in memory."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.openings = 0
         self.sri = ""
-        """Known once everything has come."""
+        """The hash of the text with normalised line ends; empty before `finish`."""
         self._rest = ""
         self._head = ""
         self._digest = hashlib.sha384()
@@ -170,11 +167,11 @@ class BookReader:
         self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
 
     def feed(self, data: bytes) -> bytes:
-        self._take(data, last=False)
+        self._read(data, last=False)
         return data
 
     def finish(self) -> bytes:
-        self._take(b"", last=True)
+        self._read(b"", last=True)
         self._count(self._rest)
         if not self.openings:
             raise FileRefused("There is no opening in this book.")
@@ -183,7 +180,7 @@ class BookReader:
         self.sri = base64.b64encode(self._digest.digest()).decode()
         return b""
 
-    def _take(self, data: bytes, *, last: bool) -> None:
+    def _read(self, data: bytes, *, last: bool) -> None:
         try:
             text = self._decoder.decode(data, last)
         except UnicodeDecodeError:
@@ -202,7 +199,7 @@ class BookReader:
             self.openings += line.startswith('[Event "')
         elif line:
             self.openings += 1
-            if self.openings <= CLOSELY or self.openings % SPARSELY == 0:
+            if self.openings <= CHECKED_AT_START or self.openings % CHECKED_EVERY == 0:
                 _check_position(line, self.openings, self.name)
 
 
@@ -220,7 +217,7 @@ def _check_position(line: str, number: int, name: str) -> None:
 
 
 def _check_games(head: str, name: str) -> None:
-    """The games that are whole within the first part of the text."""
+    """Plays through the games that are complete in the head of a book; raises FileRefused."""
     import chess.pgn
 
     marks = [found.start() for found in _GAME.finditer(head)]
@@ -228,7 +225,7 @@ def _check_games(head: str, name: str) -> None:
     text, number = io.StringIO(whole), 1
 
     class MainLine(chess.pgn.BaseVisitor[bool]):
-        """Plays the moves and keeps nothing: a tree of variations may be as deep as a text long."""
+        """Checks the moves and builds no tree, which could be as deep as the text is long."""
 
         def begin_variation(self) -> chess.pgn.SkipType:
             return chess.pgn.SKIP

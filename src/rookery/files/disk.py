@@ -1,9 +1,9 @@
-"""The disk below the data folder: whether there is room, told once when that changes.
+"""The free space on the disk of the data folder; each change between these states is logged once.
 
     enough --less than the reserve--> low --nothing to write with, or a write failed--> full
 
 Low: uploads are refused, because what is left belongs to the database. Full: the database may fail
-at any write. Either ends by itself when there is room again.
+at any write. Either ends by itself when there is space again.
 """
 
 import enum
@@ -19,29 +19,30 @@ from rookery.files.blobs import DiskNearlyFull
 from rookery.logs import Log, SilentLog
 
 MB = 10**6
-LEAST = 32 * MB
+LEAST_FREE = 32 * MB
 """PostgreSQL takes its log in portions of 16 MB, and stops where it can't have the next."""
 FAILED_SECONDS = 30.0
-"""For so long a failed write counts: the disk of an external database can't be looked at."""
+"""A failed write counts as a full disk for this long: that of an external database can't be
+measured."""
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-WORDS = ("No space left on device", "DiskFullError", "Disk quota exceeded")
+NO_SPACE_MESSAGES = ("No space left on device", "DiskFullError", "Disk quota exceeded")
 
 
-class Room(enum.Enum):
-    """How much room there is."""
+class DiskSpace(enum.Enum):
+    """Whether there is enough free space."""
 
     ENOUGH = "enough"
     LOW = "low"
     FULL = "full"
 
 
-def plenty(_path: Path) -> int:
-    """Where nothing is kept on a disk."""
+def unlimited(_path: Path) -> int:
+    """The measure for a site that stores nothing on a disk."""
     return 2**62
 
 
 def free_bytes(folder: Path) -> int:
-    """What may still be written on the disk of a folder, which need not be there yet; it blocks."""
+    """The free bytes on the disk of a folder, which need not exist yet. Blocks."""
     while not folder.exists():
         folder = folder.parent
     disk = os.statvfs(folder)
@@ -49,7 +50,7 @@ def free_bytes(folder: Path) -> int:
 
 
 class Disk:
-    """One per process; the event loop alone writes here."""
+    """The state of the disk. One per process; only the event loop writes to it."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Disk:
         log: Log | None = None,
         *,
         reserve: int = 0,
-        free: Callable[[Path], int] = plenty,
+        free: Callable[[Path], int] = unlimited,
     ) -> None:
         self._path = path
         self._threads = threads
@@ -67,52 +68,52 @@ class Disk:
         self._log = log or SilentLog()
         self._reserve = reserve
         self._measure = free
-        self._free = plenty(path)
+        self._free = unlimited(path)
         self._failed = float("-inf")
-        self.room = Room.ENOUGH
+        self.space = DiskSpace.ENOUGH
 
     @runs(Domain.THREAD, "asks the file system in a thread")
-    async def look(self) -> None:
-        """Measures what is free."""
+    async def measure(self) -> None:
+        """Measures the free space and updates the state."""
         self._free = await self._threads.io(self._measure, self._path)
-        self._judge()
+        self._update_state()
 
-    def note(self, error: BaseException) -> bool:
-        """Whether an error means that there is no room; if so, it is remembered for a while."""
+    def note_error(self, error: BaseException) -> bool:
+        """Whether an error means that the disk is full; if so, the state says so for a while."""
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            return self.note_words(WORDS[0])
-        return isinstance(error, DiskNearlyFull) or self.note_words(repr(error))
+            return self.note_message(NO_SPACE_MESSAGES[0])
+        return isinstance(error, DiskNearlyFull) or self.note_message(repr(error))
 
-    def note_words(self, words: str) -> bool:
-        """The same for what PostgreSQL said."""
-        if not any(each in words for each in WORDS):
+    def note_message(self, message: str) -> bool:
+        """Like `note_error`, for a message of PostgreSQL."""
+        if not any(each in message for each in NO_SPACE_MESSAGES):
             return False
         self._failed = self._clock.seconds()
-        self._judge()
+        self._update_state()
         return True
 
-    def trouble(self) -> str:
-        """What people and probes are told; empty while there is enough."""
-        if self.room is Room.ENOUGH:
+    def describe_trouble(self) -> str:
+        """A sentence for pages and health probes; empty while there is enough space."""
+        if self.space is DiskSpace.ENOUGH:
             return ""
-        if self.room is Room.LOW:
+        if self.space is DiskSpace.LOW:
             left = f"{self._free // MB} MB are left of {self._reserve // MB} MB in reserve"
             return f"the disk is nearly full: {left}, uploads are refused"
         return f"disk full: {self._free // MB} MB are left"
 
-    def _judge(self) -> None:
+    def _update_state(self) -> None:
         failed = self._clock.seconds() - self._failed < FAILED_SECONDS
-        if failed or self._free < min(LEAST, self._reserve):
-            room = Room.FULL
+        if failed or self._free < min(LEAST_FREE, self._reserve):
+            space = DiskSpace.FULL
         else:
-            room = Room.LOW if self._free < self._reserve else Room.ENOUGH
-        before, self.room = self.room, room
-        if room is before:
+            space = DiskSpace.LOW if self._free < self._reserve else DiskSpace.ENOUGH
+        before, self.space = self.space, space
+        if space is before:
             return
         fields = {"path": str(self._path), "free_mb": self._free // MB}
-        if room is Room.FULL:
+        if space is DiskSpace.FULL:
             self._log.error("disk_full", **fields)
-        elif room is Room.LOW:
+        elif space is DiskSpace.LOW:
             self._log.warning("disk_low", **fields, reserve_mb=self._reserve // MB)
         else:
             self._log.info("disk_has_room", **fields)

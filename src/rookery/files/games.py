@@ -1,4 +1,4 @@
-"""Games as workers upload them: gzip streams, several per task if need be."""
+"""The games that workers upload, as gzip streams of PGN; a task may have several uploads."""
 
 import struct
 from collections.abc import AsyncIterator, Sequence
@@ -15,12 +15,12 @@ from rookery.files.blobs import write_blob
 from rookery.files.store import ROWS_AT_A_TIME, FileRows, FileStore, receive
 from rookery.model.run import RunFault
 from rookery.model.task import Task
-from rookery.protocol.games import PACKED_PIECE, Ending, Game, Outcome, scanned
+from rookery.protocol.games import PACKED_PIECE, Ending, Game, Outcome, scan_games
 
 MOST_UPLOADS = 50
-"""Of one task, which is also how far its games are listed."""
+"""Uploads per task; the games of no more than these are listed."""
 LARGEST, LARGEST_GAME = 10_000_000, 20_000
-"""Compressed bytes of all uploads of a task: in any case, and for each of its games."""
+"""Compressed bytes that all uploads of a task may have: in any case, and more for each game."""
 
 
 class TooManyGames(RunFault):
@@ -29,7 +29,7 @@ class TooManyGames(RunFault):
 
 @dataclass(frozen=True, slots=True)
 class GameUpload:
-    """One upload; the games themselves lie in a blob."""
+    """The row of an upload; the games themselves are in its blob."""
 
     run: str
     task: int
@@ -40,7 +40,7 @@ class GameUpload:
 
 @dataclass(frozen=True, slots=True)
 class IndexedGame:
-    """A game with its task and its number there."""
+    """A game with its task and its number in the task."""
 
     task: int
     number: int
@@ -48,59 +48,59 @@ class IndexedGame:
 
 
 class GameRows(FileRows[GameUpload]):
-    """Uploads, and what is known of their games, which outlives them."""
+    """The rows of uploads, and the index of their games, which stays when an upload is removed."""
 
     name = "pgns"
     kind = GameUpload
 
     async def add(self, upload: GameUpload, games: Sequence[Game]) -> None:
-        index = (upload.blob, upload.run, upload.task, upload.at, *packed(games))
+        index = (upload.blob, upload.run, upload.task, upload.at, *pack_games(games))
         async with self._writing() as write:
             await write("pgns_add", *columns(upload))
             if games:
                 await write("pgns_index", *index)
 
-    async def games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
-        """What is known of a task's games, in the order of its uploads, whether they are kept or
-        not."""
-        found = await self._many(unpacked, "pgns_indexed", run_id, task_id, MOST_UPLOADS)
+    async def list_games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
+        """The indexed games of a task in the order of its uploads, also of those that were
+        removed."""
+        found = await self._many(unpack_games, "pgns_indexed", run_id, task_id, MOST_UPLOADS)
         return tuple(chain.from_iterable(found))
 
-    async def run_games(self, run_id: str, first: int, count: int) -> tuple[IndexedGame, ...]:
-        """The same of a whole run from a place on, task by task."""
+    async def list_run_games(self, run_id: str, first: int, count: int) -> tuple[IndexedGame, ...]:
+        """`count` indexed games of a run, task by task, from the game number `first` on."""
 
-        def wanted(task: int, place: int, number: int, **columns: Any) -> list[IndexedGame]:
-            games = enumerate(unpacked(**columns), number)
+        def select_games(task: int, place: int, number: int, **columns: Any) -> list[IndexedGame]:
+            games = enumerate(unpack_games(**columns), number)
             part = slice(max(0, first - place), first + count - place)
             return [IndexedGame(task, number, game) for number, game in games][part]
 
-        found = await self._many(wanted, "pgns_indexed_of_run", run_id, first, count)
+        found = await self._many(select_games, "pgns_indexed_of_run", run_id, first, count)
         return tuple(chain.from_iterable(found))
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[GameUpload, ...]:
-        """In the order they came in."""
+        """The uploads of a task in the order of their arrival."""
         return await self._many(GameUpload, "pgns_of_task", run_id, task_id)
 
     async def of_run(self, run_id: str) -> tuple[GameUpload, ...]:
-        """In the order of the tasks, and in each as they came in."""
+        """The uploads of a run, task by task, in the order of their arrival."""
         return await self._many(GameUpload, "pgns_of_run", run_id)
 
-    async def expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
-        """Uploads that have been kept for as long as the contract says."""
+    async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
+        """A batch of uploads that have been stored for as long as the worker protocol demands."""
         return await self._many(GameUpload, "pgns_expired", now, limit)
 
 
-class GamesText(Protocol):
-    """Something that tells the bytes which a text stands for."""
+class GamesDecoder(Protocol):
+    """Decodes games that are sent as text, such as base64."""
 
     def feed(self, piece: bytes) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
-class TextReader:
-    """Keeps what a text stands for instead of the text."""
+class DecodingReader:
+    """Stores the decoded bytes of an upload that is sent as text."""
 
-    text: GamesText
+    text: GamesDecoder
 
     def feed(self, data: bytes) -> bytes:
         return self.text.feed(data)
@@ -110,19 +110,20 @@ class TextReader:
 
 
 class GameStore(FileStore[GameRows]):
-    """Takes games in, and lets them go when their time is up."""
+    """Stores uploaded games, and removes them when their time is up."""
 
     async def upload(self, task: Task, data: bytes) -> None:
-        """Keeps games of a task, which has usually ended by now; raises TooManyGames."""
+        """Stores games of a task, which has usually ended by now; raises TooManyGames."""
         await self._check(task, len(data))
-        games = await self._threads.cpu(scanned, data)
+        games = await self._threads.cpu(scan_games, data)
         blob = await self._threads.io(write_blob, self.blobs, data)
         await self._add(task, blob, len(data), games)
 
     @asynccontextmanager
-    async def writing(self, pieces: AsyncIterator[bytes], text: GamesText) -> AsyncIterator[str]:
-        """The blob of games that come in pieces; it is gone after the block if that failed."""
-        found = await receive(pieces, self.blobs, self._threads, TextReader(text))
+    async def receive(self, pieces: AsyncIterator[bytes], text: GamesDecoder) -> AsyncIterator[str]:
+        """Writes games that arrive in pieces into a blob, which is removed where the block
+        fails."""
+        found = await receive(pieces, self.blobs, self._threads, DecodingReader(text))
         try:
             yield found.blob
         except BaseException:
@@ -130,11 +131,10 @@ class GameStore(FileStore[GameRows]):
                 await self.discard(found.blob)
             raise
 
-    async def keep(self, task: Task, blob: str, size: int) -> None:
-        """Looks over games that are written down, and remembers whose they are; raises
-        TooManyGames."""
+    async def add_received(self, task: Task, blob: str, size: int) -> None:
+        """Indexes the games of a received blob and adds its row; raises TooManyGames."""
         await self._check(task, size)
-        games = await self._threads.cpu(self._scanned, blob)
+        games = await self._threads.cpu(self._scan, blob)
         await self._add(task, blob, size, games)
 
     async def _check(self, task: Task, size: int) -> None:
@@ -147,41 +147,41 @@ class GameStore(FileStore[GameRows]):
         upload = GameUpload(task.run, task.id, blob, size, self._clock.now())
         await self.rows.add(upload, games[: task.games])
 
-    async def _expired(self) -> tuple[GameUpload, ...]:
-        return await self.rows.expired(self._clock.now(), ROWS_AT_A_TIME)
+    async def _find_expired(self) -> tuple[GameUpload, ...]:
+        return await self.rows.find_expired(self._clock.now(), ROWS_AT_A_TIME)
 
-    def _scanned(self, blob: str) -> tuple[Game, ...]:
+    def _scan(self, blob: str) -> tuple[Game, ...]:
         with self.blobs.open(blob) as file:
-            return scanned(iter(lambda: file.read(PACKED_PIECE), b""))
+            return scan_games(iter(lambda: file.read(PACKED_PIECE), b""))
 
 
-# Games as their index has them: a packed entry per game in each of four columns.
+# The index of games: one row per upload, with a packed entry per game in each of four columns.
 
 OPENING_BYTES = 8
 _WHITE = 4
 _ENDING_SHIFT = 3
 
 
-def packed(games: Sequence[Game]) -> tuple[int, bytes, bytes, bytes, bytes]:
-    """The columns from `games` on."""
+def pack_games(games: Sequence[Game]) -> tuple[int, bytes, bytes, bytes, bytes]:
+    """The values of the index columns, from `games` on."""
     count = len(games)
     return (
         count,
-        bytes(_ending(game) for game in games),
+        bytes(_ending_code(game) for game in games),
         struct.pack(f"<{count}H", *(game.plies for game in games)),
         b"".join(game.opening for game in games),
         struct.pack(f"<{count}I", *(game.offset for game in games)),
     )
 
 
-def _ending(game: Game) -> int:
+def _ending_code(game: Game) -> int:
     return game.outcome | _WHITE * game.new_is_white | game.ending << _ENDING_SHIFT
 
 
-def unpacked(
+def unpack_games(
     games: int, endings: bytes, plies: bytes, openings: bytes, places: bytes
 ) -> tuple[Game, ...]:
-    """The games of these columns."""
+    """The games of a row of the index."""
     all_plies = struct.unpack(f"<{games}H", plies)
     offsets = struct.unpack(f"<{games}I", places)
     return tuple(

@@ -1,11 +1,11 @@
-"""The one store of files: bytes in blobs, rows that name them, quotas, and the sweep.
+"""The store of all kinds of files: bytes in blobs, rows that refer to them, quotas, and the sweep.
 
 Order of writes. A blob is whole on the disk before its row is written, and a row is removed before
-its blob. Whoever dies in between leaves a blob without a row, which the sweep removes once it is a
-day old; a row without its blob does not come to be.
+its blob. A crash in between leaves a blob without a row, which the sweep removes once it is a day
+old; there is never a row without its blob.
 
-A kind of file (nets, books, programs, games, logs) derives its rows and its store from these, and
-says what is peculiar to it: names, what its bytes must be, how long it is kept.
+Each kind of file (nets, books, programs, games, logs) derives its rows and its store from these
+classes and adds its names, the checks of its bytes, and how long it is stored.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ from rookery.files.blobs import Blobs, Draft
 from rookery.model.run import RunFault
 
 MB = 10**6
-AT_ONCE = 2**20
-"""Pieces of an upload are gathered up to this size, so that a thread is asked seldom."""
+GATHERED_BYTES = 2**20
+"""Pieces of an upload are joined up to this size, so that a thread is needed less often."""
 ROWS_AT_A_TIME = 200
 ORPHAN_SECONDS = 86_400.0
-"""A blob this old without a row will not get one any more."""
+"""A blob of this age without a row is left over from a crash."""
 
 
 class FileRefused(Complaint):
@@ -51,7 +51,7 @@ class NotYourFile(RunFault):
 
 
 class QuotaExceeded(Complaint):
-    """What is given does not fit into what its user may keep here."""
+    """An upload exceeds its user's quota."""
 
     def __init__(self, *, used: int, allowed: int, size: int) -> None:
         super().__init__(
@@ -64,23 +64,23 @@ def _mb(size: int) -> str:
     return f"{size / MB:,.1f}".removesuffix(".0")
 
 
-# Uploads: bytes that come in pieces, written down and digested in threads as they come.
+# Uploads: bytes that arrive in pieces, written and hashed in threads as they arrive.
 
 
 class ContentReader(Protocol):
-    """Reads an upload along, piece by piece in whatever threads; may raise FileRefused."""
+    """Checks and converts an upload piece by piece, in any thread; raises FileRefused."""
 
     def feed(self, data: bytes) -> bytes:
-        """What is to be kept of these bytes."""
+        """The bytes to store for this piece."""
         ...
 
     def finish(self) -> bytes:
-        """What is to be kept besides, once all has come."""
+        """The bytes to store after the last piece."""
         ...
 
 
 class AnyContent:
-    """For bytes that may be anything."""
+    """Stores an upload as it is, without any check."""
 
     def feed(self, data: bytes) -> bytes:
         return data
@@ -91,7 +91,7 @@ class AnyContent:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An upload that is safe on the disk; `sha256` and `size` are those of the bytes that came."""
+    """An upload that is on the disk; `sha256` and `size` are those of the uploaded bytes."""
 
     blob: str
     sha256: str
@@ -99,7 +99,7 @@ class Received:
 
 
 class _Receiving:
-    """One upload; several threads write it, one after the other."""
+    """An upload under way; several threads write it, one after the other."""
 
     def __init__(self, draft: Draft, reader: ContentReader) -> None:
         self._draft = draft
@@ -113,7 +113,7 @@ class _Receiving:
         self._draft.write(self._reader.feed(data))
 
     def keep(self) -> Received:
-        """Nothing is kept that the reader refuses."""
+        """Completes the blob; raises FileRefused where the reader refuses the whole."""
         self._draft.write(self._reader.finish())
         return Received(self._draft.keep(), self._digest.hexdigest(), self._size)
 
@@ -126,26 +126,26 @@ async def receive(
     *,
     computing: bool = False,
 ) -> Received:
-    """Writes an upload into a blob; one that breaks off or is refused leaves nothing behind. Where
-    reading costs more than writing, it is `computing`."""
+    """Writes an upload into a blob; one that breaks off or is refused leaves nothing behind.
+    `computing` runs the reader in the threads for computation."""
     run = threads.cpu if computing else threads.io
     draft = await threads.io(blobs.draft)
     receiving = _Receiving(draft, reader)
     try:
-        async for gathered in _gathered(pieces):
+        async for gathered in _gather(pieces):
             await run(receiving.write, gathered)
         return await threads.io(receiving.keep)
     finally:
-        # Whoever gave up must not leave a file behind.
+        # A cancelled upload must not leave a file behind.
         with CancelScope(shield=True):
             await threads.io(draft.drop)
 
 
-async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _gather(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     buffer = bytearray()
     async for piece in pieces:
         buffer += piece
-        if len(buffer) >= AT_ONCE:
+        if len(buffer) >= GATHERED_BYTES:
             yield bytes(buffer)
             buffer.clear()
     if buffer:
@@ -185,8 +185,8 @@ class FileRows(Table, Generic[F]):
     async def get(self, key: object) -> F | None:
         return await self._one(self.kind, f"{self.name}_get", key)
 
-    async def known(self, blobs: Collection[str]) -> frozenset[str]:
-        """Those of the blobs that a row names."""
+    async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
+        """Those of the blobs that have a row."""
         return frozenset(await self._column(f"{self.name}_known", list(blobs)))
 
     async def forget(self, blobs: Collection[str]) -> None:
@@ -198,12 +198,12 @@ class UserFileRows(FileRows[U]):
     """The rows of a kind that users upload and that counts for their quota."""
 
     async def add(self, file: U, *, limit: int | None = None) -> U:
-        """Gives the row that is kept: the older one, where there was one of that key. Raises
-        QuotaExceeded where its user would have more than so many bytes, or than they are allowed
-        by name; without a limit nothing is counted."""
+        """Returns the stored row: the older one where there was one of that key. Raises
+        QuotaExceeded where the user would exceed `limit` bytes, or the quota set for this user;
+        without a limit nothing is counted."""
         row = columns(file)  # type: ignore[arg-type]
         async with self._writing() as write:
-            await hold_quota(write, file.user, limit)
+            await lock_quota(write, file.user, limit)
             kept = await write.one(self.kind, f"{self.name}_add", *row)
             assert kept is not None
             if kept.blob == file.blob:
@@ -215,7 +215,7 @@ class UserFileRows(FileRows[U]):
 
 
 class HasSize(Protocol):
-    """Something that counts for a user's quota."""
+    """A row that counts towards a user's quota."""
 
     @property
     def user(self) -> str: ...
@@ -224,9 +224,9 @@ class HasSize(Protocol):
     def size(self) -> int: ...
 
 
-async def hold_quota(write: Transaction, user: str, limit: int | None) -> None:
-    """Has a user's uploads written one after the other, so that each is counted before the next;
-    comes first in the transaction that writes an upload's row."""
+async def lock_quota(write: Transaction, user: str, limit: int | None) -> None:
+    """Locks the user's row, so that uploads of one user are counted one after the other. To be
+    called first in the transaction that writes an upload's row."""
     if limit is not None:
         await write("uploads_hold", user)
 
@@ -242,8 +242,8 @@ async def check_quota(write: Transaction, new: HasSize, limit: int | None) -> No
         raise QuotaExceeded(used=used - new.size, allowed=allowed, size=new.size)
 
 
-async def used_by_user(pool: Pool, queries: Queries) -> Mapping[str, int]:
-    """Bytes that users keep here, by their names."""
+async def load_usage(pool: Pool, queries: Queries) -> Mapping[str, int]:
+    """The bytes that each user has stored, by user name."""
     rows = await pool.fetch(queries["uploads_by_user"])
     return {row["user_name"]: row["used"] for row in rows}
 
@@ -262,29 +262,29 @@ class FileStore(Generic[R]):
         self._clock = clock
 
     async def discard(self, *blobs: str) -> None:
-        """Removes blobs whose rows are gone or never came to be."""
-        await self._threads.io(_remove, self.blobs, blobs)
+        """Removes blobs that have no row."""
+        await self._threads.io(_remove_blobs, self.blobs, blobs)
 
-    async def _expired(self) -> Collection[StoredFile]:
-        """Some of the files that were kept for long enough, until there are none left."""
+    async def _find_expired(self) -> Collection[StoredFile]:
+        """A batch of files whose time is up; empty when there are none left."""
         return ()
 
     @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
     async def sweep(self) -> None:
-        """Removes files that were kept long enough, and blobs that no row ever came to name."""
-        while expired := [file.blob for file in await self._expired()]:
+        """Removes files whose time is up, and old blobs without a row."""
+        while expired := [file.blob for file in await self._find_expired()]:
             await self.rows.forget(expired)
             await self.discard(*expired)
-        old = await self._threads.io(lambda: list(self.blobs.older_than(ORPHAN_SECONDS)))
+        old = await self._threads.io(lambda: list(self.blobs.list_older_than(ORPHAN_SECONDS)))
         for start in range(0, len(old), ROWS_AT_A_TIME):
             part = old[start : start + ROWS_AT_A_TIME]
-            named = await self.rows.known(part)
+            named = await self.rows.find_known(part)
             await self.discard(*(key for key in part if key not in named))
 
 
 class UserFileStore(FileStore[UR]):
-    """The same for what users upload; everybody may keep `limit` bytes of all kinds together,
-    unless something else is said of them."""
+    """Files that users upload. Each user may store `limit` bytes of all kinds together, unless the
+    account has a quota of its own."""
 
     def __init__(
         self,
@@ -299,8 +299,8 @@ class UserFileStore(FileStore[UR]):
         self._limit = limit
 
     async def _add(self, new: U) -> U:
-        """Gives the row that is kept, which may be an older one of the same key; the new blob is
-        removed then. Raises QuotaExceeded."""
+        """Returns the stored row; where that is an older one of the same key, the new blob is
+        removed. Raises QuotaExceeded."""
         try:
             kept: U = await self.rows.add(new, limit=self._limit)
         except QuotaExceeded:
@@ -315,6 +315,6 @@ class UserFileStore(FileStore[UR]):
         await self.discard(file.blob)
 
 
-def _remove(blobs: Blobs, keys: Collection[str]) -> None:
+def _remove_blobs(blobs: Blobs, keys: Collection[str]) -> None:
     for key in keys:
         blobs.remove(key)

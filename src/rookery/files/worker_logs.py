@@ -1,4 +1,4 @@
-"""What workers wrote down before a task failed, kept for those who have to find out why."""
+"""The logs that workers send when a task fails, stored for those who look for the cause."""
 
 import gzip
 from dataclasses import dataclass, replace
@@ -15,14 +15,15 @@ from rookery.rules.machines import HourlyCounts
 
 KEPT = timedelta(days=50)
 MOST_OF_A_TASK = 8
-"""A machine that fails for ever does not fill the disk."""
+"""Limits the disk space that a machine which fails again and again can take."""
 MOST_OF_A_USER = 100
-"""Within an hour, of all tasks."""
+"""Logs of a user's machines per hour, over all tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """One text; `call` is the endpoint it came with, `size` counts its bytes."""
+    """The row of a log; `call` is the endpoint that it was sent to, `size` its bytes
+    uncompressed."""
 
     id: int
     run: str
@@ -35,7 +36,7 @@ class StoredLog:
 
 
 class LogRows(FileRows[StoredLog]):
-    """Logs by number, which the rows give."""
+    """The rows of logs, by a number that the database assigns."""
 
     name = "worker_logs"
     kind = StoredLog
@@ -48,23 +49,24 @@ class LogRows(FileRows[StoredLog]):
         return int(await self._value("worker_logs_count", run_id, task_id))
 
     async def of_run(self, run_id: str, first: int, count: int) -> tuple[StoredLog, ...]:
-        """A page of them, the newest first."""
+        """A page of a run's logs, the newest first."""
         return await self._many(StoredLog, "worker_logs_of_run", run_id, count, first)
 
-    async def expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
-        """Some that came in before a time, the oldest first."""
+    async def find_expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
+        """A batch of logs from before a time, the oldest first."""
         return await self._many(StoredLog, "worker_logs_expired", before, limit)
 
 
 class LogStore(FileStore[LogRows]):
-    """Takes logs in, gives them out, and lets them go when their time is up."""
+    """Stores logs compressed, and removes them after fifty days."""
 
     def __init__(self, rows: LogRows, blobs: Blobs, threads: Threads, clock: Clock) -> None:
         super().__init__(rows, blobs, threads, clock)
         self._by_user = HourlyCounts()
 
-    async def keep(self, call: HeldTask, endpoint: str, text: str) -> None:
-        """A text about a task that is the caller's own."""
+    async def store(self, call: HeldTask, endpoint: str, text: str) -> None:
+        """Stores a log about the caller's task; does nothing where the task or its user has too
+        many."""
         user, now = call.machine.user, self._clock.now()
         if not text or self._by_user.of(user, now) >= MOST_OF_A_USER:
             return
@@ -77,12 +79,12 @@ class LogStore(FileStore[LogRows]):
         log = StoredLog(0, call.run, call.task, endpoint, worker, at, blob, len(data))
         await self.rows.add(log)
 
-    async def text(self, log: StoredLog) -> bytes:
-        """Raises UnknownBlob when its time was up."""
+    async def read_text(self, log: StoredLog) -> bytes:
+        """The bytes of a log; raises UnknownBlob when it was removed meanwhile."""
         return await self._threads.io(self._read, log.blob)
 
-    async def _expired(self) -> tuple[StoredLog, ...]:
-        return await self.rows.expired(self._clock.now() - KEPT, ROWS_AT_A_TIME)
+    async def _find_expired(self) -> tuple[StoredLog, ...]:
+        return await self.rows.find_expired(self._clock.now() - KEPT, ROWS_AT_A_TIME)
 
     def _write(self, data: bytes) -> str:
         return write_blob(self.blobs, gzip.compress(data, 6))

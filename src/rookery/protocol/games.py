@@ -90,7 +90,7 @@ class Game:
     offset: int
 
 
-def scanned(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
+def scan_games(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
     """The games of a gzip stream; raises BrokenGames. Takes a while: in a thread."""
     pieces = _unpacked(_cut(packed) if isinstance(packed, bytes) else packed)
     found = [_game(text, offset) for offset, text in islice(_texts(pieces), MOST_GAMES)]

@@ -7,7 +7,7 @@ from rookery.books import official_books
 from rookery.farm.submission import KnownBook
 from rookery.farm.submission_fields import repository_of
 from rookery.files.books import BookStore
-from rookery.files.programs import ProgramStore
+from rookery.files.engine_files import ProgramStore
 from rookery.model.engine import Catalogue
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.machine import OFFICIAL, Machine

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
 from rookery.farm.ports import Rebuilding, StateLost
-from rookery.files.disk import Room
+from rookery.files.disk import DiskSpace
 from rookery.protocol.codec import encode_timed
 from rookery.protocol.worker_answers import OFFICIAL_VERSION, Answer, VersionAnswer
 from rookery.web.faults import (
@@ -61,7 +61,9 @@ class ErrorView:
 async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
     """The answer to a request that failed, whatever failed it, and its log line."""
     fault, headers = fault_in(error)
-    if site.disk.note(error) or (site.disk.room is Room.FULL and is_database_away(error, site)):
+    if site.disk.note_error(error) or (
+        site.disk.space is DiskSpace.FULL and is_database_away(error, site)
+    ):
         fault = DiskFull()
     elif site.is_outage(error):
         site.log.warning("database_away", reason=repr(error))

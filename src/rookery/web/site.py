@@ -27,13 +27,12 @@ from rookery.farm.privacy import Privacy
 from rookery.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.waiting import WaitingLine
+from rookery.files.access import FileAccess, FileAccessRows
 from rookery.files.blobs import Blobs
 from rookery.files.books import BookRows, BookStore
 from rookery.files.disk import Disk
+from rookery.files.engine_files import NetRows, NetStore, ProgramRows, ProgramStore
 from rookery.files.games import GameRows, GameStore
-from rookery.files.holdings import HoldingRows, Holdings
-from rookery.files.nets import NetRows, NetStore
-from rookery.files.programs import ProgramRows, ProgramStore
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogRows, LogStore
 from rookery.people.accounts import Accounts
@@ -77,7 +76,7 @@ class Storage:
     speeds: SpeedRows
     statistics: Statistics
     repositories: GrantRows
-    holdings: HoldingRows
+    file_access: FileAccessRows
     games: GameRows
     nets: NetRows
     books: BookRows
@@ -195,7 +194,7 @@ class Site:
 
     def _make_files(self, storage: Storage) -> None:
         threads, clock, limit = self.threads, self.clock, self.upload_quota
-        self.holdings = Holdings(storage.holdings, self.engines, self.privacy)
+        self.file_access = FileAccess(storage.file_access, self.engines, self.privacy)
         blobs = storage.files
         self.games = GameStore(storage.games, blobs("games"), threads, clock)
         self.logs = LogStore(storage.worker_logs, blobs("logs"), threads, clock)
@@ -224,7 +223,9 @@ class Site:
         self.proxies = proxies(settings.trusted_proxies)
         self.limits = RequestBounds.of_settings(settings)
         self.templates = Templates(
-            self.assets, simulated_fleet=settings.simulated_fleet, trouble=self.disk.trouble
+            self.assets,
+            simulated_fleet=settings.simulated_fleet,
+            trouble=self.disk.describe_trouble,
         )
         self.traffic = Traffic()
         self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock)
@@ -251,7 +252,7 @@ class Site:
         are read together: who may see what depends on all of them."""
         await self.teams.load()
         await self.engines.load()
-        await self.holdings.load()
+        await self.file_access.load()
         await self.repositories.load()
 
 

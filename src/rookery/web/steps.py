@@ -18,7 +18,7 @@ from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.errors import Complaint
-from rookery.files.disk import Disk, Room
+from rookery.files.disk import Disk, DiskSpace
 from rookery.logs import Log
 
 T = TypeVar("T")
@@ -205,12 +205,12 @@ class Readiness:
     @property
     def warning(self) -> str:
         """What is going to be a reason unless somebody does something."""
-        return self._disk.trouble()
+        return self._disk.describe_trouble()
 
     async def _ask(self) -> str:
-        await self._disk.look()
-        if self._disk.room is Room.FULL:
-            return self._disk.trouble()
+        await self._disk.measure()
+        if self._disk.space is DiskSpace.FULL:
+            return self._disk.describe_trouble()
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._database_answers()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.protocol import games
-from rookery.protocol.games import BrokenGames, Ending, Outcome, scanned
+from rookery.protocol.games import BrokenGames, Ending, Outcome, scan_games
 
 FEN = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
 
@@ -27,20 +27,20 @@ def pack(*parts: str) -> bytes:
 
 
 def test_a_game_tells_how_it_ended_and_how_long_it_was() -> None:
-    (game,) = scanned(pack(text("0-1", Termination="time forfeit", PlyCount="97")))
+    (game,) = scan_games(pack(text("0-1", Termination="time forfeit", PlyCount="97")))
     assert (game.outcome, game.ending) == (Outcome.BLACK, Ending.TIME_FORFEIT)
     assert (game.plies, game.new_is_white, game.offset) == (97, True, 0)
 
 
 def test_moves_are_counted_where_the_text_does_not_say() -> None:
     moves = "1. e4 {a comment with Nf3 in it} e5 2. O-O Qxd4+ 3. exd8=Q# *"
-    (game,) = scanned(pack(text("*", moves=moves)))
+    (game,) = scan_games(pack(text("*", moves=moves)))
     assert (game.plies, game.outcome, game.ending) == (5, Outcome.OPEN, Ending.UNSAID)
 
 
 def test_games_come_in_order_each_with_its_place() -> None:
     first = text("1-0")
-    found = scanned(pack(first, text("1/2-1/2", White="Base-bb"), text("0-1")))
+    found = scan_games(pack(first, text("1/2-1/2", White="Base-bb"), text("0-1")))
     assert [game.outcome for game in found] == [Outcome.WHITE, Outcome.DRAW, Outcome.BLACK]
     assert found[1].offset == len(first)
     assert not found[1].new_is_white
@@ -48,14 +48,14 @@ def test_games_come_in_order_each_with_its_place() -> None:
 
 def test_equal_openings_have_equal_digests() -> None:
     counted_on = FEN.replace("0 2", "3 9")
-    same, again, other = scanned(pack(text(FEN=FEN), text(FEN=counted_on), text()))
+    same, again, other = scan_games(pack(text(FEN=FEN), text(FEN=counted_on), text()))
     assert same.opening == again.opening != other.opening
-    (late,) = scanned(pack(text(moves="1. e4 e5 2. Nf3 Nc6 1/2-1/2")))
+    (late,) = scan_games(pack(text(moves="1. e4 e5 2. Nf3 Nc6 1/2-1/2")))
     assert late.opening == other.opening
 
 
 def test_a_comment_without_an_end_hides_the_moves_behind_it() -> None:
-    (game,) = scanned(pack(text("*", moves="1. e4 {why not d4 { e5 2. Nf3")))
+    (game,) = scan_games(pack(text("*", moves="1. e4 {why not d4 { e5 2. Nf3")))
     assert game.plies == 1
 
 
@@ -63,7 +63,7 @@ def test_a_comment_without_an_end_hides_the_moves_behind_it() -> None:
 def test_a_stream_that_breaks_off_is_refused(missing: int) -> None:
     packed = pack(*[text(Event=str(number)) for number in range(500)])
     with pytest.raises(BrokenGames, match="breaks off"):
-        scanned(packed[:-missing])
+        scan_games(packed[:-missing])
 
 
 def test_a_stream_with_something_behind_it_is_refused() -> None:
@@ -71,7 +71,7 @@ def test_a_stream_with_something_behind_it_is_refused() -> None:
         noise = random.Random(size).randbytes(size // 2).hex()
         packed = pack(text(White=noise))
         with pytest.raises(BrokenGames, match="follows"):
-            scanned(packed + packed)
+            scan_games(packed + packed)
 
 
 def test_what_follows_is_seen_also_where_the_stream_ends_with_a_piece() -> None:
@@ -79,34 +79,34 @@ def test_what_follows_is_seen_also_where_the_stream_ends_with_a_piece() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(games, "PACKED_PIECE", len(packed))
         with pytest.raises(BrokenGames, match="follows"):
-            scanned(packed + b"\0")
+            scan_games(packed + b"\0")
 
 
 def test_a_damaged_stream_is_refused() -> None:
     packed = bytearray(pack(text()))
     packed[-6] ^= 1
     with pytest.raises(BrokenGames, match="damaged"):
-        scanned(bytes(packed))
+        scan_games(bytes(packed))
 
 
 def test_a_game_without_an_end_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(games, "MOST_GAME", 10_000)
     monkeypatch.setattr(games, "PIECE", 1_000)
-    assert scanned(pack(text(), text(moves="x" * 50_000), text()))[1:] == ()
+    assert scan_games(pack(text(), text(moves="x" * 50_000), text()))[1:] == ()
 
 
 def test_a_bomb_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(games, "MOST_TEXT", 2**20)
     with pytest.raises(BrokenGames, match="more than"):
-        scanned(gzip.compress(b"\0" * 2**24))
+        scan_games(gzip.compress(b"\0" * 2**24))
 
 
 def test_windows_ends_of_lines_do_no_harm() -> None:
-    (game,) = scanned(gzip.compress(text(PlyCount="4").replace("\n", "\r\n").encode()))
+    (game,) = scan_games(gzip.compress(text(PlyCount="4").replace("\n", "\r\n").encode()))
     assert (game.plies, game.outcome) == (4, Outcome.WHITE)
 
 
 @given(st.binary(max_size=300), st.booleans())
 def test_no_bytes_break_it(data: bytes, packed: bool) -> None:
     with contextlib.suppress(BrokenGames):
-        scanned(gzip.compress(b"[Event " + data, 1) if packed else b"\x1f\x8b" + data)
+        scan_games(gzip.compress(b"[Event " + data, 1) if packed else b"\x1f\x8b" + data)

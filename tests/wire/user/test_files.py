@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rookery.files.blobs import read_blob, write_blob
+from rookery.files.engine_files import StoredNet
 from rookery.files.games import GameUpload
-from rookery.files.nets import StoredNet
 from tests.people import OLGA
 from tests.wire.apis import Api, open_api
 

@@ -7,8 +7,7 @@ import httpx
 import pytest
 
 from rookery.files.books import BookStore
-from rookery.files.nets import NetStore
-from rookery.files.programs import ProgramStore
+from rookery.files.engine_files import NetStore, ProgramStore
 from tests.people import OLGA
 from tests.twins.sites import MemorySite
 from tests.wire.apis import Api, open_api

@@ -280,7 +280,7 @@ async def test_games_that_can_not_be_read_leave_nothing_behind(office: Office, t
     await worker.request_task()
     assert "error" in await worker.call("upload_pgn", message="", pgn=text)
     assert not office.parts.pgns.rows
-    assert not list(office.parts.blobs.older_than(0))
+    assert not list(office.parts.blobs.list_older_than(0))
 
 
 async def test_large_games_for_a_task_of_another_leave_nothing_behind(office: Office) -> None:
@@ -289,7 +289,7 @@ async def test_large_games_for_a_task_of_another_leave_nothing_behind(office: Of
     await worker.request_task()
     other.ids = worker.ids
     assert "error" in await other.call("upload_pgn", message="", pgn=LARGE_GAMES)
-    assert not list(office.parts.blobs.older_than(0))
+    assert not list(office.parts.blobs.list_older_than(0))
 
 
 async def test_whoever_is_named_at_the_end_of_a_large_body_must_be_known_too(

@@ -424,8 +424,8 @@ CREATE TABLE books (
 );
 CREATE INDEX books_of_user ON books (user_name);
 
--- Files that were given for an engine: nets, programs and books, by the name they are fetched by.
-CREATE TABLE holdings (
+-- The engines that nets, programs and books were uploaded for, by the name they are fetched by.
+CREATE TABLE file_engines (
     file text PRIMARY KEY,
     engine text NOT NULL
 );
@@ -459,13 +459,13 @@ CREATE TABLE engine_versions (
     PRIMARY KEY (name, version)
 );
 
--- Files that belonged to a private engine when somebody gave them who could not know that.
-CREATE TABLE given_again (
+-- Uploads of files that belonged to a private engine already, by users who could not see that.
+CREATE TABLE repeated_uploads (
     file text NOT NULL,
     engine text NOT NULL,
     user_name text NOT NULL,
-    given timestamptz NOT NULL,
+    uploaded timestamptz NOT NULL,
     size bigint NOT NULL,
     PRIMARY KEY (file, engine, user_name)
 );
-CREATE INDEX given_again_by_user ON given_again (user_name);
+CREATE INDEX repeated_uploads_by_user ON repeated_uploads (user_name);

@@ -14,8 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import stream
 from rookery.files.blobs import Blobs
+from rookery.files.engine_files import StoredNet
 from rookery.files.games import GameUpload
-from rookery.files.nets import StoredNet
 from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
 from rookery.sources.commits import Archive, CannotAsk, mirrored_side
 from rookery.web.answers import site_of
@@ -184,7 +184,7 @@ def _send_net(request: Request, net: StoredNet, whole: Piece) -> Response:
 
 def _cache_headers(site: Site, net: StoredNet) -> dict[str, str]:
     """A net never changes: its name is its hash."""
-    private = site.holdings.is_private(net.name)
+    private = site.file_access.is_private(net.name)
     lasting = FOR_EVER_HERE if private else FOR_EVER
     return {"etag": _etag(net), "cache-control": lasting}
 
@@ -193,7 +193,7 @@ async def _find_net(site: Site, name: str, fetcher: str | None) -> StoredNet:
     with translated_errors():
         net_hash(name)
     net = await site.nets.rows.get(name)
-    if net is None or not site.holdings.sees(fetcher, name):
+    if net is None or not site.file_access.may_see(fetcher, name):
         raise NotFound(NO_NET)
     return net
 
@@ -280,7 +280,7 @@ async def get_book(request: Request) -> Response:
 async def _is_for(request: Request, file: str) -> bool:
     site = site_of(request)
     fetcher = await fetcher_name(request, site)
-    return site.holdings.sees(fetcher, file)
+    return site.file_access.may_see(fetcher, file)
 
 
 @runs(Domain.STREAM, "fetched and packed in a thread, then read piece by piece in threads")

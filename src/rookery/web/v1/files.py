@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from rookery.books import OfficialBook, official_books
 from rookery.boundary.domains import Domain, runs
+from rookery.files.access import RepeatedUpload
 from rookery.files.books import StoredBook
-from rookery.files.holdings import GivenAgain
-from rookery.files.nets import StoredNet
+from rookery.files.engine_files import StoredNet
 from rookery.files.store import NotYourFile, UnknownFile
 from rookery.model.events import Action, about_net
 from rookery.people.users import Scope
@@ -22,9 +22,9 @@ from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, pieces
 from rookery.web.callers import (
     check_name,
-    given_again,
+    note_repeat,
     require_bearer,
-    require_giver,
+    require_uploader,
     translated_errors,
     viewer_name,
 )
@@ -58,7 +58,7 @@ async def list_books(request: Request) -> Response:
     site = site_of(request)
     viewer = await viewer_name(request, site.bearers)
     kept = await site.books.everything()
-    seen = [book for book in kept if site.holdings.sees(viewer, book.name)]
+    seen = [book for book in kept if site.file_access.may_see(viewer, book.name)]
     return json_answer(v1.BookList(books=tuple(_listed(seen))))
 
 
@@ -69,7 +69,7 @@ async def get_book(request: Request) -> Response:
     name = _name(request)
     viewer = await viewer_name(request, site.bearers)
     kept = await site.books.by_name(name)
-    if kept is not None and site.holdings.sees(viewer, name):
+    if kept is not None and site.file_access.may_see(viewer, name):
         return json_answer(_entry(kept))
     official = official_books().get(name)
     if official is None:
@@ -91,12 +91,12 @@ async def get_book(request: Request) -> Response:
 async def put_book(request: Request) -> Response:
     site = site_of(request)
     name = _name(request)
-    giver = await require_giver(request, site)
-    check_name(site, giver, name)
-    take = partial(site.books.take, name=name, user=giver.user)
-    kept = await store_body(site, request, giver.user, take)
-    if kept.user == giver.user:
-        await site.holdings.add(kept.name, giver.engine)
+    uploader = await require_uploader(request, site)
+    check_name(site, uploader, name)
+    take = partial(site.books.upload, name=name, user=uploader.user)
+    kept = await store_body(site, request, uploader.user, take)
+    if kept.user == uploader.user:
+        await site.file_access.add(kept.name, uploader.engine)
     return json_answer(_entry(kept))
 
 
@@ -107,11 +107,11 @@ async def remove_book(request: Request) -> Response:
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     name = _name(request)
     with translated_errors():
-        if not site.holdings.sees(bearer.user.name, name):
+        if not site.file_access.may_see(bearer.user.name, name):
             raise UnknownFile(kind="book", name=name)
         active = await site.fleet.views.active()
         removed = await site.books.remove(name, bearer.actor, active)
-    await site.holdings.forget(name)
+    await site.file_access.remove(name)
     return json_answer(_entry(removed))
 
 
@@ -168,8 +168,8 @@ async def list_nets(request: Request) -> Response:
     site = site_of(request)
     viewer = await viewer_name(request, site.bearers)
     nets = await site.nets.rows.everything()
-    seen = [net for net in nets if site.holdings.sees(viewer, net.name)]
-    shown = (_nets_entry(net, site.holdings.seen_again(viewer, net.name)) for net in seen)
+    seen = [net for net in nets if site.file_access.may_see(viewer, net.name)]
+    shown = (_nets_entry(net, site.file_access.visible_repeat(viewer, net.name)) for net in seen)
     return json_answer(v1.NetList(nets=tuple(shown)))
 
 
@@ -185,15 +185,15 @@ async def list_nets(request: Request) -> Response:
 @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
 async def upload_net(request: Request) -> Response:
     site = site_of(request)
-    giver = await require_giver(request, site)
-    take = partial(site.nets.take, file_name=_name_given(request), user=giver.user)
-    net, is_new = await store_body(site, request, giver.user, take)
+    uploader = await require_uploader(request, site)
+    take = partial(site.nets.upload, file_name=_name_given(request), user=uploader.user)
+    net, is_new = await store_body(site, request, uploader.user, take)
     if not is_new:
         return json_answer(
-            _nets_entry(net, await given_again(site, giver, net.name, net.size)), 201
+            _nets_entry(net, await note_repeat(site, uploader, net.name, net.size)), 201
         )
-    await site.holdings.add(net.name, giver.engine)
-    await _note_net(site, net, giver.user, giver.engine)
+    await site.file_access.add(net.name, uploader.engine)
+    await _note_net(site, net, uploader.user, uploader.engine)
     return json_answer(_nets_entry(net), 201)
 
 
@@ -204,25 +204,25 @@ async def remove_net(request: Request) -> Response:
     name = str(request.path_params["name"])
     actor = (await require_bearer(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
     with translated_errors():
-        if not site.holdings.sees(actor.name, name):
+        if not site.file_access.may_see(actor.name, name):
             raise UnknownFile(kind="net", name=name)
-        if (again := site.holdings.seen_again(actor.name, name)) is not None:
-            return await _take_back(site, name, again, actor)
+        if (again := site.file_access.visible_repeat(actor.name, name)) is not None:
+            return await _remove_repeat(site, name, again, actor)
         removed = await site.nets.remove(name, actor, await site.fleet.views.active())
-    engine = site.holdings.engine_of(name)
-    await site.holdings.forget(name)
+    engine = site.file_access.engine_of(name)
+    await site.file_access.remove(name)
     await _note_net(site, removed, actor.name, engine, Action.REMOVE_NN)
     return json_answer(_nets_entry(removed))
 
 
-async def _take_back(site: Site, name: str, again: GivenAgain, actor: Actor) -> Response:
+async def _remove_repeat(site: Site, name: str, again: RepeatedUpload, actor: Actor) -> Response:
     """Raises UnknownFile or NotYourFile; the file stays for those who gave it first."""
     net = await site.nets.rows.get(name)
     if net is None:
         raise UnknownFile(kind="net", name=name)
     if not (actor.approver or actor.name == again.user):
         raise NotYourFile(kind="net")
-    await site.holdings.take_back(again)
+    await site.file_access.remove_repeat(again)
     return json_answer(_nets_entry(net, again))
 
 
@@ -234,7 +234,7 @@ async def _note_net(
     await audit.write(about_net(net.name, user, now, engine, action))
 
 
-def _nets_entry(net: StoredNet, again: GivenAgain | None = None) -> v1.NetEntry:
+def _nets_entry(net: StoredNet, again: RepeatedUpload | None = None) -> v1.NetEntry:
     return v1.NetEntry(
         name=net.name,
         size=net.size,
@@ -259,10 +259,10 @@ def _nets_entry(net: StoredNet, again: GivenAgain | None = None) -> v1.NetEntry:
 @runs(Domain.THREAD, "pieces are written and digested in threads")
 async def upload_binary(request: Request) -> Response:
     site = site_of(request)
-    giver = await require_giver(request, site)
-    take = partial(site.programs.take, name=_name_given(request), user=giver.user)
-    kept = await store_body(site, request, giver.user, take)
-    if kept.user == giver.user:
-        await site.holdings.add(kept.sha256, giver.engine)
-    await given_again(site, giver, kept.sha256, kept.size)
+    uploader = await require_uploader(request, site)
+    take = partial(site.programs.upload, name=_name_given(request), user=uploader.user)
+    kept = await store_body(site, request, uploader.user, take)
+    if kept.user == uploader.user:
+        await site.file_access.add(kept.sha256, uploader.engine)
+    await note_repeat(site, uploader, kept.sha256, kept.size)
     return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)

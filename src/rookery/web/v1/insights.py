@@ -136,7 +136,7 @@ async def list_provenance(request: Request) -> Response:
 async def list_run_games(request: Request) -> Response:
     site = site_of(request)
     run, (first, size) = await _load_run(request), _place(request)
-    found = await site.games.rows.run_games(run.id, first, size + 1)
+    found = await site.games.rows.list_run_games(run.id, first, size + 1)
     shown, more = _cut(found, size, _game)
     return json_answer(v1_insights.RunGameList(games=shown, page=first // size + 1, more=more))
 

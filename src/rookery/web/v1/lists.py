@@ -207,7 +207,7 @@ async def list_games(request: Request) -> Response:
         task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
         page, size = callers.read_page(query)
         await find_run(site, run_id, viewer)
-    found = await site.games.rows.games(run_id, task_id)
+    found = await site.games.rows.list_games(run_id, task_id)
     first = (page - 1) * size
     shown = tuple(
         game_of(number, game) for number, game in enumerate(found[first : first + size], first)
@@ -251,7 +251,7 @@ async def get_log(request: Request) -> Response:
         # In other words than those about the run, which whoever asks did not name.
         raise NotFound from None
     try:
-        return PlainTextResponse(await site.logs.text(log))
+        return PlainTextResponse(await site.logs.read_text(log))
     except UnknownBlob:
         raise NotFound from None
 

@@ -16,7 +16,7 @@ from rookery.farm.ports import FinishedRunsQuery
 from rookery.farm.privacy import name_of
 from rookery.farm.submission import Surroundings, created, planned
 from rookery.farm.summaries import summary
-from rookery.files.holdings import Holdings
+from rookery.files.access import FileAccess
 from rookery.model.bounds import IdPrefix, RunId
 from rookery.model.engine import STOCKFISH
 from rookery.model.events import run_name
@@ -142,7 +142,7 @@ def _prepare_for(site: Site, bearer: Bearer) -> Preparation:
 async def _prepare(site: Site, preparation: Preparation, body: bytes, user: User) -> MadeRun:
     owner, large = user.name, len(body) > LARGE_SUBMISSION
     asked = _from_own_repository(await _aside(site, large, read_submission, body), user)
-    _check_seen(asked.plan, owner, site.holdings)
+    _check_seen(asked.plan, owner, site.file_access)
     book = await preparation.book(asked.plan.book)
     around = Surroundings(
         catalogue=preparation.catalogue,
@@ -176,7 +176,7 @@ async def _claim_programs(site: Site, run: Run) -> None:
         if side.binary and site.engines.catalogue.record(side.engine).private:
             binary = await site.programs.rows.get(side.binary)
             if binary is not None and binary.user == run.plan.owner:
-                await site.holdings.add(side.binary, side.engine)
+                await site.file_access.add(side.binary, side.engine)
 
 
 def _create(site: Site, asked: Submission, owner: str, around: Surroundings) -> MadeRun:
@@ -203,14 +203,14 @@ def _from_own_repository(asked: Submission, user: User) -> Submission:
     return asked.with_side("base", repository=base.repository or own) if asked.spsa else asked
 
 
-def _check_seen(plan: Plan, owner: str, holdings: Holdings) -> None:
+def _check_seen(plan: Plan, owner: str, file_access: FileAccess) -> None:
     """A file of somebody else's private engine is to the submitter as if it were not there."""
     for prefix, side in zip(PREFIXES, plan.sides, strict=True):
-        seen = not side.binary or holdings.sees(owner, side.binary)
+        seen = not side.binary or file_access.may_see(owner, side.binary)
         require(seen, side_key("binary", prefix), "no program of this hash was uploaded here")
-        nets = all(holdings.sees(owner, net) for net in side.nets)
+        nets = all(file_access.may_see(owner, net) for net in side.nets)
         require(nets, side_key("nets", prefix), "there is no such net here")
-    require(holdings.sees(owner, plan.book), "book", "there is no such book here")
+    require(file_access.may_see(owner, plan.book), "book", "there is no such book here")
 
 
 BY_ID = {"run_id": RunId}

@@ -234,7 +234,7 @@ class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
         call = self.machines.call(request, caller)
         answer = await self.site.fleet.fail_task(call, request.message)
         if answer is DONE:
-            await self.site.logs.keep(call, "failed_task", incoming.log_of(request.rookery))
+            await self.site.logs.store(call, "failed_task", incoming.log_of(request.rookery))
         return outgoing.end_answer(answer)
 
 
@@ -248,7 +248,7 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
         bench = 0 if request.rookery is UNSET else request.rookery.bench
         log = incoming.log_of(request.rookery)
         if log and (await self.site.fleet.views.own_task(call)).active:
-            await self.site.logs.keep(call, "stop_run", log)
+            await self.site.logs.store(call, "stop_run", log)
         answer = await self.site.fleet.stop_run(
             call,
             request.message,
@@ -274,10 +274,10 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
         """Games in base64 are written down as they come, and never held as a whole."""
         text, first = long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
         pieces = _from(first, following(body, receive))
-        async with self.site.games.writing(pieces, text) as kept:
+        async with self.site.games.receive(pieces, text) as kept:
             request, caller = await self.understood(scope, text.envelope())
             task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
-            await self.site.games.keep(task, kept, text.size)
+            await self.site.games.add_received(task, kept, text.size)
         return EndAnswer()
 
 
@@ -293,7 +293,7 @@ class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
             call = HeldTask(request.run_id, request.task_id, machine)
         await self.site.fleet.note(machine, request.message, call)
         if call is not None:
-            await self.site.logs.keep(call, "worker_log", incoming.log_of(request.rookery))
+            await self.site.logs.store(call, "worker_log", incoming.log_of(request.rookery))
         return EndAnswer()
 
 

@@ -97,7 +97,7 @@ WITH quiet AS MATERIALIZED (
         AND NOT EXISTS (SELECT FROM actions WHERE subject = users.name AND action = $8)
         AND NOT EXISTS (SELECT FROM nets WHERE user_name = users.name)
         AND NOT EXISTS (SELECT FROM books WHERE user_name = users.name)
-        AND NOT EXISTS (SELECT FROM given_again WHERE user_name = users.name)
+        AND NOT EXISTS (SELECT FROM repeated_uploads WHERE user_name = users.name)
         AND NOT EXISTS (SELECT FROM binaries WHERE user_name = users.name)
         AND NOT EXISTS (SELECT FROM engines WHERE changed_by = users.name)
 ),

@@ -10,7 +10,7 @@ SELECT
         (SELECT coalesce(sum(size), 0) FROM nets WHERE user_name = $1)
         + (SELECT coalesce(sum(size), 0) FROM binaries WHERE user_name = $1)
         + (SELECT coalesce(sum(size), 0) FROM books WHERE user_name = $1)
-        + (SELECT coalesce(sum(size), 0) FROM given_again WHERE user_name = $1)
+        + (SELECT coalesce(sum(size), 0) FROM repeated_uploads WHERE user_name = $1)
     )::bigint AS used;
 
 -- name: uploads_by_user
@@ -20,6 +20,6 @@ FROM (
     SELECT user_name, size FROM nets
     UNION ALL SELECT user_name, size FROM binaries
     UNION ALL SELECT user_name, size FROM books
-    UNION ALL SELECT user_name, size FROM given_again
+    UNION ALL SELECT user_name, size FROM repeated_uploads
 ) AS kept
 GROUP BY user_name;

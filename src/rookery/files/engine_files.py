@@ -1,4 +1,6 @@
-"""Nets: named by their own hash, kept compressed, given to whoever asks."""
+"""Nets and programs that people upload for their engines: their rows, their stores, and the checks
+of an upload. A net is named by its hash and stored compressed; a program is known by its SHA-256.
+"""
 
 import hashlib
 import re
@@ -22,13 +24,14 @@ from rookery.files.store import (
     UserFileStore,
     receive,
 )
+from rookery.model.engine import is_program
 from rookery.model.run import Run
 from rookery.rules.lifecycle import Actor
 
 LARGEST_NET = 200_000_000
 NAME = re.compile(r"nn-([0-9a-f]{12})\.nnue", re.ASCII)
 WHOLE_NAME = re.compile(r"([0-9a-f]{64})(?:\.[A-Za-z0-9]{1,10})?", re.ASCII)
-"""For nets of engines that have no form of their own."""
+"""The form of a net's name for engines other than Stockfish: its whole hash, with any ending."""
 LEVEL = 6
 GZIP = 16 + zlib.MAX_WBITS
 
@@ -57,7 +60,8 @@ class NetRows(UserFileRows[StoredNet]):
 
 
 class NetStore(UserFileStore[NetRows]):
-    """Keeps each net once, whoever sends it, and counts downloads without a write for each."""
+    """Stores each net once, whoever uploads it. Downloads are counted in memory and written in
+    batches."""
 
     def __init__(
         self,
@@ -71,7 +75,7 @@ class NetStore(UserFileStore[NetRows]):
         super().__init__(rows, blobs, threads, clock, limit=limit)
         self._downloads: Counter[str] = Counter()
 
-    async def take(
+    async def upload(
         self, pieces: AsyncIterator[bytes], file_name: str, user: str
     ) -> tuple[StoredNet, bool]:
         """The net that is kept, and whether it is new; raises FileRefused or QuotaExceeded."""
@@ -82,13 +86,13 @@ class NetStore(UserFileStore[NetRows]):
         return kept, kept.blob == new.blob
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredNet:
-        """By who gave it or an approver; raises UnknownFile, NotYourFile or FileInUse."""
+        """Only its uploader or an approver may; raises UnknownFile, NotYourFile or FileInUse."""
         net = await self.rows.get(name)
         if net is None:
             raise UnknownFile(kind="net", name=name)
         if not (actor.approver or actor.name == net.user):
             raise NotYourFile(kind="net")
-        if any(is_needed(name, run) for run in unfinished):
+        if any(is_net_used(name, run) for run in unfinished):
             raise FileInUse(kind="net", name=name)
         await self._remove(net)
         return net
@@ -103,7 +107,7 @@ class NetStore(UserFileStore[NetRows]):
             await self.rows.note_downloads(counts)
 
 
-def is_needed(name: str, run: Run) -> bool:
+def is_net_used(name: str, run: Run) -> bool:
     """Whether a run plays with this net: as one of its nets, or as the value of an option."""
     for side in run.plan.sides:
         values = {token.partition("=")[2] for token in side.options.split()}
@@ -113,13 +117,13 @@ def is_needed(name: str, run: Run) -> bool:
 
 
 class NetReader:
-    """Digests and packs a net as it comes in, so that it is never held as a whole."""
+    """Hashes and compresses an upload piece by piece, so that no net is in memory as a whole."""
 
     def __init__(self, file_name: str) -> None:
         self.name = file_name
-        """In the end the name under which the net is kept."""
+        """The uploaded file's name, and after `finish` the name under which the net is stored."""
         self.packed = 0
-        """The length of the gzip stream that is kept."""
+        """The length of the gzip stream that is stored."""
         self._size = 0
         self._digest = hashlib.sha256()
         self._packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
@@ -129,25 +133,76 @@ class NetReader:
         if self._size >= LARGEST_NET:
             raise FileRefused(f"A net has less than {LARGEST_NET:,} bytes.")
         self._digest.update(data)
-        return self._counted(self._packer.compress(data))
+        return self._count(self._packer.compress(data))
 
     def finish(self) -> bytes:
         if not self._size:
             raise FileRefused("There is nothing in this net.")
         self.name = net_name(self.name, self._digest.hexdigest())
-        return self._counted(self._packer.flush())
+        return self._count(self._packer.flush())
 
-    def _counted(self, packed: bytes) -> bytes:
+    def _count(self, packed: bytes) -> bytes:
         self.packed += len(packed)
         return packed
 
 
 def net_name(file_name: str, digits: str) -> str:
-    """The file's own name where that tells its hash, else its whole hash and the same ending."""
-    told = NAME.fullmatch(file_name) or WHOLE_NAME.fullmatch(file_name)
-    if told is not None:
-        if not digits.startswith(told[1]):
+    """The name to store a net under: that of its file where it contains the hash, else the whole
+    hash with the file's ending. Raises FileRefused where the name contains another hash."""
+    match = NAME.fullmatch(file_name) or WHOLE_NAME.fullmatch(file_name)
+    if match is not None:
+        if not digits.startswith(match[1]):
             raise FileRefused(f"These bytes would be named nn-{digits[:12]}.nnue.")
         return file_name
     named = digits + PurePosixPath(file_name).suffix
     return named if WHOLE_NAME.fullmatch(named) else digits
+
+
+# Programs, which are played as they are.
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProgram:
+    """A program; `name` is what its file was called, for people to read."""
+
+    sha256: str
+    blob: str
+    size: int
+    name: str
+    user: str
+    created: datetime
+
+
+class ProgramRows(UserFileRows[StoredProgram]):
+    """All programs, by the SHA-256 of their bytes."""
+
+    name = "binaries"
+    kind = StoredProgram
+
+
+class ProgramStore(UserFileStore[ProgramRows]):
+    """Stores each program once, whoever uploads it."""
+
+    async def upload(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredProgram:
+        """Raises FileRefused or QuotaExceeded."""
+        found = await receive(pieces, self.blobs, self._threads, ProgramReader())
+        now = self._clock.now()
+        return await self._add(StoredProgram(found.sha256, found.blob, found.size, name, user, now))
+
+
+class ProgramReader:
+    """Refuses an upload that does not begin like an executable file."""
+
+    def __init__(self) -> None:
+        self._has_begun = False
+
+    def feed(self, data: bytes) -> bytes:
+        if not self._has_begun and not is_program(data):
+            raise FileRefused("This file is no program: no system could execute it.")
+        self._has_begun = True
+        return data
+
+    def finish(self) -> bytes:
+        if not self._has_begun:
+            raise FileRefused("There is nothing in this upload.")
+        return b""

@@ -7,10 +7,10 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.holdings import GivenAgain, HoldingRows
+from rookery.files.access import FileAccessRows, RepeatedUpload
 from rookery.files.store import QuotaExceeded
 from tests.database import pool_on
-from tests.twins.files import MemoryHoldings
+from tests.twins.files import MemoryFileAccess
 
 pytestmark = pytest.mark.anyio
 
@@ -20,33 +20,33 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture(params=["memory", "postgres"])
 async def rows(
     request: pytest.FixtureRequest, database: Target, queries: Queries
-) -> AsyncIterator[HoldingRows]:
+) -> AsyncIterator[FileAccessRows]:
     if request.param == "memory":
-        yield MemoryHoldings()
+        yield MemoryFileAccess()
         return
     async with pool_on(database) as pool:
-        yield HoldingRows(pool, queries)
+        yield FileAccessRows(pool, queries)
 
 
-async def test_the_first_engine_keeps_a_file_until_it_is_gone(rows: HoldingRows) -> None:
+async def test_the_first_engine_keeps_a_file_until_it_is_gone(rows: FileAccessRows) -> None:
     await rows.add("book.epd", "Strix")
     await rows.add("book.epd", "Felis")
-    assert await rows.everything() == {"book.epd": "Strix"}
+    assert await rows.list_engines() == {"book.epd": "Strix"}
     await rows.remove("book.epd")
-    assert await rows.everything() == {}
+    assert await rows.list_engines() == {}
 
 
 async def test_what_was_given_again_stays_until_it_is_taken_back_or_gone(
-    rows: HoldingRows,
+    rows: FileAccessRows,
 ) -> None:
-    first = GivenAgain("net", "", "sven", NOW, 5)
-    second = GivenAgain("net", "crows~Corvus", "boris", NOW + timedelta(1), 5)
+    first = RepeatedUpload("net", "", "sven", NOW, 5)
+    second = RepeatedUpload("net", "crows~Corvus", "boris", NOW + timedelta(1), 5)
     for given in (second, first, first):
-        await rows.give_again(given)
-    assert await rows.given_again() == (first, second)
-    await rows.take_back(second)
-    assert await rows.given_again() == (first,)
+        await rows.add_repeat(given)
+    assert await rows.list_repeats() == (first, second)
+    await rows.remove_repeat(second)
+    assert await rows.list_repeats() == (first,)
     with pytest.raises(QuotaExceeded):
-        await rows.give_again(GivenAgain("other", "", "sven", NOW, 6), limit=10)
+        await rows.add_repeat(RepeatedUpload("other", "", "sven", NOW, 6), limit=10)
     await rows.remove("net")
-    assert await rows.given_again() == ()
+    assert await rows.list_repeats() == ()
