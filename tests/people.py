@@ -1,10 +1,11 @@
-"""Standing persons of the service's tests, and chance that is none."""
+"""People that tests know by name, and chance that is none."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from rookery.people.users import APPROVERS, Chance, User
+from tests.fakes import START
 
 OLGA = User(
     name="olga",
@@ -24,3 +25,9 @@ def counting() -> Chance:
     """Different bytes at each call, the same in each test."""
     numbers: Iterator[int] = iter(range(1, 256))
     return lambda size: bytes([next(numbers)]) * size
+
+
+def make_ada(password: str = "right", **fields: object) -> User:
+    """Somebody whose stored hash is the password itself, for checks that hash nothing."""
+    user = User("ada", "a@example.org", password, frozenset(), False, False, 16, START)
+    return replace(user, **fields)  # type: ignore[arg-type]  # tests name the fields they need

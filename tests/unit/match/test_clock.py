@@ -1,8 +1,16 @@
-"""Clocks, and what engines are told of them."""
+"""Clocks, what engines are told of them, and the runner's own lateness."""
 
 import pytest
 
-from rookery.match.clock import STALL_SECONDS, SideClock, go_line
+from rookery.match.clock import (
+    LATE_SLACK_SECONDS,
+    STALL_SECONDS,
+    Latency,
+    SideClock,
+    SpentTime,
+    go_line,
+    spent_time,
+)
 from rookery.model.timecontrol import parse
 
 
@@ -73,3 +81,75 @@ def test_fixed_nodes_end_by_a_stall_alone() -> None:
     assert side.allowed_ms is None
     assert side.overrun_ms(1000.0) == 0
     assert side.wait_seconds > STALL_SECONDS
+
+
+ASKED = 100.0
+
+
+def test_an_answer_read_at_once_is_charged_until_it_was_read() -> None:
+    time = spent_time(ASKED, read_at=101.000, written_at=100.999)
+    assert time.charged == pytest.approx(1.0)
+    assert time.late == 0.0
+
+
+def test_what_the_answer_lay_in_its_pipe_is_not_charged() -> None:
+    time = spent_time(ASKED, read_at=101.250, written_at=101.0)
+    assert time.charged == pytest.approx(1.0 + LATE_SLACK_SECONDS)
+    assert time.late == pytest.approx(0.25 - LATE_SLACK_SECONDS)
+
+
+def test_the_flag_has_the_benefit_of_the_doubt() -> None:
+    time = spent_time(ASKED, read_at=101.005, written_at=101.0)
+    assert time.least == pytest.approx(1.0)
+    assert time.charged == pytest.approx(1.005)
+
+
+@pytest.mark.parametrize("written_at", [None, 0.0, 99.9, 101.001])
+def test_a_stamp_that_cannot_be_the_answers_says_nothing(written_at: float | None) -> None:
+    assert spent_time(ASKED, 101.0, written_at) == SpentTime(1.0, 1.0, 1.0)
+
+
+def test_a_stamp_may_be_a_step_early() -> None:
+    time = spent_time(ASKED, read_at=100.5, written_at=99.996)
+    assert time.least == 0.0
+    assert time.charged == pytest.approx(LATE_SLACK_SECONDS - 0.004)
+
+
+def test_no_move_takes_longer_than_until_it_was_read() -> None:
+    for step in range(200):
+        time = spent_time(ASKED, 100.1, 100 + step / 1000)
+        assert 0.0 <= time.least <= time.charged <= time.read
+
+
+def measured(*seconds: float) -> Latency:
+    latency = Latency.fresh()
+    for one in seconds:
+        latency.add_turnaround(one)
+        latency.add_lag(one)
+    return latency
+
+
+def test_quantiles_are_fine_enough_for_milliseconds() -> None:
+    latency = measured(*[0.001] * 98, 0.05, 0.05)
+    assert latency.turnaround.quantile(0.5) == pytest.approx(0.001, rel=0.5)
+    assert latency.lag.quantile(0.99) == pytest.approx(0.05, rel=0.5)
+
+
+def test_processes_add_up() -> None:
+    both = measured(0.001) + measured(0.002, 0.003)
+    assert both.turnaround.count == 3
+    assert both.lag.total_seconds == pytest.approx(0.006)
+
+
+def test_waking_early_is_not_negative() -> None:
+    assert measured(-0.001).lag.total_seconds == 0.0
+
+
+def test_late_answers_are_counted_and_add_up() -> None:
+    one, other = Latency.fresh(), Latency.fresh()
+    one.add_answer(0.0, spared=False)
+    one.add_answer(0.02, spared=True)
+    other.add_answer(0.03, spared=False)
+    both = one + other
+    assert (both.late_answers, both.flags_spared) == (2, 1)
+    assert both.late_seconds == pytest.approx(0.05)

@@ -1,6 +1,17 @@
-"""Bytes from an engine become lines."""
+"""Bytes from an engine become lines, and lines of search information become scores."""
 
-from rookery.match.engine_output import MOST_LINE_BYTES, LastScore, LineSplitter, has_score
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rookery.match.engine_output import (
+    MOST_LINE_BYTES,
+    LastScore,
+    LineSplitter,
+    Score,
+    SearchInfo,
+    has_score,
+    read_info,
+)
 
 
 def test_a_line_may_come_in_pieces() -> None:
@@ -54,3 +65,27 @@ def test_without_an_exact_score_the_last_bound_counts() -> None:
 
 def test_without_any_score_there_is_no_line() -> None:
     assert last_score([b"info string hello", b"bestmove e2e4"]) == b""
+
+
+def test_a_whole_line_is_read() -> None:
+    line = b"info depth 12 seldepth 20 score cp -31 nodes 4711 nps 900 time 5 pv e2e4 e7e5"
+    assert read_info(line) == SearchInfo(Score(-31), 12, 20, 4711, 900, ("e2e4", "e7e5"))
+
+
+def test_a_mate_is_counted_in_plies_when_written() -> None:
+    assert str(Score(3, mate=True)) == "+M5"
+    assert str(Score(-3, mate=True)) == "-M6"
+    assert str(Score(15)) == "+0.15"
+
+
+def test_a_bound_is_still_a_score() -> None:
+    assert read_info(b"info depth 3 score cp 5 lowerbound nodes 7").score == Score(5)
+
+
+def test_numbers_that_are_none_are_passed_over() -> None:
+    assert read_info(b"info depth x score cp nodes") == SearchInfo()
+
+
+@given(st.binary(max_size=200))
+def test_nothing_an_engine_writes_breaks_the_reading(noise: bytes) -> None:
+    read_info(b"info score " + noise)

@@ -1,16 +1,17 @@
-"""Openings come in fastchess's order.
-
-The vectors were made once by a C++ program with g++'s std::mt19937_64 and nothing of ours: seeded
-with the number in the first test, it swapped place i with place i + draw % (n - i) for i from 0 to
-n - 2, rotated left by start - 1 and printed the whole order. The digest is SHA-256 over the
-numbers joined by commas.
-"""
+"""Openings come in fastchess's order, by the generator that g++ has."""
 
 import hashlib
+from itertools import islice
 
 import pytest
 
-from rookery.match.opening_order import OpeningOrder, order_of_run, seed_of_run, sequential_order
+from rookery.match.opening_order import (
+    OpeningOrder,
+    mersenne_numbers,
+    order_of_run,
+    seed_of_run,
+    sequential_order,
+)
 
 RUN = "64e74776a170cb1f26fa3930"
 
@@ -97,3 +98,53 @@ def test_there_is_no_pair_before_the_first() -> None:
 def test_an_order_of_nothing_is_refused(size: int, start: int) -> None:
     with pytest.raises(ValueError, match="needs openings"):
         sequential_order(size, start=start)
+
+
+PLACES = (0, 1, 311, 312, 999)
+
+
+@pytest.mark.parametrize(
+    ("seed", "values"),
+    [
+        (
+            0,
+            (
+                2947667278772165694,
+                18301848765998365067,
+                11228354904504431959,
+                17661967264253682746,
+                13588344625309223635,
+            ),
+        ),
+        (
+            5489,
+            (
+                14514284786278117030,
+                4620546740167642908,
+                1370093900783164344,
+                6776537281339823025,
+                10193180073869439881,
+            ),
+        ),
+        (
+            2**64 - 1,
+            (
+                478026398904862820,
+                13243134898385798468,
+                8835741269252529079,
+                17926718052445221126,
+                10740104408641833802,
+            ),
+        ),
+    ],
+)
+def test_it_draws_what_the_standard_library_of_cpp_draws(
+    seed: int, values: tuple[int, ...]
+) -> None:
+    drawn = list(islice(mersenne_numbers(seed), 1000))
+    assert tuple(drawn[place] for place in PLACES) == values
+
+
+def test_the_standard_names_its_ten_thousandth_value() -> None:
+    """The C++ standard itself fixes this one for the default seed 5489."""
+    assert next(islice(mersenne_numbers(5489), 9999, None)) == 9981545732273789042

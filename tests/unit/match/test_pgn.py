@@ -1,12 +1,15 @@
-"""Games as PGN."""
+"""Games as PGN, and resume files."""
 
 import io
+from pathlib import Path
 
 import chess.pgn
+import pytest
 
-from rookery.match.job import GameResult, PlayedMove, Termination
-from rookery.match.pgn import pgn_text
-from tests.unit.match.games import game
+from rookery.match.job import GameResult, MatchFault, PlayedMove, Termination
+from rookery.match.pgn import JournalEntry, JournalHeader, JournalWriter, pgn_text, read_journal
+from rookery.match.results import pair_score_of
+from tests.unit.match.games import game, pair
 
 
 def read(text: str) -> chess.pgn.Game:
@@ -64,3 +67,45 @@ def test_a_game_of_fischer_random_keeps_its_position() -> None:
 def test_black_to_move_is_numbered_as_such() -> None:
     fen = "4k3/4p3/8/8/8/8/4P3/4K3 b - - 0 7"
     assert "7... e6" in pgn_text(game(fen=fen, moves=(PlayedMove("e7e6"),)))
+
+
+HEAD = JournalHeader("match", ("--tc=N=1",))
+
+
+def written(path: Path, *numbers: int) -> None:
+    with JournalWriter(path, HEAD) as writer:
+        for number in numbers:
+            writer.add(JournalEntry(pair_score_of(pair("1-0", "0-1", number=number))))
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    written(tmp_path / "a", 0, 2)
+    found = read_journal(tmp_path / "a", "match")
+    assert found.head == HEAD
+    assert found.numbers == {0, 2}
+
+
+def test_half_a_line_is_passed_over_and_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    written(path, 0, 1)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert read_journal(path, "match").numbers == {0}
+    written(path, 5)
+    assert read_journal(path, "match").numbers == {0, 5}
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "a")
+    (tmp_path / "b").write_text("1. e4 e5")
+    for path, kind in (
+        (tmp_path / "a", "tune"),
+        (tmp_path / "b", "match"),
+        (tmp_path / "c", "match"),
+    ):
+        with pytest.raises(MatchFault, match="cannot be resumed"):
+            read_journal(path, kind)
+
+
+def test_a_place_where_nothing_can_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MatchFault, match=r"no-folder/a can't be written: No such file"):
+        written(tmp_path / "no-folder" / "a")

@@ -1,8 +1,10 @@
-"""Needs come from the plan, and the official worker meets the classic one alone."""
+"""What a plan asks of a machine: needs, demands, and what engine records add."""
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.model.engine import (
+    BUILT_IN,
     BUNDLED_COMMAND,
     STANDARD,
     STOCKFISH,
@@ -12,10 +14,11 @@ from rookery.model.engine import (
     RecipeRecord,
     SpeedRecord,
     ToolRecord,
+    catalogue_of,
     read_version,
 )
 from rookery.model.machine import OFFICIAL, ClaimedAbilities, abilities_of
-from rookery.model.plan import Draw, Need, NeedWord, Plan, first_missing, needs_of
+from rookery.model.plan import Draw, Need, NeedWord, Plan, demands_of, first_missing, needs_of
 from tests.makers import ROOKERY, make_plan, make_side, spsa
 
 TINY = EngineRecord(
@@ -136,3 +139,53 @@ def test_a_tune_of_fractions_needs_a_worker_that_keeps_them() -> None:
     floats = spsa(lines="P1,float,0.5,0,1,0.1,0.002")
     assert list(map(str, floats.needs())) == ["float_spsa"]
     assert spsa().needs() == ()
+
+
+def test_memory_is_the_contracts() -> None:
+    assert demands_of(make_plan(), STANDARD).memory_mib(8) == 3612
+
+
+def test_a_game_takes_as_many_cores_as_the_larger_side() -> None:
+    plan = make_plan(sides=(make_side(threads=2), make_side(threads=3)))
+    assert demands_of(plan, STANDARD).slots(8) == 2
+
+
+def test_options_without_a_hash_ask_for_none() -> None:
+    assert make_side(options="Threads=1 Hash=64").hash_mib == 64
+    assert make_side(options="").hash_mib == 0
+
+
+def test_runs_that_differ_in_weight_alone_have_equal_demands() -> None:
+    plan = make_plan(arch_filter="avx2")
+    heavy = with_fields(plan, priority=5, throughput=200, games=2000)
+    assert demands_of(plan, STANDARD) == demands_of(heavy, STANDARD)
+
+
+def test_what_a_record_says_is_read_where_it_is_needed() -> None:
+    record = EngineRecord(
+        name="Ethereal",
+        source="HTTPS://Git.example.org/owls/Ethereal.git",
+        recipe=RecipeRecord(kind="installed", output="rookery-fledgling --quick"),
+    )
+    assert ToolRecord("cargo", "1.80").least == (1, 80)
+    assert record.repository == "https://git.example.org/owls/Ethereal"
+    assert record.needed_recipe == "bundled"
+
+
+def test_a_sandboxed_engine_goes_to_workers_with_a_sandbox() -> None:
+    record = EngineRecord(name="Ethereal", sandboxed=True)
+    (need,) = (
+        need
+        for need in needs_of(make_plan(engine="Ethereal"), catalogue_of([record]))
+        if need.word is NeedWord.SANDBOX
+    )
+    assert not need.met_by(abilities_of(ROOKERY))
+    assert need.met_by(abilities_of(ClaimedAbilities(system="linux", sandbox=True)))
+    assert "sandbox" in need.sentence
+
+
+def test_fledgling_is_for_workers_of_ours() -> None:
+    catalogue = catalogue_of(BUILT_IN)
+    found = needs_of(make_plan(engine="Fledgling"), catalogue)
+    assert all(need.met_by(abilities_of(ROOKERY)) for need in found)
+    assert not all(need.met_by(OFFICIAL) for need in found)

@@ -1,7 +1,6 @@
 """Worker credentials: checked at every call, hashed almost never."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -15,7 +14,8 @@ from rookery.people.login import (
 )
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
-from tests.fakes import START, HandClock
+from tests.fakes import HandClock
+from tests.people import make_ada
 from tests.twins.people import MemoryUsers
 
 pytestmark = pytest.mark.anyio
@@ -48,11 +48,6 @@ class OneToken:
         return self.whose if token == "rkw_right" else None
 
 
-def ada(password: str = "right", **fields: object) -> User:
-    user = User("ada", "a@example.org", password, frozenset(), False, False, 16, START)
-    return replace(user, **fields)  # type: ignore[arg-type]  # tests name the fields they need
-
-
 class Scene:
     def __init__(self, *users: User, tokens: OneToken | None = None) -> None:
         self.clock = HandClock()
@@ -70,7 +65,7 @@ class Scene:
 
 
 async def test_right_credentials_are_hashed_once_and_then_known() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     assert scene.credentials.known("ada", "right") is None
     verified = await scene.check()
     assert scene.credentials.known("ada", "right") == verified
@@ -80,13 +75,13 @@ async def test_right_credentials_are_hashed_once_and_then_known() -> None:
 
 
 async def test_equal_checks_at_one_time_are_made_once() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     await asyncio.gather(*(scene.check() for _ in range(100)))
     assert scene.passwords.checks == 1
 
 
 async def test_wrong_ones_are_remembered_for_a_moment() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     for _ in range(10):
         with pytest.raises(WrongCredentials):
             await scene.check("wrong")
@@ -98,7 +93,7 @@ async def test_wrong_ones_are_remembered_for_a_moment() -> None:
 
 
 async def test_guessing_is_throttled_and_the_rightful_user_is_not() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     await scene.check()
     for number in range(6):
         with pytest.raises(WrongCredentials):
@@ -117,9 +112,9 @@ async def test_an_unknown_name_is_refused_like_a_wrong_password() -> None:
 
 
 async def test_a_blocked_user_is_refused_within_a_minute() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     await scene.check()
-    await scene.users.save(ada(blocked=True))
+    await scene.users.save(make_ada(blocked=True))
     scene.clock.move(seconds=61)
     with pytest.raises(AccountBlocked):
         await scene.check()
@@ -127,18 +122,18 @@ async def test_a_blocked_user_is_refused_within_a_minute() -> None:
 
 
 async def test_a_change_that_is_told_counts_at_once() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     await scene.check()
-    await scene.users.save(ada(blocked=True))
+    await scene.users.save(make_ada(blocked=True))
     scene.credentials.forget("ada")
     with pytest.raises(AccountBlocked):
         await scene.check()
 
 
 async def test_an_old_password_is_wrong_once_it_was_changed() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     await scene.check()
-    await scene.users.save(ada("new"))
+    await scene.users.save(make_ada("new"))
     scene.credentials.forget("ada")
     with pytest.raises(WrongCredentials):
         await scene.check("right")
@@ -146,7 +141,7 @@ async def test_an_old_password_is_wrong_once_it_was_changed() -> None:
 
 
 async def test_a_seal_that_was_kept_needs_no_hashing_after_a_restart() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     seal = (await scene.check()).seal
     scene.credentials = scene.anew()
     scene.credentials.adopt([seal, ""])
@@ -155,9 +150,9 @@ async def test_a_seal_that_was_kept_needs_no_hashing_after_a_restart() -> None:
 
 
 async def test_a_kept_seal_is_void_once_the_password_was_changed() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     seal = (await scene.check()).seal
-    await scene.users.save(ada("new"))
+    await scene.users.save(make_ada("new"))
     scene.credentials = scene.anew()
     scene.credentials.adopt([seal])
     with pytest.raises(WrongCredentials):
@@ -165,7 +160,7 @@ async def test_a_kept_seal_is_void_once_the_password_was_changed() -> None:
 
 
 async def test_a_seal_tells_nothing_without_the_key() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     seal = (await scene.check()).seal
     other = WorkerCredentials(
         scene.users, scene.passwords, scene.tokens, scene.clock, b"another key"
@@ -174,7 +169,7 @@ async def test_a_seal_tells_nothing_without_the_key() -> None:
 
 
 async def test_a_worker_token_goes_where_the_password_goes() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     verified = await scene.check("rkw_right")
     assert (verified.user.name, verified.seal) == ("ada", "")
     await scene.check("rkw_right")
@@ -182,13 +177,13 @@ async def test_a_worker_token_goes_where_the_password_goes() -> None:
 
 
 async def test_a_token_is_good_for_its_owner_only() -> None:
-    scene = Scene(ada(), tokens=OneToken("bob"))
+    scene = Scene(make_ada(), tokens=OneToken("bob"))
     with pytest.raises(WrongCredentials):
         await scene.check("rkw_right")
 
 
 async def test_a_token_that_was_taken_back_counts_for_a_minute_at_most() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     await scene.check("rkw_right")
     scene.tokens.whose = None
     scene.clock.move(seconds=61)
@@ -197,7 +192,7 @@ async def test_a_token_that_was_taken_back_counts_for_a_minute_at_most() -> None
 
 
 async def test_an_endless_password_is_not_hashed() -> None:
-    scene = Scene(ada())
+    scene = Scene(make_ada())
     with pytest.raises(WrongCredentials):
         await scene.check("x" * 2000)
     assert scene.passwords.checks == 0

@@ -1,11 +1,19 @@
-"""The query of calc_elo."""
+"""The queries of calc_elo and finished_runs."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from rookery.protocol.codec import BadParameter, encode
-from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo, elo_query
+from rookery.protocol.user_queries import (
+    EloQuery,
+    FinishedQuery,
+    FixedElo,
+    LiveElo,
+    elo_query,
+    finished_query,
+)
 from rookery.stats.sprt import EloModel, Sprt
 
 PAIRS = {"LL": "10", "LD": "50", "DDWL": "120", "WD": "70", "WW": "14"}
@@ -71,3 +79,36 @@ def test_estimates_are_spelt_as_scripts_know_them() -> None:
     live = LiveElo(a=-2.9, b=2.9, elo=1.0, ci=(0.0, 2.0), los=0.9, llr=0.5)
     assert json.loads(encode(fixed)) == {"elo": 1.0, "ci": [0.0, 2.0], "LOS": 0.9}
     assert set(json.loads(encode(live))) == {"a", "b", "elo", "ci", "LOS", "LLR"}
+
+
+def test_a_page_is_enough() -> None:
+    assert finished_query({"page": "3"}) == FinishedQuery(page=3)
+
+
+def test_any_text_switches_a_flag_on() -> None:
+    query = finished_query({"page": "1", "success_only": "0", "yellow_only": "", "ltc_only": "x"})
+    assert (query.success_only, query.yellow_only, query.ltc_only) == (True, False, True)
+
+
+def test_a_timestamp_is_utc_with_or_without_a_fraction() -> None:
+    query = finished_query({"page": "1", "timestamp": "1700000000.5"})
+    assert query.since == datetime(2023, 11, 14, 22, 13, 20, 500_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ({}, "page"),
+        ({"page": "0"}, "page"),
+        ({"page": "1.0"}, "page"),
+        ({"page": "-1"}, "page"),
+        ({"page": "9" * 30}, "page"),
+        ({"page": "1", "timestamp": "123"}, "timestamp"),
+        ({"page": "1", "timestamp": ""}, "timestamp"),
+        ({"page": "1", "timestamp": "17000000000"}, "timestamp"),
+        ({"page": "1", "username": "a\x00"}, "username"),
+    ],
+)
+def test_a_violation_in_finished_runs_is_named(query: dict[str, str], named: str) -> None:
+    with pytest.raises(BadParameter, match=f"^{named}: expected"):
+        finished_query(query)

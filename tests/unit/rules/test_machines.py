@@ -1,8 +1,13 @@
 """The table of machines remembers them, their pasts and how many are at work."""
 
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from rookery.model.task import Task
 from rookery.rules.eligibility import Past
-from rookery.rules.machines import MachineTable
+from rookery.rules.machines import ActiveCounts, MachineTable, RunSpan
 from tests.makers import NOW, later, make_machine, restarted
 
 MACHINE = make_machine()
@@ -92,3 +97,42 @@ def test_tasks_of_a_run_that_is_taken_up_again_are_counted_anew() -> None:
     machines.release_run("one")
     machines.assign(make_task("one"), {})
     assert machines.active_of_user("wanda") == 1
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("sler"), st.integers(0, 2), st.sampled_from("ab")))
+
+
+def test_tasks_are_counted_by_name() -> None:
+    counts, span = ActiveCounts(), RunSpan()
+    for name in "aab":
+        counts.enter(name, span)
+    counts.leave("a", span)
+    assert (counts.of("a"), counts.of("b"), counts.of("c")) == (1, 1, 0)
+
+
+def test_a_sitting_that_is_over_counts_for_nobody() -> None:
+    counts, over, other = ActiveCounts(), RunSpan(), RunSpan()
+    counts.enter("a", over)
+    counts.enter("a", other)
+    over.over = True
+    counts.end()
+    assert counts.of("a") == 1
+
+
+@given(STEPS)
+def test_counts_are_those_of_counting_anew(steps: list[tuple[str, int, str]]) -> None:
+    counts, spans = ActiveCounts(), [RunSpan(), RunSpan(), RunSpan()]
+    tasks: Counter[tuple[int, str]] = Counter()
+    for step, run, name in steps:
+        if step == "s":
+            counts.enter(name, spans[run])
+            tasks[run, name] += 1
+        elif step == "l" and tasks[run, name]:
+            counts.leave(name, spans[run])
+            tasks[run, name] -= 1
+        elif step == "e":
+            spans[run].over, spans[run] = True, RunSpan()
+            counts.end()
+            tasks[run, "a"] = tasks[run, "b"] = 0
+        else:
+            assert counts.of(name) == sum(tasks[each, name] for each in range(3))

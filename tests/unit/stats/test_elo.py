@@ -1,15 +1,56 @@
-"""The unbiased Elo of an SPRT."""
+"""Elo of fixed games, the unbiased Elo of an SPRT, and what a number of games can show."""
 
 from math import isfinite
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
-from rookery.stats.elo import WIDEST_ELO, SequentialElo, estimate_elo, live_elo
+from rookery.stats.elo import WIDEST_ELO, FixedTest, SequentialElo, estimate_elo, live_elo
+from rookery.stats.numbers import StatisticsFault, score_of
 from rookery.stats.sprt import EloModel, Sprt
 from tests.unit.stats.strategies import PROPERTY, any_bins, bounds_within
 from tests.unit.stats.vectors import P_GAMES, P, Q
+
+
+@pytest.mark.parametrize(
+    ("bins", "known"),
+    [
+        (P, (-0.7735773359, 1.2775798957, 0.1176588580)),
+        (P_GAMES, (-0.7698390909, 1.3137428409, 0.1253755527)),
+    ],
+)
+def test_known_results_give_the_known_elo(
+    bins: tuple[int, ...], known: tuple[float, float, float]
+) -> None:
+    found = estimate_elo(bins)
+    assert (found.elo, found.half_width, found.los) == pytest.approx(known, abs=1e-9)
+
+
+def test_no_results_give_no_elo_and_the_widest_interval() -> None:
+    found = estimate_elo((0, 0, 0, 0, 0))
+    assert (found.elo, found.half_width, found.los) == pytest.approx(
+        (0, 1199.826195, 0.5), abs=1e-6
+    )
+
+
+def test_the_interval_lies_around_the_elo() -> None:
+    found = estimate_elo((10, 50, 120, 70, 14))
+    assert found.high - found.elo == pytest.approx(found.elo - found.low)
+
+
+def test_mirrored_results_mirror_everything() -> None:
+    there, back = estimate_elo((10, 50, 120, 70, 14)), estimate_elo((14, 70, 120, 50, 10))
+    assert (back.elo, back.low, back.los) == pytest.approx((-there.elo, -there.high, 1 - there.los))
+
+
+@PROPERTY
+@given(bins=any_bins)
+def test_whatever_the_results_the_answer_is_finite(bins: tuple[int, ...]) -> None:
+    found = estimate_elo(bins)
+    assert all(map(isfinite, (found.elo, found.half_width, found.los)))
+    assert 0.0 <= found.los <= 1.0
 
 
 def numbers(live: SequentialElo) -> tuple[float, ...]:
@@ -90,3 +131,52 @@ def test_the_interval_holds_the_elo_whatever_the_results(
     assert all(map(isfinite, numbers(live)))
     assert live.low - 1e-6 <= live.elo <= live.high + 1e-6
     assert 0.0 <= live.los <= 1.0
+
+
+TEST = FixedTest(sigma_per_game=0.3)
+
+
+def test_equal_engines_raise_false_alarms_at_rate_alpha() -> None:
+    assert TEST.power(10_000, 0.0) == pytest.approx(0.05)
+
+
+def test_power_is_that_of_a_z_test() -> None:
+    shift = (score_of(3.0) - 0.5) * 200.0 / 0.3
+    assert TEST.power(40_000, 3.0) == pytest.approx(
+        float(special.ndtr(shift - special.ndtri(0.95)))
+    )
+
+
+def test_the_games_needed_have_the_power_asked_for() -> None:
+    assert TEST.power(TEST.games_needed(2.0, 0.9), 2.0) == pytest.approx(0.9)
+
+
+def test_the_smallest_elo_has_the_power_asked_for() -> None:
+    assert TEST.power(40_000, TEST.smallest_elo(40_000, 0.8)) == pytest.approx(0.8)
+
+
+def test_four_times_the_games_halve_the_interval() -> None:
+    assert TEST.half_width(10_000) == pytest.approx(2 * TEST.half_width(40_000), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("elo", "power"), [(0.0, 0.9), (-1.0, 0.9), (1e-300, 0.9), (2.0, 0.05), (2.0, 1.0), (2.0, 7.0)]
+)
+def test_impossible_wishes_are_refused(elo: float, power: float) -> None:
+    with pytest.raises(StatisticsFault, match="power above alpha"):
+        TEST.games_needed(elo, power)
+
+
+@pytest.mark.parametrize(("sigma", "alpha"), [(0.0, 0.05), (0.3, 0.0), (0.3, 0.9), (2.0, 0.05)])
+def test_impossible_tests_are_refused(sigma: float, alpha: float) -> None:
+    with pytest.raises(StatisticsFault, match="power above alpha"):
+        FixedTest(sigma, alpha)
+
+
+def test_no_games_are_refused() -> None:
+    with pytest.raises(StatisticsFault, match="power above alpha"):
+        TEST.power(0, 2.0)
+
+
+def test_few_games_show_only_what_the_scale_holds() -> None:
+    assert TEST.smallest_elo(1e-9, 0.9) == pytest.approx(1199.83, abs=0.01)

@@ -7,17 +7,24 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy import optimize
 
 from rookery.stats.likelihood import (
+    _refined,
+    _shares,
     bayes_ratio,
     logistic_ratio,
+    normalised_elo,
     normalised_ratio,
+    pairing_gain,
     shares_at,
+    tilt_of_five_to_sigmas,
     unpaired,
 )
 from rookery.stats.numbers import (
     NELO_PER_SIGMA,
+    PENTANOMIAL,
     StatisticsFault,
     moments,
     regularised,
@@ -209,3 +216,52 @@ def test_nothing_makes_the_ratio_anything_but_a_number(
 
 def test_no_results_say_nothing() -> None:
     assert normalised_ratio((0, 0, 0, 0, 0), 0.0, 2.0) == pytest.approx(0.0, abs=1e-6)
+
+
+COUNTS = st.one_of(st.just(0), st.integers(0, 40), st.integers(0, 10**6))
+TARGETS = st.floats(-0.1, 0.1).filter(bool) | st.floats(-100.0, 100.0).filter(bool)
+
+
+@PROPERTY
+@given(st.tuples(*[COUNTS] * 5), TARGETS)
+def test_both_ways_find_the_very_same_tilt(bins: tuple[int, ...], target: float) -> None:
+    shares = _shares(regularised(bins))
+    found = tilt_of_five_to_sigmas(shares, target)
+    if found is not None:
+        tilt, slopes = _refined(shares, PENTANOMIAL, target)
+        assert found == (tilt, tuple(slopes))
+
+
+def test_a_target_too_far_for_the_usual_start_is_left_to_the_loops() -> None:
+    assert tilt_of_five_to_sigmas((0.2,) * 5, 100.0) is None
+
+
+def test_an_even_score_has_no_normalised_elo() -> None:
+    assert normalised_elo((10, 20, 30, 20, 10)).nelo == pytest.approx(0.0)
+
+
+def test_near_zero_the_interval_depends_on_games_alone() -> None:
+    """Two sigmas of 10,000 games are 1.96 * 347.4356 / 100."""
+    assert normalised_elo((1, 1000, 2998, 1000, 1)).half_width == pytest.approx(6.8096, abs=1e-3)
+    assert normalised_elo((600, 1500, 800, 1500, 600)).half_width == pytest.approx(6.8096, abs=1e-3)
+
+
+def test_for_a_sigma_of_one_half_both_scales_agree_on_small_elo() -> None:
+    assert normalised_elo((4990, 0, 5010)).nelo == pytest.approx(0.69487, abs=1e-4)
+
+
+def test_pairing_that_changes_nothing_gains_nothing() -> None:
+    gain = pairing_gain((2500, 5000, 2500), (6250, 25000, 37500, 25000, 6250))
+    assert gain.games_saved == pytest.approx(0.0, abs=1e-9)
+
+
+def test_pairs_that_cancel_the_opening_save_games() -> None:
+    assert pairing_gain(P_GAMES, P).games_saved == pytest.approx(0.0575, abs=1e-3)
+
+
+@PROPERTY
+@given(bins=any_bins)
+def test_whatever_the_results_normalised_elo_is_finite(bins: tuple[int, ...]) -> None:
+    found = normalised_elo(bins)
+    assert isfinite(found.nelo)
+    assert isfinite(found.half_width)

@@ -1,11 +1,23 @@
-"""What an SPRT refuses to be, how its state moves, and when the overshoot record is dropped."""
+"""An SPRT's state and bounds, the colour of a finished test, what other bounds would have said."""
 
 from itertools import accumulate
 
 import pytest
 
 from rookery.stats.numbers import StatisticsFault
-from rookery.stats.sprt import EloModel, Overshoot, Sprt, SprtState, Verdict
+from rookery.stats.sprt import (
+    EloModel,
+    Flag,
+    Overshoot,
+    Sprt,
+    SprtState,
+    Style,
+    Verdict,
+    fixed_verdict,
+    flag,
+    style,
+    would_have,
+)
 from tests.unit.stats.vectors import BATCHES
 
 SPEC = Sprt(0.0, 2.0, batch_size=16)
@@ -135,3 +147,66 @@ def test_even_a_perfect_score_needs_its_games(bounds: tuple[int, int], games: in
 
 def test_the_models_are_spelled_as_on_the_wire() -> None:
     assert [model.value for model in EloModel] == ["logistic", "normalized", "BayesElo"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "wins", "colour"),
+    [
+        (Verdict.ACCEPTED, 11, Flag.GREEN),
+        (Verdict.ACCEPTED, 9, Flag.GREEN),
+        (Verdict.REJECTED, 11, Flag.YELLOW),
+        (Verdict.REJECTED, 10, Flag.NONE),
+        (Verdict.RUNNING, 11, Flag.NONE),
+    ],
+)
+def test_flags(verdict: Verdict, wins: int, colour: Flag) -> None:
+    assert flag(verdict, wins=wins, losses=10) is colour
+
+
+@pytest.mark.parametrize(
+    ("los", "verdict"),
+    [
+        (0.951, Verdict.ACCEPTED),
+        (0.95, Verdict.RUNNING),
+        (0.05, Verdict.RUNNING),
+        (0.049, Verdict.REJECTED),
+    ],
+)
+def test_a_fixed_test_is_decided_by_its_superiority(los: float, verdict: Verdict) -> None:
+    assert fixed_verdict(los) is verdict
+
+
+def test_a_passed_simplification_is_blue() -> None:
+    spec = Sprt(-1.75, 0.25)
+    assert style(Verdict.ACCEPTED, wins=9, losses=10, spec=spec) is Style.BLUE
+
+
+def test_a_passed_gainer_is_green() -> None:
+    assert style(Verdict.ACCEPTED, wins=11, losses=10, spec=Sprt(0.0, 2.0)) is Style.GREEN
+
+
+def test_a_failed_test_is_red_unless_it_won_more() -> None:
+    assert style(Verdict.REJECTED, wins=9, losses=10) is Style.RED
+    assert style(Verdict.REJECTED, wins=11, losses=10) is Style.YELLOW
+
+
+def test_a_running_test_is_plain() -> None:
+    assert style(Verdict.RUNNING, wins=11, losses=10) is Style.PLAIN
+
+
+HISTORY = [(2, 11, 27, 19, 5), (4, 40, 110, 80, 22), (6, 60, 180, 150, 44), (9, 99, 260, 160, 50)]
+
+
+def test_the_first_crossing_would_have_ended_the_test() -> None:
+    seen = would_have(Sprt(0.0, 20.0), HISTORY)
+    assert (seen.ending, seen.samples) == (Verdict.ACCEPTED, 256)
+
+
+def test_without_a_crossing_the_last_results_count() -> None:
+    seen = would_have(Sprt(0.0, 1.0), HISTORY)
+    assert (seen.ending, seen.samples) == (Verdict.RUNNING, 578)
+    assert seen.llr == Sprt(0.0, 1.0).log_ratio(HISTORY[-1])
+
+
+def test_no_history_says_nothing() -> None:
+    assert would_have(Sprt(0.0, 1.0), []).samples == 0

@@ -1,4 +1,4 @@
-"""Reading parameter lines."""
+"""Parameter lines, step sizes over the life of a tune, and warnings before it starts."""
 
 from contextlib import suppress
 
@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.stats.spsa_parameters import ParameterKind, ParameterLine, SpsaFault, read_lines
+from rookery.stats.spsa import new_tune
+from rookery.stats.spsa_parameters import (
+    Concern,
+    ParameterKind,
+    ParameterLine,
+    SpsaFault,
+    read_lines,
+    remarks,
+    schedule_for,
+)
 
 
 def test_six_fields_are_a_whole_number() -> None:
@@ -63,3 +72,89 @@ def test_there_is_a_most_number_of_parameters() -> None:
 def test_any_text_gives_lines_or_a_named_fault(text: str) -> None:
     with suppress(SpsaFault):
         assert read_lines(text)
+
+
+TUNE = new_tune("P,100,0,200,20,0.002", 60_000)
+
+
+def test_the_first_steps_follow_from_the_last() -> None:
+    parameter = TUNE.parameters[0]
+    assert TUNE.schedule.stability == 3000
+    assert parameter.c == pytest.approx(56.65252125, abs=1e-8)
+    assert parameter.a_end == pytest.approx(0.8)
+    assert parameter.a == pytest.approx(419.98654651, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("iteration", "c", "r", "move"),
+    [
+        (0, 56.65252125, 0.00105555961, 0.23920045),
+        (1000, 28.19521435, 0.00358409168, 0.40421693),
+        (29_999, 20, 0.002, 0.16),
+    ],
+)
+def test_steps_at_an_iteration(iteration: int, c: float, r: float, move: float) -> None:
+    steps = TUNE.steps(iteration)[0]
+    assert steps.c == pytest.approx(c, abs=1e-8)
+    assert steps.r == pytest.approx(r, abs=1e-11)
+    assert steps.r * steps.c * 4 == pytest.approx(move, abs=1e-8)
+
+
+def test_the_last_iteration_has_the_steps_the_author_asked_for() -> None:
+    steps = TUNE.steps(TUNE.schedule.last)[0]
+    assert (steps.c, steps.r) == pytest.approx((20, 0.002))
+
+
+def test_final_steps_keep_whole_numbers_half_apart() -> None:
+    tune = new_tune("I,int,5,0,9,0.1,0.002\nF,float,5,0,9,0.1,0.002", 1000)
+    whole, broken = tune.steps(tune.schedule.last, final=True)
+    assert (whole.c, broken.c) == pytest.approx((0.5, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("games", "a_ratio", "alpha", "gamma"),
+    [(0, 0.1, 0.6, 0.1), (100, -1, 0.6, 0.1), (100, 0.1, 99, 0.1), (100, 0.1, 0.6, float("nan"))],
+)
+def test_impossible_settings_are_refused(
+    games: int, a_ratio: float, alpha: float, gamma: float
+) -> None:
+    with pytest.raises(SpsaFault, match="must lie within"):
+        schedule_for(games, a_ratio=a_ratio, alpha=alpha, gamma=gamma)
+
+
+def concerns(line: str, options: list[str] | None = None) -> list[Concern]:
+    return [remark.concern for remark in remarks(new_tune(line, 1000).parameters, options)]
+
+
+def test_a_sound_parameter_draws_no_remark() -> None:
+    assert concerns("P,100,0,200,10,0.002", ["p"]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "concern"),
+    [
+        ("P,100,0,200,0.4,0.002", Concern.SMALL_STEP),
+        ("P,300,0,200,10,0.002", Concern.START_OUTSIDE),
+        ("P,5,0,200,10,0.002", Concern.STEP_LEAVES_RANGE),
+        ("P,5,5,5,10,0.002", Concern.FIXED),
+        ("P,100.5,0,200,10,0.002", Concern.FRACTIONS),
+        ("P,100,0,200,10,0.2", Concern.UNUSUAL_RATE),
+        ("P,100,0,200,10,0", Concern.UNUSUAL_RATE),
+    ],
+)
+def test_what_looks_odd_is_said(line: str, concern: Concern) -> None:
+    assert concerns(line) == [concern]
+
+
+def test_an_option_the_engine_lacks_is_said_only_when_its_options_are_known() -> None:
+    assert concerns("P,100,0,200,10,0.002", ["Hash"]) == [Concern.UNKNOWN_OPTION]
+    assert concerns("P,100,0,200,10,0.002") == []
+
+
+def test_small_steps_are_fine_for_floats() -> None:
+    assert concerns("P,float,0.5,0,1,0.05,0.002") == []
+
+
+def test_a_remark_is_a_sentence_about_its_parameter() -> None:
+    (remark,) = remarks(new_tune("P,100,0,200,10,0.2", 1000).parameters)
+    assert remark.text == "P: r_end 0.2 is far from the usual 0.002"

@@ -1,8 +1,11 @@
-"""Which host names are answered."""
+"""Which hosts and proxies are believed, and how patient the server is with slow clients."""
 
 import pytest
 
-from rookery.web.limits import hosts
+from rookery.errors import Complaint
+from rookery.settings import Settings
+from rookery.web.bodies import BODY_SECONDS
+from rookery.web.limits import BadProxy, RequestBounds, hosts, proxies
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,48 @@ def test_a_star_stands_for_any_name_below() -> None:
     assert rule.allow("a.b.example.org")
     assert not rule.allow("example.org")
     assert hosts(None, ["*"]).allow("anything.example")
+
+
+NEAR = proxies(["10.0.0.0/8", "127.0.0.1"])
+
+
+def test_without_trusted_proxies_only_the_peer_counts() -> None:
+    assert proxies([]).client("192.0.2.1", ["198.51.100.9"]) == "192.0.2.1"
+
+
+def test_a_stranger_cannot_choose_his_address() -> None:
+    assert NEAR.client("192.0.2.1", ["198.51.100.9"]) == "192.0.2.1"
+
+
+def test_a_trusted_proxy_names_its_client() -> None:
+    assert NEAR.client("127.0.0.1", ["198.51.100.9"]) == "198.51.100.9"
+
+
+def test_what_a_client_wrote_before_the_proxies_is_not_believed() -> None:
+    assert NEAR.client("10.0.0.1", ["203.0.113.5, 198.51.100.9, 10.0.0.2"]) == "198.51.100.9"
+
+
+def test_junk_ends_the_chain() -> None:
+    assert NEAR.client("10.0.0.1", ["nonsense"]) == "10.0.0.1"
+    assert NEAR.client("10.0.0.1", []) == "10.0.0.1"
+
+
+def test_several_header_lines_are_one_chain() -> None:
+    assert NEAR.client("10.0.0.1", ["198.51.100.9", "10.0.0.2"]) == "198.51.100.9"
+
+
+def test_a_proxy_that_is_no_address_is_named() -> None:
+    with pytest.raises(BadProxy, match=r"'proxy\.local'"):
+        proxies(["proxy.local"])
+
+
+def test_the_settings_say_how_long_a_request_may_take_to_come() -> None:
+    settings = Settings.read({"ROOKERY_HEAD_SECONDS": "7", "ROOKERY_BODY_SECONDS": "9"})
+    limits = RequestBounds.of_settings(settings)
+    assert (limits.head_seconds, limits.body_seconds) == (7, 9)
+
+
+def test_nobody_waits_longer_for_a_body_than_the_app_does() -> None:
+    assert RequestBounds.of_settings(Settings()).body_seconds <= BODY_SECONDS
+    with pytest.raises(Complaint, match="ROOKERY_BODY_SECONDS"):
+        Settings.read({"ROOKERY_BODY_SECONDS": str(int(BODY_SECONDS) + 1)})

@@ -1,6 +1,30 @@
-"""The session of one request."""
+"""The session of one request, its cookie, and whether its user still may be signed in."""
 
-from rookery.web.session import MOST_FLASHES, NOTHING, Flash, Session, SessionData
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rookery.people.users import User
+from rookery.web.session import (
+    MOST_BYTES,
+    MOST_FLASHES,
+    NOTHING,
+    CookieRefused,
+    CookieSigner,
+    Flash,
+    LoggedOutSessions,
+    Session,
+    SessionCheck,
+    SessionData,
+    cookie_in,
+    session_digest,
+    set_cookie,
+)
+from tests.fakes import HandClock
+from tests.twins.people import MemoryEndedSessions, MemoryUsers
+
+pytestmark = pytest.mark.anyio
 
 
 def session_with(data: SessionData) -> Session:
@@ -71,3 +95,201 @@ def test_only_the_latest_messages_are_kept() -> None:
     for number in range(MOST_FLASHES + 2):
         session.flash(str(number))
     assert [flash.text for flash in session.data.flashes] == ["2", "3", "4", "5", "6"]
+
+
+SESSION = SessionData(user="ada", mark="0123", csrf="abc")
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def seal(clock: HandClock) -> CookieSigner:
+    return CookieSigner(lambda: (b"key",), clock)
+
+
+def test_what_was_sealed_comes_back(seal: CookieSigner) -> None:
+    assert seal.open(seal.close(SESSION)).data == SESSION
+
+
+@pytest.mark.parametrize("change", [0, 5, -1])
+def test_a_changed_character_anywhere_is_noticed(seal: CookieSigner, change: int) -> None:
+    letters = list(seal.close(SESSION))
+    letters[change] = "A" if letters[change] != "A" else "B"
+    with pytest.raises(CookieRefused):
+        seal.open("".join(letters))
+
+
+@pytest.mark.parametrize("junk", ["", ".", "a.b.c", "é" * 30, "\0", "a" * 100_000, "===.=.="])
+def test_junk_is_refused_and_nothing_else_happens(seal: CookieSigner, junk: str) -> None:
+    with pytest.raises(CookieRefused):
+        seal.open(junk)
+
+
+def test_another_servers_cookie_is_refused(seal: CookieSigner, clock: HandClock) -> None:
+    with pytest.raises(CookieRefused):
+        seal.open(CookieSigner(lambda: (b"other",), clock).close(SESSION))
+
+
+def test_an_old_key_still_opens_and_the_new_one_signs(clock: HandClock) -> None:
+    keys = [b"old"]
+    seal, new = CookieSigner(lambda: tuple(keys), clock), CookieSigner(lambda: (b"new",), clock)
+    before = seal.close(SESSION)
+    keys.append(b"new")
+    assert seal.open(before).data == SESSION
+    assert new.open(seal.close(SESSION)).data == SESSION
+
+
+def test_a_session_that_is_not_kept_ends_after_a_week(seal: CookieSigner, clock: HandClock) -> None:
+    cookie = seal.close(SESSION)
+    clock.move(days=8)
+    with pytest.raises(CookieRefused, match="expired"):
+        seal.open(cookie)
+
+
+def test_a_kept_session_lasts_four_hundred_days(seal: CookieSigner, clock: HandClock) -> None:
+    cookie = seal.close(SessionData(user="ada", keep=True))
+    clock.move(days=399)
+    assert seal.open(cookie).data.user == "ada"
+    clock.move(days=2)
+    with pytest.raises(CookieRefused, match="expired"):
+        seal.open(cookie)
+
+
+def test_a_cookie_in_use_is_renewed_once_a_day(seal: CookieSigner, clock: HandClock) -> None:
+    cookie = seal.close(SESSION)
+    assert not seal.open(cookie).renew
+    clock.move(hours=25)
+    assert seal.open(cookie).renew
+
+
+def test_the_oldest_messages_go_when_the_cookie_grows_too_large(seal: CookieSigner) -> None:
+    flashes = tuple(Flash(str(number) * 900) for number in range(5))
+    cookie = seal.close_within(SessionData(user="ada", flashes=flashes))
+    assert cookie is not None
+    assert len(cookie) <= MOST_BYTES
+    kept = seal.open(cookie).data
+    assert kept.user == "ada"
+    assert kept.flashes == flashes[-len(kept.flashes) :]
+    assert 0 < len(kept.flashes) < 5
+
+
+def test_a_session_that_can_never_fit_gives_no_cookie(seal: CookieSigner) -> None:
+    assert seal.close_within(SessionData(user="a" * 4000)) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("rookery_session=x", "x"),
+        ("a=1; rookery_session=x=y; b=2", "x=y"),
+        ("rookery_session=first; rookery_session=second", "first"),
+        ("xrookery_session=x", None),
+        ("rookery_session", None),
+        ("", None),
+    ],
+)
+def test_the_cookie_is_found_in_its_header(header: str, value: str | None) -> None:
+    assert cookie_in(header) == value
+
+
+def test_scripts_and_other_sites_never_see_the_cookie() -> None:
+    text = set_cookie("x", max_age=60, secure=True).decode()
+    assert text == "rookery_session=x; Path=/; HttpOnly; SameSite=Lax; Max-Age=60; Secure"
+
+
+ADA = User("ada", "a@b.c", "hash", frozenset(), False, False, 16, datetime(2030, 1, 1, tzinfo=UTC))
+
+
+class Book(MemoryUsers):
+    """Counts how often it is asked."""
+
+    looks = 0
+
+    async def by_name(self, name: str) -> User | None:
+        self.looks += 1
+        return await super().by_name(name)
+
+
+class Sessions(MemoryEndedSessions):
+    """Likewise."""
+
+    looks = 0
+
+    async def all(self) -> frozenset[bytes]:
+        self.looks += 1
+        return await super().all()
+
+
+@pytest.fixture
+def book() -> Book:
+    return Book(ADA)
+
+
+@pytest.fixture
+def standing(book: Book, clock: HandClock) -> SessionCheck:
+    return SessionCheck(book, LoggedOutSessions(Sessions(), clock), clock, lambda: b"key")
+
+
+def session(standing: SessionCheck, token: str = "a token") -> SessionData:
+    return SessionData("ada", standing.mark(ADA), token)
+
+
+async def test_a_known_user_holds_and_is_looked_up_once_in_two_seconds(
+    standing: SessionCheck, book: Book, clock: HandClock
+) -> None:
+    for _ in range(3):
+        assert await standing.holds(session(standing))
+    clock.move(seconds=2)
+    assert await standing.holds(session(standing))
+    assert book.looks == 2
+
+
+async def test_a_blocked_user_falls_after_two_seconds_at_most(
+    standing: SessionCheck, book: Book, clock: HandClock
+) -> None:
+    assert await standing.holds(session(standing))
+    await book.save(replace(ADA, blocked=True))
+    clock.move(seconds=2)
+    assert not await standing.holds(session(standing))
+
+
+async def test_a_changed_user_falls_at_once_when_told(standing: SessionCheck, book: Book) -> None:
+    assert await standing.holds(session(standing))
+    await book.save(replace(ADA, password_hash="new"))
+    standing.forget("ada")
+    assert not await standing.holds(session(standing))
+
+
+async def test_an_unknown_user_never_holds(standing: SessionCheck) -> None:
+    assert not await standing.holds(SessionData(user="bob"))
+
+
+async def test_a_session_that_was_logged_out_of_counts_no_longer(standing: SessionCheck) -> None:
+    assert await standing.holds(session(standing))
+    await standing.ended.end(session(standing), timedelta(days=7))
+    assert not await standing.holds(session(standing))
+    assert await standing.holds(session(standing, "another token"))
+
+
+async def test_a_logout_elsewhere_counts_as_soon_as_it_is_told(standing: SessionCheck) -> None:
+    assert await standing.holds(session(standing))
+    standing.ended.told(session_digest(session(standing)).hex())
+    assert not await standing.holds(session(standing))
+
+
+async def test_ended_sessions_are_read_once_and_again_when_some_were_missed(
+    clock: HandClock,
+) -> None:
+    rows = Sessions()
+    ended, other = LoggedOutSessions(rows, clock), LoggedOutSessions(rows, clock)
+    for _ in range(3):
+        assert not await ended.holds(SessionData("ada"))
+    assert rows.looks == 1
+    await other.end(SessionData("ada"), timedelta(days=7))
+    assert not await ended.holds(SessionData("ada"))
+    ended.missed()
+    assert await ended.holds(SessionData("ada"))
+    assert rows.looks == 2

@@ -1,9 +1,10 @@
-"""The steps of a start: taken in order, taken back in reverse, each where it says."""
+"""The start, life and readiness of the serving process."""
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -14,9 +15,10 @@ from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
 from rookery.errors import Complaint
-from rookery.web.steps import Process, Step, StepFailed, StepRunner
+from rookery.files.disk import Disk
+from rookery.web.steps import Lifecycle, Phase, Process, Readiness, Step, StepFailed, StepRunner
 from tests.eventually import eventually
-from tests.fakes import RecordedLog
+from tests.fakes import HandClock, RecordedLog
 
 pytestmark = pytest.mark.anyio
 
@@ -155,3 +157,86 @@ async def test_a_thread_that_was_starting_when_the_start_was_given_up_comes_to_i
     with pytest.raises(asyncio.CancelledError):
         await taking
     assert notes == ["a up", "ended", "a down"]
+
+
+def test_a_process_starts_serves_and_stops() -> None:
+    life = Lifecycle()
+    phases = [life.phase]
+    life.started()
+    phases.append(life.phase)
+    life.stop()
+    phases.append(life.phase)
+    assert phases == [Phase.STARTING, Phase.READY, Phase.STOPPING]
+
+
+def test_a_stopping_process_never_becomes_ready_again() -> None:
+    life = Lifecycle()
+    life.stop()
+    life.started()
+    assert life.phase is Phase.STOPPING
+
+
+class Database:
+    """Answers until it is broken."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.broken = False
+
+    async def answers(self) -> None:
+        self.asked += 1
+        await anyio.lowlevel.checkpoint()
+        if self.broken:
+            raise ConnectionError("postgres://user:secret@host")
+
+
+@pytest.fixture
+def database() -> Database:
+    return Database()
+
+
+@pytest.fixture
+def life() -> Lifecycle:
+    return Lifecycle()
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def readiness(life: Lifecycle, database: Database, clock: HandClock) -> Readiness:
+    return Readiness(life, database.answers, Disk(Path("/"), Threads(), clock), clock)
+
+
+async def test_not_before_the_start_is_over(readiness: Readiness, life: Lifecycle) -> None:
+    assert await readiness.reason_against() == "the server is starting"
+    life.started()
+    assert await readiness.reason_against() == ""
+
+
+async def test_not_while_stopping(readiness: Readiness, life: Lifecycle) -> None:
+    life.stop()
+    assert await readiness.reason_against() == "the server is stopping"
+
+
+async def test_not_without_a_database_and_no_secret_is_told(
+    readiness: Readiness, life: Lifecycle, database: Database
+) -> None:
+    life.started()
+    database.broken = True
+    assert await readiness.reason_against() == "the database can't be used: ConnectionError"
+
+
+async def test_many_probes_are_one_question(
+    readiness: Readiness, life: Lifecycle, database: Database, clock: HandClock
+) -> None:
+    life.started()
+    async with anyio.create_task_group() as group:
+        for _ in range(20):
+            group.start_soon(readiness.reason_against)
+    assert database.asked == 1
+    clock.move(seconds=1)
+    await readiness.reason_against()
+    assert database.asked == 2

@@ -15,10 +15,10 @@ from rookery.web.worker_api.calls import complaint_in
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, machine_of
 from rookery.web.worker_api.outgoing import Payloads, task_answer
 from tests.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
-from tests.unit.people.test_credentials import ada
+from tests.people import make_ada
 from tests.wire.worker.office import worker_info
 
-CALLER = VerifiedCaller("seal", 16, "192.0.2.7", "NO", ada())
+CALLER = VerifiedCaller("seal", 16, "192.0.2.7", "NO", make_ada())
 
 
 def info(**fields: object) -> WorkerInfo:

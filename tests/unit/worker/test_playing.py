@@ -1,4 +1,4 @@
-"""A match is followed to its end, or to somebody's word."""
+"""A match is followed to its end: pairs become batches, and only useful pairs are played."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,19 @@ from typing import Any, Self
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.match.job import Event, GameStarted, PairEnded
-from rookery.model.task import NOTHING
+from rookery.match.job import (
+    Event,
+    GameResult,
+    GameStarted,
+    PairEnded,
+    PairJob,
+    PairResult,
+    Termination,
+    pair_jobs,
+)
+from rookery.match.openings import STANDARD
+from rookery.model.task import NOTHING, Results
+from rookery.protocol.worker_requests import SlotResult, SpsaResult
 from rookery.worker.engines.orders import TaskFailed
 from rookery.worker.identity import WorkerIdentity, WorkerOffer
 from rookery.worker.playing import (
@@ -19,13 +30,103 @@ from rookery.worker.playing import (
     MatchFollower,
     PairSupply,
     PartialReports,
+    TuneCounter,
+    count_useful_pairs,
 )
 from rookery.worker.reporting import GameFile
 from rookery.worker.server import TaskProgress
 from rookery.worker.stopping import SilentWatcher, Stop
+from tests.engines.matches import mover
 from tests.unit.worker.test_assignment import granted
-from tests.unit.worker.test_counters import pair
 from tests.workers.lives import FACTS
+
+
+def game(result: str) -> GameResult:
+    return GameResult("w", "b", "", (), (), result, Termination.NORMAL, "")
+
+
+def pair(number: int, first: str = "1-0", second: str = "1/2-1/2") -> PairResult:
+    """By default a win with White and a draw with Black."""
+    return PairResult(number, "new", "base", (game(first), game(second)))
+
+
+def test_a_batch_is_reported_when_it_is_whole() -> None:
+    ledger = GameCounter(NOTHING, batch_pairs=2)
+    assert ledger.add(pair(0)) is None
+    assert ledger.add(pair(1)) == TaskProgress(Results(2, 0, 2, 0, 0, (0, 0, 0, 2, 0)))
+
+
+def test_totals_include_what_was_played_before() -> None:
+    before = Results(1, 1, 0, 0, 0, (0, 0, 1, 0, 0))
+    told = GameCounter(before, batch_pairs=1).add(pair(0))
+    assert told == TaskProgress(Results(2, 1, 1, 0, 0, (0, 0, 1, 1, 0)))
+
+
+def test_what_is_left_over_is_reported_once() -> None:
+    ledger = GameCounter(NOTHING, batch_pairs=2)
+    ledger.add(pair(0))
+    told = ledger.rest()
+    assert told is not None
+    assert told.stats.games == 2
+    assert ledger.rest() is None
+
+
+def test_a_tune_reports_when_all_its_pairs_are_there() -> None:
+    ledger = TuneCounter(NOTHING, 2, (7, 8), joint=9, is_rookery=True)
+    assert ledger.add(pair(1)) is None
+    told = ledger.add(pair(0, "0-1", "1-0"))
+    assert told is not None
+    assert told.spsa == SpsaResult(
+        num_games=4,
+        wins=1,
+        losses=2,
+        draws=1,
+        sig=9,
+        slots=(
+            SlotResult(num_games=2, wins=0, losses=2, draws=0, sig=7),
+            SlotResult(num_games=2, wins=1, losses=0, draws=1, sig=8),
+        ),
+    )
+
+
+def test_another_projects_server_hears_of_no_slots() -> None:
+    told = TuneCounter(NOTHING, 1, (9,), joint=9, is_rookery=False).add(pair(0))
+    assert told is not None
+    assert type(told.spsa) is SlotResult
+
+
+def pairs() -> PairSupply:
+    return PairSupply(pair_jobs([(mover("a"), mover("b"))], lambda _: STANDARD))
+
+
+def numbers(taken: list[PairJob]) -> list[int]:
+    return [job.number for job in taken]
+
+
+def test_pairs_are_handed_out_until_it_is_enough() -> None:
+    supply = pairs()
+    first = [next(supply), next(supply)]
+    supply.stop_at(3)
+    assert numbers([*first, *supply]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "finished", "in_time", "expected"),
+    [
+        (5, 3, 100, 8),  # the batch that was begun can be whole
+        (5, 3, 2, 4),  # the next batch can, the one after it can't
+        (5, 3, 0, 0),  # nothing more can be whole
+        (8, 7, 100, 8),
+    ],
+)
+def test_only_whole_batches_are_worth_it(
+    given: int, finished: int, in_time: int, expected: int
+) -> None:
+    assert count_useful_pairs(given, finished, 4, in_time, whole=True) == expected
+
+
+def test_pairs_that_count_alone_may_end() -> None:
+    assert count_useful_pairs(5, 3, 4, 0, whole=False) == 5
 
 
 class Endless:

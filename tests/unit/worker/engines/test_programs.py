@@ -1,6 +1,6 @@
-"""What engines say of themselves."""
+"""What engines say of themselves, and output within bounds."""
 
-from rookery.worker.engines.programs import UciOption, read_introduction
+from rookery.worker.engines.programs import Output, UciOption, read_introduction
 
 LINES = (
     "Tiny by Nobody",
@@ -22,3 +22,16 @@ def test_name_and_options_are_read() -> None:
         UciOption("EvalFile", "string", "<empty>"),
         UciOption("Style", "combo", "Solid"),
     )
+
+
+def test_a_short_log_is_kept_whole() -> None:
+    output = Output(10, 10)
+    output.add(b"a line\nand another")
+    assert output.text == "a line\nand another"
+
+
+def test_a_flood_keeps_its_head_and_its_tail() -> None:
+    output = Output(10, 10)
+    for number in range(1000):
+        output.add(b"%03d " % number)
+    assert output.text == "000 001 00\n[... 3,980 bytes left out ...]\n7 998 999 "

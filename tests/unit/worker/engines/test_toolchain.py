@@ -1,9 +1,9 @@
-"""Programs a build needs, by name and version."""
+"""Programs that a build needs, and the machine as programs see it."""
 
 import pytest
 
 from rookery.model.engine import ToolRecord
-from rookery.worker.engines.toolchain import FoundTool, read_tool
+from rookery.worker.engines.toolchain import FoundTool, best_architecture, host_identity, read_tool
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,12 @@ def test_a_least_version_may_follow_the_name(text: str, wanted: ToolRecord) -> N
 )
 def test_a_version_is_read_from_what_a_program_says(says: str, version: tuple[int, ...]) -> None:
     assert FoundTool("any", "/usr/bin/any", says).version == version
+
+
+def test_a_machine_knows_itself_again() -> None:
+    assert host_identity() == host_identity()
+
+
+def test_an_old_makefile_gets_an_architecture_that_it_knows() -> None:
+    known = "x86-64 armv8 ppc-64 riscv64 loongarch64 apple-silicon armv7 x86-32 e2k"
+    assert best_architecture(known) in known.split()
