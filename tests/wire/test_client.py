@@ -43,7 +43,7 @@ def test_a_run_is_submitted_listed_and_stopped(client: Client) -> None:
     assert made.state is DisplayState.PENDING
     assert made.id in [run.id for run in client.runs(owner="ada").runs]
     assert client.run(made.id).args["tc"] == "10+0.1"
-    assert client.summary(made.id, v1.HouseStyle.OPENBENCH).startswith("SPRT  | ")
+    assert client.summary(made.id, v1.SummaryStyle.OPENBENCH).startswith("SPRT  | ")
     changed = client.modify(made.id, Modification(priority=-2))
     assert changed.priority == -2
     assert client.stop(made.id, "enough").state is DisplayState.FINISHED

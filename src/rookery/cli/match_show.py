@@ -120,23 +120,23 @@ BAR = 24
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A standing, how long it took to get there, and how many games there may be."""
+    """A score, how long it took to get there, and how many games there may be."""
 
-    standing: MatchScore
+    score: MatchScore
     seconds: float
     games_wanted: int | None = None
     latency: Latency | None = None
 
     @property
     def games_per_second(self) -> float:
-        return self.standing.results.games / self.seconds if self.seconds > 0 else 0.0
+        return self.score.results.games / self.seconds if self.seconds > 0 else 0.0
 
 
-def elo_of(standing: MatchScore) -> tuple[float, float, float]:
+def elo_of(score: MatchScore) -> tuple[float, float, float]:
     """Elo with its 95 % interval; for a sequential test the one that stopping does not bias."""
-    results = standing.results
-    if standing.sprt:
-        live = live_elo(standing.sprt, results.pentanomial, results.trinomial)
+    results = score.results
+    if score.sprt:
+        live = live_elo(score.sprt, results.pentanomial, results.trinomial)
         return live.elo, live.low, live.high
     fixed = estimate_elo(results.pentanomial)
     return fixed.elo, fixed.low, fixed.high
@@ -144,19 +144,19 @@ def elo_of(standing: MatchScore) -> tuple[float, float, float]:
 
 def rows(progress: Progress) -> list[Row]:
     """What the display, the plain lines and the end of a match show."""
-    standing = progress.standing
-    results = standing.results
+    score = progress.score
+    results = score.results
     lines = [("Games", games_text(results, progress.games_wanted)), ("Pairs", pairs_text(results))]
     if results.pairs:
-        elo, low, high = elo_of(standing)
+        elo, low, high = elo_of(score)
         lines.append(("Elo", elo_text(elo, low, high)))
-    if standing.sprt:
-        bounds = standing.state.bounds(standing.sprt)
-        lines.append(("LLR", ratio_text(standing.sprt, standing.state.llr, bounds)))
-    lines.append(("White", f"{standing.white_share:.1%} of the points"))
-    lines.append(("Ends", _ends(standing)))
+    if score.sprt:
+        bounds = score.state.bounds(score.sprt)
+        lines.append(("LLR", ratio_text(score.sprt, score.state.llr, bounds)))
+    lines.append(("White", f"{score.white_share:.1%} of the points"))
+    lines.append(("Ends", _ends(score)))
     lines.append(("Speed", f"{60 * progress.games_per_second:.1f} games a minute"))
-    if standing.verdict is Verdict.RUNNING:
+    if score.verdict is Verdict.RUNNING:
         lines.append(("Left", _left(progress)))
     if progress.latency is not None:
         lines.append(("Runner", _latency(progress.latency)))
@@ -166,9 +166,9 @@ def rows(progress: Progress) -> list[Row]:
 
 
 def data(progress: Progress) -> Data:
-    standing = progress.standing
-    results = standing.results
-    elo, low, high = elo_of(standing) if results.pairs else (0.0, -1000.0, 1000.0)
+    score = progress.score
+    results = score.results
+    elo, low, high = elo_of(score) if results.pairs else (0.0, -1000.0, 1000.0)
     return {
         "games": results.games,
         "wins": results.wins,
@@ -178,10 +178,10 @@ def data(progress: Progress) -> Data:
         "crashes": results.crashes,
         "time_losses": results.time_losses,
         "elo": {"value": elo, "low": low, "high": high},
-        "white_share": standing.white_share,
-        "terminations": dict(standing.terminations),
+        "white_share": score.white_share,
+        "terminations": dict(score.terminations),
         "seconds": progress.seconds,
-        **_sprt_data(standing),
+        **_sprt_data(score),
         **({} if progress.latency is None else {"latency": latency_data(progress.latency)}),
     }
 
@@ -205,19 +205,19 @@ def _quantiles(times: Histogram) -> Data:
     return {name: 1e3 * value if isfinite(value) else None for name, value in found.items()}
 
 
-def _sprt_data(standing: MatchScore) -> Data:
-    if not standing.sprt:
+def _sprt_data(score: MatchScore) -> Data:
+    if not score.sprt:
         return {}
-    lower, upper = standing.state.bounds(standing.sprt)
+    lower, upper = score.state.bounds(score.sprt)
     return {
         "sprt": {
-            "elo0": standing.sprt.elo0,
-            "elo1": standing.sprt.elo1,
-            "model": standing.sprt.model.value,
-            "llr": standing.state.llr,
+            "elo0": score.sprt.elo0,
+            "elo1": score.sprt.elo1,
+            "model": score.sprt.model.value,
+            "llr": score.state.llr,
             "lower": lower,
             "upper": upper,
-            "verdict": standing.verdict.value or "running",
+            "verdict": score.verdict.value or "running",
         }
     }
 
@@ -250,18 +250,18 @@ def ratio_text(sprt: Sprt, llr: float, bounds: tuple[float, float]) -> str:
     return f"{llr:+.3f} {place} {bar} [{sprt.elo0:g}, {sprt.elo1:g}]"
 
 
-def _ends(standing: MatchScore) -> str:
-    counts = sorted(standing.terminations.items(), key=lambda item: -item[1])
+def _ends(score: MatchScore) -> str:
+    counts = sorted(score.terminations.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {count}" for name, count in counts) or "none yet"
 
 
 def _left(progress: Progress) -> str:
-    standing, wanted = progress.standing, progress.games_wanted
-    games = standing.results.games
-    if standing.sprt is None and wanted is None:
+    score, wanted = progress.score, progress.games_wanted
+    games = score.results.games
+    if score.sprt is None and wanted is None:
         return ""
     return left_text(
-        standing.sprt, standing.state.llr, games, wanted=wanted, speed=progress.games_per_second
+        score.sprt, score.state.llr, games, wanted=wanted, speed=progress.games_per_second
     )
 
 

@@ -51,7 +51,7 @@ def show(
     run: RunId,
     /,
     *,
-    style: Annotated[v1.HouseStyle, option("whose words", "STYLE")] = v1.HouseStyle.FISHTEST,
+    style: Annotated[v1.SummaryStyle, option("whose words", "STYLE")] = v1.SummaryStyle.FISHTEST,
     server: ServerFlags = THE_SERVER,
 ) -> None:
     """Show how a run stands."""

@@ -241,7 +241,7 @@ class RunCalls(ApiCalls):
         """Where people look at a run."""
         return f"{self._transport.server}/runs/{run_id}"
 
-    def summary(self, run_id: str, style: v1.HouseStyle = v1.HouseStyle.FISHTEST) -> str:
+    def summary(self, run_id: str, style: v1.SummaryStyle = v1.SummaryStyle.FISHTEST) -> str:
         path = f"{place('runs', run_id, 'summary.txt')}?style={style}"
         return self._transport.call("GET", path).decode("utf-8", "replace")
 

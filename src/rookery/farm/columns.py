@@ -14,7 +14,7 @@ from rookery.db.target import Problem
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.stats.sprt import Sprt, SprtState
 from rookery.stats.spsa import Issued, ParameterSample, Tune
-from rookery.stats.spsa_parameters import Parameter, Schedule
+from rookery.stats.spsa_parameters import GainSchedule, Parameter
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class Parts(NamedTuple):
 
     name: str
     rules: object = ()
-    standing: object = ()
+    progress: object = ()
     trail: tuple[object, ...] = ()
 
 
@@ -75,7 +75,7 @@ class PartColumns(NamedTuple):
     """The columns of a kind, and of an entry of its trail."""
 
     rules: Json[Any]
-    standing: Json[Any]
+    progress: Json[Any]
     entry: Json[Any]
 
 
@@ -84,7 +84,7 @@ _COLUMNS: Mapping[str, PartColumns] = {
     "fixed": PartColumns(_NOTHING, _NOTHING, _NOTHING),
     "sprt": PartColumns(Json(Sprt), Json(SprtState), _NOTHING),
     "spsa": PartColumns(
-        Json(tuple[Schedule, tuple[Parameter, ...]]),
+        Json(tuple[GainSchedule, tuple[Parameter, ...]]),
         Json(tuple[tuple[float, ...], int]),
         Json(tuple[ParameterSample, ...]),
     ),
@@ -102,17 +102,17 @@ def split_kind(kind: Kind) -> Parts:
         case SprtTest():
             return Parts(kind.name, kind.spec, kind.state)
         case SpsaTuning(tune):
-            rules, standing = (tune.schedule, tune.parameters), (tune.thetas, tune.iteration)
-            return Parts(kind.name, rules, standing, tune.history)
+            rules, progress = (tune.schedule, tune.parameters), (tune.thetas, tune.iteration)
+            return Parts(kind.name, rules, progress, tune.history)
     return Parts(kind.name)
 
 
-def join_kind(name: str, rules: Any, standing: Any, trail: tuple[Any, ...] = ()) -> Kind:
+def join_kind(name: str, rules: Any, progress: Any, trail: tuple[Any, ...] = ()) -> Kind:
     match name:
         case "sprt":
-            return SprtTest(rules, standing)
+            return SprtTest(rules, progress)
         case "spsa":
-            (schedule, parameters), (thetas, iteration) = rules, standing
+            (schedule, parameters), (thetas, iteration) = rules, progress
             return SpsaTuning(Tune(schedule, parameters, thetas, iteration, trail))
     return Fixed()
 

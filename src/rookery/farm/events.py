@@ -31,7 +31,7 @@ WOKEN_AT_ONCE = 20
 WAKING_SECONDS = 0.003
 
 
-class Reader(Protocol):
+class EventReader(Protocol):
     """Who waits."""
 
     def wake(self) -> None: ...
@@ -72,8 +72,8 @@ class Readers:
     """One per bus; the event loop alone uses it."""
 
     def __init__(self) -> None:
-        self._of_all: set[Reader] = set()
-        self._of_one: defaultdict[str, set[Reader]] = defaultdict(set)
+        self._of_all: set[EventReader] = set()
+        self._of_one: defaultdict[str, set[EventReader]] = defaultdict(set)
         self._paces = (
             Pace(PAUSE_SECONDS, self._wake_those_of),
             Pace(LONG_PAUSE_SECONDS, self._wake_those_of_all),
@@ -88,7 +88,7 @@ class Readers:
         return self._paces[0].times
 
     @contextmanager
-    def waiting(self, reader: Reader, run: str) -> Iterator[None]:
+    def waiting(self, reader: EventReader, run: str) -> Iterator[None]:
         """For one run, or for all where none is named."""
         place = self._of_one[run] if run else self._of_all
         place.add(reader)
@@ -114,7 +114,7 @@ class Readers:
         watched = runs & self._of_one.keys()
         self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
 
-    def _wake(self, readers: Iterator[Reader]) -> None:
+    def _wake(self, readers: Iterator[EventReader]) -> None:
         """Some at a time: a thousand readers at once would hold the loop for a tenth of a second.
         When the second lot is woken, the first has mostly had the event encoded for all."""
         some = tuple(islice(readers, WOKEN_AT_ONCE))

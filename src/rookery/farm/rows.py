@@ -73,7 +73,7 @@ def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Colu
         run.id,
         run.updated,
         sequence,
-        part_columns(parts.name).standing.text(parts.standing),
+        part_columns(parts.name).progress.text(parts.progress),
         clean(status.approver),
         status.finished,
         status.failed,
@@ -102,7 +102,7 @@ def run_of(row: Row, history: Iterable[str] = ()) -> Run:
     kind = join_kind(
         row["kind"],
         columns.rules.value(row["rules"]),
-        columns.standing.value(row["standing"]),
+        columns.progress.value(row["progress"]),
         tuple(map(columns.entry.value, history)),
     )
     return Run(

@@ -6,15 +6,15 @@ from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Side
 from rookery.model.run import Run
 from rookery.model.task import Results
-from rookery.model.timecontrol import Clock, TimeControl, parse
-from rookery.protocol.v1 import HouseStyle
+from rookery.model.timecontrol import ClockControl, TimeControl, parse
+from rookery.protocol.v1 import SummaryStyle
 from rookery.stats.elo import estimate_elo
 from rookery.stats.likelihood import normalised_elo
 
 
-def summary(run: Run, style: HouseStyle) -> str:
+def summary(run: Run, style: SummaryStyle) -> str:
     """A few lines, each ended; some hundred microseconds of statistics."""
-    lines = _fishtest(run) if style is HouseStyle.FISHTEST else _openbench(run)
+    lines = _fishtest(run) if style is SummaryStyle.FISHTEST else _openbench(run)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -80,6 +80,6 @@ def _side(run: Run, side: Side) -> str:
 
 
 def _time(tc: TimeControl) -> str:
-    if isinstance(tc, Clock) and tc.moves is None:
+    if isinstance(tc, ClockControl) and tc.moves is None:
         return f"{tc.seconds:.1f}+{tc.increment:.2f}s"
     return str(tc)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from rookery.boundary.watch import Histogram
-from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
+from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl
 
 SLACK_SECONDS = 0.1
 """An answer this long after the flag is still waited for, so that its true time can be read."""
@@ -26,14 +26,14 @@ class SideClock:
         self.tc = tc
         self._margin_ms = margin_ms
         # The first move has its increment too, as every later one has.
-        start = tc.seconds + tc.increment if isinstance(tc, Clock) else 0.0
+        start = tc.seconds + tc.increment if isinstance(tc, ClockControl) else 0.0
         self.remaining_ms = round(1000 * start)
-        self._moves_left = tc.moves if isinstance(tc, Clock) else None
+        self._moves_left = tc.moves if isinstance(tc, ClockControl) else None
 
     @property
     def allowed_ms(self) -> int | None:
         """How long this move may take; None where only a stall ends it."""
-        if isinstance(self.tc, Clock):
+        if isinstance(self.tc, ClockControl):
             return self.remaining_ms + self._margin_ms
         if isinstance(self.tc, MoveTime):
             return round(1000 * self.tc.seconds) + self._margin_ms
@@ -53,12 +53,12 @@ class SideClock:
 
     def spend(self, seconds: float) -> None:
         """Take a move's time off the clock; what the margin lent is not owed."""
-        if isinstance(self.tc, Clock):
+        if isinstance(self.tc, ClockControl):
             left = max(0, self.remaining_ms - int(seconds * 1000))
             self.remaining_ms = left + round(1000 * self.tc.increment)
             self._count_move(self.tc)
 
-    def _count_move(self, tc: Clock) -> None:
+    def _count_move(self, tc: ClockControl) -> None:
         if tc.moves is None or self._moves_left is None:
             return
         self._moves_left -= 1
@@ -68,7 +68,7 @@ class SideClock:
 
     def go_words(self, side: str) -> str:
         """The words of `go` about this clock, which both engines are told."""
-        if not isinstance(self.tc, Clock):
+        if not isinstance(self.tc, ClockControl):
             return ""
         text = f" {side}time {max(1, self.remaining_ms)}"
         return text + (f" {side}inc {round(1000 * self.tc.increment)}" if self.tc.increment else "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.match.job import EngineSpec, Setup
-from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl
+from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl
 
 ENDLESS_PAIRS = 500_000
 SHORTEST_SECONDS = 0.001
@@ -110,7 +110,7 @@ def _check_engine(engine: EngineSpec) -> None:
 
 
 def _seconds(tc: TimeControl) -> float:
-    if isinstance(tc, Clock):
+    if isinstance(tc, ClockControl):
         return tc.seconds + tc.increment
     return tc.seconds if isinstance(tc, MoveTime) else SHORTEST_SECONDS
 
@@ -182,7 +182,7 @@ def _engine(engine: EngineSpec, margin_ms: int) -> Iterator[str]:
 def time_limit(tc: TimeControl) -> str:
     """A time control as an engine's option."""
     match tc:
-        case Clock():
+        case ClockControl():
             return f"tc={tc}"
         case Nodes(nodes):
             return f"nodes={nodes}"

@@ -1,4 +1,4 @@
-"""Runs: a plan with its kind, its standing in the life cycle and the sums over its tasks."""
+"""Runs: a plan with its kind, its state in the life cycle and the sums over its tasks."""
 
 import enum
 from collections.abc import Iterable

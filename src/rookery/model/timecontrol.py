@@ -37,7 +37,7 @@ class BadTimeControl(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ClockControl:
     """Time for the game, or for a number of moves, with an increment per move."""
 
     seconds: float
@@ -49,9 +49,11 @@ class Clock:
         tail = f"+{_plain(self.increment)}" if self.increment else ""
         return f"{head}{_plain(self.seconds)}{tail}"
 
-    def scaled(self, factor: float) -> "Clock":
+    def scaled(self, factor: float) -> "ClockControl":
         """The same control on a machine `factor` times as slow (three decimals)."""
-        return Clock(round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves)
+        return ClockControl(
+            round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves
+        )
 
     def game_seconds(self, nps: float) -> float:
         """Expected length of a game; a clock does not depend on the speed."""
@@ -127,7 +129,7 @@ class MoveTime:
         return 60 + 10 * self.game_seconds(nps)
 
 
-TimeControl = Clock | Nodes | Depth | MoveTime
+TimeControl = ClockControl | Nodes | Depth | MoveTime
 
 
 @lru_cache(maxsize=4096)
@@ -143,21 +145,21 @@ def parse(text: str) -> TimeControl:
 
 def is_classic(tc: TimeControl) -> bool:
     """Whether the official worker understands it: it knows clocks only."""
-    return isinstance(tc, Clock)
+    return isinstance(tc, ClockControl)
 
 
 def base_seconds(tc: TimeControl) -> float:
     """The leading time of a control, by which long tests are told from short ones."""
-    return tc.seconds if isinstance(tc, Clock | MoveTime) else 0.0
+    return tc.seconds if isinstance(tc, ClockControl | MoveTime) else 0.0
 
 
-def _clock(text: str, found: re.Match[str]) -> Clock:
+def _clock(text: str, found: re.Match[str]) -> ClockControl:
     moves = None if found.group("moves") is None else int(found.group("moves"))
     seconds = round(60 * int(found.group("minutes") or 0) + float(found.group("seconds")), 6)
     increment = float(found.group("increment") or 0)
     if not seconds + increment > 0:
         raise BadTimeControl(text)
-    return Clock(seconds, increment, moves)
+    return ClockControl(seconds, increment, moves)
 
 
 def _fixed(text: str, word: str, value: float) -> TimeControl:

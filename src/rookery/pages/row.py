@@ -62,7 +62,7 @@ _OPEN = {
 }
 
 
-def standing_of(run: Run) -> StatusWord:
+def status_of(run: Run) -> StatusWord:
     if run.status.deleted:
         return DELETED
     if run.display is not DisplayState.FINISHED:
@@ -108,7 +108,7 @@ class RunRow:
     info: str
     question: str
     conditions: str
-    standing: StatusWord
+    status: StatusWord
     bar: LlrBar | None
     elo: str
     progress: str
@@ -136,7 +136,7 @@ def row_of(known: Known, now: datetime) -> RunRow:
         info=run.plan.info,
         question=terms.question(run),
         conditions=terms.conditions(run),
-        standing=standing_of(run),
+        status=status_of(run),
         bar=bar_of(known, now),
         elo=words.NOTHING if found is None else words.elo(found.middle, found.half_width),
         progress=progress_of(run),

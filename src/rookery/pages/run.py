@@ -32,7 +32,7 @@ from rookery.pages.row import Known, RunRow, row_of, shows_pairs
 from rookery.pages.run_tables import (
     Group,
     Happening,
-    Machine,
+    MachineLine,
     ParameterRow,
     TaskRow,
     groups_of,
@@ -95,7 +95,7 @@ class RunView:
     iterations: str
     pairs: PentanomialBars | None
     charts: tuple[Chart, ...]
-    machines: tuple[Machine, ...]
+    machines: tuple[MachineLine, ...]
     more_machines: str
     parameters: tuple[ParameterRow, ...]
     groups: tuple[Group, ...]

@@ -18,7 +18,7 @@ from rookery.stats.spsa import Tune
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineLine:
     """A machine at play."""
 
     name: str
@@ -78,9 +78,9 @@ def _parameter_rows(tune: Tune) -> Iterable[ParameterRow]:
         )
 
 
-def machine_of(task: Task, now: datetime) -> Machine:
+def machine_of(task: Task, now: datetime) -> MachineLine:
     machine = task.machine
-    return Machine(
+    return MachineLine(
         name=machine.long_name,
         user=machine.user,
         cores=words.count(machine.cores),

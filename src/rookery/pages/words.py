@@ -8,7 +8,7 @@ from datetime import datetime
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Plan, Side
 from rookery.model.run import Run
-from rookery.model.timecontrol import Clock, Depth, MoveTime, Nodes, TimeControl, parse
+from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl, parse
 from rookery.stats.sprt import EloModel, Sprt
 
 NOTHING = "–"
@@ -143,7 +143,7 @@ def _ago(seconds: float, then: datetime) -> str:
 def time_control(tc: TimeControl) -> str:
     """10 s + 0.1 s, or what takes the place of a clock."""
     match tc:
-        case Clock(seconds, increment, moves):
+        case ClockControl(seconds, increment, moves):
             head = _seconds(seconds) if moves is None else f"{moves} moves in {_seconds(seconds)}"
             return f"{head} + {_seconds(increment)}" if increment else head
         case Nodes(nodes):

@@ -115,10 +115,10 @@ class Login:
         if user is None or not right:
             raise WrongCredentials
         self._attempts.refund(client, name)
-        return in_good_standing(user)
+        return check_active(user)
 
 
-def in_good_standing(user: User) -> User:
+def check_active(user: User) -> User:
     if user.blocked:
         raise AccountBlocked
     if user.pending:
@@ -243,9 +243,9 @@ class WorkerCredentials:
             return None
         seal = self._seal(name, password, user.password_hash)
         if seal in self._right:
-            return VerifiedUser(in_good_standing(user), seal)
+            return VerifiedUser(check_active(user), seal)
         if self._right_tokens.get(seal):
-            return VerifiedUser(in_good_standing(user), "")
+            return VerifiedUser(check_active(user), "")
         return None
 
     async def check(self, name: str, password: str, client: str) -> VerifiedUser:
@@ -292,7 +292,7 @@ class WorkerCredentials:
             self._wrong.put(attempt, True, WRONG_SECONDS if looked_at == self._forgotten() else 0)
             raise WrongCredentials
         self._remember(user, seal, is_token=is_token, fresh=looked_at == self._forgotten())
-        return VerifiedUser(in_good_standing(user), "" if is_token else seal)
+        return VerifiedUser(check_active(user), "" if is_token else seal)
 
     async def _matches(self, name: str, hashed: str, password: str, client: str) -> bool:
         self._attempts.charge(client, name)

@@ -149,7 +149,7 @@ class ListedState(enum.StrEnum):
     FINISHED = "finished"
 
 
-class HouseStyle(enum.StrEnum):
+class SummaryStyle(enum.StrEnum):
     """In whose words a result is told."""
 
     FISHTEST = "fishtest"

@@ -20,10 +20,10 @@ PARTS = "parts"
 WAITING = "waiting"
 """A feature of ours: request_task is held open until there is something to play."""
 LARGEST_ANSWER = 16 * 2**20
-A = TypeVar("A", bound="Answer")
+A = TypeVar("A", bound="WorkerAnswer")
 
 
-class Answer(Struct, frozen=True, gc=False, kw_only=True):
+class WorkerAnswer(Struct, frozen=True, gc=False, kw_only=True):
     """Says that a call was heard; `error` refuses it, `info` is printed."""
 
     error: str | UnsetType = UNSET
@@ -47,7 +47,7 @@ def wheel_message(name: str, sha256: str) -> bytes:
     return f"rookery worker wheel\n{name}\n{sha256}\n".encode()
 
 
-class VersionAnswer(Answer, frozen=True, gc=False, kw_only=True):
+class VersionAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
     """request_version."""
 
     version: int | UnsetType = UNSET
@@ -71,7 +71,7 @@ class GrantedRun(Struct, frozen=True, gc=False, kw_only=True):
     my_task: MyTask
 
 
-class TaskAnswer(Answer, frozen=True, gc=False, kw_only=True):
+class TaskAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
     """request_task: either run and task_id, or task_waiting."""
 
     run: GrantedRun | UnsetType = UNSET
@@ -79,19 +79,19 @@ class TaskAnswer(Answer, frozen=True, gc=False, kw_only=True):
     task_waiting: bool | UnsetType = UNSET
 
 
-class AliveAnswer(Answer, frozen=True, gc=False, kw_only=True):
+class AliveAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
     """beat and update_task."""
 
     task_alive: bool
 
 
-class EndAnswer(Answer, frozen=True, gc=False, kw_only=True):
+class EndAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
     """failed_task, stop_run, upload_pgn, worker_log."""
 
     task_alive: bool | UnsetType = UNSET
 
 
-class Setting(Struct, frozen=True, gc=False):
+class SpsaSetting(Struct, frozen=True, gc=False):
     """One option's value; the step and its direction go along for the new engine."""
 
     name: str
@@ -101,7 +101,7 @@ class Setting(Struct, frozen=True, gc=False):
     flip: int | UnsetType = UNSET
 
 
-Settings = tuple[Setting, ...]
+Settings = tuple[SpsaSetting, ...]
 
 
 class Slot(Struct, frozen=True, gc=False, kw_only=True):
@@ -142,7 +142,7 @@ def spsa_values(tune: Tune, drawn: Perturbation) -> SpsaAnswer:
     return SpsaAnswer(
         task_alive=True,
         w_params=tuple(
-            Setting(name, value, step.c, step.r, flip)
+            SpsaSetting(name, value, step.c, step.r, flip)
             for name, value, step, flip in zip(
                 names, drawn.new, drawn.steps, drawn.flips, strict=True
             )
@@ -170,16 +170,16 @@ def spsa_slots(tune: Tune, drawn: tuple[Perturbation, ...]) -> SpsaAnswer:
 
 
 def _settings(names: list[str], values: tuple[float, ...]) -> Settings:
-    return tuple(Setting(name, value) for name, value in zip(names, values, strict=True))
+    return tuple(SpsaSetting(name, value) for name, value in zip(names, values, strict=True))
 
 
-def heard(reader: Reader[A], body: bytes) -> A | Answer:
+def heard(reader: Reader[A], body: bytes) -> A | WorkerAnswer:
     """The answer of that kind, or the plain one where the call was refused; for our worker."""
     plain = PLAIN.read(body)
     return reader.read(body) if plain.error is UNSET else plain
 
 
-PLAIN = Reader(Answer, most_bytes=LARGEST_ANSWER)
+PLAIN = Reader(WorkerAnswer, most_bytes=LARGEST_ANSWER)
 VERSION = Reader(VersionAnswer, most_bytes=LARGEST_ANSWER)
 TASK = Reader(TaskAnswer, most_bytes=LARGEST_ANSWER)
 ALIVE = Reader(AliveAnswer, most_bytes=LARGEST_ANSWER)

@@ -11,7 +11,7 @@ from rookery.model.machine import OFFICIAL, Machine
 from rookery.model.plan import Demands, first_missing
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.model.timecontrol import Clock, Depth, Nodes, TimeControl, is_classic
+from rookery.model.timecontrol import ClockControl, Depth, Nodes, TimeControl, is_classic
 from rookery.rules.answers import (
     NO_CHANGES,
     Changes,
@@ -142,7 +142,7 @@ CROWD = 36
 """How many runs of one user, squared, halve the share of each."""
 LENGTH_EXPONENT = 0.774
 SETTLED_GAMES = 200_000
-REFERENCE = Clock(10, 0.1)
+REFERENCE = ClockControl(10, 0.1)
 
 
 def length_ratio(tc: TimeControl, threads: int, nps: float) -> float:

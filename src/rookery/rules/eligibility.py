@@ -1,7 +1,7 @@
 """Whether a machine may play a run, and if not, why: the contract's filters as reasons.
 
 A filter looks at one of three things: the demands of the run (equal for a whole class of runs),
-the standing of the run (which changes with every task), or the past of the machine with that run.
+the state of the run (which changes with every task), or the past of the machine with that run.
 The scheduler's index relies on this split; `objection` puts the three together again in order.
 """
 
@@ -68,7 +68,7 @@ API_LIMIT = Reason(
 FAILED_HERE = Reason(Filter.FAILED_HERE, "the worker failed on this run before")
 
 
-def standing(run: Run) -> Reason | None:
+def closed_reason(run: Run) -> Reason | None:
     """Why the run takes no machine at all now."""
     if run.status.finished:
         return FINISHED
@@ -120,7 +120,7 @@ def estranged(run_id: str, mirrored: bool, machine: Machine, past: Past) -> Reas
 def objection(run: Run, machine: Machine, past: Past = NO_PAST) -> Reason | None:
     """The first filter that keeps this machine from this run; None when it may play it."""
     return first(
-        standing(run),
+        closed_reason(run),
         mismatch(run.demands, machine.profile),
         estranged(run.id, run.demands.mirrored, machine, past),
     )

@@ -13,7 +13,7 @@ from rookery.model.kinds import Report
 from rookery.model.machine import Machine
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.model.timecontrol import Clock, MoveTime, Nodes
+from rookery.model.timecontrol import ClockControl, MoveTime, Nodes
 from rookery.rules import lifecycle
 from rookery.rules.answers import (
     DONE,
@@ -105,7 +105,7 @@ def least_game_seconds(run: Run, machine: Machine, pace: GamePace) -> float:
     """What a game takes on average, at the very least: a tenth of what the clock lets expect on a
     machine several times as fast as the reference. Fixed nodes and depth bound little; there it is
     a small part of what was measured, or the time that passing moves on takes."""
-    if isinstance(run.plan.time_control, Clock | MoveTime):
+    if isinstance(run.plan.time_control, ClockControl | MoveTime):
         factor = time_factor(run.reference_nps, machine.nps) if run.plan.is_scaled else 1.0
         return IMPOSSIBLE_SHARE * run.game_seconds * min(max(factor, 1 / FASTEST), 1.0)
     by_nodes = isinstance(run.plan.time_control, Nodes)

@@ -32,10 +32,10 @@ from rookery.rules.eligibility import (
     Past,
     Reason,
     claim,
+    closed_reason,
     estranged,
     first,
     mismatch,
-    standing,
 )
 
 # A group of the index: open runs that suit the same machines, in order for each core count.
@@ -258,13 +258,13 @@ class RunIndex:
 
     def _add(self, run: Run) -> None:
         group = self._group(run)
-        entry = IndexedRun(run.id, group, run.tally.cores, run.share, standing(run))
+        entry = IndexedRun(run.id, group, run.tally.cores, run.share, closed_reason(run))
         self._entries[run.id] = entry
         self._cores[group.engine] = self._cores.get(group.engine, 0) + entry.cores
         self._enter(entry)
 
     def _change(self, entry: IndexedRun, run: Run) -> None:
-        closed, cores, share = standing(run), run.tally.cores, run.share
+        closed, cores, share = closed_reason(run), run.tally.cores, run.share
         smaller = cores < entry.cores or share > entry.share
         self._cores[entry.group.engine] += cores - entry.cores
         if closed != entry.closed:

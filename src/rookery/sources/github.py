@@ -44,7 +44,7 @@ class QuotaSpent(CannotAsk):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptReply:
     etag: str
     body: bytes
 
@@ -58,7 +58,7 @@ class GitHub:
         self._token = token
         self._lock = Lock()
         self._quota = UNKNOWN
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _KeptReply] = OrderedDict()
         self._http = HttpClient(SECONDS, LARGEST)
 
     def quota(self) -> QuotaDocument:
@@ -114,7 +114,7 @@ class GitHub:
             raise QuotaSpent("GitHub's quota of calls is used up for now")
         raise CannotAsk(f"GitHub answers {answer.status}")
 
-    def _headers(self, kept: _Kept | None) -> dict[str, str]:
+    def _headers(self, kept: _KeptReply | None) -> dict[str, str]:
         headers = {
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": "2022-11-28",
@@ -138,7 +138,7 @@ class GitHub:
         if not etag:
             return
         with self._lock:
-            self._kept[url] = _Kept(etag, body)
+            self._kept[url] = _KeptReply(etag, body)
             self._kept.move_to_end(url)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)

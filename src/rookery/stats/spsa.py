@@ -19,10 +19,10 @@ from rookery.stats.spsa_parameters import (
     DEFAULT_A_RATIO,
     DEFAULT_ALPHA,
     DEFAULT_GAMMA,
+    GainSchedule,
     Parameter,
     ParameterKind,
     ParameterLine,
-    Schedule,
     SpsaFault,
     Steps,
     parameter_for,
@@ -84,7 +84,7 @@ class ParameterSample(Struct, frozen=True, gc=False):
 class Tune:
     """Everything a tune is; `thetas` are the present values, in the order of `parameters`."""
 
-    schedule: Schedule
+    schedule: GainSchedule
     parameters: tuple[Parameter, ...]
     thetas: tuple[float, ...]
     iteration: int = 0

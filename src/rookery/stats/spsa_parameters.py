@@ -34,7 +34,7 @@ class Decay:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class GainSchedule:
     """The length of a tune and the exponents with which `c` and `a` decay over it."""
 
     iterations: int
@@ -59,13 +59,13 @@ def schedule_for(
     a_ratio: float = DEFAULT_A_RATIO,
     alpha: float = DEFAULT_ALPHA,
     gamma: float = DEFAULT_GAMMA,
-) -> Schedule:
+) -> GainSchedule:
     """The schedule of a tune over that many games."""
     _check_within("num_games", games, 2, 2 * MOST_PAIRS)
     _check_within("A", a_ratio, 0, LARGEST_A_RATIO)
     _check_within("alpha", alpha, 0, LARGEST_EXPONENT)
     _check_within("gamma", gamma, 0, LARGEST_EXPONENT)
-    return Schedule(games // 2, int(a_ratio * games / 2), alpha, gamma)
+    return GainSchedule(games // 2, int(a_ratio * games / 2), alpha, gamma)
 
 
 def _check_within(field: str, found: float, low: float, high: float) -> None:
@@ -132,7 +132,7 @@ class Parameter:
         return Steps(c, self.a / decay.a / c**2)
 
 
-def parameter_for(line: ParameterLine, schedule: Schedule) -> Parameter:
+def parameter_for(line: ParameterLine, schedule: GainSchedule) -> Parameter:
     """Work back from the last iteration's steps to those of the first."""
     a_end = line.r_end * line.c_end**2
     return Parameter(

@@ -12,7 +12,7 @@ from starlette.types import Scope
 from rookery.farm.ports import Rebuilding, StateLost
 from rookery.files.disk import DiskSpace
 from rookery.protocol.codec import encode_timed
-from rookery.protocol.worker_answers import OFFICIAL_VERSION, Answer, VersionAnswer
+from rookery.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
 from rookery.web.faults import (
     MISTAKE,
     UNEXPECTED,
@@ -105,14 +105,14 @@ def _mistake(scope: Scope, site: Site) -> Response:
     return Response(content, UNEXPECTED.status, media_type="application/json")
 
 
-def _refusing(why: str) -> Answer:
-    return Answer(error=why)
+def _refusing(why: str) -> WorkerAnswer:
+    return WorkerAnswer(error=why)
 
 
-_FORGIVING: Mapping[str, Callable[[str], Answer]] = {
+_FORGIVING: Mapping[str, Callable[[str], WorkerAnswer]] = {
     # It ends at an error here, and gives its task up at one there.
     VERSION_PATH: lambda why: VersionAnswer(version=OFFICIAL_VERSION, info=why),
-    BEAT_PATH: lambda why: Answer(info=why),
+    BEAT_PATH: lambda why: WorkerAnswer(info=why),
 }
 
 

@@ -278,4 +278,4 @@ def _listening(listening: ListeningStats | None) -> Iterator[Metric]:
     connections, heard = listening.connections, listening.heard
     yield _gauge("rookery_listening", "1 while other processes are heard", listening.connected)
     yield CounterMetricFamily("rookery_listening_connections", "Connections", value=connections)
-    yield CounterMetricFamily("rookery_listening_heard", "Tidings heard", value=heard)
+    yield CounterMetricFamily("rookery_listening_heard", "Notifications heard", value=heard)

@@ -37,7 +37,7 @@ from rookery.farm.ports import QueueFull, Rebuilding, StateLost
 from rookery.model.run import RunFault
 from rookery.people.login import LoginRefused
 from rookery.protocol.codec import WireFault, encode_timed
-from rookery.protocol.worker_answers import Answer
+from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES
 from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.faults import NotPrimary
@@ -79,7 +79,7 @@ class ShortCall(NamedTuple):
     request_id: str
     started: float
     client: str
-    answer: Answer
+    answer: WorkerAnswer
     committed: asyncio.Future[bool] | None
 
 

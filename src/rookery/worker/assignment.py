@@ -12,7 +12,7 @@ from rookery.model.engine import STOCKFISH, EngineRecord
 from rookery.model.plan import Plan, Side
 from rookery.model.run import STOCKFISH_NPS
 from rookery.model.task import NOTHING, Results
-from rookery.model.timecontrol import BadTimeControl, Clock, parse
+from rookery.model.timecontrol import BadTimeControl, ClockControl, parse
 from rookery.protocol.codec import WireFault
 from rookery.protocol.runs import PREFIXES, TASK_ARGS, fold, given_in, side_key
 from rookery.protocol.worker_answers import TaskAnswer
@@ -181,12 +181,12 @@ def batch_pairs(task: Assignment, slots: int, *, is_rookery: bool, nps: float = 
         return task.batch_size
     if is_rookery:
         pair_seconds = 2 * max(task.base.spec.time_control.game_seconds(nps), 1e-3)
-        return slots * max(1, min(HOUSE_PAIRS, round(HOUSE_SECONDS / pair_seconds)))
+        return slots * max(1, min(MOST_REPORTED_PAIRS, round(REPORT_SECONDS / pair_seconds)))
     ratio = LONG.limit_seconds(nps) / max(task.base.spec.time_control.limit_seconds(nps), 1e-9)
     pairs = 2 * slots * max(1, round(ratio))
     return 2 * pairs if task.is_tune else pairs
 
 
-HOUSE_SECONDS = 20.0
-HOUSE_PAIRS = 50
-LONG = Clock(60.0, 0.6)
+REPORT_SECONDS = 20.0
+MOST_REPORTED_PAIRS = 50
+LONG = ClockControl(60.0, 0.6)

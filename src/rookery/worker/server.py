@@ -22,7 +22,7 @@ from rookery.model.machine import WorkerInfo
 from rookery.model.task import Provenance, Results
 from rookery.protocol import worker_answers, worker_requests
 from rookery.protocol.codec import Reader, WireFault, encode
-from rookery.protocol.worker_answers import Answer
+from rookery.protocol.worker_answers import WorkerAnswer
 
 # How calls travel: a new connection for each, a body in and a body out.
 #
@@ -86,7 +86,7 @@ class HttpTransport:
 
 # The calls of a worker, typed; each blocks until it is answered and belongs into a thread.
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=WorkerAnswer)
 
 
 class SpsaCall(worker_requests.RequestSpsa, frozen=True, gc=False, kw_only=True):

@@ -7,7 +7,7 @@ import pytest
 from rookery.farm.summaries import conditions, summary
 from rookery.model.kinds import Kind
 from rookery.model.run import Run
-from rookery.protocol.v1 import HouseStyle
+from rookery.protocol.v1 import SummaryStyle
 from tests.makers import make_plan, make_run, make_side, pairs, sprt, spsa
 
 
@@ -18,7 +18,7 @@ def played(kind: Kind | None = None) -> Run:
 
 
 def test_a_sequential_test_in_fishtests_words() -> None:
-    assert summary(played(sprt(elo0=0.0, elo1=2.0)), HouseStyle.FISHTEST) == (
+    assert summary(played(sprt(elo0=0.0, elo1=2.0)), SummaryStyle.FISHTEST) == (
         "LLR: 0.49 (-2.94,2.94) <0.00,2.00>\n"
         "Total: 1928 W: 268 L: 220 D: 1440\n"
         "Ptnml(0-2): 10, 200, 500, 240, 14\n"
@@ -26,7 +26,7 @@ def test_a_sequential_test_in_fishtests_words() -> None:
 
 
 def test_a_sequential_test_in_openbenchs_words() -> None:
-    assert summary(played(sprt(elo0=0.0, elo1=2.0)), HouseStyle.OPENBENCH) == (
+    assert summary(played(sprt(elo0=0.0, elo1=2.0)), SummaryStyle.OPENBENCH) == (
         "Elo   | 8.65 +- 8.17 (95%)\n"
         "SPRT  | 10.0+0.10s Threads=1 Hash=16MB\n"
         "LLR   | 0.49 (-2.94, 2.94) [0.00, 2.00]\n"
@@ -36,21 +36,21 @@ def test_a_sequential_test_in_openbenchs_words() -> None:
 
 
 def test_fixed_games_tell_elo_instead() -> None:
-    first, *_, last = summary(played(), HouseStyle.FISHTEST).splitlines()
+    first, *_, last = summary(played(), SummaryStyle.FISHTEST).splitlines()
     assert first == "Elo: 8.65 ± 8.2 (95%) LOS: 98.1%"
     assert last.startswith("nElo: ")
     assert last.endswith("PairsRatio: 1.21")
-    assert "Conf  | 10.0+0.10s" in summary(played(), HouseStyle.OPENBENCH)
+    assert "Conf  | 10.0+0.10s" in summary(played(), SummaryStyle.OPENBENCH)
 
 
 def test_a_tune_tells_how_far_it_is() -> None:
     run = make_run(kind=spsa(games=40_000))
-    assert summary(run, HouseStyle.FISHTEST) == "0/20000 iterations\n0/40000 games played\n"
-    assert "Iters | 0 of 20000\n" in summary(run, HouseStyle.OPENBENCH)
+    assert summary(run, SummaryStyle.FISHTEST) == "0/20000 iterations\n0/40000 games played\n"
+    assert "Iters | 0 of 20000\n" in summary(run, SummaryStyle.OPENBENCH)
 
 
-@pytest.mark.parametrize("style", list(HouseStyle))
-def test_before_the_first_game_there_is_no_elo(style: HouseStyle) -> None:
+@pytest.mark.parametrize("style", list(SummaryStyle))
+def test_before_the_first_game_there_is_no_elo(style: SummaryStyle) -> None:
     assert "Elo" not in summary(make_run(), style)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rookery.model.timecontrol import (
     BadTimeControl,
-    Clock,
+    ClockControl,
     Depth,
     MoveTime,
     Nodes,
@@ -53,7 +53,7 @@ def test_what_is_no_time_control_is_refused(text: str) -> None:
 
 controls = st.one_of(
     st.builds(
-        Clock,
+        ClockControl,
         st.integers(1, 10**6).map(lambda n: n / 1000),
         st.integers(0, 10**4).map(lambda n: n / 1000),
         st.none() | st.integers(1, 99),

@@ -20,7 +20,13 @@ from rookery.protocol.user_queries import (
     run_pgns_name,
     task_name,
 )
-from rookery.protocol.worker_answers import AliveAnswer, RookeryServer, Setting, Slot, SpsaAnswer
+from rookery.protocol.worker_answers import (
+    AliveAnswer,
+    RookeryServer,
+    Slot,
+    SpsaAnswer,
+    SpsaSetting,
+)
 from tests.unit.protocol.samples import BODIES, STATS, WORKER_INFO, body, changed
 
 Read = Callable[[bytes], object]
@@ -92,7 +98,7 @@ PLACES = st.sampled_from(
 MAYBE_TEXT = ANY_TEXT | st.just(UNSET)
 SETTINGS = st.lists(
     st.builds(
-        Setting,
+        SpsaSetting,
         ANY_TEXT,
         st.floats(),
         c=st.floats() | st.just(UNSET),
@@ -192,6 +198,6 @@ def test_answers_are_read_as_they_were_written(task_alive: bool, info: str) -> N
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
 def test_values_of_a_tune_are_read_as_they_were_written(values: list[float]) -> None:
-    settings = tuple(Setting(f"P{place}", value) for place, value in enumerate(values))
+    settings = tuple(SpsaSetting(f"P{place}", value) for place, value in enumerate(values))
     answer = SpsaAnswer(task_alive=True, w_params=settings, b_params=settings, sig=7)
     assert worker_answers.SPSA.read(encode_timed(answer, seconds=1)) == answer

@@ -10,7 +10,6 @@ from rookery.protocol.codec import MissingField, encode, encode_timed
 from rookery.protocol.runs import TASK_ARGS, SprtTask, fold, given_in
 from rookery.protocol.worker_answers import (
     AliveAnswer,
-    Answer,
     EndAnswer,
     GrantedRun,
     MyTask,
@@ -18,6 +17,7 @@ from rookery.protocol.worker_answers import (
     SpsaAnswer,
     TaskAnswer,
     VersionAnswer,
+    WorkerAnswer,
     heard,
     spsa_slots,
     spsa_values,
@@ -52,7 +52,7 @@ GRANT = TaskAnswer(run=GrantedRun(id=RUN_ID, args=Raw(encode(ARGS)), my_task=MIN
 TUNE = new_tune("P,100,0,200,20,0.002\nQ,50,0,99,5,0.002", 60_000)
 
 
-def sent(answer: Answer) -> dict[str, object]:
+def sent(answer: WorkerAnswer) -> dict[str, object]:
     decoded: dict[str, object] = json.loads(encode_timed(answer, seconds=0.5))
     return decoded
 

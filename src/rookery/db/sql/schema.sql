@@ -81,7 +81,7 @@ CREATE TABLE runs (
 
     updated timestamptz NOT NULL,
     sequence bigint NOT NULL,
-    standing jsonb NOT NULL,
+    progress jsonb NOT NULL,
     approver text NOT NULL,
     finished boolean NOT NULL,
     failed boolean NOT NULL,

@@ -312,14 +312,14 @@ async def get_run(request: Request) -> Response:
         "The result as people paste it",
         {200: "text/plain; charset=utf-8"},
         path=BY_ID,
-        query={"style": v1.HouseStyle},
+        query={"style": v1.SummaryStyle},
     )
 )
 @runs(Domain.THREAD, "Elo is estimated in a thread")
 async def summarize_run(request: Request) -> Response:
     site = site_of(request)
     with translated_errors():
-        style = callers.read_choice(request.query_params, "style", v1.HouseStyle)
+        style = callers.read_choice(request.query_params, "style", v1.SummaryStyle)
     run = await _load_run(request)
     return PlainTextResponse(await site.threads.cpu(summary, run, style))
 

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from rookery.model.run import RunFault
 from rookery.people.login import LoginRefused, Throttled, VerifiedUser
 from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
-from rookery.protocol.worker_answers import Answer
+from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES, scan
 from rookery.protocol.worker_requests import CREDENTIALS, Credentials, TaskRequest
 from rookery.web.bodies import decoded, next_message, still_there
@@ -79,7 +79,7 @@ async def whole(body: Arriving, receive: Receive) -> bytes:
     return bytes(gathered)
 
 
-Promise = tuple[Answer, "asyncio.Future[bool] | None"]
+Promise = tuple[WorkerAnswer, "asyncio.Future[bool] | None"]
 """An answer, and what must come true before it may leave, if anything."""
 R = TypeVar("R", bound=TaskRequest | Credentials)
 
@@ -139,7 +139,7 @@ class WorkerCall(Generic[R]):
             raise NotPrimary
         return status, body
 
-    async def act(self, request: R, caller: VerifiedCaller) -> Answer:
+    async def act(self, request: R, caller: VerifiedCaller) -> WorkerAnswer:
         """What the call is for."""
         raise NotImplementedError
 
@@ -149,16 +149,16 @@ class WorkerCall(Generic[R]):
         del request, caller
         return None
 
-    def refused(self, error: Exception, why: str) -> Answer:
+    def refused(self, error: Exception, why: str) -> WorkerAnswer:
         """How a refusal looks."""
         del error
-        return Answer(error=why)
+        return WorkerAnswer(error=why)
 
     async def check(self, name: str, password: str, client: str) -> VerifiedUser:
         """Asks whoever must be asked about credentials that are not known yet."""
         return await self.site.credentials.check(name, password, client)
 
-    async def heard(self, scope: Scope, receive: Receive) -> Answer:
+    async def heard(self, scope: Scope, receive: Receive) -> WorkerAnswer:
         """The whole call."""
         body = await self._begun(scope, receive)
         if body.is_small:
@@ -174,7 +174,7 @@ class WorkerCall(Generic[R]):
         body = await self._begun(scope, receive)
         return await self.understood(scope, body.head)
 
-    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> Answer:
+    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> WorkerAnswer:
         """The rest of a large body, whose sender is known."""
         content = await whole(body, receive)
         return await self.act(*await self.understood(scope, content))
@@ -192,7 +192,7 @@ class WorkerCall(Generic[R]):
             raise WrongMethod
         return await arriving(scope, receive, self.reader.most_bytes)
 
-    async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, Answer]:
+    async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, WorkerAnswer]:
         try:
             return 200, await self.heard(scope, receive)
         except Throttled as error:

@@ -23,10 +23,10 @@ from rookery.protocol.worker_answers import (
     OFFICIAL_VERSION,
     PARTS,
     WAITING,
-    Answer,
     EndAnswer,
     RookeryServer,
     VersionAnswer,
+    WorkerAnswer,
     task_refused,
     update_refused,
     waiting,
@@ -77,7 +77,9 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
         ours = RookeryServer(__version__, FEATURES, wheel.name, wheel.sha256, wheel.signature)
         self.greeting = VersionAnswer(version=OFFICIAL_VERSION, rookery=ours)
 
-    async def act(self, request: worker_requests.Credentials, caller: VerifiedCaller) -> Answer:
+    async def act(
+        self, request: worker_requests.Credentials, caller: VerifiedCaller
+    ) -> WorkerAnswer:
         del request, caller
         return self.greeting
 
@@ -87,7 +89,7 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
         del request, caller
         return self.greeting, None
 
-    def refused(self, error: Exception, why: str) -> Answer:
+    def refused(self, error: Exception, why: str) -> WorkerAnswer:
         if isinstance(error, LoginRefused):
             return VersionAnswer(error=why)
         return VersionAnswer(version=OFFICIAL_VERSION, info=why)
@@ -101,7 +103,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
     path: ClassVar[str] = "/api/request_task"
     reader = worker_requests.REQUEST_TASK
 
-    async def heard(self, scope: Scope, receive: Receive) -> Answer:
+    async def heard(self, scope: Scope, receive: Receive) -> WorkerAnswer:
         try:
             request, caller = await self.received(scope, receive)
             if request.rookery is UNSET or not request.rookery.wait:
@@ -118,7 +120,9 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         with self.site.task_gate.enter():
             return await super().check(name, password, client)
 
-    async def act(self, request: worker_requests.RequestTask, caller: VerifiedCaller) -> Answer:
+    async def act(
+        self, request: worker_requests.RequestTask, caller: VerifiedCaller
+    ) -> WorkerAnswer:
         machine = self.machines.machine(request.worker_info, caller)
         limit = caller.machine_limit
         answer = await self.site.fleet.request_task(machine, limit=limit)
@@ -140,7 +144,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         caller: VerifiedCaller,
         seconds: float,
         receive: Receive,
-    ) -> Answer:
+    ) -> WorkerAnswer:
         """Until there is a task, the time is up, the worker leaves or the process stops."""
         machine = self.machines.machine(request.worker_info, caller)
         answer: Grant | NoTask | Refusal = NoTask()
@@ -154,7 +158,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
                 leaving.cancel()
         return outgoing.task_answer(answer, self.payloads, caller.server)
 
-    def refused(self, error: Exception, why: str) -> Answer:
+    def refused(self, error: Exception, why: str) -> WorkerAnswer:
         return task_refused(why)
 
 
@@ -163,7 +167,9 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     path: ClassVar[str] = "/api/update_task"
     reader = worker_requests.UPDATE_TASK
 
-    async def act(self, request: worker_requests.UpdateTask, caller: VerifiedCaller) -> Answer:
+    async def act(
+        self, request: worker_requests.UpdateTask, caller: VerifiedCaller
+    ) -> WorkerAnswer:
         call = self.machines.call(request, caller)
         report, provenance = self._understand(request, call)
         answer = await self.site.fleet.update_task(call, report, provenance)
@@ -191,7 +197,7 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
             self.site.speeds.note(run.plan, call.machine)
         return incoming.report_of(request), provenance
 
-    def refused(self, error: Exception, why: str) -> Answer:
+    def refused(self, error: Exception, why: str) -> WorkerAnswer:
         return update_refused(why)
 
 
@@ -200,7 +206,7 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
     path: ClassVar[str] = "/api/beat"
     reader = worker_requests.BEAT
 
-    async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> Answer:
+    async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> WorkerAnswer:
         call = self.machines.call(request, caller)
         return outgoing.alive_answer(await self.site.fleet.beat(call))
 
@@ -219,7 +225,9 @@ class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
     path: ClassVar[str] = "/api/request_spsa"
     reader = worker_requests.REQUEST_SPSA
 
-    async def act(self, request: worker_requests.RequestSpsa, caller: VerifiedCaller) -> Answer:
+    async def act(
+        self, request: worker_requests.RequestSpsa, caller: VerifiedCaller
+    ) -> WorkerAnswer:
         call = self.machines.call(request, caller)
         slots = 0 if request.rookery is UNSET else request.rookery.slots
         return outgoing.spsa_answer(await self.site.fleet.request_spsa(call, slots=slots))
@@ -230,7 +238,9 @@ class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
     path: ClassVar[str] = "/api/failed_task"
     reader = worker_requests.FAILED_TASK
 
-    async def act(self, request: worker_requests.FailedTask, caller: VerifiedCaller) -> Answer:
+    async def act(
+        self, request: worker_requests.FailedTask, caller: VerifiedCaller
+    ) -> WorkerAnswer:
         call = self.machines.call(request, caller)
         answer = await self.site.fleet.fail_task(call, request.message)
         if answer is DONE:
@@ -243,7 +253,9 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
     path: ClassVar[str] = "/api/stop_run"
     reader = worker_requests.STOP_RUN
 
-    async def act(self, request: worker_requests.FailedTask, caller: VerifiedCaller) -> Answer:
+    async def act(
+        self, request: worker_requests.FailedTask, caller: VerifiedCaller
+    ) -> WorkerAnswer:
         call = self.machines.call(request, caller)
         bench = 0 if request.rookery is UNSET else request.rookery.bench
         log = incoming.log_of(request.rookery)
@@ -265,12 +277,12 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
     path: ClassVar[str] = "/api/upload_pgn"
     reader = worker_requests.UPLOAD_PGN
 
-    async def act(self, request: worker_requests.UploadPgn, caller: VerifiedCaller) -> Answer:
+    async def act(self, request: worker_requests.UploadPgn, caller: VerifiedCaller) -> WorkerAnswer:
         task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
         await self.site.games.upload(task, request.pgn)
         return EndAnswer()
 
-    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> Answer:
+    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> WorkerAnswer:
         """Games in base64 are written down as they come, and never held as a whole."""
         text, first = long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
         pieces = _from(first, following(body, receive))
@@ -286,7 +298,7 @@ class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
     path: ClassVar[str] = "/api/worker_log"
     reader = worker_requests.WORKER_LOG
 
-    async def act(self, request: worker_requests.WorkerLog, caller: VerifiedCaller) -> Answer:
+    async def act(self, request: worker_requests.WorkerLog, caller: VerifiedCaller) -> WorkerAnswer:
         machine = self.machines.machine(request.worker_info, caller)
         call = None
         if request.run_id is not UNSET and request.task_id is not UNSET:

@@ -80,12 +80,12 @@ class MachineCache:
 
     def machine(self, info: WorkerInfo, caller: VerifiedCaller) -> Machine:
         known = self._known.get(info.key)
-        standing = (caller.seal, caller.address, caller.country, caller.teams)
-        if known and known[1] == standing and known[0] == info:
+        caller_facts = (caller.seal, caller.address, caller.country, caller.teams)
+        if known and known[1] == caller_facts and known[0] == info:
             return known[2]
         machine = machine_of(info, caller, mind_quota=self._mind_quota)
         self._known.pop(info.key, None)
-        self._known[info.key] = (info, standing, machine)
+        self._known[info.key] = (info, caller_facts, machine)
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
         return machine

@@ -82,16 +82,16 @@ class Renewal:
     trial_seconds: float = TRIAL_SECONDS
     _refused: set[str] = field(default_factory=set)
 
-    async def __call__(self, house: RookeryServer) -> bool:
+    async def __call__(self, offer: RookeryServer) -> bool:
         """Whether a newer worker is in place and is to be started now."""
         await self.threads.io(self._spoken)
-        wanted, offered = house.sha256, house.sha256 + house.signature
+        wanted, offered = offer.sha256, offer.sha256 + offer.signature
         if self.stays or not wanted or wanted == self.installed.digest or offered in self._refused:
             return False
         try:
-            return await self.threads.io(self._renew, house)
+            return await self.threads.io(self._renew, offer)
         except (InstallationFailed, NoAnswer, CallRefused, OSError) as error:
-            return self._stay(house, str(error))
+            return self._stay(offer, str(error))
 
     def _spoken(self) -> None:
         """End the probation of this version, and tell the server of one that failed before."""
@@ -106,35 +106,35 @@ class Renewal:
             return  # told at the next opportunity
         forget_return_note(root)
 
-    def _renew(self, house: RookeryServer) -> bool:
+    def _renew(self, offer: RookeryServer) -> bool:
         place = self.installed.place
-        if is_refused(place.root, house.sha256):
-            self._refused.add(house.sha256 + house.signature)
+        if is_refused(place.root, offer.sha256):
+            self._refused.add(offer.sha256 + offer.signature)
             return False
-        self._check(house)
-        self.say(f"The server has another worker, {house.version}; trying it.")
-        fetched = place.root / f"{house.sha256}.whl"
+        self._check(offer)
+        self.say(f"The server has another worker, {offer.version}; trying it.")
+        fetched = place.root / f"{offer.sha256}.whl"
         try:
             self.transport.fetch(
-                f"/worker/{house.wheel}", fetched, credentials=None, most_bytes=LARGEST_WHEEL
+                f"/worker/{offer.wheel}", fetched, credentials=None, most_bytes=LARGEST_WHEEL
             )
-            version = add_version(place, fetched.read_bytes(), house.sha256)
+            version = add_version(place, fetched.read_bytes(), offer.sha256)
         finally:
             fetched.unlink(missing_ok=True)
         if why := self._tried(version):
-            refuse_version(place.root, house.sha256, why)
-            return self._stay(house, why)
-        self._swap(version, house)
+            refuse_version(place.root, offer.sha256, why)
+            return self._stay(offer, why)
+        self._swap(version, offer)
         place.tidy(self.installed.version)
         return True
 
-    def _swap(self, version: Path, house: RookeryServer) -> None:
+    def _swap(self, version: Path, offer: RookeryServer) -> None:
         """On probation, unless another worker of this place was quicker."""
         place, ours = self.installed.place, self.installed.version
         if place.current() != version:
             place.write_launcher(ours)
             begin_probation(
-                place.root, Probation(version.name, house.version, house.sha256, ours.name)
+                place.root, Probation(version.name, offer.version, offer.sha256, ours.name)
             )
             place.switch(version)
 
@@ -158,7 +158,7 @@ class Renewal:
         said = (ended.stdout + ended.stderr).strip().splitlines()
         return f"it does not start: {said[-1] if said else 'no word'}" if ended.returncode else ""
 
-    def _check(self, house: RookeryServer) -> None:
+    def _check(self, offer: RookeryServer) -> None:
         """Check that the server may give us a version; raises InstallationFailed."""
         server, key = self.transport.server, self.installed.place.key()
         if is_open_to_all(server) and not self.allow_http:
@@ -166,15 +166,15 @@ class Renewal:
         if not key:
             raise InstallationFailed(NO_KEY)
         try:
-            public, signature = bytes.fromhex(key), bytes.fromhex(house.signature)
+            public, signature = bytes.fromhex(key), bytes.fromhex(offer.signature)
         except ValueError:
             public, signature = b"", b""
-        if not is_signed(public, wheel_message(house.wheel, house.sha256), signature):
+        if not is_signed(public, wheel_message(offer.wheel, offer.sha256), signature):
             raise InstallationFailed(NOT_SIGNED.format(fingerprint=fingerprint(public)))
 
-    def _stay(self, house: RookeryServer, why: str) -> bool:
-        self._refused.add(house.sha256 + house.signature)
-        self.say(f"The server's worker {house.version} is not used: {why}")
+    def _stay(self, offer: RookeryServer, why: str) -> bool:
+        self._refused.add(offer.sha256 + offer.signature)
+        self.say(f"The server's worker {offer.version} is not used: {why}")
         return False
 
 

@@ -2,7 +2,7 @@
 -- A run that is new, or whose fixed part may have changed.
 INSERT INTO runs (
     id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
-    rescheduled_from, updated, sequence, standing, approver, finished, failed, deleted,
+    rescheduled_from, updated, sequence, progress, approver, finished, failed, deleted,
     failures, flag, sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, closed_below
 ) VALUES (
@@ -14,7 +14,7 @@ ON CONFLICT (id) DO UPDATE SET
     plan = excluded.plan, demands = excluded.demands, kind = excluded.kind,
     rules = excluded.rules, reference_nps = excluded.reference_nps,
     rescheduled_from = excluded.rescheduled_from, updated = excluded.updated,
-    sequence = excluded.sequence, standing = excluded.standing, approver = excluded.approver,
+    sequence = excluded.sequence, progress = excluded.progress, approver = excluded.approver,
     finished = excluded.finished, failed = excluded.failed, deleted = excluded.deleted,
     failures = excluded.failures, flag = excluded.flag, sole = excluded.sole,
     workers = excluded.workers,
@@ -27,7 +27,7 @@ ON CONFLICT (id) DO UPDATE SET
 -- name: runs_move
 -- Where runs stand whose fixed part is stored already. A part of a round, as all that read `pass`.
 UPDATE runs SET
-    updated = m.updated, sequence = m.sequence, standing = m.standing::jsonb,
+    updated = m.updated, sequence = m.sequence, progress = m.progress::jsonb,
     approver = m.approver, finished = m.finished, failed = m.failed, deleted = m.deleted,
     failures = m.failures, flag = m.flag, sole = m.sole, workers = m.workers, cores = m.cores,
     committed = m.committed, total = m.total, tasks = m.tasks, wins = m.wins, losses = m.losses,
@@ -42,7 +42,7 @@ FROM pass, unnest(
     $21::text::bigint[], $22::text::bigint[], $23::text::bigint[], $24::text::bigint[],
     $25::text::bigint[], $26::text::bigint[], $27::text::integer[]
 ) AS m (
-    id, updated, sequence, standing, approver, finished, failed, deleted, failures, flag,
+    id, updated, sequence, progress, approver, finished, failed, deleted, failures, flag,
     sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes, time_losses, p0, p1,
     p2, p3, p4, closed_below
 )
