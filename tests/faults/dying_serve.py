@@ -15,8 +15,8 @@ import asyncpg.transaction
 
 from rookery.cli.main import main
 from rookery.db.target import set_hook
-from rookery.farm.fleet import Fleet
 from rookery.rules.reception import Reception
+from rookery.web.short_path import ShortCall, ShortPath
 
 Passage = Callable[[], None]
 
@@ -73,14 +73,15 @@ def during_commit(passed: Passage) -> None:
 
 def before_the_answer(passed: Passage) -> None:
     """It is committed, and the worker has not heard of it."""
-    update = Fleet.update_task
+    finish = ShortPath.finish
 
-    async def dying(self: Fleet, *words: Any) -> Any:
-        answer = await update(self, *words)
-        passed()
-        return answer
+    def dying(self: ShortPath, call: ShortCall) -> bytes | None:
+        body = finish(self, call)
+        if body is not None and call.way.route.path == "/api/update_task":
+            passed()
+        return body
 
-    setattr(Fleet, "update_task", dying)  # noqa: B010 - as above
+    setattr(ShortPath, "finish", dying)  # noqa: B010 - as above
 
 
 MOMENTS = {
