@@ -41,8 +41,8 @@ from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
 from rookery.web.user_api.runs import user_routes
 from rookery.web.v1.events import EventFeed
-from rookery.web.v1.insights import Residuals
 from rookery.web.v1.routes import v1_routes
+from rookery.web.v1.run_insights import Residuals
 from rookery.web.worker_api.calls import CALLS, worker_routes
 
 # The addresses of the pages.

@@ -16,7 +16,7 @@ from rookery.cli.worker_keeper import FIRST_DELAY, LONG_LIFE, LONGEST_DELAY, how
 from rookery.people.bearers import Bearer
 from rookery.people.users import ORDINARY, Scope, User, is_approver
 from rookery.web.site import Site
-from rookery.web.v1.runs import make_run
+from rookery.web.v1.submissions import prepare_run
 
 KEPT_IN = "local-worker.token"
 FOLDER = "worker"
@@ -185,6 +185,6 @@ SUBMISSION = {
 async def begin_demo(site: Site, owner: User) -> str:
     """The id of the run, which is approved and may be played at once."""
     bearer = Bearer(owner, ORDINARY)
-    made = await make_run(site, msgspec.json.encode(SUBMISSION), bearer)
+    made = await prepare_run(site, msgspec.json.encode(SUBMISSION), bearer)
     await site.fleet.commands.submit(made.run, approver=owner.name)
     return made.run.id

@@ -81,6 +81,7 @@ def rendered(moment: datetime) -> str:
 # a body is decoded: an engine's garbled last words are still worth storing, and no string further
 # in needs a second look.
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 ORDINARY_BYTES = 64 * 1024
@@ -177,6 +178,11 @@ def finite(number: float) -> float:
     if math.isnan(number):
         return 0.0
     return min(max(number, -LARGEST), LARGEST)
+
+
+def or_none(value: T | msgspec.UnsetType) -> T | None:
+    """None for a field that was left out."""
+    return None if value is msgspec.UNSET else value
 
 
 def _cleaned(value: object) -> object:

@@ -11,7 +11,7 @@ from rookery.model.kinds import Kind, SprtTest
 from rookery.model.run import Run
 from rookery.protocol import v1
 from rookery.stats.sprt import SprtState, Verdict
-from rookery.web.v1.views import details_of
+from rookery.web.v1.runs import make_details
 from tests.makers import make_plan, make_run, pairs, sprt, spsa
 
 RESULTS = pairs(ll=5, ld=100, even=300, wd=140, ww=10)
@@ -30,7 +30,7 @@ def decided(verdict: Verdict) -> Run:
 
 
 def shown(run: Run, pulse: RunSpeed = NO_SPEED) -> v1.RunDetails:
-    return details_of(run, pulse)
+    return make_details(run, pulse)
 
 
 def test_a_sequential_test_shows_its_ratio_and_how_long_it_may_take() -> None:

@@ -8,11 +8,11 @@ import pytest
 from rookery.client.following import Following, Sent, events_in
 from rookery.farm.views import NO_SPEED
 from rookery.http_client import CallFailed, CallRefused, NoAnswer
-from rookery.web.v1.views import details_of
+from rookery.web.v1.runs import make_details
 from tests.makers import make_run
 
 RUN = make_run("a")
-DATA = msgspec.json.encode(details_of(RUN, NO_SPEED))
+DATA = msgspec.json.encode(make_details(RUN, NO_SPEED))
 AWAY = NoAnswer("http://here is gone.")
 
 

@@ -59,7 +59,7 @@ async def get_engine(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write; a large record is read in a thread")
 async def put_engine(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request)
+    actor = await _require_actor(request)
     body = await read_body(request.receive)
     with translated_errors():
         record = await decoded(body, ENGINE_RECORD.read, site.threads)
@@ -75,7 +75,7 @@ async def put_engine(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def remove_engine(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request)
+    actor = await _require_actor(request)
     with translated_errors():
         return json_answer(await site.engines.remove(_name(request), actor))
 
@@ -105,7 +105,7 @@ async def list_versions(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def restore_engine(request: Request) -> Response:
     site = site_of(request)
-    actor, name = await _actor(request), _name(request)
+    actor, name = await _require_actor(request), _name(request)
     body = await read_body(request.receive)
     with translated_errors():
         wish = RESTORE.read(body)
@@ -115,7 +115,7 @@ async def restore_engine(request: Request) -> Response:
     return json_answer(v1.EngineList(engines=() if record is None else (record,)))
 
 
-async def _actor(request: Request) -> Actor:
+async def _require_actor(request: Request) -> Actor:
     site = site_of(request)
     return (await require_bearer(request, site.bearers, *WRITERS)).actor
 

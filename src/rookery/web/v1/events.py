@@ -37,7 +37,7 @@ from rookery.web.faults import HttpFault, NotFound
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import facts_of, header, session_of
 from rookery.web.site import Site
-from rookery.web.v1.views import details_of
+from rookery.web.v1.runs import make_details
 
 # Runs as server-sent events, each encoded once for all who read it.
 
@@ -109,7 +109,7 @@ def in_full(threads: Threads) -> Encode:
     async def encode(run: Run, pulse: RunSpeed) -> bytes:
         # One text for all: of a run that nobody has approved, what a stranger may read.
         shown = run if run.status.approved or run.tally.tasks else without_sources(run)
-        return await threads.cpu(lambda: _event(details_of(shown, pulse)))
+        return await threads.cpu(lambda: _event(make_details(shown, pulse)))
 
     return encode
 

@@ -13,7 +13,6 @@ from rookery.model.machine import SHORT_NAME, Machine
 from rookery.model.task import Task
 from rookery.people.users import Scope
 from rookery.protocol import v1
-from rookery.protocol.actions import All, Compare, Expression, Order
 from rookery.protocol.codec import Reader, finite
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
@@ -21,6 +20,7 @@ from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import find_reader, find_tasks_at_play, require_bearer, translated_errors
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
+from rookery.web.v1.actions import select_machine_actions
 
 BLOCK = Reader(v1.BlockBody)
 BY_NAME = {"worker": v1.MachineName}
@@ -41,9 +41,7 @@ async def list_machines(request: Request) -> Response:
     with translated_errors():
         tasks = await find_tasks_at_play(site, _viewer(reader))
         blocks = await site.fleet.views.blocks()
-    return await site.threads.cpu(
-        lambda: json_answer(v1.WorkerList(workers=tuple(workers_of(tasks, blocks, reader))))
-    )
+    return await site.threads.cpu(_list_answer, tasks, blocks, reader)
 
 
 @described(Operation("A machine and its last words", DETAILS, path=BY_NAME))
@@ -64,27 +62,27 @@ async def get_machine(request: Request) -> Response:
 )
 @runs(Domain.LOOP, "changes memory and awaits the commit")
 async def block_machine(request: Request) -> Response:
-    site = site_of(request)
-    actor = await _actor(request)
+    actor = await _require_blocker(request)
     body = await read_body(request.receive)
     with translated_errors():
-        name = _name(request)
-        await site.fleet.commands.block(name, BLOCK.read(body).message, actor)
-        return json_answer(await _load_details(site, name, actor) or _unseen(name))
+        return await _set_block(request, _name(request), BLOCK.read(body).message, actor)
 
 
 @described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
 @runs(Domain.LOOP, "changes memory and awaits the commit")
 async def unblock_machine(request: Request) -> Response:
-    site = site_of(request)
-    actor = await _actor(request)
+    actor = await _require_blocker(request)
     with translated_errors():
-        name = _name(request)
-        await site.fleet.commands.block(name, None, actor)
-        return json_answer(await _load_details(site, name, actor) or _unseen(name))
+        return await _set_block(request, _name(request), None, actor)
 
 
-async def _actor(request: Request) -> Actor:
+async def _set_block(request: Request, name: str, message: str | None, actor: Actor) -> Response:
+    site = site_of(request)
+    await site.fleet.commands.block(name, message, actor)
+    return json_answer(await _load_details(site, name, actor) or _unseen(name))
+
+
+async def _require_blocker(request: Request) -> Actor:
     site = site_of(request)
     return (await require_bearer(request, site.bearers, *BLOCKERS)).actor
 
@@ -98,11 +96,11 @@ async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.Worke
     if not (tasks or name in blocks or (known and concerned)):
         return None
     block = {name: blocks[name]} if name in blocks else {}
-    entry = next(workers_of(tasks, block, reader), _away(name))
+    entry = next(make_worker_entries(tasks, block, reader), _away(name))
     if known and not tasks and concerned and (not known.run or _owns(reader, name)):
-        entry = replace(entry, **_facts(known.machine))
+        entry = replace(entry, **_shown_fields(known.machine))
     sight = site.privacy.sight(reader)
-    words = await site.reads.actions(_about(name), limit=MOST_WORDS, sight=sight)
+    words = await site.reads.actions(select_machine_actions(name), limit=MOST_WORDS, sight=sight)
     return v1.WorkerDetails(
         **asdict(entry),
         words=words,
@@ -117,17 +115,6 @@ def _name(request: Request) -> str:
     return name
 
 
-def _about(name: str) -> Expression:
-    """All lines of a machine: in the log its name goes on with a part of the process's key, or
-    with a star, and a full stop sorts behind both."""
-    return All(
-        (
-            Compare("worker", Order.AT_LEAST, name),
-            Compare("worker", Order.BELOW, f"{name}."),
-        )
-    )
-
-
 def _viewer(reader: Actor | None) -> str | None:
     return None if reader is None else reader.name
 
@@ -140,7 +127,7 @@ def _is_concerned(reader: Actor | None, name: str) -> bool:
     return _owns(reader, name) or (reader is not None and reader.approver)
 
 
-def workers_of(
+def make_worker_entries(
     tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
 ) -> Iterator[v1.WorkerEntry]:
     """Machines at play and machines that are blocked; why, only their owner and approvers read."""
@@ -153,6 +140,12 @@ def workers_of(
         yield entry
 
 
+def _list_answer(
+    tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
+) -> Response:
+    return json_answer(v1.WorkerList(workers=tuple(make_worker_entries(tasks, blocks, reader))))
+
+
 def _away(name: str) -> v1.WorkerEntry:
     return v1.WorkerEntry(name=name, user=name.partition("-")[0])
 
@@ -162,11 +155,11 @@ def _unseen(name: str) -> v1.WorkerDetails:
 
 
 def _at_play(task: Task) -> v1.WorkerEntry:
-    entry = replace(_away(task.machine.short_name), **_facts(task.machine))
+    entry = replace(_away(task.machine.short_name), **_shown_fields(task.machine))
     return replace(entry, run=task.run, task=task.id, reported=task.reported)
 
 
-def _facts(machine: Machine) -> dict[str, object]:
+def _shown_fields(machine: Machine) -> dict[str, object]:
     """What a machine says of itself, as far as everybody may know it."""
     return {
         "cores": machine.cores,

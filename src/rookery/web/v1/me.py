@@ -20,7 +20,7 @@ from rookery.people.users import (
     is_approver,
 )
 from rookery.protocol import people, v1
-from rookery.protocol.codec import Reader
+from rookery.protocol.codec import Reader, or_none
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import find_bearer, require_bearer, require_person, translated_errors
@@ -34,7 +34,6 @@ from rookery.web.faults import (
 )
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import facts_of, session_of
-from rookery.web.v1.moves import or_none
 
 CHANGE = Reader(people.MeChange)
 NEW_TOKEN = Reader(people.NewToken)
@@ -82,7 +81,7 @@ async def list_tokens(request: Request) -> Response:
     site = site_of(request)
     bearer, now = await _reader(request), site.clock.now()
     found = await site.accounts.tokens.of(bearer.user.name)
-    shown = tuple(token_of(token, bearer, now) for token in found)
+    shown = tuple(make_token_entry(token, bearer, now) for token in found)
     return json_answer(people.TokenList(tokens=shown), headers=UNSEEN)
 
 
@@ -110,7 +109,7 @@ async def create_token(request: Request) -> Response:
             raise Conflict(str(refused)) from None
         except Complaint as refused:
             raise BadRequest(str(refused)) from None
-    entry = token_of(minted.token, person, site.clock.now())
+    entry = make_token_entry(minted.token, person, site.clock.now())
     made = people.MadeToken(secret=minted.secret, token=entry)
     return json_answer(made, 201, UNSEEN)
 
@@ -138,7 +137,7 @@ async def revoke_token(request: Request) -> Response:
     # This process need not wait until it hears of it.
     site.bearers.forget_all()
     site.credentials.forget_tokens()
-    return json_answer(token_of(revoked, bearer, site.clock.now()))
+    return json_answer(make_token_entry(revoked, bearer, site.clock.now()))
 
 
 async def _reader(request: Request) -> Bearer:
@@ -185,7 +184,7 @@ def _go_on(request: Request, user: User) -> None:
         session.sign_in(user.name, sessions.mark(user), keep=session.data.keep)
 
 
-def token_of(token: Token, bearer: Bearer, now: datetime) -> people.TokenEntry:
+def make_token_entry(token: Token, bearer: Bearer, now: datetime) -> people.TokenEntry:
     return people.TokenEntry(
         id=token.id,
         scopes=_scopes(token.scopes),

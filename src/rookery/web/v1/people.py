@@ -1,10 +1,12 @@
 """Accounts: asked for, accepted, blocked, put into groups, limited."""
 
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
+from rookery.farm.statistics_rows import Contributor, Period
 from rookery.people.accounts import AccountChange
 from rookery.people.bearers import Bearer
 from rookery.people.login import Throttled
@@ -18,18 +20,17 @@ from rookery.people.users import (
     is_approver,
 )
 from rookery.protocol import people, v1
-from rookery.protocol.codec import Reader
-from rookery.protocol.people import Team
+from rookery.protocol.codec import Reader, finite, or_none
 from rookery.rules.lifecycle import Actor
+from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.callers import require_bearer, translated_errors
+from rookery.web.callers import find_bearer, require_bearer, translated_errors
 from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import facts_of
 from rookery.web.site import Site
-from rookery.web.v1.moves import or_none
-from rookery.web.v1.views import user_of
+from rookery.web.v1.runs import PAGING
 
 APPLICATION = Reader(people.Application)
 CHANGE = Reader(people.UserChange)
@@ -55,7 +56,18 @@ async def create_user(request: Request) -> Response:
         raise Forbidden(str(closed)) from None
     except Complaint as refused:
         raise BadRequest(str(refused)) from None
-    return json_answer(user_of(user, to_approver=True), 201)
+    return json_answer(make_user_entry(user, to_approver=True), 201)
+
+
+@described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
+@runs(Domain.LOOP, "awaits one query")
+async def list_users(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await require_bearer(request, site.bearers, Scope.READ, Scope.ADMIN)
+    boss = bearer.actor.approver
+    known = [user for user in await site.users.everyone() if boss or not user.pending]
+    shown = (make_user_entry(user, to_approver=boss) for user in known)
+    return json_answer(people.UserList(users=tuple(shown)))
 
 
 @described(Operation("An account", USER_CHANGED, path=BY_USER, bearer=True))
@@ -69,7 +81,7 @@ async def get_user(request: Request) -> Response:
         full = is_approver(bearer.user) or bearer.user.name == name
         if user is None or (user.pending and not full):
             raise UnknownUser(name)
-    return json_answer(user_of(user, to_approver=full))
+    return json_answer(make_user_entry(user, to_approver=full))
 
 
 @described(
@@ -84,10 +96,10 @@ async def get_user(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def change_user(request: Request) -> Response:
     site = site_of(request)
-    bearer = await _approver(request)
+    bearer = await _require_approver(request)
     body = await read_body(request.receive)
     with translated_errors():
-        wanted = _change(CHANGE.read(body))
+        wanted = _read_change(CHANGE.read(body))
         if wanted.groups is not None and Scope.ADMIN not in bearer.scopes:
             raise Forbidden("Groups are changed with a token for admin.")
         return await _change_user(site, _name(request), wanted, bearer)
@@ -99,7 +111,7 @@ async def change_user(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def reject_user(request: Request) -> Response:
     site = site_of(request)
-    bearer = await _approver(request)
+    bearer = await _require_approver(request)
     with translated_errors():
         try:
             user = await site.accounts.reject(_name(request), by=bearer.user.name)
@@ -115,7 +127,7 @@ async def _change_user(site: Site, name: str, wanted: AccountChange, bearer: Bea
         raise Conflict(str(refused)) from None
 
 
-async def _approver(request: Request) -> Bearer:
+async def _require_approver(request: Request) -> Bearer:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.APPROVE, Scope.ADMIN)
     if not is_approver(bearer.user):
@@ -123,7 +135,7 @@ async def _approver(request: Request) -> Bearer:
     return bearer
 
 
-def _change(body: people.UserChange) -> AccountChange:
+def _read_change(body: people.UserChange) -> AccountChange:
     groups = or_none(body.groups)
     return AccountChange(
         accepted=body.pending is False,
@@ -134,11 +146,61 @@ def _change(body: people.UserChange) -> AccountChange:
 
 
 def _answer(user: User) -> Response:
-    return json_answer(user_of(user, to_approver=True))
+    return json_answer(make_user_entry(user, to_approver=True))
+
+
+def make_user_entry(user: User, *, to_approver: bool) -> people.UserEntry:
+    return people.UserEntry(
+        name=user.name,
+        approver=is_approver(user),
+        created=user.created,
+        blocked=user.blocked if to_approver else UNSET,
+        pending=user.pending if to_approver else UNSET,
+        machine_limit=user.machine_limit if to_approver else UNSET,
+        groups=tuple(sorted(user.groups)) if to_approver else UNSET,
+    )
 
 
 def _name(request: Request) -> str:
     return str(request.path_params["user"])
+
+
+# Whose machines played how much.
+
+
+@described(
+    Operation(
+        "Whose machines gave most to runs that are over, in all or in the last thirty days",
+        {200: v1.ContributorList},
+        query={"period": Period, **PAGING},
+    )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_contributors(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    await find_bearer(request, site.bearers)
+    with translated_errors():
+        period = callers.read_choice(query, "period", Period)
+        page, size = callers.read_page(query)
+    found = await site.statistics.page(period, (page - 1) * size, size + 1)
+    paces = site.fleet.activity.user_paces
+    shown = tuple(
+        make_contributor_entry(each, paces.get(each.user_name, 0.0)) for each in found[:size]
+    )
+    more = len(found) > size
+    return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
+
+
+def make_contributor_entry(who: Contributor, games_per_minute: float) -> v1.ContributorEntry:
+    return v1.ContributorEntry(
+        user=who.user_name,
+        games=who.games,
+        core_hours=finite(who.core_hours),
+        tests=who.tests,
+        games_per_hour=finite(60 * games_per_minute),
+        last=who.last or UNSET,
+    )
 
 
 # Teams: made, listed, joined and left.
@@ -158,7 +220,7 @@ TEAM_CHANGED: dict[int, type | str] = {200: people.Team}
 @runs(Domain.LOOP, "teams are in memory")
 async def list_teams(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.READ)
+    actor = await _require_actor(request, Scope.READ)
     found = site.teams.seen_by(actor)
     return json_answer(people.TeamList(teams=found))
 
@@ -167,7 +229,7 @@ async def list_teams(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def create_team(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.SUBMIT)
+    actor = await _require_actor(request, Scope.SUBMIT)
     body = await read_body(request.receive)
     with translated_errors():
         team = await site.teams.create(NEW.read(body).name, actor)
@@ -178,9 +240,9 @@ async def create_team(request: Request) -> Response:
 @runs(Domain.LOOP, "teams are in memory")
 async def get_team(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.READ)
+    actor = await _require_actor(request, Scope.READ)
     with translated_errors():
-        return _teams_answer(site.teams.by_name(_team(request), actor))
+        return json_answer(site.teams.by_name(_team(request), actor))
 
 
 @described(
@@ -195,24 +257,24 @@ async def get_team(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def add_member(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.SUBMIT, Scope.APPROVE)
+    actor = await _require_actor(request, Scope.SUBMIT, Scope.APPROVE)
     body = await read_body(request.receive)
     with translated_errors():
         lead = MEMBER.read(body or b"{}").lead
         teams, user = site.teams, _user(request)
-        return _teams_answer(await teams.join(_team(request), user, actor, lead=lead))
+        return json_answer(await teams.join(_team(request), user, actor, lead=lead))
 
 
 @described(Operation("Take somebody out of a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
 @runs(Domain.LOOP, "awaits one write")
 async def remove_member(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.SUBMIT, Scope.APPROVE)
+    actor = await _require_actor(request, Scope.SUBMIT, Scope.APPROVE)
     with translated_errors():
-        return _teams_answer(await site.teams.leave(_team(request), _user(request), actor))
+        return json_answer(await site.teams.leave(_team(request), _user(request), actor))
 
 
-async def _actor(request: Request, *scopes: Scope) -> Actor:
+async def _require_actor(request: Request, *scopes: Scope) -> Actor:
     site = site_of(request)
     return (await require_bearer(request, site.bearers, *scopes)).actor
 
@@ -230,7 +292,7 @@ async def _actor(request: Request, *scopes: Scope) -> Actor:
 @runs(Domain.LOOP, "they are in memory")
 async def list_repositories(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.READ)
+    actor = await _require_actor(request, Scope.READ)
     found = site.repositories.seen_by(actor)
     return json_answer(people.GrantedList(repositories=found))
 
@@ -246,7 +308,7 @@ async def list_repositories(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def grant_repository(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.APPROVE)
+    actor = await _require_actor(request, Scope.APPROVE)
     body = await read_body(request.receive)
     with translated_errors():
         wish = GRANT.read(body)
@@ -265,16 +327,12 @@ async def grant_repository(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one write")
 async def revoke_repository(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.APPROVE)
+    actor = await _require_actor(request, Scope.APPROVE)
     query = request.query_params
     repository, team = query.get("repository", ""), query.get("team", "")
     with translated_errors():
         await site.repositories.revoke(repository, team, actor)
     return json_answer(people.NewGrant(repository=repository, team=team))
-
-
-def _teams_answer(team: Team) -> Response:
-    return json_answer(team)
 
 
 def _team(request: Request) -> str:

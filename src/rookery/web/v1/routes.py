@@ -4,16 +4,18 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH, SIGN_UP_PATH, TOKENS_PATH
 from rookery.web.v1 import (
+    actions,
     engines,
     events,
     files,
-    insights,
-    lists,
     machines,
     me,
-    moves,
     people,
+    run_commands,
+    run_insights,
     runs,
+    submissions,
+    tasks,
 )
 
 ROOT = "/api/v1"
@@ -38,41 +40,41 @@ def v1_routes() -> list[BaseRoute]:
 
 def _run_routes() -> list[BaseRoute]:
     return [
-        Route(f"{ROOT}/runs", runs.create_run, methods=["POST"]),
+        Route(f"{ROOT}/runs", submissions.create_run, methods=["POST"]),
         Route(f"{ROOT}/runs", runs.list_runs, methods=["GET"]),
-        Route(f"{ROOT}/runs/preview", runs.preview_run, methods=["POST"]),
+        Route(f"{ROOT}/runs/preview", submissions.preview_run, methods=["POST"]),
         Route(ONE, runs.get_run, methods=["GET"]),
         Route(f"{ONE}/summary.txt", runs.summarize_run, methods=["GET"]),
-        Route(f"{ONE}/diagnosis", insights.diagnose_run, methods=["GET"]),
-        Route(f"{ONE}/residuals", insights.list_residuals, methods=["GET"]),
-        Route(f"{ONE}/samples", insights.list_samples, methods=["GET"]),
-        Route(f"{ONE}/bad_tasks", insights.list_bad_tasks, methods=["GET"]),
-        Route(f"{ONE}/provenance", insights.list_provenance, methods=["GET"]),
-        Route(f"{ONE}/games", insights.list_run_games, methods=["GET"]),
-        Route(f"{ONE}/approve", moves.approve_run, methods=["POST"]),
-        Route(f"{ONE}/withdraw", moves.withdraw_run, methods=["POST"]),
-        Route(f"{ONE}/reopen", moves.reopen_run, methods=["POST"]),
-        Route(f"{ONE}/stop", moves.stop_run, methods=["POST"]),
-        Route(f"{ONE}/modify", moves.modify_run, methods=["POST"]),
-        Route(f"{ONE}/purge", moves.purge_run, methods=["POST"]),
-        Route(f"{ONE}/delete", moves.delete_run, methods=["POST"]),
-        Route(f"{ONE}/restore", moves.restore_run, methods=["POST"]),
+        Route(f"{ONE}/diagnosis", run_insights.diagnose_run, methods=["GET"]),
+        Route(f"{ONE}/residuals", run_insights.list_residuals, methods=["GET"]),
+        Route(f"{ONE}/samples", run_insights.list_samples, methods=["GET"]),
+        Route(f"{ONE}/bad_tasks", run_insights.list_bad_tasks, methods=["GET"]),
+        Route(f"{ONE}/provenance", run_insights.list_provenance, methods=["GET"]),
+        Route(f"{ONE}/games", run_insights.list_run_games, methods=["GET"]),
+        Route(f"{ONE}/approve", run_commands.approve_run, methods=["POST"]),
+        Route(f"{ONE}/withdraw", run_commands.withdraw_run, methods=["POST"]),
+        Route(f"{ONE}/reopen", run_commands.reopen_run, methods=["POST"]),
+        Route(f"{ONE}/stop", run_commands.stop_run, methods=["POST"]),
+        Route(f"{ONE}/modify", run_commands.modify_run, methods=["POST"]),
+        Route(f"{ONE}/purge", run_commands.purge_run, methods=["POST"]),
+        Route(f"{ONE}/delete", run_commands.delete_run, methods=["POST"]),
+        Route(f"{ONE}/restore", run_commands.restore_run, methods=["POST"]),
     ]
 
 
 def _fleet_routes() -> list[BaseRoute]:
     return [
         Route(f"{ROOT}/events", events.stream_events, methods=["GET"]),
-        Route(f"{ROOT}/tasks", lists.list_tasks, methods=["GET"]),
+        Route(f"{ROOT}/tasks", tasks.list_tasks, methods=["GET"]),
         Route(f"{ROOT}/workers", machines.list_machines, methods=["GET"]),
         Route(MACHINE, machines.get_machine, methods=["GET"]),
         Route(f"{MACHINE}/block", machines.block_machine, methods=["POST"]),
         Route(f"{MACHINE}/unblock", machines.unblock_machine, methods=["POST"]),
-        Route(f"{ROOT}/actions", lists.list_actions, methods=["GET"]),
-        Route(f"{ROOT}/contributors", lists.list_contributors, methods=["GET"]),
-        Route(f"{ROOT}/games", lists.list_games, methods=["GET"]),
-        Route(f"{ROOT}/logs", lists.list_logs, methods=["GET"]),
-        Route(f"{ROOT}/logs/{{log_id:int}}", lists.get_log, methods=["GET"]),
+        Route(f"{ROOT}/actions", actions.list_actions, methods=["GET"]),
+        Route(f"{ROOT}/contributors", people.list_contributors, methods=["GET"]),
+        Route(f"{ROOT}/games", tasks.list_games, methods=["GET"]),
+        Route(f"{ROOT}/logs", tasks.list_logs, methods=["GET"]),
+        Route(f"{ROOT}/logs/{{log_id:int}}", tasks.get_log, methods=["GET"]),
     ]
 
 
@@ -83,7 +85,7 @@ def _people_routes() -> list[BaseRoute]:
         Route(TOKENS_PATH, me.list_tokens, methods=["GET"]),
         Route(TOKENS_PATH, me.create_token, methods=["POST"]),
         Route(f"{TOKENS_PATH}/{{token_id}}", me.revoke_token, methods=["DELETE"]),
-        Route(SIGN_UP_PATH, lists.list_users, methods=["GET"]),
+        Route(SIGN_UP_PATH, people.list_users, methods=["GET"]),
         Route(SIGN_UP_PATH, people.create_user, methods=["POST"]),
         Route(USER, people.get_user, methods=["GET"]),
         Route(USER, people.change_user, methods=["PATCH"]),

@@ -1,257 +1,38 @@
-"""Runs: created, listed, looked at, summed up."""
+"""Runs: listed, looked at, summed up."""
 
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterable
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.jobs import find_waiting_machines
+from rookery.farm.engines import record_of, records_digest
 from rookery.farm.ports import FinishedRunsQuery
 from rookery.farm.privacy import name_of
-from rookery.farm.submission import Surroundings, created, planned
 from rookery.farm.summaries import summary
-from rookery.files.access import FileAccess
+from rookery.farm.views import RunSpeed
 from rookery.model.bounds import IdPrefix, RunId
-from rookery.model.engine import STOCKFISH
+from rookery.model.engine import EngineRecord
 from rookery.model.events import run_name
-from rookery.model.machine import Machine
-from rookery.model.plan import Plan
-from rookery.model.run import DisplayState, Run, core_hours
-from rookery.people.bearers import Bearer
-from rookery.people.users import Scope, User
+from rookery.model.kinds import SprtTest, SpsaTuning
+from rookery.model.plan import Side
+from rookery.model.run import Run
 from rookery.protocol import v1
-from rookery.protocol.codec import require
-from rookery.protocol.runs import PREFIXES, Submission, SubmittedArgs, read_submission, side_key
+from rookery.protocol.codec import finite
 from rookery.protocol.user_documents import args_document
-from rookery.sources.submission_checks import (
-    Preparation,
-    able_machines,
-    expected_games,
-    expected_lengths,
-    looks_up,
-    rehearsed,
-    remarks_on,
-)
+from rookery.protocol.user_queries import FixedElo
 from rookery.web import callers
 from rookery.web.answers import site_of
-from rookery.web.bodies import json_answer, read_body
-from rookery.web.callers import (
-    find_reader,
-    find_shown_run,
-    find_tasks_at_play,
-    require_bearer,
-    translated_errors,
-)
+from rookery.web.bodies import json_answer
+from rookery.web.callers import find_reader, find_shown_run, translated_errors
+from rookery.web.documents import fixed_elo, live_elo_of
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
-from rookery.web.v1.views import details_of, summary_of
-
-# A run that was not made, as the JSON API shows it: how long it should take, and what it costs.
-
-
-def preview_of(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine]) -> v1.Preview:
-    """What a run would be, with the machines that play or wait now; it computes, so that it
-    belongs into a thread."""
-    games = expected_games(run)
-    return v1.Preview(
-        name=run_name(run),
-        kind=run.kind.name,
-        games=games,
-        lengths=tuple(_lengths(run)),
-        core_hours=core_hours(run, round(games)),
-        fleet=_fleet(run, games, able_machines(run, machines)),
-        needs=tuple(map(str, run.demands.needs)),
-        warnings=warnings,
-        args=args_document(run),
-    )
-
-
-def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
-    for length in expected_lengths(run):
-        yield v1.ExpectedLength(
-            elo=length.elo,
-            pass_chance=length.pass_chance,
-            mean_games=length.mean_games,
-            early_games=length.games.early,
-            late_games=length.games.late,
-        )
-
-
-def _fleet(run: Run, games: float, machines: Sequence[Machine]) -> v1.FleetNow:
-    """As if each machine had the speed that times are scaled to, and nothing else to do."""
-    slots = sum(run.demands.slots(machine.cores) for machine in machines)
-    hours = games * run.game_seconds / slots / 3600 if slots else UNSET
-    cores = sum(machine.cores for machine in machines)
-    return v1.FleetNow(machines=len(machines), cores=cores, hours=hours)
-
-
-# From the body of a submission to a run that nobody has taken up yet.
-
-P = ParamSpec("P")
-T = TypeVar("T")
-LARGE_SUBMISSION = 4 * 1024
-"""Some dozens of tuned parameters: about a millisecond."""
-
-
-@dataclass(frozen=True, slots=True)
-class MadeRun:
-    """A run, and what its author should hear."""
-
-    run: Run
-    warnings: tuple[str, ...]
-
-
-# What must be asked for is awaited; the rest is quick, or done in a thread.
-
-
-async def make_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
-    """A run to be submitted; raises WireFault."""
-    preparation = _prepare_for(site, bearer)
-    made = await _prepare(site, preparation, body, bearer.user)
-    await preparation.check_binaries(made.run)
-    await _claim_programs(site, made.run)
-    warnings = await preparation.fetch(made.run)
-    run = site.engines.with_records(made.run)
-    return MadeRun(run, (*made.warnings, *warnings))
-
-
-async def make_preview(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
-    """A run to be looked at: programs need not be uploaded, sources are not fetched."""
-    return await _prepare(site, _prepare_for(site, bearer), body, bearer.user)
-
-
-def _prepare_for(site: Site, bearer: Bearer) -> Preparation:
-    name = bearer.user.name
-    granted = site.repositories.open_to(name)
-    return Preparation(
-        site.books,
-        site.programs,
-        site.commits,
-        site.archives,
-        site.privacy.catalogue(name),
-        granted,
-    )
-
-
-async def _prepare(site: Site, preparation: Preparation, body: bytes, user: User) -> MadeRun:
-    owner, large = user.name, len(body) > LARGE_SUBMISSION
-    asked = _from_own_repository(await _aside(site, large, read_submission, body), user)
-    _check_seen(asked.plan, owner, site.file_access)
-    book = await preparation.book(asked.plan.book)
-    around = Surroundings(
-        catalogue=preparation.catalogue,
-        speed_of=site.speeds.median,
-        schemes=frozenset(site.settings.git_schemes),
-        credentials=site.settings.git_credentials is not None,
-        mirroring=site.settings.mirror_sources,
-        book=book,
-    )
-    if looks_up(asked):
-        # Nobody outside is asked for a submission that would be refused all the same.
-        await _aside(site, large, planned, rehearsed(asked), owner, around)
-        asked = await preparation.prepared(asked)
-    made = await _aside(site, large, partial(_create, site), asked, owner, around)
-    return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, asked.plan)))
-
-
-async def _find_missing_nets(site: Site, plan: Plan) -> list[str]:
-    """Workers will look for them here, in vain."""
-    names = dict.fromkeys(net for side in plan.sides for net in side.nets)
-    if site.settings.nets_url:
-        return []
-    return [
-        f"nets: {name} is not kept here" for name in names if await site.nets.rows.get(name) is None
-    ]
-
-
-async def _claim_programs(site: Site, run: Run) -> None:
-    """The submitter's own programs become the engine's, and with that as private as it is."""
-    for side in run.plan.sides:
-        if side.binary and site.engines.catalogue.record(side.engine).private:
-            binary = await site.programs.rows.get(side.binary)
-            if binary is not None and binary.user == run.plan.owner:
-                await site.file_access.add(side.binary, side.engine)
-
-
-def _create(site: Site, asked: Submission, owner: str, around: Surroundings) -> MadeRun:
-    run = created(asked, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
-    return MadeRun(run, remarks_on(run, around.book))
-
-
-async def _aside(
-    site: Site, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    if large:
-        return await site.threads.cpu(work, *args, **kwargs)
-    return work(*args, **kwargs)
-
-
-def _from_own_repository(asked: Submission, user: User) -> Submission:
-    """A branch that comes from nowhere in particular is looked for where its author keeps theirs;
-    what it plays against stays where the engine's record says. A tune is one program."""
-    new, base = asked.plan.sides
-    own = user.repositories.get(new.engine or STOCKFISH.name)
-    if not own or new.repository or new.binary:
-        return asked
-    asked = asked.with_side("new", repository=own)
-    return asked.with_side("base", repository=base.repository or own) if asked.spsa else asked
-
-
-def _check_seen(plan: Plan, owner: str, file_access: FileAccess) -> None:
-    """A file of somebody else's private engine is to the submitter as if it were not there."""
-    for prefix, side in zip(PREFIXES, plan.sides, strict=True):
-        seen = not side.binary or file_access.may_see(owner, side.binary)
-        require(seen, side_key("binary", prefix), "no program of this hash was uploaded here")
-        nets = all(file_access.may_see(owner, net) for net in side.nets)
-        require(nets, side_key("nets", prefix), "there is no such net here")
-    require(file_access.may_see(owner, plan.book), "book", "there is no such book here")
-
 
 BY_ID = {"run_id": RunId}
 PAGING = {"page": v1.Page, "size": v1.PageSize}
-
-
-# Each endpoint in the order of a run's life.
-
-
-@described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
-@runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
-async def create_run(request: Request) -> Response:
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
-    body = await read_body(request.receive)
-    with translated_errors():
-        made = await make_run(site, body, bearer)
-        run, approver = made.run, _approver_of(site, bearer)
-        await site.fleet.commands.submit(run, approver=approver)
-    state = DisplayState.PAUSED if approver else DisplayState.PENDING
-    return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
-
-
-@described(
-    Operation(
-        "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
-    )
-)
-@runs(Domain.THREAD, "lengths are worked out in a thread")
-async def preview_run(request: Request) -> Response:
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
-    body = await read_body(request.receive)
-    with translated_errors():
-        made = await make_preview(site, body, bearer)
-        playing = await find_tasks_at_play(site, bearer.user.name)
-        waiting = await find_waiting_machines(site.fleet.primary)
-    machines = (*(task.machine for task in playing), *waiting)
-    return await site.threads.cpu(
-        lambda: json_answer(preview_of(made.run, made.warnings, machines))
-    )
 
 
 @described(
@@ -304,7 +85,7 @@ async def get_run(request: Request) -> Response:
     site = site_of(request)
     run = await _load_run(request)
     pulse = site.fleet.activity.speed(run.id)
-    return await site.threads.cpu(lambda: json_answer(details_of(run, pulse)))
+    return await site.threads.cpu(lambda: json_answer(make_details(run, pulse)))
 
 
 @described(
@@ -322,12 +103,6 @@ async def summarize_run(request: Request) -> Response:
         style = callers.read_choice(request.query_params, "style", v1.SummaryStyle)
     run = await _load_run(request)
     return PlainTextResponse(await site.threads.cpu(summary, run, style))
-
-
-def _approver_of(site: Site, bearer: Bearer) -> str:
-    """An approver's own run is approved at once, unless another one has to look at it."""
-    own = bearer.actor.approver and not site.settings.cross_approval
-    return bearer.user.name if own else ""
 
 
 async def _load_run(request: Request) -> Run:
@@ -348,4 +123,70 @@ def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run
 
 
 def _list_answer(found: tuple[Run, ...], page: int, *, more: bool) -> Response:
-    return json_answer(v1.RunList(runs=tuple(map(summary_of, found)), page=page, more=more))
+    return json_answer(v1.RunList(runs=tuple(map(make_summary, found)), page=page, more=more))
+
+
+# Runs as the JSON API shows them: without e-mail addresses, network addresses and workers' keys.
+
+
+def make_summary(run: Run) -> v1.RunSummary:
+    plan, status, tally = run.plan, run.status, run.tally
+    kind = run.kind
+    return v1.RunSummary(
+        id=run.id,
+        name=run_name(run),
+        state=run.display,
+        deleted=status.deleted,
+        flag=status.flag,
+        kind=kind.name,
+        owner=plan.owner,
+        approver=status.approver,
+        created=run.created,
+        updated=run.updated,
+        new_tag=plan.sides[0].tag,
+        base_tag=plan.sides[1].tag,
+        tc=plan.tc,
+        threads=plan.threads,
+        priority=plan.priority,
+        throughput=plan.throughput,
+        num_games=plan.games,
+        workers=tally.workers,
+        cores=tally.cores,
+        results=tally.results,
+        llr=finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
+        decided_by=status.sole or UNSET,
+        info=plan.info,
+    )
+
+
+def make_details(run: Run, pulse: RunSpeed) -> v1.RunDetails:
+    """Costs some statistics: to be called in a thread."""
+    tally = run.tally
+    return v1.RunDetails(
+        **asdict(make_summary(run)),
+        failures=run.status.failures,
+        committed_games=tally.committed,
+        total_games=tally.total,
+        tasks=tally.tasks,
+        nps=finite(pulse.nps),
+        games_per_minute=finite(pulse.games_per_minute),
+        needs=tuple(map(str, run.demands.needs)),
+        args=args_document(run),
+        elo=_elo(run),
+        live_elo=live_elo_of(run) or UNSET,
+        rescheduled_from=run.rescheduled_from or UNSET,
+        new_record=_record(run.plan.sides[0]),
+        base_record=_record(run.plan.sides[1]),
+        records=records_digest(run),
+    )
+
+
+def _record(side: Side) -> EngineRecord | UnsetType:
+    return record_of(side) or UNSET
+
+
+def _elo(run: Run) -> FixedElo | UnsetType:
+    results = run.tally.results
+    if isinstance(run.kind, SpsaTuning) or not results.games:
+        return UNSET
+    return fixed_elo(results.pentanomial)

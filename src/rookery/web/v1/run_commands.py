@@ -1,26 +1,25 @@
 """What people do to a run: approve, withdraw, stop, reopen, modify, purge, delete, restore."""
 
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
 
-from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.farm.commands import RunCommands
 from rookery.model.plan import Modification
 from rookery.model.run import Run
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.protocol.codec import Reader
 from rookery.rules.lifecycle import Actor
+from rookery.rules.purge import Purged
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import find_run, require_bearer, translated_errors
 from rookery.web.openapi import Operation, described
-from rookery.web.v1.runs import BY_ID
-from rookery.web.v1.views import purge_of, summary_of
+from rookery.web.v1.runs import BY_ID, make_summary
 
-T = TypeVar("T")
 MODIFY = Reader(Modification, most_bytes=256 * 1024)
 APPROVE = Reader(v1.ApproveBody)
 STOP = Reader(v1.StopBody)
@@ -35,13 +34,11 @@ CHANGED: dict[int, type | str] = {200: v1.RunSummary}
 @runs(Domain.LOOP, "changes memory and awaits the commit")
 async def approve_run(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, Scope.APPROVE)
+    actor = await _require_actor(request, Scope.APPROVE)
     body = await read_body(request.receive)
     with translated_errors():
-        seen, run = (
-            APPROVE.read(body or b"{}"),
-            await site.fleet.views.known_run(_id(request)),
-        )
+        seen = APPROVE.read(body or b"{}")
+        run = await site.fleet.views.known_run(_id(request))
         site.engines.check_looked_at(run, seen.records)
         return _changed(await site.fleet.commands.approve(_id(request), actor))
 
@@ -50,7 +47,7 @@ async def approve_run(request: Request) -> Response:
 @runs(Domain.LOOP, "changes memory and awaits the commit")
 async def stop_run(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, *OWNERS)
+    actor = await _require_actor(request, *OWNERS)
     body = await read_body(request.receive)
     with translated_errors():
         wish = STOP.read(body or b"{}")
@@ -61,7 +58,7 @@ async def stop_run(request: Request) -> Response:
 @runs(Domain.LOOP, "changes memory and awaits the commit")
 async def modify_run(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, *OWNERS)
+    actor = await _require_actor(request, *OWNERS)
     body = await read_body(request.receive)
     with translated_errors():
         wanted = MODIFY.read(body)
@@ -79,48 +76,33 @@ async def modify_run(request: Request) -> Response:
 @runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit")
 async def purge_run(request: Request) -> Response:
     site = site_of(request)
-    actor = await _actor(request, *OWNERS)
+    actor = await _require_actor(request, *OWNERS)
     with translated_errors():
-        return json_answer(purge_of(await site.fleet.purges.purge(_id(request), actor)))
+        return json_answer(_purge_answer(await site.fleet.purges.purge(_id(request), actor)))
 
 
-@described(Operation("Hide a run, stopped", CHANGED, path=BY_ID, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def delete_run(request: Request) -> Response:
-    site = site_of(request)
-    actor = await _actor(request, *OWNERS)
-    with translated_errors():
-        return _changed(await site.fleet.commands.delete(_id(request), actor))
+def _command(
+    summary: str, change: Callable[[RunCommands, str, Actor], Awaitable[Run]], *scopes: Scope
+) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint for a command that takes nothing but the run."""
+
+    @described(Operation(summary, CHANGED, path=BY_ID, bearer=True))
+    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    async def change_run(request: Request) -> Response:
+        actor = await _require_actor(request, *scopes)
+        with translated_errors():
+            return _changed(await change(site_of(request).fleet.commands, _id(request), actor))
+
+    return change_run
 
 
-@described(Operation("Show a deleted run again", CHANGED, path=BY_ID, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def restore_run(request: Request) -> Response:
-    site = site_of(request)
-    actor = await _actor(request, *OWNERS)
-    with translated_errors():
-        return _changed(await site.fleet.commands.restore(_id(request), actor))
+delete_run = _command("Hide a run, stopped", RunCommands.delete, *OWNERS)
+restore_run = _command("Show a deleted run again", RunCommands.restore, *OWNERS)
+withdraw_run = _command("Take a run's approval back", RunCommands.withdraw, Scope.APPROVE)
+reopen_run = _command("Let a stopped run play on", RunCommands.reopen, *OWNERS)
 
 
-@described(Operation("Take a run's approval back", CHANGED, path=BY_ID, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def withdraw_run(request: Request) -> Response:
-    site = site_of(request)
-    actor = await _actor(request, Scope.APPROVE)
-    with translated_errors():
-        return _changed(await site.fleet.commands.withdraw(_id(request), actor))
-
-
-@described(Operation("Let a stopped run play on", CHANGED, path=BY_ID, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
-async def reopen_run(request: Request) -> Response:
-    site = site_of(request)
-    actor = await _actor(request, *OWNERS)
-    with translated_errors():
-        return _changed(await site.fleet.commands.reopen(_id(request), actor))
-
-
-async def _actor(request: Request, *scopes: Scope) -> Actor:
+async def _require_actor(request: Request, *scopes: Scope) -> Actor:
     """Raises NotFound for those who may not know of the run, whatever they may do to others."""
     site = site_of(request)
     actor = (await require_bearer(request, site.bearers, *scopes)).actor
@@ -133,8 +115,15 @@ def _id(request: Request) -> str:
 
 
 def _changed(run: Run) -> Response:
-    return json_answer(summary_of(run))
+    return json_answer(make_summary(run))
 
 
-def or_none(value: T | UnsetType) -> T | None:
-    return None if value is UNSET else value
+def _purge_answer(purged: Purged) -> v1.PurgeAnswer:
+    toll = purged.toll
+    return v1.PurgeAnswer(
+        run=make_summary(purged.run),
+        tasks=toll.tasks,
+        games=toll.games,
+        workers=toll.workers,
+        under_way=purged.under_way,
+    )

@@ -28,9 +28,8 @@ from rookery.web.bodies import json_answer
 from rookery.web.callers import find_run, translated_errors, viewer_name
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
-from rookery.web.v1.lists import game_of
 from rookery.web.v1.runs import BY_ID, PAGING
-from rookery.web.v1.views import task_of
+from rookery.web.v1.tasks import make_game_entry, make_task_entry
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -67,7 +66,7 @@ async def diagnose_run(request: Request) -> Response:
 )
 @runs(Domain.THREAD, "sums over tasks are awaited, judged in a thread and kept for a moment")
 async def list_residuals(request: Request) -> Response:
-    run, (first, size) = await _load_run(request), _place(request)
+    run, (first, size) = await _load_run(request), _read_range(request)
     test, entries = await residuals_of(request).judge(run)
     return json_answer(
         v1_insights.ResidualList(
@@ -101,9 +100,9 @@ async def list_samples(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query")
 async def list_bad_tasks(request: Request) -> Response:
     site = site_of(request)
-    run, (first, size) = await _load_run(request), _place(request)
+    run, (first, size) = await _load_run(request), _read_range(request)
     found = await site.reads.bad_tasks(run.id, first, size + 1)
-    shown, more = _cut(found, size, _bad_task)
+    shown, more = _cut_page(found, size, _bad_task)
     return json_answer(v1_insights.BadTaskList(tasks=shown, page=first // size + 1, more=more))
 
 
@@ -118,9 +117,9 @@ async def list_bad_tasks(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query")
 async def list_provenance(request: Request) -> Response:
     site = site_of(request)
-    run, (first, size) = await _load_run(request), _place(request)
+    run, (first, size) = await _load_run(request), _read_range(request)
     found = await site.reads.provenance(run.id, first, size + 1)
-    shown, more = _cut(found, size, _batch)
+    shown, more = _cut_page(found, size, _batch)
     return json_answer(v1_insights.ProvenanceList(batches=shown, page=first // size + 1, more=more))
 
 
@@ -135,9 +134,9 @@ async def list_provenance(request: Request) -> Response:
 @runs(Domain.LOOP, "awaits one query")
 async def list_run_games(request: Request) -> Response:
     site = site_of(request)
-    run, (first, size) = await _load_run(request), _place(request)
+    run, (first, size) = await _load_run(request), _read_range(request)
     found = await site.games.rows.list_run_games(run.id, first, size + 1)
-    shown, more = _cut(found, size, _game)
+    shown, more = _cut_page(found, size, _game)
     return json_answer(v1_insights.RunGameList(games=shown, page=first // size + 1, more=more))
 
 
@@ -172,14 +171,16 @@ def residuals_of(request: Request) -> Residuals:
     return cast("Residuals", request.app.state.residuals)
 
 
-def _place(request: Request) -> tuple[int, int]:
+def _read_range(request: Request) -> tuple[int, int]:
     """How many to pass over, and how many to show."""
     with translated_errors():
         page, size = callers.read_page(request.query_params)
     return (page - 1) * size, size
 
 
-def _cut(found: tuple[T, ...], size: int, show: Callable[[T], E]) -> tuple[tuple[E, ...], bool]:
+def _cut_page(
+    found: tuple[T, ...], size: int, show: Callable[[T], E]
+) -> tuple[tuple[E, ...], bool]:
     """As many as a page has, and whether there are more."""
     return tuple(map(show, found[:size])), len(found) > size
 
@@ -232,7 +233,9 @@ def _sample(point: ChartPoint) -> v1_insights.SampleEntry:
 
 def _bad_task(bad: BadTask) -> v1_insights.BadTaskEntry:
     return v1_insights.BadTaskEntry(
-        **asdict(task_of(bad.task, {})), residual=finite(bad.residual), colour=bad.colour.value
+        **asdict(make_task_entry(bad.task, {})),
+        residual=finite(bad.residual),
+        colour=bad.colour.value,
     )
 
 
@@ -251,4 +254,6 @@ def _batch(each: PlayedBatch) -> v1_insights.ProvenanceEntry:
 
 
 def _game(each: IndexedGame) -> v1_insights.RunGameEntry:
-    return v1_insights.RunGameEntry(task=each.task, **asdict(game_of(each.number, each.game)))
+    return v1_insights.RunGameEntry(
+        task=each.task, **asdict(make_game_entry(each.number, each.game))
+    )

@@ -1,22 +1,21 @@
-"""Tasks, the log of actions and the users."""
+"""Tasks, the games played in them and the logs that workers sent."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
+from msgspec import UNSET
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.statistics_rows import Period
 from rookery.files.blobs import UnknownBlob
 from rookery.files.worker_logs import StoredLog
 from rookery.model.bounds import Count, RunId
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
 from rookery.people.users import Scope
-from rookery.protocol import people, v1, v1_insights
-from rookery.protocol.actions import All, Compare, Expression, Order
+from rookery.protocol import v1, v1_insights
 from rookery.protocol.games import Game
 from rookery.protocol.user_queries import whole
 from rookery.rules.lifecycle import require_owner
@@ -24,8 +23,6 @@ from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.callers import (
-    find_bearer,
-    find_reader,
     find_run,
     find_tasks_at_play,
     require_bearer,
@@ -36,13 +33,11 @@ from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
 from rookery.web.v1.runs import PAGING
-from rookery.web.v1.views import contributor_of, task_of, user_of
 
 MOST_APART = 1_000
 """Tasks of a run whose results were kept apart, as far back as lists look."""
-
-
-# What is to be seen of everything that is no run.
+MOST_TASKS = 10_000_000
+TEXT = "text/plain; charset=utf-8"
 
 
 @described(
@@ -62,30 +57,33 @@ async def list_tasks(request: Request) -> Response:
         first, end = (page - 1) * size, page * size
         if run_id:
             run = await find_run(site, run_id, viewer)
-            found, count = await _tasks_of(site, run, first, end)
+            found, count = await _load_tasks(site, run, first, end)
         else:
             at_play = await find_tasks_at_play(site, viewer)
             found, count = at_play[first:end], len(at_play)
-    apart, heard = await _kept_apart(site, found), await _last_heard(site, run_id, found)
-    return await site.threads.cpu(_tasks_answer, found, apart, heard, page, more=count > end)
+    apart, seen_at = (
+        await _load_results_apart(site, found),
+        await _load_last_seen(site, run_id, found),
+    )
+    return await site.threads.cpu(_tasks_answer, found, apart, seen_at, page, more=count > end)
 
 
-async def _last_heard(
+async def _load_last_seen(
     site: Site, run_id: str, tasks: tuple[Task, ...]
 ) -> dict[tuple[str, int], datetime]:
     """When tasks gave a sign of life: those at play in memory, others as was written down."""
-    heard: dict[tuple[str, int], datetime] = {}
+    seen_at: dict[tuple[str, int], datetime] = {}
     if run_id and tasks:
         count = tasks[-1].id - tasks[0].id + 1
         rows = await site.reads.last_seen(run_id, tasks[0].id, count)
-        heard = {(run_id, task): at for task, at in rows.items()}
+        seen_at = {(run_id, task): at for task, at in rows.items()}
     for task in tasks:
         if task.active and (at := site.fleet.views.last_seen(task.run, task.id)):
-            heard[task.run, task.id] = at
-    return heard
+            seen_at[task.run, task.id] = at
+    return seen_at
 
 
-async def _kept_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, Results]:
+async def _load_results_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, Results]:
     """What these tasks of one run reported faster than games can be played, by task."""
     fast = {task.id for task in tasks if task.too_fast}
     if not fast:
@@ -94,7 +92,7 @@ async def _kept_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, Results]
     return {each.task.id: each.task.results for each in found if each.task.id in fast}
 
 
-async def _tasks_of(site: Site, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
+async def _load_tasks(site: Site, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
     """A page of a run's tasks and how many it has."""
     count = run.tally.tasks
     if first >= count:
@@ -102,88 +100,35 @@ async def _tasks_of(site: Site, run: Run, first: int, end: int) -> tuple[tuple[T
     return await site.fleet.views.task_page(run.id, first, min(end, count) - first), count
 
 
-@described(
-    Operation(
-        "The log of actions, newest first",
-        {200: v1.ActionList},
-        query={"action": v1.Name, "actor": v1.Name, "run": RunId, "before": str, **PAGING},
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_actions(request: Request) -> Response:
-    site = site_of(request)
-    query = request.query_params
-    sight = site.privacy.sight(await find_reader(request, site))
-    with translated_errors():
-        _, size = callers.read_page(query)
-        found = await site.reads.actions(_wanted(query), limit=size, sight=sight)
-    return json_answer(v1.ActionList(actions=found))
-
-
-@described(
-    Operation(
-        "Whose machines gave most to runs that are over, in all or in the last thirty days",
-        {200: v1.ContributorList},
-        query={"period": Period, **PAGING},
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_contributors(request: Request) -> Response:
-    site = site_of(request)
-    query = request.query_params
-    await find_bearer(request, site.bearers)
-    with translated_errors():
-        period = callers.read_choice(query, "period", Period)
-        page, size = callers.read_page(query)
-    found = await site.statistics.page(period, (page - 1) * size, size + 1)
-    paces = site.fleet.activity.user_paces
-    shown = tuple(contributor_of(each, paces.get(each.user_name, 0.0)) for each in found[:size])
-    more = len(found) > size
-    return json_answer(v1.ContributorList(contributors=shown, page=page, more=more))
-
-
-@described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
-@runs(Domain.LOOP, "awaits one query")
-async def list_users(request: Request) -> Response:
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.READ, Scope.ADMIN)
-    boss = bearer.actor.approver
-    known = [user for user in await site.users.everyone() if boss or not user.pending]
-    shown = (user_of(user, to_approver=boss) for user in known)
-    return json_answer(people.UserList(users=tuple(shown)))
-
-
 def _tasks_answer(
     found: tuple[Task, ...],
     apart: Mapping[int, Results],
-    heard: Mapping[tuple[str, int], datetime],
+    seen_at: Mapping[tuple[str, int], datetime],
     page: int,
     *,
     more: bool,
 ) -> Response:
-    shown = ((task_of(task, apart), heard.get((task.run, task.id))) for task in found)
+    shown = ((make_task_entry(task, apart), seen_at.get((task.run, task.id))) for task in found)
     tasks = tuple(replace(entry, seen=at) if at else entry for entry, at in shown)
     return json_answer(v1.TaskList(tasks=tasks, page=page, more=more))
 
 
-def _wanted(query: Mapping[str, str]) -> Expression:
-    names = {"action": "action", "actor": "username", "run": "run_id"}
-    callers.read_run_id(query)
-    parts: list[Expression] = [
-        Compare(field, Order.EQUAL, callers.read_name(query, name))
-        for name, field in names.items()
-        if query.get(name)
-    ]
-    before = callers.read_before(query)
-    if before is not None:
-        parts.append(Compare("time", Order.BELOW, before))
-    return All(tuple(parts))
-
-
-# What is left of tasks besides their results: how games ended, and what workers wrote down.
-
-MOST_TASKS = 10_000_000
-TEXT = "text/plain; charset=utf-8"
+def make_task_entry(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
+    return v1.TaskEntry(
+        run=task.run,
+        id=task.id,
+        worker=task.machine.long_name,
+        user=task.machine.user,
+        active=task.active,
+        bad=task.bad,
+        too_fast=task.too_fast,
+        start=task.start,
+        num_games=task.games,
+        created=task.created,
+        reported=task.reported,
+        results=task.results,
+        kept_apart=apart.get(task.id, UNSET),
+    )
 
 
 # Games are open to whoever may see their run; logs hold paths and names of machines, so that
@@ -210,7 +155,8 @@ async def list_games(request: Request) -> Response:
     found = await site.games.rows.list_games(run_id, task_id)
     first = (page - 1) * size
     shown = tuple(
-        game_of(number, game) for number, game in enumerate(found[first : first + size], first)
+        make_game_entry(number, game)
+        for number, game in enumerate(found[first : first + size], first)
     )
     more = len(found) > first + size
     return json_answer(v1_insights.GameList(games=shown, page=page, more=more))
@@ -230,9 +176,9 @@ async def list_logs(request: Request) -> Response:
     query = request.query_params
     with translated_errors():
         run_id, (page, size) = callers.read_run_id(query), callers.read_page(query)
-    await _check_seen(request, run_id)
+    await _check_may_read_logs(request, run_id)
     found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
-    shown = tuple(map(_entry, found[:size]))
+    shown = tuple(map(_make_log_entry, found[:size]))
     return json_answer(v1_insights.LogList(logs=shown, page=page, more=len(found) > size))
 
 
@@ -246,7 +192,7 @@ async def get_log(request: Request) -> Response:
     if log is None:
         raise NotFound
     try:
-        await _check_seen(request, log.run)
+        await _check_may_read_logs(request, log.run)
     except NotFound:
         # In other words than those about the run, which whoever asks did not name.
         raise NotFound from None
@@ -256,7 +202,7 @@ async def get_log(request: Request) -> Response:
         raise NotFound from None
 
 
-async def _check_seen(request: Request, run_id: str) -> None:
+async def _check_may_read_logs(request: Request, run_id: str) -> None:
     """Only the run's owner and approvers."""
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.READ)
@@ -264,7 +210,7 @@ async def _check_seen(request: Request, run_id: str) -> None:
         require_owner(await find_run(site, run_id, bearer.user.name), bearer.actor)
 
 
-def game_of(number: int, game: Game) -> v1_insights.GameEntry:
+def make_game_entry(number: int, game: Game) -> v1_insights.GameEntry:
     return v1_insights.GameEntry(
         number=number,
         outcome=game.outcome.name.lower(),
@@ -275,7 +221,7 @@ def game_of(number: int, game: Game) -> v1_insights.GameEntry:
     )
 
 
-def _entry(log: StoredLog) -> v1_insights.LogEntry:
+def _make_log_entry(log: StoredLog) -> v1_insights.LogEntry:
     return v1_insights.LogEntry(
         id=log.id,
         run=log.run,

@@ -1,0 +1,60 @@
+"""The log of actions: who did what to runs, machines and accounts."""
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.model.bounds import RunId
+from rookery.protocol import v1
+from rookery.protocol.actions import All, Compare, Expression, Order
+from rookery.web import callers
+from rookery.web.answers import site_of
+from rookery.web.bodies import json_answer
+from rookery.web.callers import find_reader, translated_errors
+from rookery.web.openapi import Operation, described
+from rookery.web.v1.runs import PAGING
+
+
+@described(
+    Operation(
+        "The log of actions, newest first",
+        {200: v1.ActionList},
+        query={"action": v1.Name, "actor": v1.Name, "run": RunId, "before": str, **PAGING},
+    )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_actions(request: Request) -> Response:
+    site = site_of(request)
+    query = request.query_params
+    sight = site.privacy.sight(await find_reader(request, site))
+    with translated_errors():
+        _, size = callers.read_page(query)
+        found = await site.reads.actions(_read_filter(query), limit=size, sight=sight)
+    return json_answer(v1.ActionList(actions=found))
+
+
+def _read_filter(query: Mapping[str, str]) -> Expression:
+    names = {"action": "action", "actor": "username", "run": "run_id"}
+    callers.read_run_id(query)
+    parts: list[Expression] = [
+        Compare(field, Order.EQUAL, callers.read_name(query, name))
+        for name, field in names.items()
+        if query.get(name)
+    ]
+    before = callers.read_before(query)
+    if before is not None:
+        parts.append(Compare("time", Order.BELOW, before))
+    return All(tuple(parts))
+
+
+def select_machine_actions(name: str) -> Expression:
+    """All lines of a machine: in the log its name goes on with a part of the process's key, or
+    with a star, and a full stop sorts behind both."""
+    return All(
+        (
+            Compare("worker", Order.AT_LEAST, name),
+            Compare("worker", Order.BELOW, f"{name}."),
+        )
+    )
