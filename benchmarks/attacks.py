@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from tests.faults.server_campaign import made_account
 from tests.served import served
 from tests.submissions import SPRT, body
-from tests.wire.worker.office import worker_info
+from tests.wire.worker.farm import worker_info
 
 USER = "wanda"
 PASSWORD = "correct horse battery"

@@ -1,4 +1,4 @@
-"""Standing characters of the core's tests: runs, machines and results with only what matters."""
+"""What many tests are about: runs, machines and results with only what matters."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -31,7 +31,7 @@ from tests.faults.server_campaign import made_account
 from tests.served import Served, served
 from tests.slow_texts import GROWTH, PARSERS, Parser, chance_shapes, plain_shapes, too_steep
 from tests.submissions import SPRT, body
-from tests.wire.worker.office import PATHS, worker_info
+from tests.wire.worker.farm import PATHS, worker_info
 from tests.wire.worker.test_hostility import bodies
 
 USER = "wanda"

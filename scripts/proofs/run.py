@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "scripts" / "proofs"
 sys.path.insert(0, str(ROOT))
 
-from scripts import custody, filing  # noqa: E402 the scripts are found above
+from scripts import filing, supervised  # noqa: E402 the scripts are found above
 from scripts.together import build_asgi  # noqa: E402 the scripts are found above
 
 ALL = "all"
@@ -97,7 +97,7 @@ def prove(name: str, wanted: Wanted, commit: str) -> bool:
         lines.append(line)
 
     words = (interpreter, "-u", "-c", QUIETLY, str(path), *wanted.words)
-    ending = custody.run(words, ROOT, variables, hear)
+    ending = supervised.run(words, ROOT, variables, hear)
     for left in ending.left:
         tell(f"{name} left a process behind, which was ended: {left}")
     if ending.interrupted:

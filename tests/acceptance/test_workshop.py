@@ -18,8 +18,8 @@ from rookery.worker.engines.orders import BenchFailed, BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox
 from tests.engines import repositories
+from tests.engines.downloads import MemoryDownloads
 from tests.engines.repositories import Repository
-from tests.engines.shelf import Shelf
 
 SANDBOX = Sandbox(True)
 MAKE = EngineRecord(name="Tiny")
@@ -33,8 +33,8 @@ def tiny(tmp_path: Path) -> Repository:
     return repositories.openbench(tmp_path / "tiny")
 
 
-def make(cache: Path, order: EngineOrder, shelf: Shelf | None = None) -> BuiltEngine:
-    workshop = Workshop(cache, shelf, sandbox=SANDBOX, private_sources=True)
+def make(cache: Path, order: EngineOrder, downloads: MemoryDownloads | None = None) -> BuiltEngine:
+    workshop = Workshop(cache, downloads, sandbox=SANDBOX, private_sources=True)
     return asyncio.run(workshop.make(order))
 
 
@@ -44,9 +44,11 @@ def order_of(
     return EngineOrder(record, repository.commit, repository.url, nets=nets)
 
 
-def failure(cache: Path, order: EngineOrder, shelf: Shelf | None = None) -> BuildFailed:
+def failure(
+    cache: Path, order: EngineOrder, downloads: MemoryDownloads | None = None
+) -> BuildFailed:
     with pytest.raises(BuildFailed) as failed:
-        make(cache, order, shelf)
+        make(cache, order, downloads)
     return failed.value
 
 
@@ -66,17 +68,19 @@ def test_the_bundled_engine_needs_no_building(tmp_path: Path) -> None:
 def test_an_uploaded_program_is_known_by_its_hash(tmp_path: Path, tiny: Repository) -> None:
     program = Path(make(tmp_path / "one", order_of(tiny)).command[0]).read_bytes()
     digest = hashlib.sha256(program).hexdigest()
-    shelf = Shelf({digest: program})
+    downloads = MemoryDownloads({digest: program})
     order = EngineOrder(MAKE, "", "", binary=digest)
-    built = make(tmp_path / "two", order, shelf)
+    built = make(tmp_path / "two", order, downloads)
     assert built.digest == digest
-    make(tmp_path / "two", order, shelf)
-    assert shelf.asked == [digest]
+    make(tmp_path / "two", order, downloads)
+    assert downloads.asked == [digest]
 
 
 def test_an_uploaded_program_with_another_content_is_refused(tmp_path: Path) -> None:
     digest = "0" * 64
-    failed = failure(tmp_path, EngineOrder(MAKE, "", "", binary=digest), Shelf({digest: b"other"}))
+    failed = failure(
+        tmp_path, EngineOrder(MAKE, "", "", binary=digest), MemoryDownloads({digest: b"other"})
+    )
     assert "another content" in failed.sentence
 
 
@@ -113,7 +117,9 @@ def test_a_bench_that_hangs_is_ended(tmp_path: Path) -> None:
 def test_a_program_that_is_no_engine_is_the_runs_fault(tmp_path: Path) -> None:
     script = b"#!/bin/sh\necho hello\n"
     digest = hashlib.sha256(script).hexdigest()
-    failed = failure(tmp_path, EngineOrder(MAKE, "", "", binary=digest), Shelf({digest: script}))
+    failed = failure(
+        tmp_path, EngineOrder(MAKE, "", "", binary=digest), MemoryDownloads({digest: script})
+    )
     assert "no UCI engine" in failed.sentence
     assert "hello" in failed.log
     assert failed.blame == "run"
@@ -131,7 +137,9 @@ def test_an_engine_is_built_in_stockfishs_way_with_its_net_fetched_before(tmp_pa
     name, data = net(b"weights")
     repository = repositories.stockfish(tmp_path / "fish", name)
     record = msgspec.structs.replace(recipe("stockfish"), nets=NetRecord(use="embedded"))
-    built = make(tmp_path / "cache", order_of(repository, record, (name,)), Shelf({name: data}))
+    built = make(
+        tmp_path / "cache", order_of(repository, record, (name,)), MemoryDownloads({name: data})
+    )
     assert bench_of(built) == 4242
 
 
@@ -151,8 +159,8 @@ def test_the_servers_archive_serves_as_a_source(tmp_path: Path) -> None:
         archive.writestr("tiny-1/Makefile", repositories.OPENBENCH_MAKEFILE)
         archive.writestr("tiny-1/tiny.c", repositories.TINY)
     source = Repository("https://rookery.example/src/tiny", "0" * 40)
-    shelf = Shelf({f"{source.url}@{source.commit}": packed.getvalue()})
-    assert bench_of(make(tmp_path / "cache", order_of(source), shelf)) == 4242
+    downloads = MemoryDownloads({f"{source.url}@{source.commit}": packed.getvalue()})
+    assert bench_of(make(tmp_path / "cache", order_of(source), downloads)) == 4242
 
 
 def test_a_commit_is_built_once_whichever_way_it_comes(tmp_path: Path) -> None:
@@ -165,9 +173,9 @@ def test_a_commit_is_built_once_whichever_way_it_comes(tmp_path: Path) -> None:
     packed = tmp_path / "tiny.zip"
     repositories.git(tmp_path / "tiny", "archive", "--prefix=tiny-1/", f"--output={packed}", commit)
     mirrored = Repository("https://rookery.example/src/tiny", commit)
-    shelf = Shelf({f"{mirrored.url}@{commit}": packed.read_bytes()})
+    downloads = MemoryDownloads({f"{mirrored.url}@{commit}": packed.read_bytes()})
     by_git = make(tmp_path / "cache", order_of(Repository(source.url, commit)))
-    assert make(tmp_path / "cache", order_of(mirrored), shelf) == by_git
+    assert make(tmp_path / "cache", order_of(mirrored), downloads) == by_git
 
 
 def test_submodules_come_with_the_commit(tmp_path: Path, tiny: Repository) -> None:
@@ -186,7 +194,7 @@ def test_several_nets_reach_the_build_by_its_variables(tmp_path: Path, tiny: Rep
         MAKE, nets=NetRecord(use="build_variable", name="EVALFILE,BIG")
     )
     order = order_of(tiny, record, (first[0], second[0]))
-    built = make(tmp_path / "cache", order, Shelf(dict((first, second))))
+    built = make(tmp_path / "cache", order, MemoryDownloads(dict((first, second))))
     assert first[0] in subprocess.check_output((*built.command, "bench"), text=True)
 
 
@@ -194,7 +202,7 @@ def test_nets_of_any_name_are_handed_over_by_uci_option(tmp_path: Path, tiny: Re
     data = b"weights of any name"
     name = f"{hashlib.sha256(data).hexdigest()}.bin"
     record = msgspec.structs.replace(MAKE, nets=NetRecord(use="uci_option", name="EvalFile"))
-    built = make(tmp_path / "cache", order_of(tiny, record, (name,)), Shelf({name: data}))
+    built = make(tmp_path / "cache", order_of(tiny, record, (name,)), MemoryDownloads({name: data}))
     ((option, path),) = built.options
     assert (option, Path(path).read_bytes()) == ("EvalFile", data)
     assert Path(path) in built.readable
@@ -202,7 +210,9 @@ def test_nets_of_any_name_are_handed_over_by_uci_option(tmp_path: Path, tiny: Re
 
 def test_a_net_with_another_content_than_its_name_says_is_refused(tmp_path: Path) -> None:
     name, _ = net(b"right")
-    failed = failure(tmp_path, EngineOrder(OURS, "", "", nets=(name,)), Shelf({name: b"wrong"}))
+    failed = failure(
+        tmp_path, EngineOrder(OURS, "", "", nets=(name,)), MemoryDownloads({name: b"wrong"})
+    )
     assert "another content" in failed.sentence
 
 

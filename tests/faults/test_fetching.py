@@ -19,8 +19,8 @@ from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.answering import answering
 from tests.engines import repositories
+from tests.engines.downloads import MemoryDownloads
 from tests.engines.git_server import serving
-from tests.engines.shelf import Shelf
 
 SANDBOX = Sandbox(True)
 PLAIN = Sandbox(False, permitted=True)
@@ -80,8 +80,8 @@ def refusal(
     private: bool = False,
 ) -> BuildFailed:
     """Why the engine is not made; its source may be an archive of these files."""
-    shelf = Shelf({f"{SOURCE}@{COMMIT}": archive(files)} if files else {})
-    workshop = Workshop(folder / "cache", shelf, sandbox=sandbox, private_sources=private)
+    downloads = MemoryDownloads({f"{SOURCE}@{COMMIT}": archive(files)} if files else {})
+    workshop = Workshop(folder / "cache", downloads, sandbox=sandbox, private_sources=private)
     with pytest.raises(BuildFailed) as failed:
         asyncio.run(workshop.make(order))
     return failed.value

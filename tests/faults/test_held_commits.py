@@ -28,7 +28,7 @@ from tests.people import BORIS
 from tests.served import SIMULATED, Served
 from tests.submissions import SPRT, body
 from tests.twins.sites import PASSWORD
-from tests.wire.worker.office import stats, worker_info
+from tests.wire.worker.farm import stats, worker_info
 
 pytestmark = pytest.mark.anyio
 

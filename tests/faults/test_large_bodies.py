@@ -16,7 +16,7 @@ from tests.faults.server_campaign import PASSWORD, made_account
 from tests.pouring import MB, at_once, high_water_mb, pour
 from tests.served import Served, served
 from tests.submissions import body
-from tests.wire.worker.office import worker_info
+from tests.wire.worker.farm import worker_info
 
 PACKED = gzip.compress(os.urandom(30 * MB), 0)
 

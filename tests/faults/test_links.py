@@ -12,7 +12,7 @@ from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
-from tests.engines.shelf import Shelf
+from tests.engines.downloads import MemoryDownloads
 
 DATA = b"what an attacker wants to write"
 NET = f"nn-{hashlib.sha256(DATA).hexdigest()[:12]}.nnue"
@@ -31,7 +31,10 @@ def failure(tmp_path: Path, record: EngineRecord, links: dict[str, Path]) -> Bui
         (folder / name).symlink_to(target)
     source = repositories.repository(folder, {"README": "nothing to see"})
     workshop = Workshop(
-        tmp_path / "cache", Shelf({NET: DATA}), sandbox=Sandbox(True), private_sources=True
+        tmp_path / "cache",
+        MemoryDownloads({NET: DATA}),
+        sandbox=Sandbox(True),
+        private_sources=True,
     )
     with pytest.raises(BuildFailed) as failed:
         asyncio.run(workshop.make(EngineOrder(record, source.commit, source.url, nets=(NET,))))

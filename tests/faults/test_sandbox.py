@@ -226,7 +226,7 @@ ORDER = (
     "from rookery.worker.engines.orders import BuildFailed, EngineOrder;"
     "from rookery.worker.engines.workshop import Workshop;"
     "from rookery.model.engine import FLEDGLING, UPLOADED;"
-    "from tests.engines.shelf import Shelf;"
+    "from tests.engines.downloads import MemoryDownloads;"
 )
 
 
@@ -239,7 +239,8 @@ def test_without_a_sandbox_a_strangers_program_is_not_started_unless_allowed(
     digest = hashlib.sha256(script).hexdigest()
     found = said_without_namespaces(
         f"""{ORDER}
-shop = Workshop(Path(sys.argv[1]), Shelf({{"{digest}": {script!r}}}), without_sandbox={permitted})
+files = MemoryDownloads({{"{digest}": {script!r}}})
+shop = Workshop(Path(sys.argv[1]), files, without_sandbox={permitted})
 try:
     asyncio.run(shop.make(EngineOrder(UPLOADED, "", "", binary="{digest}")))
 except BuildFailed as failed:

@@ -11,7 +11,7 @@ from rookery.model.task import NOTHING, Results
 from tests.fleet.ledger import Key, Ledger, Vector
 from tests.fleet.line import Answer, Lines, Unanswered
 from tests.makers import counts
-from tests.wire.worker.office import GAMES, stats, worker_info
+from tests.wire.worker.farm import GAMES, stats, worker_info
 
 CORES = 8
 GAMES_AT_ONCE = 8

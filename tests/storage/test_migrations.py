@@ -29,7 +29,7 @@ KNOWN = migrations.load()
 NEXT = Migration(KNOWN[-1].number + 1, "next", "CREATE TABLE later (n int)")
 SCHEMA = migrations.SCHEMA.read_text(encoding="utf-8")
 # What a database says of itself that was made before the migrations became one.
-HOUSE = Migration(1, "house", "CREATE TABLE schema_migrations (number integer)")
+EARLIER = Migration(1, "earlier", "CREATE TABLE schema_migrations (number integer)")
 
 
 def applied(migration: Migration) -> Applied:
@@ -100,7 +100,7 @@ def test_a_changed_migration_is_refused() -> None:
         missing([*KNOWN, changed], [*map(applied, KNOWN), applied(NEXT)])
 
 
-@pytest.mark.parametrize("past", [[HOUSE], [HOUSE, NEXT], [NEXT]])
+@pytest.mark.parametrize("past", [[EARLIER], [EARLIER, NEXT], [NEXT]])
 def test_a_past_that_begins_otherwise_is_refused(past: list[Migration]) -> None:
     with pytest.raises(UnreleasedSchema, match="go on with the version that made it"):
         missing(KNOWN, [applied(one) for one in past])

@@ -18,7 +18,7 @@ from tests.fakes import HandClock
 from tests.makers import make_run
 from tests.storage.fleet.scenes import changed, finished, kept, opened
 from tests.twins.files import MemoryGames
-from tests.unit.farm.stage import on_stage
+from tests.unit.farm.memory_farm import open_memory_farm
 
 pytestmark = pytest.mark.anyio
 
@@ -98,9 +98,9 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
 async def test_games_of_a_task_of_ones_own_are_stored_and_orphans_swept(tmp_path: Path) -> None:
     clock, threads, rows = HandClock(), Threads(), MemoryGames()
     blobs, games = FolderBlobs(tmp_path, clock), gzip.compress(b"games")
-    async with on_stage() as stage:
-        await stage.submit()
-        task = await stage.granted()
+    async with open_memory_farm() as farm:
+        await farm.submit()
+        task = await farm.granted()
         store = GameStore(rows, blobs, threads, clock)
         await store.upload(task, games)
         orphan = await threads.io(write_blob, blobs, b"orphan")

@@ -1,4 +1,4 @@
-"""The JSON APIs on in-memory twins, with standing persons who each hold a token."""
+"""The JSON APIs on in-memory twins, with people who each hold a token."""
 
 import json
 import secrets

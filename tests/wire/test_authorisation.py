@@ -38,7 +38,7 @@ from tests.submissions import PLAIN, SPRT, body
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import Packer, with_password
 from tests.wire.test_login import log_in, token_in
-from tests.wire.worker.office import worker_info
+from tests.wire.worker.farm import worker_info
 
 pytestmark = pytest.mark.anyio
 
@@ -295,24 +295,24 @@ class Scene:
             self.words[name] = await self._made(name, f"{name.capitalize()}{self.number}")
 
     async def _made(self, name: str, word: str) -> str:
-        desk, fleet = self.api.site, self.api.fleet
+        site, fleet = self.api.site, self.api.fleet
         if name == "team":
-            await desk.teams.create(word, LEAD)
-            await desk.teams.join(word, "mia", LEAD)
+            await site.teams.create(word, LEAD)
+            await site.teams.join(word, "mia", LEAD)
         elif name in ("open", "secret"):
             word = f"owls~{word}" if name == "secret" else word
             record = EngineRecord(name=word, team="owls", private=name == "secret")
-            await desk.engines.put(record, LEAD)
+            await site.engines.put(record, LEAD)
         elif name == "granted":
             word = f"https://example.org/{word}"
-            await desk.repositories.grant(word, "", Actor("boris", approver=True))
+            await site.repositories.grant(word, "", Actor("boris", approver=True))
         elif name in ("guest", "waiting"):
-            await desk.users.add(replace(SVEN, name=word, pending=name == "waiting"))
+            await site.users.add(replace(SVEN, name=word, pending=name == "waiting"))
         elif name in ("machine", "token", "given_net", "secret_given_net"):
             return await self._given_name(name, word)
         elif name in ("book", "secret_book"):
-            await desk.books.upload(_piece(OPENING), f"{word}.epd", "olga")
-            await desk.file_access.add(f"{word}.epd", "owls~Strix" if name == "secret_book" else "")
+            await site.books.upload(_piece(OPENING), f"{word}.epd", "olga")
+            await site.file_access.add(f"{word}.epd", "owls~Strix" if name == "secret_book" else "")
             return f"{word}.epd"
         elif name in ("public", "private", "stopped", "deleted"):
             first = self.words["first_private" if name == "private" else "first_public"]
@@ -426,12 +426,12 @@ async def open_scene(folder: Path) -> AsyncIterator[Scene]:
 
 async def _things(api: Api) -> dict[str, str]:
     """What stays as it is: a team with a private engine, a run of each kind, and files."""
-    desk, team = api.site, api.site.teams
+    site, team = api.site, api.site.teams
     await team.create("owls", LEAD)
     for user in (MIA, OLGA):
         await team.join("owls", user.name, LEAD)
     strix = EngineRecord(name="owls~Strix", team="owls", private=True)
-    await desk.engines.put(strix, LEAD)
+    await site.engines.put(strix, LEAD)
     words = {"mirror": mirror_name(REPOSITORY)}
     words |= {"sha_of_pending": "e" * 40, "sha_of_private": "c" * 40, "sha_of_approved": "d" * 40}
     sides: Json = {"new_engine": "owls~Strix", "base_engine": "owls~Strix"}
@@ -444,11 +444,11 @@ async def _things(api: Api) -> dict[str, str]:
     words["task"] = str((await api.granted()).id)
     for number, run in enumerate(("public", "private"), 1):
         call = HeldTask(words[f"first_{run}"], 0, make_machine())
-        await desk.logs.store(call, "failed_task", "what a machine wrote")
+        await site.logs.store(call, "failed_task", "what a machine wrote")
         words[f"{run}_log"] = str(number)
     for run in ("approved", "first_private"):
-        key = await desk.threads.io(write_blob, desk.games.blobs, b"games")
-        await desk.games.rows.add(GameUpload(words[run], 0, key, 5, desk.clock.now()), ())
+        key = await site.threads.io(write_blob, site.games.blobs, b"games")
+        await site.games.rows.add(GameUpload(words[run], 0, key, 5, site.clock.now()), ())
     for name, engine in (("program", ""), ("secret_program", "owls~Strix")):
         words[name] = await _given(api, f"/api/v1/binaries?engine={engine}", f"#!{name}".encode())
         net = f"nn-{hashlib.sha256(name.encode()).hexdigest()[:12]}.nnue"

@@ -26,15 +26,15 @@ async def api() -> AsyncIterator[Api]:
 async def test_the_greeting_names_the_wheel_that_is_handed_out(api: Api) -> None:
     await with_password(api, OLGA)
     call = {"password": PASSWORD, "worker_info": {"username": OLGA.name}}
-    house = (await api.visitor.post("/api/request_version", json=call)).json()["rookery"]
-    wheel = await api.visitor.get(f"/worker/{house['wheel']}")
-    assert hashlib.sha256(wheel.content).hexdigest() == house["sha256"]
+    offer = (await api.visitor.post("/api/request_version", json=call)).json()["rookery"]
+    wheel = await api.visitor.get(f"/worker/{offer['wheel']}")
+    assert hashlib.sha256(wheel.content).hexdigest() == offer["sha256"]
     public = re.search(r"'([0-9a-f]{64})' <<", (await api.visitor.get("/worker/install.sh")).text)
     assert public
-    message = wheel_message(house["wheel"], house["sha256"])
-    assert is_signed(bytes.fromhex(public[1]), message, bytes.fromhex(house["signature"]))
+    message = wheel_message(offer["wheel"], offer["sha256"])
+    assert is_signed(bytes.fromhex(public[1]), message, bytes.fromhex(offer["signature"]))
     listing = (await api.visitor.get("/worker/")).text
-    assert f'href="/worker/{house["wheel"]}#sha256={house["sha256"]}"' in listing
+    assert f'href="/worker/{offer["wheel"]}#sha256={offer["sha256"]}"' in listing
 
 
 @pytest.mark.parametrize("name", ["install.sh", "install.ps1"])

@@ -11,7 +11,7 @@ import pytest
 from tests.pouring import MB, Poured, at_once, high_water_mb, opening, pour
 from tests.twins.sites import PASSWORD
 from tests.wire.processes import Server, running_server
-from tests.wire.worker.office import PATHS
+from tests.wire.worker.farm import PATHS
 
 SIZE = 40 * MB
 EARLY = 12 * MB

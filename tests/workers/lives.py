@@ -108,6 +108,6 @@ async def _live(
     )
     stop = Stop(wanted.grace)
     heard = Heard(on_show=lambda status: act(stop, status))
-    kit = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS, shop)
-    life = WorkerSession(kit, EnginePreparation(kit.workshop, bench), manner_of(wanted))
+    parts = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS, shop)
+    life = WorkerSession(parts, EnginePreparation(parts.workshop, bench), manner_of(wanted))
     return Lived(await life.run(), heard.said)

@@ -12,6 +12,7 @@ from rookery.farm.fleet import Fleet
 from rookery.farm.ports import CommitQueue, CommitStats, FleetReads, StateLost
 from rookery.farm.primary import Store
 from rookery.model.events import Action
+from rookery.model.kinds import Report
 from rookery.model.run import Run
 from rookery.model.task import recounted
 from rookery.rules.answers import Changes, Grant
@@ -19,8 +20,7 @@ from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from tests.eventually import eventually
 from tests.fakes import HandClock, RecordedLog
-from tests.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, pairs
-from tests.unit.farm.stage import call_of, report
+from tests.makers import BOSS, NOW, OWNER, call_of, make_machine, make_plan, make_run, pairs
 
 pytestmark = pytest.mark.anyio
 
@@ -92,7 +92,7 @@ async def played(fleet: Fleet, run: Run = RUN) -> None:
         answer = await fleet.request_task(make_machine(f"w{number}", cores=1), limit=100)
         assert isinstance(answer, Grant)
         results = pairs(even=answer.task.games // 2, crashes=9 if number else 0)
-        await fleet.update_task(call_of(answer.task), report(results))
+        await fleet.update_task(call_of(answer.task), Report(results))
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ def parsed(*words: str) -> MatchFlags:
     return cast("MatchFlags", parse_again(match, words)["flags"])
 
 
-def standing(pairs: int, sprt: Sprt | None = None) -> MatchScore:
+def score_after(pairs: int, sprt: Sprt | None = None) -> MatchScore:
     now = MatchScore(sprt)
     for _ in range(pairs):
         now = now.after(pair_score_of(pair("1-0", "1/2-1/2")))
@@ -196,7 +196,7 @@ def test_a_test_has_no_limit_and_a_match_has_one() -> None:
 
 
 def test_rows_show_the_test_between_its_bounds() -> None:
-    shown = dict(rows(Progress(standing(10, Sprt(0, 10)), 5.0, 100)))
+    shown = dict(rows(Progress(score_after(10, Sprt(0, 10)), 5.0, 100)))
     assert shown["Games"] == "20 of 100: +10 -0 =10 (75.0%)"
     assert "in (-2." in shown["LLR"]
     assert shown["Pairs"] == "LL 0, LD 0, even 0, WD 10, WW 0"
@@ -205,9 +205,9 @@ def test_rows_show_the_test_between_its_bounds() -> None:
 
 def test_answers_read_late_are_shown_when_there_are_some() -> None:
     latency = Latency.fresh()
-    assert "Late" not in dict(rows(Progress(standing(1), 1.0, latency=latency)))
+    assert "Late" not in dict(rows(Progress(score_after(1), 1.0, latency=latency)))
     latency.add_answer(0.012, spared=True)
-    shown = dict(rows(Progress(standing(1), 1.0, latency=latency)))
+    shown = dict(rows(Progress(score_after(1), 1.0, latency=latency)))
     assert shown["Late"] == "12 ms in 1 answers, charged to nobody; 1 of them read after the flag"
 
 
@@ -217,7 +217,7 @@ def test_a_match_that_has_not_begun_has_figures_too() -> None:
 
 
 def test_time_left_is_what_the_speed_says() -> None:
-    assert dict(rows(Progress(standing(10), 10.0, 40)))["Left"] == "10 s"
+    assert dict(rows(Progress(score_after(10), 10.0, 40)))["Left"] == "10 s"
     assert duration(3725) == "1 h 02 min"
 
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.unit.farm.stage import Stage, on_stage
+from tests.unit.farm.memory_farm import MemoryFarm, open_memory_farm
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with on_stage() as opened:
+async def farm() -> AsyncIterator[MemoryFarm]:
+    async with open_memory_farm() as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""Results as people paste them, in both house styles."""
+"""Results as people paste them, in the styles of fishtest and OpenBench."""
 
 from dataclasses import replace
 

@@ -13,16 +13,16 @@ from tests.unit.match.games import pair
 
 
 def after(*pairs: tuple[str, str], sprt: Sprt | None = None) -> MatchScore:
-    standing = MatchScore(sprt)
+    score = MatchScore(sprt)
     for results in pairs:
-        standing = standing.after(pair_score_of(pair(*results)))
-    return standing
+        score = score.after(pair_score_of(pair(*results)))
+    return score
 
 
 def test_counts_add_up() -> None:
-    standing = after(("1-0", "0-1"), ("1/2-1/2", "1-0"))
-    assert standing.results.pentanomial == (0, 1, 0, 0, 1)
-    assert (standing.results.wins, standing.results.losses, standing.results.draws) == (2, 1, 1)
+    score = after(("1-0", "0-1"), ("1/2-1/2", "1-0"))
+    assert score.results.pentanomial == (0, 1, 0, 0, 1)
+    assert (score.results.wins, score.results.losses, score.results.draws) == (2, 1, 1)
 
 
 def test_whites_share_counts_both_engines_with_white() -> None:
@@ -32,11 +32,11 @@ def test_whites_share_counts_both_engines_with_white() -> None:
 
 def test_a_test_is_decided_once() -> None:
     sprt = Sprt(0, 50)
-    standing = after(*[("1-0", "0-1")] * 40, sprt=sprt)
-    assert standing.verdict is Verdict.ACCEPTED
+    score = after(*[("1-0", "0-1")] * 40, sprt=sprt)
+    assert score.verdict is Verdict.ACCEPTED
     for _ in range(100):
-        standing = standing.after(pair_score_of(pair("0-1", "1-0")))
-    assert standing.verdict is Verdict.ACCEPTED
+        score = score.after(pair_score_of(pair("0-1", "1-0")))
+    assert score.verdict is Verdict.ACCEPTED
 
 
 def test_ends_are_counted_by_kind() -> None:

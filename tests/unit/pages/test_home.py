@@ -105,13 +105,13 @@ def test_people_are_invited_in_the_way_that_is_open() -> None:
 
 
 def test_the_lines_for_a_machine_hold_its_token() -> None:
-    fresh, windows, house, official = machines_view(ADDRESS, "olga", "rkw_x", "ab12").ways
+    fresh, windows, ours, official = machines_view(ADDRESS, "olga", "rkw_x", "ab12").ways
     piped = "ROOKERY_ACCOUNT='olga:rkw_x' ROOKERY_FINGERPRINT=ab12 sh"
     assert f"{ADDRESS}/worker/install.sh | {piped}" in fresh.line
     assert "$env:ROOKERY_FINGERPRINT='ab12'" in windows.line
     assert f"irm {ADDRESS}/worker/install.ps1" in windows.line
-    assert "'olga:rkw_x'" in house.line
-    assert f"--server {ADDRESS}" in house.line
+    assert "'olga:rkw_x'" in ours.line
+    assert f"--server {ADDRESS}" in ours.line
     assert official.line == (
         "python3 worker.py olga rkw_x --protocol https --host farm.example.org --port 443"
         " --concurrency MAX"

@@ -423,8 +423,8 @@ def test_tasks_of_a_run_that_ended_are_passed_over_in_parts(
         task = grant(working, make_machine(f"m{number}"))
     settle(working, lifecycle.stop(working.runs()[task.run], BOSS, NOW), NOW)
     last = grant(working, make_machine("last"))
-    desk, now = Reception(working), later(400)
-    assert not desk.expire(now)
-    assert desk.has_silent(now)
-    assert [task.run for task in desk.expire(now).tasks] == [last.run]
-    assert not desk.has_silent(now)
+    receiver, now = Reception(working), later(400)
+    assert not receiver.expire(now)
+    assert receiver.has_silent(now)
+    assert [task.run for task in receiver.expire(now).tasks] == [last.run]
+    assert not receiver.has_silent(now)

@@ -203,7 +203,7 @@ def test_scripts_and_other_sites_never_see_the_cookie() -> None:
 ADA = User("ada", "a@b.c", "hash", frozenset(), False, False, 16, datetime(2030, 1, 1, tzinfo=UTC))
 
 
-class Book(MemoryUsers):
+class CountedUsers(MemoryUsers):
     """Counts how often it is asked."""
 
     looks = 0
@@ -224,60 +224,62 @@ class Sessions(MemoryEndedSessions):
 
 
 @pytest.fixture
-def book() -> Book:
-    return Book(ADA)
+def users() -> CountedUsers:
+    return CountedUsers(ADA)
 
 
 @pytest.fixture
-def standing(book: Book, clock: HandClock) -> SessionCheck:
-    return SessionCheck(book, LoggedOutSessions(Sessions(), clock), clock, lambda: b"key")
+def check(users: CountedUsers, clock: HandClock) -> SessionCheck:
+    return SessionCheck(users, LoggedOutSessions(Sessions(), clock), clock, lambda: b"key")
 
 
-def session(standing: SessionCheck, token: str = "a token") -> SessionData:
-    return SessionData("ada", standing.mark(ADA), token)
+def session(check: SessionCheck, token: str = "a token") -> SessionData:
+    return SessionData("ada", check.mark(ADA), token)
 
 
 async def test_a_known_user_holds_and_is_looked_up_once_in_two_seconds(
-    standing: SessionCheck, book: Book, clock: HandClock
+    check: SessionCheck, users: CountedUsers, clock: HandClock
 ) -> None:
     for _ in range(3):
-        assert await standing.holds(session(standing))
+        assert await check.holds(session(check))
     clock.move(seconds=2)
-    assert await standing.holds(session(standing))
-    assert book.looks == 2
+    assert await check.holds(session(check))
+    assert users.looks == 2
 
 
 async def test_a_blocked_user_falls_after_two_seconds_at_most(
-    standing: SessionCheck, book: Book, clock: HandClock
+    check: SessionCheck, users: CountedUsers, clock: HandClock
 ) -> None:
-    assert await standing.holds(session(standing))
-    await book.save(replace(ADA, blocked=True))
+    assert await check.holds(session(check))
+    await users.save(replace(ADA, blocked=True))
     clock.move(seconds=2)
-    assert not await standing.holds(session(standing))
+    assert not await check.holds(session(check))
 
 
-async def test_a_changed_user_falls_at_once_when_told(standing: SessionCheck, book: Book) -> None:
-    assert await standing.holds(session(standing))
-    await book.save(replace(ADA, password_hash="new"))
-    standing.forget("ada")
-    assert not await standing.holds(session(standing))
+async def test_a_changed_user_falls_at_once_when_told(
+    check: SessionCheck, users: CountedUsers
+) -> None:
+    assert await check.holds(session(check))
+    await users.save(replace(ADA, password_hash="new"))
+    check.forget("ada")
+    assert not await check.holds(session(check))
 
 
-async def test_an_unknown_user_never_holds(standing: SessionCheck) -> None:
-    assert not await standing.holds(SessionData(user="bob"))
+async def test_an_unknown_user_never_holds(check: SessionCheck) -> None:
+    assert not await check.holds(SessionData(user="bob"))
 
 
-async def test_a_session_that_was_logged_out_of_counts_no_longer(standing: SessionCheck) -> None:
-    assert await standing.holds(session(standing))
-    await standing.ended.end(session(standing), timedelta(days=7))
-    assert not await standing.holds(session(standing))
-    assert await standing.holds(session(standing, "another token"))
+async def test_a_session_that_was_logged_out_of_counts_no_longer(check: SessionCheck) -> None:
+    assert await check.holds(session(check))
+    await check.ended.end(session(check), timedelta(days=7))
+    assert not await check.holds(session(check))
+    assert await check.holds(session(check, "another token"))
 
 
-async def test_a_logout_elsewhere_counts_as_soon_as_it_is_told(standing: SessionCheck) -> None:
-    assert await standing.holds(session(standing))
-    standing.ended.told(session_digest(session(standing)).hex())
-    assert not await standing.holds(session(standing))
+async def test_a_logout_elsewhere_counts_as_soon_as_it_is_told(check: SessionCheck) -> None:
+    assert await check.holds(session(check))
+    check.ended.told(session_digest(session(check)).hex())
+    assert not await check.holds(session(check))
 
 
 async def test_ended_sessions_are_read_once_and_again_when_some_were_missed(

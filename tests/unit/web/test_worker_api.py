@@ -16,7 +16,7 @@ from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, machin
 from rookery.web.worker_api.outgoing import Payloads, task_answer
 from tests.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
 from tests.people import make_ada
-from tests.wire.worker.office import worker_info
+from tests.wire.worker.farm import worker_info
 
 CALLER = VerifiedCaller("seal", 16, "192.0.2.7", "NO", make_ada())
 

@@ -40,7 +40,7 @@ class Server:
         raise NoAnswer("nothing here")
 
 
-def house(seed: bytes = SEED, name: str = WHEEL, digest: str = DIGEST) -> RookeryServer:
+def offer(seed: bytes = SEED, name: str = WHEEL, digest: str = DIGEST) -> RookeryServer:
     signature = sign(seed, wheel_message(name, digest)).hex()
     return RookeryServer("2.0", wheel=WHEEL, sha256=DIGEST, signature=signature)
 
@@ -75,7 +75,7 @@ def offered(
 
 
 def test_what_the_pinned_key_signed_is_fetched(tmp_path: Path) -> None:
-    _, asked = offered(tmp_path, house())
+    _, asked = offered(tmp_path, offer())
     assert asked == [f"/worker/{WHEEL}"]
 
 
@@ -84,9 +84,9 @@ def test_what_the_pinned_key_signed_is_fetched(tmp_path: Path) -> None:
     [
         RookeryServer("2.0", wheel=WHEEL, sha256=DIGEST),
         RookeryServer("2.0", wheel=WHEEL, sha256=DIGEST, signature="no digits"),
-        house(seed=ANOTHER),
-        house(digest="ef" * 32),
-        house(name="rookery-1.0-py3-none-any.whl"),
+        offer(seed=ANOTHER),
+        offer(digest="ef" * 32),
+        offer(name="rookery-1.0-py3-none-any.whl"),
     ],
 )
 def test_what_it_did_not_sign_is_not_even_fetched(tmp_path: Path, forged: RookeryServer) -> None:
@@ -96,22 +96,22 @@ def test_what_it_did_not_sign_is_not_even_fetched(tmp_path: Path, forged: Rooker
 
 
 def test_a_forged_offer_does_not_stand_in_the_way_of_the_real_one(tmp_path: Path) -> None:
-    _, asked = offered(tmp_path, house(seed=ANOTHER), house())
+    _, asked = offered(tmp_path, offer(seed=ANOTHER), offer())
     assert asked == [f"/worker/{WHEEL}"]
 
 
 def test_an_installation_without_a_key_takes_nothing(tmp_path: Path) -> None:
-    (said,), asked = offered(tmp_path, house(), key="")
+    (said,), asked = offered(tmp_path, offer(), key="")
     assert "does not know its server's key; install it anew" in said
     assert asked == []
 
 
 def test_nothing_comes_by_http_from_beyond_this_machine_unless_told(tmp_path: Path) -> None:
-    (said,), asked = offered(tmp_path, house(), server="http://farm.example.org")
+    (said,), asked = offered(tmp_path, offer(), server="http://farm.example.org")
     assert "is reached by http" in said
     assert "--allow-http" in said
     assert asked == []
-    _, asked = offered(tmp_path, house(), server="http://farm.example.org", allow_http=True)
+    _, asked = offered(tmp_path, offer(), server="http://farm.example.org", allow_http=True)
     assert asked
 
 

@@ -17,7 +17,7 @@ from tests.people import BORIS, OLGA
 from tests.submissions import SPRT
 from tests.twins.sites import PASSWORD
 from tests.wire.apis import Api, Json
-from tests.wire.worker.office import Worker, worker_info
+from tests.wire.worker.farm import Worker, worker_info
 
 REPOSITORY = "https://github.com/zqowner/zqfork"
 TEAM, ENGINE, BOOK = "zqteam", "zqteam~zqengine", "zqteam~zqbook.epd"
@@ -148,9 +148,9 @@ async def _played(api: Api, worker: Worker, run_id: str) -> None:
     await worker.update(pairs(even=15))
     await worker.call("upload_pgn", pgn=b64encode(gzip.compress(GAMES.encode())).decode())
     await worker.call("worker_log", message="zqlog")
-    desk, packed = api.site, gzip.compress(GAMES.encode())
-    key = await desk.threads.io(write_blob, desk.games.blobs, packed)
-    await desk.games.rows.add(GameUpload(run_id, 0, key, len(packed), desk.clock.now()), ())
+    site, packed = api.site, gzip.compress(GAMES.encode())
+    key = await site.threads.io(write_blob, site.games.blobs, packed)
+    await site.games.rows.add(GameUpload(run_id, 0, key, len(packed), site.clock.now()), ())
 
 
 async def _failed(worker: Worker, run_id: str) -> None:

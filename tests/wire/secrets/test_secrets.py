@@ -26,7 +26,7 @@ from tests.wire.secrets.plants import (
 )
 from tests.wire.secrets.walk import Walk, paths_of
 from tests.wire.test_login import log_in
-from tests.wire.worker.office import PATHS
+from tests.wire.worker.farm import PATHS
 
 pytestmark = pytest.mark.anyio
 

@@ -35,9 +35,9 @@ class Place:
         return net
 
     async def keep_games(self, task: int, text: str) -> bytes:
-        desk, packed = self.api.site, gzip.compress(text.encode(), mtime=0)
-        key = await desk.threads.io(write_blob, desk.games.blobs, packed)
-        await desk.games.rows.add(GameUpload(RUN, task, key, len(packed), desk.clock.now()), ())
+        site, packed = self.api.site, gzip.compress(text.encode(), mtime=0)
+        key = await site.threads.io(write_blob, site.games.blobs, packed)
+        await site.games.rows.add(GameUpload(RUN, task, key, len(packed), site.clock.now()), ())
         return packed
 
 

@@ -15,7 +15,7 @@ from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import PLAIN, body
 from tests.twins.sites import PASSWORD
 from tests.wire.apis import Api, Json, open_api
-from tests.wire.worker.office import Worker, worker_info
+from tests.wire.worker.farm import Worker, worker_info
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from tests.makers import make_machine, restarted
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import with_password
-from tests.wire.worker.office import Worker, worker_info
+from tests.wire.worker.farm import Worker, worker_info
 
 pytestmark = pytest.mark.anyio
 

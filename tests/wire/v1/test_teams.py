@@ -16,7 +16,7 @@ from tests.twins.sites import PASSWORD
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import with_password
 from tests.wire.test_login import log_in
-from tests.wire.worker.office import Worker, worker_info
+from tests.wire.worker.farm import Worker, worker_info
 
 pytestmark = pytest.mark.anyio
 

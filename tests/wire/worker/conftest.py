@@ -1,13 +1,13 @@
-"""An office: a served app whose desk the tests can look behind."""
+"""A served farm that tests can look into."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.wire.worker.office import Office, open_office
+from tests.wire.worker.farm import ServedFarm, open_farm
 
 
 @pytest.fixture
-async def office() -> AsyncIterator[Office]:
-    async with open_office() as opened:
+async def farm() -> AsyncIterator[ServedFarm]:
+    async with open_farm() as opened:
         yield opened

@@ -14,21 +14,21 @@ from rookery.rules.eligibility import STANDARD_POLICY
 from rookery.rules.observations import MOST_LINES
 from tests.makers import make_plan, pairs, sprt
 from tests.twins.people import MemoryUsers
-from tests.wire.worker.office import GAMES, Office, open_office
+from tests.wire.worker.farm import GAMES, ServedFarm, open_farm
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def strict() -> AsyncIterator[Office]:
-    """An office that believes no more than a farm of strangers should."""
+async def strict() -> AsyncIterator[ServedFarm]:
+    """A farm that believes strangers no more than it should."""
     users = MemoryUsers()
-    async with open_office(users, policy=STANDARD_POLICY) as office:
-        await office.change_user(machine_limit=16)
-        yield office
+    async with open_farm(users, policy=STANDARD_POLICY) as farm:
+        await farm.change_user(machine_limit=16)
+        yield farm
 
 
-async def test_thousands_of_wins_in_a_moment_make_no_test_green(strict: Office) -> None:
+async def test_thousands_of_wins_in_a_moment_make_no_test_green(strict: ServedFarm) -> None:
     await strict.submit(kind=sprt(batch=16), plan=make_plan(games=800_000))
     worker = strict.worker(concurrency=64, max_memory=10**6)
     assert "run" in await worker.request_task()
@@ -48,7 +48,7 @@ async def test_thousands_of_wins_in_a_moment_make_no_test_green(strict: Office) 
 
 
 async def test_wins_in_many_small_tasks_of_invented_machines_make_no_test_green(
-    strict: Office,
+    strict: ServedFarm,
 ) -> None:
     await strict.submit(kind=sprt(batch=1))
     for number in range(40):
@@ -59,7 +59,7 @@ async def test_wins_in_many_small_tasks_of_invented_machines_make_no_test_green(
     assert strict.stored().tally.results.games < 8
 
 
-async def test_no_machine_gets_all_games_by_claiming_very_many_cores(strict: Office) -> None:
+async def test_no_machine_gets_all_games_by_claiming_very_many_cores(strict: ServedFarm) -> None:
     await strict.submit(kind=sprt(batch=16), plan=make_plan(games=800_000))
     giant = strict.worker(concurrency=65_536, max_memory=2_000_000_000)
     assert "4096 may play" in str(await giant.request_task())
@@ -71,7 +71,7 @@ async def test_no_machine_gets_all_games_by_claiming_very_many_cores(strict: Off
 
 
 async def test_a_task_without_results_is_taken_back_though_its_machine_lives(
-    strict: Office,
+    strict: ServedFarm,
 ) -> None:
     await strict.submit(kind=sprt(batch=16))
     worker = strict.worker()
@@ -86,7 +86,7 @@ async def test_a_task_without_results_is_taken_back_though_its_machine_lives(
     assert "run" in await strict.worker(key="ffffffff").request_task()
 
 
-async def test_the_log_is_not_flooded_by_a_workers_words(strict: Office) -> None:
+async def test_the_log_is_not_flooded_by_a_workers_words(strict: ServedFarm) -> None:
     await strict.submit()
     worker = strict.worker()
     await worker.request_task()
@@ -100,7 +100,7 @@ async def test_the_log_is_not_flooded_by_a_workers_words(strict: Office) -> None
     assert rows.events[-1].message == "again (50 lines were left out)"
 
 
-async def test_the_logs_of_failures_do_not_fill_the_disk(strict: Office) -> None:
+async def test_the_logs_of_failures_do_not_fill_the_disk(strict: ServedFarm) -> None:
     await strict.submit()
     for number in range(MOST_OF_A_USER + 10):
         worker = strict.worker(key=f"{number:08x}")
@@ -111,7 +111,7 @@ async def test_the_logs_of_failures_do_not_fill_the_disk(strict: Office) -> None
 
 
 async def test_tasks_that_nobody_plays_are_given_out_so_many_times_an_hour(
-    strict: Office,
+    strict: ServedFarm,
 ) -> None:
     await strict.submit()
     worker = strict.worker()
@@ -126,7 +126,7 @@ async def test_tasks_that_nobody_plays_are_given_out_so_many_times_an_hour(
     assert "run" in await worker.request_task()
 
 
-async def test_a_tasks_games_are_not_uploaded_for_ever(strict: Office) -> None:
+async def test_a_tasks_games_are_not_uploaded_for_ever(strict: ServedFarm) -> None:
     await strict.submit()
     worker = strict.worker()
     await worker.request_task()
@@ -137,7 +137,7 @@ async def test_a_tasks_games_are_not_uploaded_for_ever(strict: Office) -> None:
     assert len(strict.parts.pgns.rows) == MOST_UPLOADS
 
 
-async def test_more_games_than_a_task_has_are_refused(strict: Office) -> None:
+async def test_more_games_than_a_task_has_are_refused(strict: ServedFarm) -> None:
     await strict.submit(plan=make_plan(games=200))
     worker = strict.worker()
     answer = await worker.request_task()
@@ -148,7 +148,9 @@ async def test_more_games_than_a_task_has_are_refused(strict: Office) -> None:
     assert strict.stored().tally.results.games == 0
 
 
-async def test_a_verdict_by_one_machine_is_marked_in_the_api_and_on_pages(strict: Office) -> None:
+async def test_a_verdict_by_one_machine_is_marked_in_the_api_and_on_pages(
+    strict: ServedFarm,
+) -> None:
     run = await strict.submit(kind=Fixed(), plan=make_plan(games=200))
     worker = strict.worker()
     await worker.request_task()

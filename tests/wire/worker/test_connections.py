@@ -10,7 +10,7 @@ import pytest
 from rookery.web.on_uvicorn import UvicornServer
 from rookery.web.serving import ListenAddress, bind
 from tests.makers import pairs
-from tests.wire.worker.office import Answer, Office, Worker, open_office, stats
+from tests.wire.worker.farm import Answer, ServedFarm, Worker, open_farm, stats
 
 pytestmark = pytest.mark.anyio
 
@@ -40,18 +40,18 @@ def update(worker: Worker, wins: int) -> bytes:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[Office, Worker, Line]]:
-    async with open_office() as office:
-        await office.submit()
-        worker = office.worker()
+async def served() -> AsyncIterator[tuple[ServedFarm, Worker, Line]]:
+    async with open_farm() as farm:
+        await farm.submit()
+        worker = farm.worker()
         await worker.request_task()
-        server, listens = UvicornServer(office.site.app, office.parts, 5), asyncio.Event()
+        server, listens = UvicornServer(farm.site.app, farm.parts, 5), asyncio.Event()
         listening = bind(ListenAddress("127.0.0.1", 0))
         serving = asyncio.create_task(server.serve(listening, listens.set))
         await listens.wait()
         line = Line(*await asyncio.open_connection(*listening.getsockname()))
         try:
-            yield office, worker, line
+            yield farm, worker, line
         finally:
             line.writer.close()
             server.stop()
@@ -85,26 +85,26 @@ async def test_what_is_unusual_goes_the_long_way_on_the_same_connection() -> Non
 
 
 async def test_answers_leave_in_order_and_not_before_their_commit() -> None:
-    async with served() as (office, worker, line):
-        office.parts.store.commits.hold()
+    async with served() as (farm, worker, line):
+        farm.parts.store.commits.hold()
         line.writer.write(update(worker, 1))
         await asyncio.sleep(0.05)
         line.writer.write(raw("beat", worker.body(**worker.ids)) + update(worker, 2))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
                 await line.reader.readexactly(1)
-        office.parts.store.commits.release()
+        farm.parts.store.commits.release()
         answers = [await line.answer() for _ in range(3)]
         assert [answer["task_alive"] for _, _, answer in answers] == [True] * 3
-        assert office.stored().tally.results == pairs(ww=2)
+        assert farm.stored().tally.results == pairs(ww=2)
 
 
 async def test_a_lost_commit_is_told_as_one() -> None:
-    async with served() as (office, worker, line):
-        office.parts.store.commits.hold()
+    async with served() as (farm, worker, line):
+        farm.parts.store.commits.hold()
         line.writer.write(update(worker, 1))
         await asyncio.sleep(0.05)
-        office.parts.store.commits.lose()
+        farm.parts.store.commits.lose()
         head = await line.reader.readuntil(b"\r\n\r\n")
         assert b" 503 " in head.split(b"\r\n")[0]
-        assert office.parts.traffic.inside == 0
+        assert farm.parts.traffic.inside == 0

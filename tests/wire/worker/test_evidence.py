@@ -11,7 +11,7 @@ from rookery.people.users import Scope, User
 from rookery.protocol import v1_insights
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, open_api
-from tests.wire.worker.office import Worker, worker_info
+from tests.wire.worker.farm import Worker, worker_info
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.wire.worker.office import PATHS, is_retryable, open_office, understood, worker_info
+from tests.wire.worker.farm import PATHS, is_retryable, open_farm, understood, worker_info
 
 MANY = settings(
     max_examples=300,
@@ -68,14 +68,14 @@ def bodies(draw: st.DrawFn) -> bytes:
 
 
 class Counter:
-    """An office that stays open from one body to the next."""
+    """A farm that stays open from one body to the next."""
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
 
     def __enter__(self) -> Self:
-        self._office = self._runner.run(self._stack.enter_async_context(open_office()))
+        self._office = self._runner.run(self._stack.enter_async_context(open_farm()))
         self._runner.run(self._office.submit())
         self._runner.run(self._office.worker().request_task())
         return self

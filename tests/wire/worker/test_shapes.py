@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.makers import make_plan, pairs, sprt, spsa
-from tests.wire.worker.office import GAMES, Office, stats
+from tests.wire.worker.farm import GAMES, ServedFarm, stats
 
 pytestmark = pytest.mark.anyio
 
@@ -69,9 +69,9 @@ def shape(value: Any) -> Any:
     return type(value)
 
 
-async def test_the_life_of_a_sequential_test(office: Office) -> None:
-    await office.submit(kind=sprt(batch=2), plan=make_plan(games=8))
-    worker = office.worker()
+async def test_the_life_of_a_sequential_test(farm: ServedFarm) -> None:
+    await farm.submit(kind=sprt(batch=2), plan=make_plan(games=8))
+    worker = farm.worker()
     assert shape(await worker.version()) == {
         "version": int,
         "rookery": {
@@ -93,9 +93,9 @@ async def test_the_life_of_a_sequential_test(office: Office) -> None:
     assert shape(await worker.request_task()) == {"task_waiting": bool, "duration": float}
 
 
-async def test_the_life_of_a_tune(office: Office) -> None:
-    await office.submit(kind=spsa())
-    worker = office.worker()
+async def test_the_life_of_a_tune(farm: ServedFarm) -> None:
+    await farm.submit(kind=spsa())
+    worker = farm.worker()
     args = shape(await worker.request_task())["run"]["args"]
     assert args == {name: kind for name, kind in SPRT_ARGS.items() if name != "sprt"} | {
         "spsa": TUNE
@@ -109,16 +109,16 @@ async def test_the_life_of_a_tune(office: Office) -> None:
     assert shape(second) == VALUES
 
 
-async def test_the_end_of_a_task_that_fails(office: Office) -> None:
-    await office.submit()
-    worker = office.worker()
+async def test_the_end_of_a_task_that_fails(farm: ServedFarm) -> None:
+    await farm.submit()
+    worker = farm.worker()
     await worker.request_task()
     assert shape(await worker.call("worker_log", message="not responsive")) == SILENT
     assert shape(await worker.call("failed_task", message="SIGABRT")) == SILENT
 
 
-async def test_a_run_that_is_held_to_be_broken(office: Office) -> None:
-    await office.submit()
-    worker = office.worker()
+async def test_a_run_that_is_held_to_be_broken(farm: ServedFarm) -> None:
+    await farm.submit()
+    worker = farm.worker()
     await worker.request_task()
     assert shape(await worker.call("stop_run", message="Wrong bench")) == SILENT | {"error": str}

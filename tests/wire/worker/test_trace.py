@@ -20,7 +20,7 @@ from rookery.protocol.runs import read_submission
 from tests.makers import BOSS
 from tests.people import OLGA
 from tests.twins.sites import KEY
-from tests.wire.worker.office import Office, Worker, understood
+from tests.wire.worker.farm import ServedFarm, Worker, understood
 from tests.workers.official import call_of, exchanges
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +46,7 @@ def conversations() -> dict[str, list[Exchange]]:
 SAID = conversations()
 
 
-def run_of(said: list[Exchange], office: Office) -> Run:
+def run_of(said: list[Exchange], farm: ServedFarm) -> Run:
     """The run that the conversation is about, made anew; it is somebody else's."""
     grant = next(one for one in said if "run" in one["response"])
     args = dict(grant["response"]["run"]["args"])
@@ -59,22 +59,22 @@ def run_of(said: list[Exchange], office: Office) -> Run:
     # A tune may have been made for more games than it was left with.
     args["num_games"] = 2 * tune.get("num_iter", games // 2)
     submitted = read_submission(json.dumps(args).encode())
-    run = created(submitted, "owner", Surroundings(), now=office.clock.now(), chance=bytes)
+    run = created(submitted, "owner", Surroundings(), now=farm.clock.now(), chance=bytes)
     return replace(run, plan=with_fields(run.plan, games=games))
 
 
-async def let_in(office: Office, body: Exchange) -> None:
+async def let_in(farm: ServedFarm, body: Exchange) -> None:
     """The worker's user, with the password it shows."""
-    house, name = office.site.parts, body["worker_info"]["username"]
-    hashed = await Passwords(house.threads, house.clock, KEY).hash(body["password"])
-    await house.users.add(replace(OLGA, name=name, password_hash=hashed))
+    parts, name = farm.site.parts, body["worker_info"]["username"]
+    hashed = await Passwords(parts.threads, parts.clock, KEY).hash(body["password"])
+    await parts.users.add(replace(OLGA, name=name, password_hash=hashed))
 
 
 class Speaker:
     """Says what was said, with the names that things have here."""
 
-    def __init__(self, office: Office, run: Run) -> None:
-        self._worker = Worker(office.site.browser, {})
+    def __init__(self, farm: ServedFarm, run: Run) -> None:
+        self._worker = Worker(farm.site.browser, {})
         self._run = run
         self._signature = 0
 
@@ -131,17 +131,17 @@ def close(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("said", SAID.values(), ids=SAID.keys())
-async def test_a_conversation_goes_the_same_way(office: Office, said: list[Exchange]) -> None:
-    await let_in(office, said[0]["request"])
+async def test_a_conversation_goes_the_same_way(farm: ServedFarm, said: list[Exchange]) -> None:
+    await let_in(farm, said[0]["request"])
     if any(one["status"] == 200 and call_of(one) == "stop_run" for one in said):
-        office.parts.rules.trusted.add(said[0]["request"]["worker_info"]["username"])
-    run = run_of(said, office)
-    await office.parts.fleet.commands.submit(run, approver=BOSS.name)
-    speaker = Speaker(office, run)
+        farm.parts.rules.trusted.add(said[0]["request"]["worker_info"]["username"])
+    run = run_of(said, farm)
+    await farm.parts.fleet.commands.submit(run, approver=BOSS.name)
+    speaker = Speaker(farm, run)
     for exchange in said:
         status, answer = await speaker.say(exchange)
         expected = exchange["response"]
         assert status == exchange["status"], answer
         assert shape(answer) == shape(expected), exchange
         assert decided(answer) == close(decided(expected)), exchange
-        office.clock.move(seconds=1)
+        farm.clock.move(seconds=1)

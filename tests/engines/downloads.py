@@ -8,7 +8,7 @@ from rookery.worker.engines.orders import NotOffered
 
 
 @dataclass(slots=True)
-class Shelf:
+class MemoryDownloads:
     """Files by name; a source's name is `repository@commit`."""
 
     files: dict[str, bytes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""An office: a served app on twins, with runs to play and workers that send official bodies."""
+"""A served farm in memory, with runs to play and workers that send official bodies."""
 
 import gzip
 import json
@@ -120,8 +120,8 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
-    """The app, its back room and its clock."""
+class ServedFarm:
+    """The app as a browser reaches it, its parts and its clock."""
 
     site: OpenSite
     parts: MemorySite
@@ -149,19 +149,19 @@ class Office:
 
 
 @asynccontextmanager
-async def open_office(
+async def open_farm(
     users: MemoryUsers | None = None,
     clock: HandClock | None = None,
     store: MemoryStore | None = None,
     policy: Policy = SIMULATED,
-) -> AsyncIterator[Office]:
+) -> AsyncIterator[ServedFarm]:
     """With a user named wanda who may have many machines."""
     users, clock = users or MemoryUsers(), clock or HandClock()
     site = make_site(users=users, clock=clock, store=store, policy=policy)
     if await users.by_name("wanda") is None:
         await users.save(replace(await make_user(site, "wanda"), machine_limit=100))
     async with open_site(site) as opened:
-        yield Office(opened, site, clock)
+        yield ServedFarm(opened, site, clock)
 
 
 def understood(answer: httpx.Response) -> Answer:

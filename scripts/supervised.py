@@ -1,4 +1,4 @@
-"""A program and all it starts, in custody: Ctrl-C asks it to end, and nothing of it stays behind.
+"""Runs a program and all it starts: Ctrl-C asks it to end, and nothing of it stays behind.
 
 It gets a session of its own, so that Ctrl-C in a terminal reaches us alone and the program is asked
 once, in order, instead of losing its servers under its feet. Whatever it leaves behind becomes our

@@ -1,6 +1,6 @@
-"""Proofs are run in custody: they are asked to end in order, and nothing of them stays behind.
+"""Proofs are supervised: they are asked to end in order, and nothing of them stays behind.
 
-Custody is taken by a process of its own here, because it adopts and ends all that runs below it.
+A process of its own supervises here, because it adopts and ends all that runs below it.
 """
 
 import signal
@@ -14,11 +14,11 @@ from tests.served import PROJECT
 KEEPER = """
 import os, signal, sys
 from pathlib import Path
-from scripts import custody
+from scripts import supervised
 signal.signal(signal.SIGINT, signal.default_int_handler)
 words = (sys.executable, "-u", "-c", sys.argv[1], *sys.argv[2:])
 def hear(line): print(line, end="", flush=True)
-ending = custody.run(words, Path("."), os.environ, hear, linger=0.2)
+ending = supervised.run(words, Path("."), os.environ, hear, linger=0.2)
 print(ending.code, len(ending.left), ending.interrupted)
 """
 SLEEPS = """

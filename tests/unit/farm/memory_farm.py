@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from rookery.farm.fleet import Fleet
 from rookery.model.engine import STANDARD
-from rookery.model.kinds import Kind, Report
+from rookery.model.kinds import Kind
 from rookery.model.machine import Machine
 from rookery.model.plan import Plan
 from rookery.model.run import Run, create
-from rookery.model.task import Results, Task
-from rookery.rules.answers import Grant, HeldTask
+from rookery.model.task import Task
+from rookery.rules.answers import Grant
 from rookery.rules.eligibility import Policy
 from tests.eventually import eventually
 from tests.fakes import HandClock, RecordedLog
@@ -34,7 +34,9 @@ class CountedChance:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class MemoryFarm:
+    """A fleet on a store in memory, with its clock and log."""
+
     fleet: Fleet
     store: MemoryStore
     clock: HandClock
@@ -61,14 +63,6 @@ class Stage:
         await eventually(lambda: self.fleet.primary.is_serving)
 
 
-def call_of(task: Task) -> HeldTask:
-    return HeldTask(task.run, task.id, task.machine)
-
-
-def report(results: Results) -> Report:
-    return Report(results)
-
-
 async def is_waiting(work: "asyncio.Task[T]") -> bool:
     """Whether it has not ended after as many turns of the loop as anything here takes."""
     for _ in range(20):
@@ -81,11 +75,11 @@ def started(work: Awaitable[T]) -> "asyncio.Task[T]":
 
 
 @asynccontextmanager
-async def on_stage(store: MemoryStore | None = None) -> AsyncIterator[Stage]:
+async def open_memory_farm(store: MemoryStore | None = None) -> AsyncIterator[MemoryFarm]:
     store, clock, log = store or MemoryStore(), HandClock(), RecordedLog()
     fleet = Fleet(store, clock, log, policy=Policy(simulated=True), chance=CountedChance())
     await fleet.primary.open()
     try:
-        yield Stage(fleet, store, clock, log)
+        yield MemoryFarm(fleet, store, clock, log)
     finally:
         await fleet.primary.close()
