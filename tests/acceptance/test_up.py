@@ -16,7 +16,7 @@ from tests.running import processes_of, remaining
 from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, Served, environment, served
 
 SIGN = b"Ctrl-C stops everything."
-KEEPER = "cli.worker_keeper"
+KEEPER = "cli.local_worker"
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) ->
 def worker_pids(data: Path) -> set[int]:
     found = processes_of(data).items()
     return {
-        pid for pid, line in found if "cli.main worker" in line and "cli.worker_keeper" not in line
+        pid for pid, line in found if "cli.main worker" in line and "cli.local_worker" not in line
     }
 
 

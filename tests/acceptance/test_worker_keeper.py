@@ -22,7 +22,7 @@ subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "{mark}"
 print("ready", flush=True)
 time.sleep(600)
 """
-KEEPER = (sys.executable, "-m", "rookery.cli.worker_keeper")
+KEEPER = (sys.executable, "-m", "rookery.cli.local_worker")
 
 
 def kept(log: Path, program: str) -> "subprocess.Popen[bytes]":
@@ -31,7 +31,7 @@ def kept(log: Path, program: str) -> "subprocess.Popen[bytes]":
         [
             sys.executable,
             "-m",
-            "rookery.cli.worker_keeper",
+            "rookery.cli.local_worker",
             str(log),
             sys.executable,
             "-c",

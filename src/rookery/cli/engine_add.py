@@ -16,7 +16,7 @@ from rich.console import Console
 
 from rookery.boundary.offload import Threads
 from rookery.cli.login import SERVER, THE_SERVER, ServerFlags
-from rookery.cli.match_resume import INTERRUPTS
+from rookery.cli.match_session import INTERRUPTS
 from rookery.cli.options import BadArgument, option
 from rookery.http_client import LARGEST_FILE, CallFailed, HttpClient, copy_at_most, is_web_address
 from rookery.protocol.codec import encode

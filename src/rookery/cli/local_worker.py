@@ -1,7 +1,16 @@
-"""The worker that `rookery up` starts beside its server: its token, its process, its end."""
+"""The worker that `rookery up` starts beside its server, and the process that keeps it running.
+
+That process, the keeper, is started as `python -m rookery.cli.local_worker LOG COMMAND...`, with
+standard input as its owner's pipe. A byte on it asks for an orderly end; its end of file means that
+the owner is gone, whom the command must never outlive. A command that ends by itself is started
+again, after a while that grows, and the owner is told so on standard output. Standard library only,
+one thread: the kernel ties the death signal of a child to the thread that forked it.
+"""
 
 import contextlib
 import os
+import select
+import signal
 import subprocess
 import sys
 import threading
@@ -9,58 +18,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
-import msgspec
+from rookery.db.embedded.processes import dying_with_parent
 
-from rookery.cli.worker_keeper import FIRST_DELAY, LONG_LIFE, LONGEST_DELAY, how
-from rookery.people.bearers import Bearer
-from rookery.people.users import ORDINARY, Scope, User, is_approver
-from rookery.web.site import Site
-from rookery.web.v1.submissions import prepare_run
-
-KEPT_IN = "local-worker.token"
 FOLDER = "worker"
 LOG = "worker.log"
-NOTE = "the local worker of rookery up"
 GRACE_SECONDS = 1
 LEAVE_SECONDS = 6.0
-
-
-async def provide_token(site: Site, data: Path) -> Path | None:
-    """A file with a token of an administrator's own; None where nobody is one."""
-    file = data / KEPT_IN
-    written = await site.threads.io(_read, file)
-    name, _, secret = written.partition(":")
-    if secret and await site.bearers.owner(secret) == name:
-        return file
-    owner = await _owner(site)
-    if owner is None:
-        return None
-    minted = await site.accounts.create_token(owner, frozenset({Scope.WORKER}), note=NOTE)
-    await site.threads.io(_write, file, f"{owner}:{minted.secret}")
-    return file
-
-
-async def _owner(site: Site) -> str | None:
-    """The first of those who may approve runs."""
-    people = await site.users.everyone()
-    return next((user.name for user in people if is_approver(user) and not user.blocked), None)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text().strip()
-    except OSError:
-        return ""
-
-
-def _write(file: Path, text: str) -> None:
-    """For its owner's eyes from the first moment on."""
-    with contextlib.suppress(FileNotFoundError):
-        file.unlink()
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as out:
-        out.write(text)
+LOOK_SECONDS = 0.2
+ORDERLY_SECONDS = 4.0
+HASTY_SECONDS = 1.0
+FIRST_DELAY = 1.0
+LONGEST_DELAY = 60.0
+LONG_LIFE = 60.0
+MOST_LOG_BYTES = 5_000_000
 
 
 @dataclass(slots=True)
@@ -82,7 +54,7 @@ class LocalWorker:
 
     def start(self, address: str, token: Path) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        keeper = (sys.executable, "-m", "rookery.cli.worker_keeper", str(self.log))
+        keeper = (sys.executable, "-m", "rookery.cli.local_worker", str(self.log))
         line = (*keeper, *self._line(address, token))
         threading.Thread(target=self._keep, args=(line,), name="local worker", daemon=True).start()
 
@@ -154,37 +126,97 @@ class LocalWorker:
         )
 
 
-# The first test of a new installation: the bundled engine against a weakened copy of itself.
-#
-# It is made so that it is decided within a few minutes on two cores: the base plays any legal move
-# in three of a hundred positions, which costs it some hundred Elo, the bounds are wide, and each
-# pair of games is reported at once.
-
-BENCH = "30939"
-"""What Fledgling counts on every machine."""
-SUBMISSION = {
-    "new_engine": "Fledgling",
-    "base_engine": "Fledgling",
-    "new_tag": "careful",
-    "base_tag": "careless",
-    "resolved_new": "0" * 40,
-    "resolved_base": "0" * 40,
-    "new_signature": BENCH,
-    "base_signature": BENCH,
-    "tests_repo": "https://example.org/fledgling",
-    "new_options": "Hash=16 NodeNoise=30 Seed=1",
-    "base_options": "Hash=16 NodeNoise=30 Seed=2 Blunder=3",
-    "tc": "N=200",
-    "book": "rookery-demo.epd",
-    "num_games": 4000,
-    "sprt": {"elo0": 0, "elo1": 30, "batch_size": 1},
-    "info": "A first look: does not blundering gain Elo? (It should.)",
-}
+# The keeper.
 
 
-async def begin_demo(site: Site, owner: User) -> str:
-    """The id of the run, which is approved and may be played at once."""
-    bearer = Bearer(owner, ORDINARY)
-    made = await prepare_run(site, msgspec.json.encode(SUBMISSION), bearer)
-    await site.fleet.commands.submit(made.run, approver=owner.name)
-    return made.run.id
+class Released(Exception):
+    """The owner wants the command to end; `seconds` is how long that may take."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+def main() -> int:
+    """The keeper."""
+    log, *command = sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    delay = FIRST_DELAY
+    try:
+        while True:
+            began = time.monotonic()
+            with opened(Path(log)) as out:
+                code = _accompany(command, out)
+            delay = FIRST_DELAY if time.monotonic() - began > LONG_LIFE else delay * 2
+            delay = min(delay, LONGEST_DELAY)
+            _tell(f"The worker ended {how(code)}; it is started again in {delay:.0f} s.")
+            _listen(delay)
+    except Released:
+        return 0
+
+
+def how(code: int) -> str:
+    """What ended a process, by what it left."""
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def _tell(sentence: str) -> None:
+    """To the owner, if it still listens."""
+    with contextlib.suppress(OSError, ValueError):
+        print(sentence, flush=True)
+
+
+def opened(log: Path) -> BinaryIO:
+    """To be added to; a log that has become long starts anew."""
+    long = log.exists() and log.stat().st_size > MOST_LOG_BYTES
+    return log.open("wb" if long else "ab")
+
+
+def _accompany(command: Sequence[str], out: BinaryIO) -> int:
+    """How the command ended, once it has by itself; raises Released."""
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 - one thread
+    )
+    try:
+        while (code := child.poll()) is None:
+            _listen(LOOK_SECONDS)
+        return code
+    except Released as released:
+        _end(child, released.seconds)
+        raise
+    finally:
+        _sweep(child)
+
+
+def _listen(seconds: float) -> None:
+    """Waits that long for a word of the owner; raises Released."""
+    ready, _, _ = select.select([0], [], [], seconds)
+    if ready:
+        raise Released(ORDERLY_SECONDS if os.read(0, 1) else HASTY_SECONDS)
+
+
+def _end(child: "subprocess.Popen[bytes]", seconds: float) -> None:
+    """Asked once, asked again half-way, and then not asked any more."""
+    for _ in range(2):
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(seconds / 2)
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def _sweep(child: "subprocess.Popen[bytes]") -> None:
+    """Whatever the command started and left behind shares its process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,20 +4,16 @@ A command is a function whose annotated parameters are its flags, or an App with
 gives an exit code or nothing. Cyclopts reads the annotations, writes the help and the completion.
 """
 
-import difflib
 import importlib
 import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, Group
 from cyclopts.exceptions import UnknownCommandError
-from cyclopts.help import HelpEntry, HelpPanel
-from rich.console import Console, ConsoleOptions
-from rich.table import Table
-from rich.text import Text
 
 from rookery import __version__
 from rookery.cli.options import (
@@ -30,6 +26,10 @@ from rookery.cli.options import (
     print_trimmed,
 )
 from rookery.errors import Complaint
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
 
 INTERRUPTED = 130
 BAD_USAGE = 2
@@ -137,6 +137,8 @@ def check_command(name: str) -> None:
     """Without loading any command; raises BadArgument."""
     known = [command.name for command in chain(*COMMANDS.values())]
     if name not in known:
+        import difflib
+
         near = difflib.get_close_matches(name, known, n=1)
         meant = f' Did you mean "{near[0]}"?' if near else ""
         raise BadArgument(f'Unknown command "{name}".{meant} `rookery --help` explains.')
@@ -196,22 +198,27 @@ def describe_error(error: CycloptsError) -> str:
 class HelpText:
     """Writes a group of commands or flags as lines in two columns, without a box."""
 
-    def render_usage(self, console: Console, options: ConsoleOptions, usage: object) -> None:
-        console.print(Text(f"Usage: {usage}"))
+    def render_usage(self, console: "Console", options: "ConsoleOptions", usage: object) -> None:
+        console.print(f"Usage: {usage}", markup=False, highlight=False)
 
     def render_description(
-        self, console: Console, options: ConsoleOptions, description: object
+        self, console: "Console", options: "ConsoleOptions", description: object
     ) -> None:
         """Paragraphs are filled; those that stand indented, as examples do, are left alone."""
+        from rich.text import Text
+
         for paragraph in plain(description).split("\n\n"):
             indented = paragraph.startswith("  ")
             text = Text(paragraph if indented else " ".join(paragraph.split()))
             console.print(text, soft_wrap=indented)
             console.print()
 
-    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+    def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
         if not panel.entries:
             return
+        from rich.table import Table
+        from rich.text import Text
+
         lines = Table.grid(padding=(0, 2, 0, 0))
         lines.add_column(max_width=console.width * 2 // 5)
         lines.add_column()
@@ -228,7 +235,7 @@ def plain(text: object) -> str:
     return str(getattr(text, "primary_renderable", text) or "").strip("\n")
 
 
-def _told(entry: HelpEntry) -> Iterator[str]:
+def _told(entry: "HelpEntry") -> Iterator[str]:
     """A flag's purpose, and what may and need not be given."""
     yield plain(entry.description)
     if entry.choices:

@@ -19,18 +19,18 @@ from rookery.cli.match_options import (
     waiting,
     warn_of_openings,
 )
-from rookery.cli.match_resume import (
+from rookery.cli.match_session import (
     INTERRUPTS,
     THIS_SESSION,
     GameFiles,
+    MatchSession,
     ResumeFile,
     SessionFlags,
     parse_before,
     resumable,
 )
-from rookery.cli.match_session import MatchOutcome, MatchSession
+from rookery.cli.match_show import ACCEPTED, REJECTED, UNDECIDED
 from rookery.cli.options import BadArgument, Bounds, as_words, option, print_rows, warn
-from rookery.cli.watch import ACCEPTED, REJECTED, UNDECIDED
 from rookery.match.fastchess import FastchessMatch, FastchessProgram, find_fastchess
 from rookery.match.fastchess_command import (
     FastchessFiles,
@@ -183,8 +183,8 @@ def _play(flags: MatchFlags, session: SessionFlags, file: ResumeFile) -> int:
     with file.journal() as writer:
         play = MatchSession(names, sprt, files, writer, games_wanted=wanted, quiet=session.json)
         play.recall(kept)
-        outcome = INTERRUPTS.run(play.follow(games))
-    return _tell(outcome, files, runner, as_json=session.json)
+        INTERRUPTS.run(play.follow(games))
+    return _tell(play, files, runner, as_json=session.json)
 
 
 def fastchess_of(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
@@ -216,16 +216,16 @@ def warn_of_unknown_options(
             warn(f"the engine {engine.name} has no option {name}")
 
 
-def _tell(outcome: MatchOutcome, files: GameFiles, runner: str, *, as_json: bool) -> int:
+def _tell(play: MatchSession, files: GameFiles, runner: str, *, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"runner": runner, **outcome.data}))
+        print(json.dumps({"runner": runner, **play.data()}))
     else:
-        print_rows(outcome.rows)
+        print_rows(play.last_rows())
         if files.failed:
             print(f"{files.failed} games were lost by failing engines; see {files.failures}")
-    if outcome.sprt is None or outcome.verdict is Verdict.ACCEPTED:
+    if play.verdict in (None, Verdict.ACCEPTED):
         return ACCEPTED
-    return REJECTED if outcome.verdict is Verdict.REJECTED else UNDECIDED
+    return REJECTED if play.verdict is Verdict.REJECTED else UNDECIDED
 
 
 def field_of(flags: MatchFlags) -> MatchField:

@@ -14,6 +14,7 @@ from rookery.cli.options import BadArgument, option, warn
 from rookery.match.job import (
     OFFICIAL_DRAW,
     OFFICIAL_RESIGN,
+    OUR_COMMAND,
     Adjudication,
     EngineSpec,
     Openings,
@@ -23,9 +24,9 @@ from rookery.match.job import (
 from rookery.match.opening_order import CROWDED, OpeningOrder
 from rookery.match.openings import BookFault, OpeningBook
 from rookery.match.processors import default_concurrency, read_concurrency
+from rookery.model.engine import BUNDLED_COMMAND
 from rookery.model.plan import Draw, Resign
 from rookery.model.timecontrol import BadTimeControl, TimeControl, parse
-from rookery.worker.engines.workshop import OUR_COMMAND, OURS
 
 FIRST_SEED = 1
 NO_BOOK = "none"
@@ -213,13 +214,13 @@ def command_of(text: str) -> tuple[str, ...]:
     if not words:
         raise BadArgument("An engine needs a command.")
     # Ours is there wherever we are, also where its program is on no PATH.
-    return (*OUR_COMMAND, *words[1:]) if words[0] == OURS else words
+    return (*OUR_COMMAND, *words[1:]) if words[0] == BUNDLED_COMMAND else words
 
 
 def program_of(text: str) -> str:
     """What an engine is called unless it is given a name; raises BadArgument."""
     command = command_of(text)
-    return OURS if command[: len(OUR_COMMAND)] == OUR_COMMAND else Path(command[0]).name
+    return BUNDLED_COMMAND if command[: len(OUR_COMMAND)] == OUR_COMMAND else Path(command[0]).name
 
 
 def engine_of(

@@ -1,15 +1,45 @@
-"""One session of a match: follows its events, keeps count, shows it, and knows when to stop."""
+"""Sessions of a match or a tune: interruptions, the resume file and how it goes on after one, the
+games written meanwhile, and how a match is followed to its end."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from time import monotonic
+from typing import Annotated, Any, TypeVar
 
+from cyclopts import Group, Parameter
+
+from rookery.boundary.bridge import call_soon
 from rookery.boundary.offload import Threads
-from rookery.cli.match_resume import GameFiles
 from rookery.cli.match_show import Data, Display, Progress, Row, data, display, latency_data, rows
+from rookery.cli.options import option, parse_again
 from rookery.match.clock import Latency
-from rookery.match.job import Event, GameEnded, LatencyMeasured, Match, PairEnded
-from rookery.match.pgn import Journal, JournalEntry, JournalWriter
+from rookery.match.job import (
+    EngineSpec,
+    Event,
+    GameEnded,
+    LatencyMeasured,
+    Match,
+    MatchFault,
+    PairEnded,
+    file_fault,
+)
+from rookery.match.pgn import (
+    Journal,
+    JournalEntry,
+    JournalHeader,
+    JournalWriter,
+    Tag,
+    pgn_text,
+    read_journal,
+)
 from rookery.match.results import (
     MatchScore,
     Pairing,
@@ -21,15 +51,225 @@ from rookery.match.results import (
 from rookery.model.task import NOTHING, Results
 from rookery.stats.sprt import Sprt, Verdict
 
+T = TypeVar("T")
+INTERRUPTED = 130
+SAME_SECONDS = 1.0
+FAILURES = "match-failures.txt"
+
+
+class Interrupts:
+    """What SIGINT and SIGTERM do to this process: the first ends it in order, whenever it comes.
+
+    Those that follow within SAME_SECONDS mean the same end: `timeout`, service managers and
+    impatient people send more than one. A later one is from somebody who does not want to wait:
+    the process ends at once, and the runner processes end with it, as their input does.
+
+    asyncio's own way is not used because it raises a second signal in the middle of the loop, whose
+    tasks are then never ended, and neither are the threads that wait for them.
+    """
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._running = False
+
+    def take_over(self) -> None:
+        """From now on, for the rest of the process; the main thread's to call."""
+        self._first = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._hear)
+
+    def ignore(self) -> None:
+        """Once all is ended: what is left is the interpreter's own end, with an exit code."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """Like asyncio.run; interrupted, it ends all tasks and raises KeyboardInterrupt."""
+        self._running = True
+        try:
+            result = asyncio.run(self._follow(work))
+        except asyncio.CancelledError:
+            if self._first is None:
+                raise
+            raise KeyboardInterrupt from None
+        finally:
+            self._running = False
+        if self._first is not None:
+            raise KeyboardInterrupt
+        return result
+
+    async def _follow(self, work: Coroutine[object, object, T]) -> T:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        if self._first is not None:
+            work.close()
+            raise asyncio.CancelledError
+        try:
+            return await work
+        finally:
+            self._task = None
+
+    def _hear(self, *_: object) -> None:
+        now = monotonic()
+        if self._first is not None:
+            if now - self._first > SAME_SECONDS:
+                os._exit(INTERRUPTED)
+            return
+        self._first = now
+        if not self._running:
+            raise KeyboardInterrupt
+        if self._task is not None and self._loop is not None:
+            self._task.cancel()
+            # It may be asleep, waiting for something to happen.
+            call_soon(self._loop, _nothing)
+
+
+def _nothing() -> None:
+    """Wakes a loop."""
+
+
+INTERRUPTS = Interrupts()
+"""A process has one set of signals, so there is one of these."""
+
 
 @dataclass(frozen=True, slots=True)
-class MatchOutcome:
-    """What a match came to."""
+class ResumeFile:
+    """Where the resume file is, what it says already, and whether it outlives the match."""
 
-    sprt: Sprt | None
-    verdict: Verdict
-    rows: list[Row]
-    data: Data
+    path: Path
+    kept: Journal
+    keep: bool
+
+    @contextlib.contextmanager
+    def journal(self) -> Iterator[JournalWriter]:
+        """The file to add to; once all is played it has no more use and goes, if it may."""
+        with JournalWriter(self.path, self.kept.head) as writer:
+            yield writer
+        if not self.keep:
+            self.path.unlink(missing_ok=True)
+
+    def way_on(self, kind: str) -> str:
+        """How to go on later, if there is anything to go on with."""
+        return f" To go on: rookery {kind} --resume {self.path}" if self.path.exists() else ""
+
+    def leave(self, kind: str) -> None:
+        """After a fault: what was played can be gone on with once its cause is gone."""
+        if not self.path.exists():
+            return
+        if read_journal(self.path, kind).entries:
+            print(f"To go on: rookery {kind} --resume {self.path}", file=sys.stderr)
+        elif not self.keep:
+            self.path.unlink()
+
+
+@Parameter(name="*", group=Group("Session", sort_key=7))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFlags:
+    """What has to do with one session and not with the games."""
+
+    json: Annotated[bool, option("print one JSON object at the end")] = False
+    resume: Annotated[Path | None, option("go on where it was left", "FILE")] = None
+    resume_file: Annotated[Path | None, option("keep the resume file here", "FILE")] = None
+    failures: Annotated[Path, option("keep what engines did wrong", "FILE")] = Path(FAILURES)
+
+
+THIS_SESSION = SessionFlags()
+
+
+def resumable(
+    kind: str, session: SessionFlags, words: Sequence[str], play: Callable[[ResumeFile], int]
+) -> int:
+    """Plays from the beginning or from a resume file; an interruption says how to go on. The words
+    are those that a later session starts from."""
+    if session.resume is None:
+        path = session.resume_file or _default(kind)
+        journal = Journal(JournalHeader(kind, tuple(words)), ())
+        file = ResumeFile(path, journal, keep=bool(session.resume_file))
+    else:
+        file = ResumeFile(session.resume, read_journal(session.resume, kind), keep=True)
+    INTERRUPTS.take_over()
+    try:
+        return play(file)
+    except KeyboardInterrupt:
+        # Whoever reads the results as data is not to find this among them.
+        INTERRUPTS.ignore()
+        print(f"\nInterrupted.{file.way_on(kind)}", file=sys.stderr if session.json else sys.stdout)
+        return INTERRUPTED
+    except MatchFault:
+        file.leave(kind)
+        raise
+
+
+def _default(kind: str) -> Path:
+    """Beside where one works, named after the moment."""
+    return Path(f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.resume")
+
+
+def parse_before(
+    command: Callable[..., object], kind: str, session: SessionFlags
+) -> dict[str, Any]:
+    """The arguments that a match or a tune was begun with, in this session."""
+    assert session.resume is not None
+    before = parse_again(command, read_journal(session.resume, kind).head.words)
+    failures = before.get("session", session).failures
+    return before | {"session": replace(session, failures=failures)}
+
+
+# The files a match adds to while it is played: its games, and what failing engines said.
+
+
+class GameFiles:
+    """Writes finished games, and what went wrong in those an engine failed."""
+
+    def __init__(
+        self, engines: Mapping[str, EngineSpec], games: Path | None, failures: Path, event: str
+    ) -> None:
+        self._engines = engines
+        self._games = games
+        self.failures = failures
+        self._event = event
+        self.failed = 0
+
+    def add(self, ended: GameEnded) -> None:
+        game = ended.result
+        if self._games is None and not game.failed:
+            return
+        # Another runner's games come without their moves.
+        text = pgn_text(game, self._tags(ended)) if game.fen else ""
+        if self._games is not None:
+            _append(self._games, text)
+        if game.failed:
+            self.failed += 1
+            lines = "\n".join(game.lines)
+            _append(self.failures, f"{game.failed}: {game.reason}\n\n{text}{lines}\n\n{'-' * 79}\n")
+
+    def _tags(self, ended: GameEnded) -> list[Tag]:
+        tags = [
+            ("Event", self._event),
+            ("Site", "?"),
+            ("Date", f"{datetime.now(UTC):%Y.%m.%d}"),
+            ("Round", f"{ended.pair + 1}.{ended.game + 1}"),
+        ]
+        for colour, name in (("White", ended.result.white), ("Black", ended.result.black)):
+            if spec := self._engines.get(name):
+                tags.extend(_engine_tags(colour, spec))
+        return tags
+
+
+def _engine_tags(colour: str, spec: EngineSpec) -> Iterator[Tag]:
+    """What a replay needs to know about a side."""
+    yield f"{colour}TimeControl", spec.tc
+    yield f"{colour}Command", shlex.join(spec.command)
+    yield f"{colour}Options", "; ".join(f"{name}={value}" for name, value in spec.options)
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise file_fault(path, error) from None
 
 
 class MatchSession:
@@ -63,12 +303,16 @@ class MatchSession:
             self._count(entry.pair)
         self._games_before = self._score.results.games
 
-    async def follow(self, match: Match) -> MatchOutcome:
+    @property
+    def verdict(self) -> Verdict | None:
+        """None where nothing is tested."""
+        return self._score.verdict if self._score.sprt else None
+
+    async def follow(self, match: Match) -> None:
         """Play until the verdict or the end."""
         with display(" against ".join(self._names), self.rows, quiet=self._quiet) as shown:
             if self._score.verdict is Verdict.RUNNING:
                 await self._follow(match, shown)
-        return MatchOutcome(self._score.sprt, self._score.verdict, self._last_rows(), self._data())
 
     async def _follow(self, match: Match, shown: Display) -> None:
         async with match:
@@ -115,13 +359,15 @@ class MatchSession:
     def _ratings(self) -> list[Rating]:
         return rate_engines(self._names, self._meetings)
 
-    def _last_rows(self) -> list[Row]:
+    def last_rows(self) -> list[Row]:
+        """The end of the match for people."""
         shown = [row for row in self.rows() if row[0] != "Left"]
         if self._score.sprt:
             shown.append(("Verdict", self._score.verdict.value or "none"))
         return shown
 
-    def _data(self) -> Data:
+    def data(self) -> Data:
+        """The end of the match for programs."""
         if len(self._names) == 2:
             return {"engines": list(self._names), **data(self._progress())}
         table: list[Data] = [

@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from time import monotonic
-from typing import Protocol
-
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Protocol
 
 from rookery.boundary.watch import Histogram
 from rookery.match.clock import Latency
@@ -23,10 +18,15 @@ from rookery.stats.outlook import sprt_outlook
 from rookery.stats.sprt import Sprt, Verdict
 from rookery.stats.walk import pace_of
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 Row = tuple[str, str]
 Rows = Callable[[], list[Row]]
 """Asked for whenever something is to be shown."""
 
+ACCEPTED, REJECTED, UNDECIDED = 0, 1, 4
+"""The exit codes of commands that wait for the verdict of a test."""
 PLAIN_SECONDS = 10.0
 INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError)
 
@@ -60,23 +60,15 @@ class Plain:
         print(" | ".join(texts), flush=True)
 
 
-def table(title: str, rows: list[Row]) -> Table:
+def table(title: str, rows: list[Row]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
     shown = Table.grid(padding=(0, 2))
     shown.title, shown.title_justify = Text(title), "left"
     for label, text in rows:
         shown.add_row(Text(label, style="bold"), Text(text))
     return shown
-
-
-class _Refreshed:
-    """Rendered by the display's own thread, twice a second."""
-
-    def __init__(self, title: str, rows: Rows) -> None:
-        self._title = title
-        self._rows = rows
-
-    def __call__(self) -> Table:
-        return table(self._title, self._rows())
 
 
 @contextlib.contextmanager
@@ -98,11 +90,11 @@ def display(
             plain.tell()
             raise
     else:
+        from rich.live import Live
+
+        # Rendered by the display's own thread, twice a second.
         with Live(
-            console=Console(),
-            get_renderable=_Refreshed(title, rows),
-            refresh_per_second=2,
-            transient=True,
+            get_renderable=lambda: table(title, rows()), refresh_per_second=2, transient=True
         ) as live:
             try:
                 yield Silent()

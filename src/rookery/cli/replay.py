@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from rookery.cli.match_options import command_of, options_of, time_control
-from rookery.cli.match_resume import INTERRUPTS
+from rookery.cli.match_session import INTERRUPTS
 from rookery.cli.options import BadArgument, option, print_json
 from rookery.match.fledgling import main
 from rookery.match.job import EngineSpec

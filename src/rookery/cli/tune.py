@@ -21,7 +21,7 @@ from rookery.cli.match_options import (
     waiting,
     warn_of_openings,
 )
-from rookery.cli.match_resume import (
+from rookery.cli.match_session import (
     INTERRUPTS,
     THIS_SESSION,
     GameFiles,

@@ -1,6 +1,7 @@
 """`rookery up`: server, database and a worker on this machine, and a first test to look at."""
 
 import contextlib
+import os
 import secrets
 import sys
 import threading
@@ -9,34 +10,38 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, TextIO, cast
 
+import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from rookery.cli.local_worker import LEAVE_SECONDS, LocalWorker, begin_demo, provide_token
+from rookery.cli.local_worker import LEAVE_SECONDS, MOST_LOG_BYTES, LocalWorker
 from rookery.cli.options import option
 from rookery.cli.serve import NOTHING_SET, ServeSettings, run_site
-from rookery.cli.worker_keeper import MOST_LOG_BYTES
 from rookery.client.client import Client
 from rookery.db.embedded.folder import make_folder
 from rookery.errors import Complaint
 from rookery.http_client import CallFailed
 from rookery.model.events import SYSTEM, Action, about_user
 from rookery.model.run import DisplayState
+from rookery.people.bearers import Bearer
 from rookery.people.passwords import Passwords
-from rookery.people.users import User
+from rookery.people.users import ORDINARY, Scope, User, is_approver
 from rookery.protocol import v1
 from rookery.settings import Settings
 from rookery.stats.sprt import Flag
 from rookery.web.server import DEFAULT_PATIENCE
 from rookery.web.site import Site
+from rookery.web.v1.submissions import prepare_run
 
 ADMINISTRATOR = "admin"
 APPROVERS = "group:approvers"
 MACHINE_LIMIT = 1000
 LOG = "rookery.log"
+KEPT_IN = "local-worker.token"
+NOTE = "the local worker of rookery up"
 LOOK_SECONDS = 2.0
 # Read aloud and typed by people: no letters that look alike.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -147,7 +152,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
         first = await site.users.count() == 0
         start.password = await provide_administrator(site, reset=flags.reset_password) or ""
         if first and not flags.no_demo:
-            start.demo = await _demo(site)
+            start.demo = await begin_demo(site)
         if not flags.no_worker:
             start.token = await provide_token(site, settings.data)
 
@@ -264,12 +269,6 @@ def sentences_of(address: str, start: StartReport, data: Path, worker: LocalWork
     return [*lines, "Ctrl-C stops everything."]
 
 
-async def _demo(site: Site) -> str:
-    owner = await site.users.by_name(ADMINISTRATOR)
-    assert owner is not None, "it was just made"
-    return await begin_demo(site, owner)
-
-
 async def provide_administrator(site: Site, *, reset: bool) -> str | None:
     """Makes the account when there is none at all, or a new password; None when neither."""
     present = await site.users.by_name(ADMINISTRATOR)
@@ -299,3 +298,78 @@ def _administrator(hashed: str, site: Site) -> User:
         machine_limit=MACHINE_LIMIT,
         created=site.clock.now(),
     )
+
+
+async def provide_token(site: Site, data: Path) -> Path | None:
+    """A file with a token of an administrator's own; None where nobody is one."""
+    file = data / KEPT_IN
+    written = await site.threads.io(_read, file)
+    name, _, secret = written.partition(":")
+    if secret and await site.bearers.owner(secret) == name:
+        return file
+    owner = await _owner(site)
+    if owner is None:
+        return None
+    minted = await site.accounts.create_token(owner, frozenset({Scope.WORKER}), note=NOTE)
+    await site.threads.io(_write, file, f"{owner}:{minted.secret}")
+    return file
+
+
+async def _owner(site: Site) -> str | None:
+    """The first of those who may approve runs."""
+    people = await site.users.everyone()
+    return next((user.name for user in people if is_approver(user) and not user.blocked), None)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _write(file: Path, text: str) -> None:
+    """For its owner's eyes from the first moment on."""
+    with contextlib.suppress(FileNotFoundError):
+        file.unlink()
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as out:
+        out.write(text)
+
+
+# The first test of a new installation: the bundled engine against a weakened copy of itself.
+#
+# It is made so that it is decided within a few minutes on two cores: the base plays any legal move
+# in three of a hundred positions, which costs it some hundred Elo, the bounds are wide, and each
+# pair of games is reported at once.
+
+BENCH = "30939"
+"""What Fledgling counts on every machine."""
+SUBMISSION = {
+    "new_engine": "Fledgling",
+    "base_engine": "Fledgling",
+    "new_tag": "careful",
+    "base_tag": "careless",
+    "resolved_new": "0" * 40,
+    "resolved_base": "0" * 40,
+    "new_signature": BENCH,
+    "base_signature": BENCH,
+    "tests_repo": "https://example.org/fledgling",
+    "new_options": "Hash=16 NodeNoise=30 Seed=1",
+    "base_options": "Hash=16 NodeNoise=30 Seed=2 Blunder=3",
+    "tc": "N=200",
+    "book": "rookery-demo.epd",
+    "num_games": 4000,
+    "sprt": {"elo0": 0, "elo1": 30, "batch_size": 1},
+    "info": "A first look: does not blundering gain Elo? (It should.)",
+}
+
+
+async def begin_demo(site: Site) -> str:
+    """The id of the run, which is approved and may be played at once."""
+    owner = await site.users.by_name(ADMINISTRATOR)
+    assert owner is not None, "it was just made"
+    bearer = Bearer(owner, ORDINARY)
+    made = await prepare_run(site, msgspec.json.encode(SUBMISSION), bearer)
+    await site.fleet.commands.submit(made.run, approver=owner.name)
+    return made.run.id

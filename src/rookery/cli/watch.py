@@ -9,6 +9,9 @@ import msgspec
 
 from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.match_show import (
+    ACCEPTED,
+    REJECTED,
+    UNDECIDED,
     Row,
     display,
     elo_text,
@@ -26,11 +29,6 @@ from rookery.protocol import v1
 from rookery.protocol.user_documents import SprtDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
 from rookery.stats.sprt import Sprt, SprtState, Verdict
-
-# How a command that waits for a test says in its exit code what came of it.
-
-ACCEPTED, REJECTED, UNDECIDED = 0, 1, 4
-
 
 # A run on a server as rows for people, and what its end means to whoever waits for it.
 

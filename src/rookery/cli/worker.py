@@ -1,18 +1,14 @@
-"""`rookery worker`: plays for a server on this machine."""
+"""`rookery worker`: plays for a server on this machine.
+
+What a worker consists of is imported once one is started, so that its help is there at once.
+"""
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
-from rookery.boundary.offload import Threads
 from rookery.cli.options import BadArgument, as_words, option
 from rookery.cli.worker_settings import (
     THERE,
@@ -21,11 +17,6 @@ from rookery.cli.worker_settings import (
     config_file,
     worker_settings,
 )
-from rookery.cli.worker_setup import Person, configure, examine
-from rookery.cli.worker_start import EXIT_CODES, start
-from rookery.worker.renewal.renewal import installed_here
-from rookery.worker.stopping import Watcher, WorkerStatus
-from rookery.worker.system import ThisSystem
 
 NO_FLAGS = WorkerFlags()
 
@@ -63,6 +54,8 @@ def worker(
       rookery worker --print-systemd-unit > ~/.config/systemd/user/rookery-worker.service
     """
     if action == "configure":
+        from rookery.cli.worker_setup import Person, configure
+
         return configure(config or config_file(), Person())
     if flags.password_file and flags.token_file:
         raise BadArgument("Give --password-file or --token-file, not both.")
@@ -71,10 +64,24 @@ def worker(
     if print_systemd_unit:
         print(unit(settings, words), end="")
         return 0
-    if action == "doctor":
-        findings = asyncio.run(examine(settings, ThisSystem(), Threads()))
-        findings.show()
-        return 0 if findings.sound else 1
+    return _examine(settings) if action == "doctor" else _play(settings, words)
+
+
+def _examine(settings: WorkerSettings) -> int:
+    from rookery.boundary.offload import Threads
+    from rookery.cli.worker_setup import examine
+    from rookery.worker.system import ThisSystem
+
+    findings = asyncio.run(examine(settings, ThisSystem(), Threads()))
+    findings.show()
+    return 0 if findings.sound else 1
+
+
+def _play(settings: WorkerSettings, words: Sequence[str]) -> int:
+    """Until it is stopped; a newer version that was installed meanwhile takes its place."""
+    from rookery.cli.worker_start import EXIT_CODES, display, start
+    from rookery.worker.system import ThisSystem
+
     with display() as watch:
         ended = asyncio.run(start(settings, ["worker", *words], watch))
     if ended.successor is not None:
@@ -122,6 +129,8 @@ def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
 
 def this_program() -> tuple[str, ...]:
     """How to start it again, whichever version is the newest then."""
+    from rookery.worker.renewal.renewal import installed_here
+
     if installed := installed_here():
         return (str(installed.place.launcher),)
     program = Path(sys.argv[0])
@@ -134,66 +143,3 @@ def quoted(word: str) -> str:
     """As systemd reads words: quotes, and its two signs doubled."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"' if plain != word or " " in word or not word else word
-
-
-# Shows a worker: a status line on a terminal, plain lines with the time elsewhere.
-
-
-def line(status: WorkerStatus) -> str:
-    """A status in one line."""
-    if not status.games:
-        return f"{status.run}: {status.doing}" if status.run else status.doing
-    found = status.results
-    counts = f"+{found.wins} -{found.losses} ={found.draws}"
-    pairs = " ".join(map(str, found.pentanomial))
-    troubles = found.crashes + found.time_losses
-    failed = f", {troubles} lost by failure" if troubles else ""
-    played = f"{found.games} of {status.games} games"
-    return f"{status.run}: {status.doing}, {played}, {counts}, pairs {pairs}{failed}"
-
-
-class PlainDisplay:
-    """For logs: sentences as they come, and the status when what is being done changes."""
-
-    def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
-        self._write = write
-        self._now = now
-        self._shown = WorkerStatus("")
-
-    def say(self, sentence: str) -> None:
-        self._write(f"{self._now():%H:%M:%S} {sentence}")
-
-    def show(self, status: WorkerStatus) -> None:
-        last, self._shown = self._shown, status
-        if (status.doing, status.run) != (last.doing, last.run):
-            self.say(line(status))
-
-
-class LiveDisplay:
-    """For people: sentences scroll by above one line that is always up to date."""
-
-    def __init__(self, console: Console, now: Callable[[], datetime]) -> None:
-        self._console = console
-        self._now = now
-        self._status = WorkerStatus("starting")
-
-    def say(self, sentence: str) -> None:
-        self._console.print(Text(f"{self._now():%H:%M:%S} {sentence}"))
-
-    def show(self, status: WorkerStatus) -> None:
-        self._status = status
-
-    def render(self) -> Text:
-        return Text(line(self._status), style="bold", no_wrap=True, overflow="ellipsis")
-
-
-@contextlib.contextmanager
-def display() -> Iterator[Watcher]:
-    """The one that suits where the output goes."""
-    if not sys.stdout.isatty():
-        yield PlainDisplay(lambda text: print(text, flush=True), datetime.now)
-        return
-    console = Console()
-    shown = LiveDisplay(console, datetime.now)
-    with Live(console=console, get_renderable=shown.render, refresh_per_second=2, transient=True):
-        yield shown

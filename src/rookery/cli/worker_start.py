@@ -1,10 +1,17 @@
-"""Puts a worker together from its settings, and lets it live."""
+"""Puts a worker together from its settings, lets it live, and shows what it does."""
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from rookery import __version__
 from rookery.boundary.offload import Threads
@@ -35,7 +42,7 @@ from rookery.worker.reporting import ROOKERY_RETRIES, RetryPolicy
 from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
 from rookery.worker.session import SessionOptions, WorkerSession
-from rookery.worker.stopping import FIRST_SECONDS, Stop, Watcher
+from rookery.worker.stopping import FIRST_SECONDS, Stop, Watcher, WorkerStatus
 from rookery.worker.system import System, ThisSystem, parse_cores, parse_memory
 
 EXIT_CODES = {
@@ -234,3 +241,66 @@ def _fastchess(settings: WorkerSettings) -> str:
 def _patience(settings: WorkerSettings) -> RetryPolicy:
     attempts = RetryPolicy().attempts if settings.foreign_server else ROOKERY_RETRIES.attempts
     return RetryPolicy(attempts, settings.retry_seconds)
+
+
+# Shows a worker: a status line on a terminal, plain lines with the time elsewhere.
+
+
+def line(status: WorkerStatus) -> str:
+    """A status in one line."""
+    if not status.games:
+        return f"{status.run}: {status.doing}" if status.run else status.doing
+    found = status.results
+    counts = f"+{found.wins} -{found.losses} ={found.draws}"
+    pairs = " ".join(map(str, found.pentanomial))
+    troubles = found.crashes + found.time_losses
+    failed = f", {troubles} lost by failure" if troubles else ""
+    played = f"{found.games} of {status.games} games"
+    return f"{status.run}: {status.doing}, {played}, {counts}, pairs {pairs}{failed}"
+
+
+class PlainDisplay:
+    """For logs: sentences as they come, and the status when what is being done changes."""
+
+    def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
+        self._write = write
+        self._now = now
+        self._shown = WorkerStatus("")
+
+    def say(self, sentence: str) -> None:
+        self._write(f"{self._now():%H:%M:%S} {sentence}")
+
+    def show(self, status: WorkerStatus) -> None:
+        last, self._shown = self._shown, status
+        if (status.doing, status.run) != (last.doing, last.run):
+            self.say(line(status))
+
+
+class LiveDisplay:
+    """For people: sentences scroll by above one line that is always up to date."""
+
+    def __init__(self, console: Console, now: Callable[[], datetime]) -> None:
+        self._console = console
+        self._now = now
+        self._status = WorkerStatus("starting")
+
+    def say(self, sentence: str) -> None:
+        self._console.print(Text(f"{self._now():%H:%M:%S} {sentence}"))
+
+    def show(self, status: WorkerStatus) -> None:
+        self._status = status
+
+    def render(self) -> Text:
+        return Text(line(self._status), style="bold", no_wrap=True, overflow="ellipsis")
+
+
+@contextlib.contextmanager
+def display() -> Iterator[Watcher]:
+    """The one that suits where the output goes."""
+    if not sys.stdout.isatty():
+        yield PlainDisplay(lambda text: print(text, flush=True), datetime.now)
+        return
+    console = Console()
+    shown = LiveDisplay(console, datetime.now)
+    with Live(console=console, get_renderable=shown.render, refresh_per_second=2, transient=True):
+        yield shown

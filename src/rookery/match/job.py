@@ -1,6 +1,7 @@
 """What a match is made of: pairs of games to play, the rules for them, and what came out."""
 
 import enum
+import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, count
@@ -74,6 +75,10 @@ class GameResult:
 
 
 # An engine as a player, and how much patience it is met with.
+
+
+OUR_COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
+"""How the bundled engine is started."""
 
 
 @dataclass(frozen=True, slots=True)

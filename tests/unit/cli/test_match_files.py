@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.cli.match_resume import GameFiles
+from rookery.cli.match_session import GameFiles
 from rookery.match.job import GameEnded, MatchFault
 from tests.unit.match.games import game
 

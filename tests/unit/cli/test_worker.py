@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from rookery.cli.options import BadArgument, as_words, parse_again
-from rookery.cli.worker import PlainDisplay, quoted, unit, worker
+from rookery.cli.worker import quoted, unit, worker
 from rookery.cli.worker_settings import (
     WorkerFlags,
     WorkerSettings,
@@ -16,7 +16,7 @@ from rookery.cli.worker_settings import (
     worker_settings,
 )
 from rookery.cli.worker_setup import Person, configure
-from rookery.cli.worker_start import apply_sandbox
+from rookery.cli.worker_start import PlainDisplay, apply_sandbox
 from rookery.model.task import Results
 from rookery.worker.identity import WorkerIdentity, WorkerOffer
 from rookery.worker.sandbox.sandbox import Sandbox

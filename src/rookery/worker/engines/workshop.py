@@ -16,6 +16,7 @@ import msgspec
 
 import rookery
 from rookery.boundary.offload import Threads
+from rookery.match.job import OUR_COMMAND
 from rookery.model.engine import BUNDLED_COMMAND, FLEDGLING, EngineRecord
 from rookery.worker.engines.building import SECONDS, Builds, BuildSite, build, key_of
 from rookery.worker.engines.cache import MOST_BYTES, Cache, most_scratch
@@ -45,7 +46,6 @@ from rookery.worker.engines.toolchain import (
 from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect_sandbox
 
 OURS = BUNDLED_COMMAND
-OUR_COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
 
 
 def find_installed(order: EngineOrder) -> BuiltEngine:
