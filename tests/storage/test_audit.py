@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.ports import Sight
-from rookery.farm.reads import PostgresReads
+from rookery.farm.reads import FleetReads
 from rookery.files.access import FileAccessRows
 from rookery.model.events import Action, Event, about_engine, about_net, about_team, about_user
 from rookery.people.users import Audit
@@ -26,7 +26,7 @@ STRIX = "Strix"
 async def test_a_line_says_who_did_what_to_whom(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
         await Audit(pool, queries).write(ACCEPTED)
-        reads = PostgresReads(pool, queries)
+        reads = FleetReads(pool, queries)
         wanted = Compare("user", Order.EQUAL, "ada")
         assert await reads.actions(wanted) == (replace(ACCEPTED, id="1"),)
         assert list(await reads.events(10)) == [ACCEPTED]
@@ -36,7 +36,7 @@ async def test_a_net_of_a_hidden_engine_is_not_told_of(database: Target, queries
     async with pool_on(database) as pool:
         await Audit(pool, queries).write(GIVEN)
         await FileAccessRows(pool, queries).add(GIVEN.nn, STRIX)
-        reads = PostgresReads(pool, queries)
+        reads = FleetReads(pool, queries)
         assert await reads.actions(All(()), sight=Sight(frozenset({STRIX}))) == ()
         assert await reads.actions(All(())) == (replace(GIVEN, id="1"),)
 
@@ -67,6 +67,6 @@ async def test_who_sees_what_of_teams_engines_and_tokens(
         for event in told:
             await Audit(pool, queries).write(event)
             await MemoryAudit(twin.rows).write(event)
-        found = await PostgresReads(pool, queries).actions(everything, sight=sight)
+        found = await FleetReads(pool, queries).actions(everything, sight=sight)
         assert found == tuple(replace(event, id=str(told.index(event) + 1)) for event in seen)
         assert found == await twin.reads.actions(everything, sight=sight)

@@ -11,7 +11,7 @@ from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
 from rookery.farm.engine_rows import EngineRows, KeptEngine
 from rookery.farm.ports import Sight
-from rookery.farm.reads import PostgresReads
+from rookery.farm.reads import FleetReads
 from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import Statistics
 from rookery.farm.store import FleetStore
@@ -61,7 +61,7 @@ class Site:
         return {user.name for user in everyone}
 
     async def log(self) -> list[tuple[str, str]]:
-        reads = PostgresReads(self.pool, self.queries)
+        reads = FleetReads(self.pool, self.queries)
         found = await reads.actions(All(()), sight=Sight(person=None))
         return [(each.action, each.subject) for each in found]
 

@@ -9,7 +9,7 @@ from rookery.db.listening import ChangeNotices, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.events import Bus, Notice
-from rookery.farm.reads import PostgresReads
+from rookery.farm.reads import FleetReads
 from rookery.farm.store import pass_on
 from rookery.model.run import Run
 from rookery.people.users import Users
@@ -77,7 +77,7 @@ async def test_another_process_hears_of_commits_and_asks_the_rows_after_a_gap(
             return number
 
         await commit(run)
-        async with Bus(PostgresReads(pool, queries)).opened() as bus:
+        async with Bus(FleetReads(pool, queries)).opened() as bus:
             ears.changes.on(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
             await eventually(lambda: bus.sequence == 1)
             await commit(other)
@@ -91,7 +91,7 @@ async def test_another_process_hears_of_commits_and_asks_the_rows_after_a_gap(
 
 
 async def test_nonsense_on_the_channel_is_a_gap(database: Target, queries: Queries) -> None:
-    async with pool_on(database) as pool, Bus(PostgresReads(pool, queries)).opened() as bus:
+    async with pool_on(database) as pool, Bus(FleetReads(pool, queries)).opened() as bus:
         await eventually(lambda: not bus.stats().behind)
         pass_on("{", bus)
         assert bus.stats().behind

@@ -28,7 +28,7 @@ from rookery.farm.ports import (
     StateLost,
     WorkerResults,
 )
-from rookery.farm.reads import corrected
+from rookery.farm.reads import FleetReads, corrected
 from rookery.farm.samples import period, place
 from rookery.model.events import PERSONAL, Event
 from rookery.model.run import Run
@@ -243,10 +243,10 @@ def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
     )
 
 
-# The reads of the in-memory twin, as the ports of the fleet want them.
+# The reads of the in-memory twin.
 
 
-class MemoryReads:
+class MemoryReads(FleetReads):
     """Reads of what was committed."""
 
     def __init__(self, rows: MemoryRows) -> None:

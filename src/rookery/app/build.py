@@ -46,7 +46,7 @@ from rookery.farm.engine_rows import EngineRows
 from rookery.farm.events import Bus
 from rookery.farm.jobs import working_off
 from rookery.farm.primary import Store
-from rookery.farm.reads import PostgresReads
+from rookery.farm.reads import FleetReads
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.store import open_fleet_store, pass_on
 from rookery.files.access import FileAccessRows
@@ -215,7 +215,7 @@ async def open_site(
 
     # An idle primary writes nothing, and would not find out that it is to wait for its turn.
     lease.on_loss(lose)
-    bus = Bus(PostgresReads(pool, queries), log)
+    bus = Bus(FleetReads(pool, queries), log)
     assets, wheel = await threads.io(read_assets), await threads.io(own_wheel)
     async with open_fleet_store(
         pool, queries, lease, lost=lose, hears=(bus,), log=leveled(log)

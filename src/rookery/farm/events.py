@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
 
-from rookery.farm.ports import ChangedRuns, FleetReads
+from rookery.farm.ports import ChangedRuns
+from rookery.farm.reads import FleetReads
 from rookery.logs import Log, SilentLog
 
 # Those who wait for runs to change: woken soon after a change, not too often, a few at a time.

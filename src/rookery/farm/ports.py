@@ -1,18 +1,16 @@
-"""What the fleet needs of a store: one group commit, and reads of what was committed."""
+"""What the fleet asks of its store and is told by it, and why it refuses a call."""
 
 from asyncio import Future
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from rookery.boundary.watch import Histogram
-from rookery.model.events import Event
 from rookery.model.run import Run, RunFault
-from rookery.model.task import PlayedBatch, Results, Tally, Task
-from rookery.protocol.actions import MOST_ACTIONS, Expression
-from rookery.rules.answers import Changes, ChartPoint, MachineHistory
-from rookery.rules.purge import BadTask, Purging
+from rookery.model.task import Results, Tally, Task
+from rookery.rules.answers import Changes, MachineHistory
+from rookery.rules.purge import Purging
 
 EVERYTHING = 2**31 - 1
 
@@ -162,98 +160,6 @@ class Hears(Protocol):
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
         """A commit that changed these runs."""
-        ...
-
-
-class FleetReads(Protocol):
-    """Reads of committed rows."""
-
-    async def snapshot(self) -> Snapshot:
-        """Everything a primary starts from; to be read once the fence is taken."""
-        ...
-
-    async def run(self, run_id: str) -> Run | None: ...
-
-    async def task(self, run_id: str, task_id: int) -> Task | None: ...
-
-    async def tasks(self, run_id: str) -> tuple[Task, ...]:
-        """All tasks of a run, in the order of their numbers."""
-        ...
-
-    async def agrees(self, run_id: str) -> bool:
-        """Whether the sums of a run are what its tasks say, both as they are at one moment."""
-        ...
-
-    async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
-        """Tasks of a run from a number on, as many as there are up to a count."""
-        ...
-
-    async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
-        """Ids of runs that begin so, newest first, but for those of hidden engines."""
-        ...
-
-    async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
-        """A page of a list; what a tune's values were on the way is left out."""
-        ...
-
-    async def bad_tasks(
-        self, run_id: str, first: int = 0, count: int = EVERYTHING
-    ) -> tuple[BadTask, ...]:
-        """Tasks as they were before their results were struck out, in the order of the purges."""
-        ...
-
-    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
-        """Tasks with what they reported faster than games can be played, the latest first."""
-        ...
-
-    async def last_seen(
-        self, run_id: str, first: int = 0, count: int = EVERYTHING
-    ) -> dict[int, datetime]:
-        """When the tasks of a run from a number on gave a sign of life, as far as is known."""
-        ...
-
-    async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
-        """What happened to runs and tasks, newest first."""
-        ...
-
-    async def actions(
-        self,
-        wanted: Expression,
-        *,
-        limit: int = MOST_ACTIONS,
-        sight: Sight = STRANGER,
-    ) -> tuple[Event, ...]:
-        """The log as scripts read it, newest first, without what the reader may not see."""
-        ...
-
-    async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
-        """The points of a run's charts, in order."""
-        ...
-
-    async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, ChartPoint]:
-        """Of each run the last point up to then, or its first where it is younger."""
-        ...
-
-    async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
-        """Who played a run, those with the most games first; what was struck out is left out."""
-        ...
-
-    async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
-        """How many runs have ended since then."""
-        ...
-
-    async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
-        """The same by worker."""
-        ...
-
-    async def provenance(
-        self, run_id: str, first: int = 0, count: int = EVERYTHING
-    ) -> tuple[PlayedBatch, ...]:
-        """How the batches of a run were played, in the order they came in."""
-        ...
-
-    async def changed(self, after: int, most: int) -> ChangedRuns:
-        """The runs that commits after this one changed, the latest of them."""
         ...
 
 

@@ -23,12 +23,12 @@ from rookery.clock import Clock
 from rookery.farm.ports import (
     CommitQueue,
     CommitStats,
-    FleetReads,
     QueueFull,
     Rebuilding,
     Snapshot,
     StateLost,
 )
+from rookery.farm.reads import FleetReads
 from rookery.farm.samples import Sampling
 from rookery.logs import Log
 from rookery.model.run import Run, RunFault

@@ -95,8 +95,9 @@ FILTER_SECONDS = 3.0
 KNOWN_ACTIONS = [action.value for action in Action]
 
 
-class PostgresReads:
-    """Used by the primary, which puts rows right at a snapshot, and by others, which do not."""
+class FleetReads:
+    """Reads of committed rows, for the primary, which puts rows right at a snapshot, and for
+    others, which do not."""
 
     def __init__(self, pool: Pool, queries: Queries, recovery: Recovery | None = None) -> None:
         self._pool = pool
@@ -104,6 +105,7 @@ class PostgresReads:
         self.recovery = recovery
 
     async def snapshot(self) -> Snapshot:
+        """Everything a primary starts from; to be read once the fence is taken."""
         if self.recovery is not None:
             await self.recovery.close_rest()
         runs = await self._unfinished()
@@ -131,21 +133,26 @@ class PostgresReads:
         return None if row is None else task_of(row)
 
     async def tasks(self, run_id: str) -> tuple[Task, ...]:
+        """All tasks of a run, in the order of their numbers."""
         return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
 
     async def agrees(self, run_id: str) -> bool:
+        """Whether the sums of a run are what its tasks say, both as they are at one moment."""
         return await self._pool.fetchval(self._queries["runs_agree"], run_id) is not False
 
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
+        """Tasks of a run from a number on, as many as there are up to a count."""
         rows = await self._fetch("tasks_page", run_id, first, first + count)
         return await _decoded(rows, task_of)
 
     async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+        """Tasks with what they reported faster than games can be played, the latest first."""
         return await _decoded(await self._fetch("tasks_apart", run_id, limit), bad_task_of)
 
     async def bad_tasks(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
     ) -> tuple[BadTask, ...]:
+        """Tasks as they were before their results were struck out, in the order of the purges."""
         return await _decoded(
             await self._fetch("bad_tasks_of_run", run_id, first, count), bad_task_of
         )
@@ -153,19 +160,23 @@ class PostgresReads:
     async def last_seen(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
     ) -> dict[int, datetime]:
+        """When the tasks of a run from a number on gave a sign of life, as far as is known."""
         rows = await self._fetch("tasks_last_seen", run_id, first, count)
         return {row["id"]: row["seen"] for row in rows}
 
     async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
+        """A page of a list; what a tune's values were on the way is left out."""
         chosen = action_log.finished(self._queries["runs_finished"], query)
         return await _decoded(await self._pool.fetch(chosen.sql, *chosen.values), run_of)
 
     async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
+        """Ids of runs that begin so, newest first, but for those of hidden engines."""
         # The letter after f ends the range of hex digits.
         rows = await self._fetch("runs_begun_by", prefix, f"{prefix}g", list(hidden), limit)
         return tuple(row["id"] for row in rows)
 
     async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        """What happened to runs and tasks, newest first."""
         rows = await self._fetch("actions_latest", KNOWN_ACTIONS, before, limit)
         return await _decoded(rows, event_of)
 
@@ -176,38 +187,46 @@ class PostgresReads:
         limit: int = MOST_ACTIONS,
         sight: Sight = STRANGER,
     ) -> tuple[Event, ...]:
+        """The log as scripts read it, newest first, without what the reader may not see."""
         chosen = action_log.actions(self._queries["actions_filtered"], wanted, limit, sight)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, numbered_event_of)
 
     async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
+        """The points of a run's charts, in order."""
         return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
 
     async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, ChartPoint]:
+        """Of each run the last point up to then, or its first where it is younger."""
         found = await _decoded(await self._fetch("samples_at", list(runs), at), sample_of)
         return {sample.run: sample for sample in found}
 
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
+        """Who played a run, those with the most games first; what was struck out is left out."""
         rows = await self._fetch("tasks_by_contributor", run_id, limit)
         return await _decoded(rows, contribution_of)
 
     async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
+        """How many runs have ended since then."""
         found: int = await self._pool.fetchval(
             self._queries["runs_finished_since"], at, sorted(hidden)
         )
         return found
 
     async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
+        """What each worker played of a run, those with the most games first."""
         rows = await self._fetch("tasks_by_worker", run_id, limit)
         return await _decoded(rows, worker_results_of)
 
     async def provenance(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
     ) -> tuple[PlayedBatch, ...]:
+        """How the batches of a run were played, in the order they came in."""
         rows = await self._fetch("provenance_of_run", run_id, first, count)
         return await _decoded(rows, provenance_of)
 
     async def changed(self, after: int, most: int) -> ChangedRuns:
+        """The runs that commits after this one changed, the latest of them."""
         # Asked first: what is committed in between is then told twice, and not missed.
         sequence = await self._pool.fetchval(self._queries["commits_sequence"])
         rows = await self._fetch("runs_changed", after, most + 1)

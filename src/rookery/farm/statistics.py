@@ -10,7 +10,7 @@ from typing import TypeVar
 from rookery.boundary.domains import Domain, runs
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
-from rookery.farm.ports import FleetReads
+from rookery.farm.reads import FleetReads
 from rookery.farm.statistics_rows import (
     MOST_ENGINES,
     Credit,

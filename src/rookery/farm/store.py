@@ -12,7 +12,7 @@ from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
 from rookery.farm.commits import STANDARD_LIMITS, CommitLimits, GroupCommit
 from rookery.farm.events import Bus
 from rookery.farm.ports import CommitStats, Hears
-from rookery.farm.reads import PostgresReads, Recovery
+from rookery.farm.reads import FleetReads, Recovery
 from rookery.farm.writing import Writer
 
 # Tells every process after a commit which runs have changed: coalesced, at most four times a
@@ -122,7 +122,7 @@ class FleetStore:
         hears: Collection[Hears] = (),
         log: EventLog = quiet,
     ) -> None:
-        self.reads = PostgresReads(pool, queries)
+        self.reads = FleetReads(pool, queries)
         self._pool = pool
         self._queries = queries
         self._lease = lease

@@ -10,7 +10,8 @@ from rookery.db.fence import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.commits import STANDARD_LIMITS, CommitLimits
-from rookery.farm.ports import CommitQueue, FleetReads
+from rookery.farm.ports import CommitQueue
+from rookery.farm.reads import FleetReads
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run
 from rookery.model.task import Task, recounted

@@ -9,8 +9,9 @@ import pytest
 
 from rookery.farm import purges
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import CommitQueue, CommitStats, FleetReads, StateLost
+from rookery.farm.ports import CommitQueue, CommitStats, StateLost
 from rookery.farm.primary import Store
+from rookery.farm.reads import FleetReads
 from rookery.model.events import Action
 from rookery.model.kinds import Report
 from rookery.model.run import Run
