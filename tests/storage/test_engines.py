@@ -1,15 +1,16 @@
 """Engine records: one contract, held by PostgreSQL and by its twin in memory alike."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.engine_rows import EngineRows, KeptEngine
+from rookery.farm.engine_rows import EngineRows
 from rookery.model.engine import EngineRecord, PresetRecord, ToolRecord
+from rookery.protocol.v1 import EngineVersion
 from tests.database import pool_on
 from tests.twins.records import MemoryEngines
 
@@ -22,7 +23,7 @@ RECORD = EngineRecord(
     team="owls",
     private=True,
 )
-KEPT = KeptEngine(RECORD, datetime(2026, 3, 1, 12, tzinfo=UTC), "olga")
+KEPT = EngineVersion(record=RECORD, changed=datetime(2026, 3, 1, 12, tzinfo=UTC), changed_by="olga")
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -43,7 +44,8 @@ async def test_a_saved_engine_comes_back_as_it_was(rows: EngineRows) -> None:
 
 async def test_the_last_writing_counts_and_a_removed_engine_is_kept(rows: EngineRows) -> None:
     await rows.save(KEPT)
-    await rows.save(KeptEngine(EngineRecord(name="Aardvark"), KEPT.changed, "sven"))
+    other = EngineRecord(name="Aardvark")
+    await rows.save(replace(KEPT, record=other, changed_by="sven"))
     gone = replace(KEPT, changed_by="boris", removed=True)
     await rows.save(gone)
     first, second = await rows.everything()

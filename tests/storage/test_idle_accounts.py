@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
-from rookery.farm.engine_rows import EngineRows, KeptEngine
+from rookery.farm.engine_rows import EngineRows
 from rookery.farm.ports import Sight
 from rookery.farm.reads import FleetReads
 from rookery.farm.statistics import Accounting
@@ -23,6 +23,7 @@ from rookery.people.teams import TeamRows
 from rookery.people.users import APPROVERS, Audit, Scope, Tokens, Users, mint
 from rookery.protocol.actions import All
 from rookery.protocol.people import Team
+from rookery.protocol.v1 import EngineVersion
 from rookery.rules.answers import Changes, MachineBlock
 from tests.database import pool_on
 from tests.fakes import HandClock
@@ -155,7 +156,7 @@ async def _gave_a_program(site: Site, name: str) -> None:
 
 
 async def _wrote_an_engine(site: Site, name: str) -> None:
-    engine = KeptEngine(EngineRecord(name="Strix"), NOW, name)
+    engine = EngineVersion(record=EngineRecord(name="Strix"), changed=NOW, changed_by=name)
     await EngineRows(site.pool, site.queries).save(engine)
 
 

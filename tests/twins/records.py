@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
-from rookery.farm.engine_rows import EngineRows, KeptEngine
+from msgspec.structs import replace
+
+from rookery.farm.engine_rows import EngineRows
 from rookery.farm.statistics_rows import (
     Contributor,
     Credit,
@@ -18,23 +19,24 @@ from rookery.farm.statistics_rows import (
     ToldSpeeds,
 )
 from rookery.protocol.people import GrantedRepository
+from rookery.protocol.v1 import EngineVersion
 from rookery.sources.grants import GrantRows
 
 
 class MemoryEngines(EngineRows):
-    def __init__(self, *engines: KeptEngine) -> None:
+    def __init__(self, *engines: EngineVersion) -> None:
         self._engines = {engine.record.name: engine for engine in engines}
-        self._versions: defaultdict[str, list[KeptEngine]] = defaultdict(list)
+        self._versions: defaultdict[str, list[EngineVersion]] = defaultdict(list)
 
-    async def everything(self) -> tuple[KeptEngine, ...]:
+    async def everything(self) -> tuple[EngineVersion, ...]:
         return tuple(self._engines[name] for name in sorted(self._engines))
 
-    async def save(self, engine: KeptEngine) -> None:
+    async def save(self, engine: EngineVersion) -> None:
         self._engines[engine.record.name] = engine
         versions = self._versions[engine.record.name]
         versions.append(replace(engine, version=len(versions) + 1))
 
-    async def versions(self, name: str) -> tuple[KeptEngine, ...]:
+    async def versions(self, name: str) -> tuple[EngineVersion, ...]:
         return tuple(self._versions[name])
 
 

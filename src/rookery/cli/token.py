@@ -23,7 +23,7 @@ from rookery.cli.options import (
 )
 from rookery.client.client import Client
 from rookery.client.transport import HttpApiTransport
-from rookery.people.users import ORDINARY, Scope, Token
+from rookery.people.users import ORDINARY, Scope
 from rookery.protocol import people
 
 LONGEST_DAYS = 3650
@@ -137,7 +137,7 @@ async def _create_here(
     lasting = None if days is None else timedelta(days=days)
     async with open_database(database) as opened:
         minted = await opened.accounts.create_token(user, scopes, lasting=lasting, note=note)
-        entry = _entry(minted.token, opened.accounts.clock.now())
+        entry = minted.token.shown(opened.accounts.clock.now())
     return people.MadeToken(secret=minted.secret, token=entry)
 
 
@@ -145,26 +145,12 @@ async def _list_here(user: str, database: DatabaseSettings) -> list[tuple[str, p
     async with open_database(database) as opened:
         now = opened.accounts.clock.now()
         kept = await opened.accounts.tokens_of(user)
-    return [(each.user, _entry(each, now)) for each in kept]
+    return [(each.user, each.shown(now)) for each in kept]
 
 
 async def _revoke_here(token_id: str, database: DatabaseSettings) -> None:
     async with open_database(database) as opened:
         await opened.accounts.revoke(token_id)
-
-
-def _entry(token: Token, now: datetime) -> people.TokenEntry:
-    return people.TokenEntry(
-        id=token.id,
-        scopes=tuple(scope.value for scope in sorted(token.scopes)),
-        note=token.note,
-        created=token.created,
-        valid=token.is_valid(now),
-        current=False,
-        expires=token.expires or UNSET,
-        revoked=token.revoked or UNSET,
-        used=token.used or UNSET,
-    )
 
 
 def _state(token: people.TokenEntry) -> str:

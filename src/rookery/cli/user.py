@@ -20,10 +20,11 @@ from rookery.cli.options import (
 from rookery.files.store import MB, load_usage
 from rookery.model.events import SYSTEM
 from rookery.model.run import RunFault
-from rookery.people.accounts import MACHINE_LIMIT, AccountChange, NewUser
+from rookery.people.accounts import MACHINE_LIMIT, NewUser
 from rookery.people.teams import TeamRows, Teams
-from rookery.people.users import Audit, User, Users, group_named, is_approver
+from rookery.people.users import Audit, User, Users, is_approver
 from rookery.protocol.codec import WireFault
+from rookery.protocol.people import UserChange
 from rookery.rules.lifecycle import Actor
 from rookery.sources.grants import GrantRows, Repositories
 
@@ -89,16 +90,14 @@ async def list_users(*, database: DatabaseSettings = THE_DATABASE) -> None:
     print_table(columns, everyone)
 
 
-async def _change(
-    name: str, change: AccountChange, database: DatabaseSettings, sentence: str
-) -> None:
+async def _change(name: str, change: UserChange, database: DatabaseSettings, sentence: str) -> None:
     """Changes an account and says so."""
     async with open_database(database) as opened:
         await opened.accounts.change(name, change)
     print(sentence)
 
 
-def _add_change(command: str, change: AccountChange, purpose: str, sentence: str) -> None:
+def _add_change(command: str, change: UserChange, purpose: str, sentence: str) -> None:
     """A command that takes an account's name and nothing else."""
 
     async def run(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
@@ -107,11 +106,11 @@ def _add_change(command: str, change: AccountChange, purpose: str, sentence: str
     user.command(run, name=command, help=purpose)
 
 
-_add_change("block", AccountChange(blocked=True), "Let a user do nothing any more.", "Blocked {}.")
-_add_change("unblock", AccountChange(blocked=False), "Let a blocked user back in.", "Unblocked {}.")
+_add_change("block", UserChange(blocked=True), "Let a user do nothing any more.", "Blocked {}.")
+_add_change("unblock", UserChange(blocked=False), "Let a blocked user back in.", "Unblocked {}.")
 _add_change(
     "approve",
-    AccountChange(accepted=True),
+    UserChange(pending=False),
     "Accept an account that somebody signed up for.",
     "{} may log in.",
 )
@@ -137,7 +136,7 @@ async def groups(
     given = group or []
     await _change(
         name,
-        AccountChange(groups=frozenset(map(group_named, given))),
+        UserChange(groups=tuple(given)),
         database,
         f"{name} is in {', '.join(given) or 'no group'}.",
     )
@@ -154,7 +153,7 @@ async def limit(
     """Say how many tasks a user may have at once."""
     await _change(
         name,
-        AccountChange(machine_limit=machines),
+        UserChange(machine_limit=machines),
         database,
         f"{name} may have {machines} tasks at one time.",
     )
@@ -177,8 +176,9 @@ async def quota(
 ) -> None:
     """Say how much a user may keep here."""
     allowed = "what everybody may" if mb == "default" else f"{mb:,} MB"
-    told = f"{name} may keep {allowed} in nets, programs and books."
-    await _change(name, AccountChange(upload_mb=mb), database, told)
+    async with open_database(database) as opened:
+        await opened.accounts.change(name, UserChange(), upload_mb=mb)
+    print(f"{name} may keep {allowed} in nets, programs and books.")
 
 
 @user.command

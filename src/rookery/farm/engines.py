@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rookery.clock import Clock
-from rookery.farm.engine_rows import EngineRows, KeptEngine
+from rookery.farm.engine_rows import EngineRows
 from rookery.model.engine import BUILT_IN, STOCKFISH, Catalogue, EngineRecord, catalogue_of
 from rookery.model.events import Action, Event, about_engine
 from rookery.model.patterns import BadPattern, check, check_for_workers
@@ -29,6 +29,7 @@ from rookery.model.run import Run, RunFault
 from rookery.people.teams import Teams
 from rookery.people.users import Audit
 from rookery.protocol.codec import BadField, encode
+from rookery.protocol.v1 import EngineVersion
 from rookery.rules.lifecycle import Actor
 
 BUILT_IN_NAMES = frozenset(record.name for record in BUILT_IN)
@@ -95,7 +96,7 @@ class Engines:
         self._active = active
         self._audit = audit
         self._one_at_a_time = asyncio.Lock()
-        self._kept: dict[str, KeptEngine] = {}
+        self._kept: dict[str, EngineVersion] = {}
         self._known: dict[str, EngineRecord] = {}
         self._told: dict[str, EngineRecord] = {}
         self.catalogue = Catalogue({})
@@ -161,7 +162,7 @@ class Engines:
         if changed and not digest:
             raise RecordsChanged(engines=" and ".join(sorted(changed)), digest=own)
 
-    async def versions(self, name: str, viewer: str | None) -> tuple[KeptEngine, ...]:
+    async def versions(self, name: str, viewer: str | None) -> tuple[EngineVersion, ...]:
         """The versions of an engine that somebody may see, the oldest first."""
         own = self._teams.of(viewer)
         found = await self._rows.versions(name)
@@ -199,7 +200,7 @@ class Engines:
             if before and (before.team, before.private) != (record.team, record.private):
                 await self._check_idle(name, "its team and privacy can't change before they end")
             now = self._clock.now()
-            await self._save(KeptEngine(record, now, actor.name))
+            await self._save(EngineVersion(record=record, changed=now, changed_by=actor.name))
             for event in told(before, record, actor.name, now):
                 await self._audit.write(event)
         return before is None
@@ -213,7 +214,8 @@ class Engines:
             self._check_writer(actor, kept.record)
             await self._check_idle(name, "it can't be removed before they end")
             now = self._clock.now()
-            await self._save(KeptEngine(kept.record, now, actor.name, removed=True))
+            gone = replace(kept, changed=now, changed_by=actor.name, removed=True)
+            await self._save(gone)
             await self._audit.write(about_engine(Action.REMOVE_ENGINE, name, actor.name, now))
         return kept.record
 
@@ -268,11 +270,11 @@ class Engines:
         if any(plays(run, name) for run in await self._active()):
             raise EngineInUse(name=name, what=what)
 
-    async def _save(self, engine: KeptEngine) -> None:
+    async def _save(self, engine: EngineVersion) -> None:
         await self._rows.save(engine)
         self._learn((*self._kept.values(), engine))
 
-    def _learn(self, engines: tuple[KeptEngine, ...]) -> None:
+    def _learn(self, engines: tuple[EngineVersion, ...]) -> None:
         self._kept = {engine.record.name: engine for engine in engines}
         present = [each.record for each in self._kept.values() if not each.removed]
         gone = [each.record for each in self._kept.values() if each.removed]

@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from msgspec import UNSET
+from msgspec.structs import asdict
+
 from rookery.clock import Clock
 from rookery.model.events import SYSTEM, Action, about_user
 from rookery.people.passwords import Passwords
@@ -22,8 +25,10 @@ from rookery.people.users import (
     UnknownUser,
     User,
     Users,
+    group_named,
     mint,
 )
+from rookery.protocol.people import UserChange
 
 MACHINE_LIMIT = 16
 NAME = re.compile(r"[A-Za-z0-9]{2,50}", re.ASCII)
@@ -39,17 +44,6 @@ class NewUser:
     approver: bool = False
     machine_limit: int = MACHINE_LIMIT
     pending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AccountChange:
-    """What is to change about an account; what is None stays as it is."""
-
-    accepted: bool = False
-    blocked: bool | None = None
-    groups: frozenset[str] | None = None
-    machine_limit: int | None = None
-    upload_mb: int | Literal["default"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +85,24 @@ class Accounts:
         await self.users.save(replace(user, password_hash=hashed))
         await self._tell(Action.CHANGE_PASSWORD, user.name, by, "")
 
-    async def change(self, name: str, wanted: AccountChange, *, by: str = SYSTEM) -> User:
+    async def change(
+        self,
+        name: str,
+        wanted: UserChange,
+        *,
+        upload_mb: int | Literal["default"] | None = None,
+        by: str = SYSTEM,
+    ) -> User:
         """Raises UnknownUser or AccountConflict. What is so already is neither changed nor told."""
         user = await self._user(name)
-        if by == name and (wanted.blocked or wanted.groups not in (None, user.groups)):
+        given = {key: value for key, value in asdict(wanted).items() if value is not UNSET}
+        if "groups" in given:
+            given["groups"] = frozenset(map(group_named, given["groups"]))
+        if upload_mb is not None:
+            given["upload_mb"] = None if upload_mb == "default" else upload_mb
+        changed = replace(user, **given)
+        if by == name and (given.get("blocked") or changed.groups != user.groups):
             raise AccountConflict("Nobody takes away their own rights: ask another approver.")
-        changed = replace(
-            user,
-            pending=user.pending and not wanted.accepted,
-            blocked=user.blocked if wanted.blocked is None else wanted.blocked,
-            groups=user.groups if wanted.groups is None else wanted.groups,
-            machine_limit=(
-                user.machine_limit if wanted.machine_limit is None else wanted.machine_limit
-            ),
-            upload_mb=_upload_mb(user, wanted),
-        )
         if changed != user:
             await self.users.save(changed)
             for action, message in _told(user, changed):
@@ -167,12 +164,6 @@ def _described(token: Token) -> str:
     scopes = ", ".join(sorted(token.scopes))
     until = f", until {token.expires:%Y-%m-%d}" if token.expires else ""
     return f"{token.id} for {scopes}{until}"
-
-
-def _upload_mb(user: User, wanted: AccountChange) -> int | None:
-    if wanted.upload_mb == "default":
-        return None
-    return user.upload_mb if wanted.upload_mb is None else wanted.upload_mb
 
 
 def _told(before: User, after: User) -> Iterator[tuple[Action, str]]:

@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from rookery.db.pool import clean
 from rookery.db.table import Table, columns
 from rookery.errors import Complaint
 from rookery.model.events import Event
+from rookery.protocol.people import TokenEntry, TokenScope
 
 
 class Malformed(Complaint):
@@ -186,6 +188,24 @@ class Token:
 
     def is_valid(self, now: datetime) -> bool:
         return self.revoked is None and (self.expires is None or now < self.expires)
+
+    def shown(self, now: datetime, *, current: bool = False) -> TokenEntry:
+        """What its owner may know of it; `current` where it came with the call."""
+        return TokenEntry(
+            id=self.id,
+            scopes=shown_scopes(self.scopes),
+            note=self.note,
+            created=self.created,
+            valid=self.is_valid(now),
+            current=current,
+            expires=self.expires or UNSET,
+            revoked=self.revoked or UNSET,
+            used=self.used or UNSET,
+        )
+
+
+def shown_scopes(scopes: frozenset[Scope]) -> tuple[TokenScope, ...]:
+    return tuple(scope.value for scope in sorted(scopes))
 
 
 class Tokens(Table):

@@ -203,12 +203,13 @@ class NetList(Struct, frozen=True, kw_only=True):
 
 
 class EngineVersion(Struct, frozen=True, kw_only=True):
-    """An engine's record as it was written once; `removed` where it was removed then."""
+    """A record with who wrote it when; a removed engine is known to its old runs only. Versions
+    are numbered from 1 on as they are stored."""
 
-    version: int
+    version: int = 0
     changed: datetime
     changed_by: str
-    removed: bool
+    removed: bool = False
     record: EngineRecord
 
 

@@ -7,11 +7,11 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
 from rookery.model.events import SYSTEM
-from rookery.people.accounts import AccountChange, Accounts, NewUser
+from rookery.people.accounts import Accounts, NewUser
 from rookery.people.login import SignUp, Throttled
 from rookery.people.passwords import Passwords
 from rookery.people.users import APPROVERS, AccountConflict, NotPermitted, Scope
-from rookery.protocol.people import Application
+from rookery.protocol.people import Application, UserChange
 from tests.fakes import HandClock
 from tests.people import BORIS, OLGA
 from tests.twins.farm import MemoryRows
@@ -53,15 +53,15 @@ async def test_a_new_account_waits_until_it_is_accepted(
 ) -> None:
     user = await SignUp(accounts).apply(ADA, "192.0.2.1")
     assert (user.pending, user.groups, user.machine_limit) == (True, frozenset(), 16)
-    accepted = await accounts.change("ada", AccountChange(accepted=True), by="boris")
+    accepted = await accounts.change("ada", UserChange(pending=False), by="boris")
     assert not accepted.pending
     assert told(rows) == [("accept_user", "boris", "ada", "accepted")]
 
 
 async def test_what_is_so_already_is_not_told_again(accounts: Accounts, rows: MemoryRows) -> None:
-    await accounts.change("olga", AccountChange(blocked=True), by="boris")
-    await accounts.change("olga", AccountChange(blocked=True), by="boris")
-    await accounts.change("olga", AccountChange(blocked=False))
+    await accounts.change("olga", UserChange(blocked=True), by="boris")
+    await accounts.change("olga", UserChange(blocked=True), by="boris")
+    await accounts.change("olga", UserChange(blocked=False))
     assert told(rows) == [
         ("block_user", "boris", "olga", "blocked"),
         ("block_user", SYSTEM, "olga", "unblocked"),
@@ -69,7 +69,7 @@ async def test_what_is_so_already_is_not_told_again(accounts: Accounts, rows: Me
 
 
 async def test_groups_and_limits_are_told(accounts: Accounts, rows: MemoryRows) -> None:
-    wanted = AccountChange(groups=frozenset({APPROVERS}), machine_limit=3)
+    wanted = UserChange(groups=(APPROVERS,), machine_limit=3)
     user = await accounts.change("olga", wanted, by="boris")
     assert (user.groups, user.machine_limit) == (frozenset({APPROVERS}), 3)
     assert [message for *_, message in told(rows)] == [
@@ -79,7 +79,7 @@ async def test_groups_and_limits_are_told(accounts: Accounts, rows: MemoryRows) 
 
 
 async def test_nobody_takes_away_their_own_rights(accounts: Accounts) -> None:
-    for wanted in (AccountChange(blocked=True), AccountChange(groups=frozenset())):
+    for wanted in (UserChange(blocked=True), UserChange(groups=())):
         with pytest.raises(AccountConflict, match="their own rights"):
             await accounts.change("boris", wanted, by="boris")
 

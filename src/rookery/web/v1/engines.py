@@ -4,7 +4,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.engine_rows import KeptEngine
 from rookery.farm.engines import UnknownEngine
 from rookery.model.engine import EngineRecord
 from rookery.people.users import Scope
@@ -90,7 +89,7 @@ async def list_versions(request: Request) -> Response:
         found = await site.engines.versions(name, viewer) if seen else ()
         if not found:
             raise UnknownEngine(name=name)
-    return json_answer(v1.EngineVersions(versions=tuple(map(_version, found))))
+    return json_answer(v1.EngineVersions(versions=found))
 
 
 @described(
@@ -118,16 +117,6 @@ async def restore_engine(request: Request) -> Response:
 async def _require_actor(request: Request) -> Actor:
     site = site_of(request)
     return (await require_bearer(request, site.bearers, *WRITERS)).actor
-
-
-def _version(kept: KeptEngine) -> v1.EngineVersion:
-    return v1.EngineVersion(
-        version=kept.version,
-        changed=kept.changed,
-        changed_by=kept.changed_by,
-        removed=kept.removed,
-        record=kept.record,
-    )
 
 
 def _name(request: Request) -> str:

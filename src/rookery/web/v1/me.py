@@ -1,7 +1,5 @@
 """One's own account: looked at and changed, with the tokens that belong to it."""
 
-from datetime import datetime
-
 from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,10 +12,10 @@ from rookery.people.users import (
     AccountConflict,
     NotPermitted,
     Scope,
-    Token,
     UnknownToken,
     User,
     is_approver,
+    shown_scopes,
 )
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader, or_none
@@ -81,7 +79,7 @@ async def list_tokens(request: Request) -> Response:
     site = site_of(request)
     bearer, now = await _reader(request), site.clock.now()
     found = await site.accounts.tokens.of(bearer.user.name)
-    shown = tuple(make_token_entry(token, bearer, now) for token in found)
+    shown = tuple(token.shown(now, current=token.id == bearer.token_id) for token in found)
     return json_answer(people.TokenList(tokens=shown), headers=UNSEEN)
 
 
@@ -109,8 +107,7 @@ async def create_token(request: Request) -> Response:
             raise Conflict(str(refused)) from None
         except Complaint as refused:
             raise BadRequest(str(refused)) from None
-    entry = make_token_entry(minted.token, person, site.clock.now())
-    made = people.MadeToken(secret=minted.secret, token=entry)
+    made = people.MadeToken(secret=minted.secret, token=minted.token.shown(site.clock.now()))
     return json_answer(made, 201, UNSEEN)
 
 
@@ -137,7 +134,7 @@ async def revoke_token(request: Request) -> Response:
     # This process need not wait until it hears of it.
     site.bearers.forget_all()
     site.credentials.forget_tokens()
-    return json_answer(make_token_entry(revoked, bearer, site.clock.now()))
+    return json_answer(revoked.shown(site.clock.now(), current=revoked.id == bearer.token_id))
 
 
 async def _reader(request: Request) -> Bearer:
@@ -170,7 +167,7 @@ def _show_me(request: Request, bearer: Bearer, user: User) -> Response:
         machine_limit=user.machine_limit,
         teams=tuple(sorted(site.teams.of(user.name))),
         repositories=dict(sorted(user.repositories.items())),
-        scopes=_scopes(bearer.scopes),
+        scopes=shown_scopes(bearer.scopes),
         csrf_token=UNSET if bearer.token_id else session.csrf_token(),
     )
     return json_answer(entry, headers=UNSEEN)
@@ -182,21 +179,3 @@ def _go_on(request: Request, user: User) -> None:
     sessions.forget(user.name)
     if session.user == user.name:
         session.sign_in(user.name, sessions.mark(user), keep=session.data.keep)
-
-
-def make_token_entry(token: Token, bearer: Bearer, now: datetime) -> people.TokenEntry:
-    return people.TokenEntry(
-        id=token.id,
-        scopes=_scopes(token.scopes),
-        note=token.note,
-        created=token.created,
-        valid=token.is_valid(now),
-        current=token.id == bearer.token_id,
-        expires=token.expires or UNSET,
-        revoked=token.revoked or UNSET,
-        used=token.used or UNSET,
-    )
-
-
-def _scopes(scopes: frozenset[Scope]) -> tuple[people.TokenScope, ...]:
-    return tuple(scope.value for scope in sorted(scopes))

@@ -7,7 +7,6 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
 from rookery.farm.statistics_rows import Contributor, Period
-from rookery.people.accounts import AccountChange
 from rookery.people.bearers import Bearer
 from rookery.people.login import Throttled
 from rookery.people.users import (
@@ -16,11 +15,10 @@ from rookery.people.users import (
     Scope,
     UnknownUser,
     User,
-    group_named,
     is_approver,
 )
 from rookery.protocol import people, v1
-from rookery.protocol.codec import Reader, finite, or_none
+from rookery.protocol.codec import Reader, finite
 from rookery.rules.lifecycle import Actor
 from rookery.web import callers
 from rookery.web.answers import site_of
@@ -29,7 +27,6 @@ from rookery.web.callers import find_bearer, require_bearer, translated_errors
 from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import facts_of
-from rookery.web.site import Site
 from rookery.web.v1.runs import PAGING
 
 APPLICATION = Reader(people.Application)
@@ -99,10 +96,14 @@ async def change_user(request: Request) -> Response:
     bearer = await _require_approver(request)
     body = await read_body(request.receive)
     with translated_errors():
-        wanted = _read_change(CHANGE.read(body))
-        if wanted.groups is not None and Scope.ADMIN not in bearer.scopes:
+        wanted = CHANGE.read(body)
+        if wanted.groups is not UNSET and Scope.ADMIN not in bearer.scopes:
             raise Forbidden("Groups are changed with a token for admin.")
-        return await _change_user(site, _name(request), wanted, bearer)
+        try:
+            user = await site.accounts.change(_name(request), wanted, by=bearer.user.name)
+        except AccountConflict as refused:
+            raise Conflict(str(refused)) from None
+    return _answer(user)
 
 
 @described(
@@ -120,29 +121,12 @@ async def reject_user(request: Request) -> Response:
     return _answer(user)
 
 
-async def _change_user(site: Site, name: str, wanted: AccountChange, bearer: Bearer) -> Response:
-    try:
-        return _answer(await site.accounts.change(name, wanted, by=bearer.user.name))
-    except AccountConflict as refused:
-        raise Conflict(str(refused)) from None
-
-
 async def _require_approver(request: Request) -> Bearer:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.APPROVE, Scope.ADMIN)
     if not is_approver(bearer.user):
         raise Forbidden("Only an approver may do this.")
     return bearer
-
-
-def _read_change(body: people.UserChange) -> AccountChange:
-    groups = or_none(body.groups)
-    return AccountChange(
-        accepted=body.pending is False,
-        blocked=or_none(body.blocked),
-        groups=None if groups is None else frozenset(map(group_named, groups)),
-        machine_limit=or_none(body.machine_limit),
-    )
 
 
 def _answer(user: User) -> Response:
