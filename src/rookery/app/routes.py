@@ -20,7 +20,7 @@ from rookery.pages.home import home, home_live
 from rookery.pages.machines import add_machine
 from rookery.pages.page import get_asset
 from rookery.pages.run import old_address, run_live, run_page
-from rookery.pages.run_moves import move_run
+from rookery.pages.run_commands import change_run
 from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_error, site_of
 from rookery.web.faults import HttpFault
@@ -59,7 +59,7 @@ def page_routes() -> list[BaseRoute]:
         Route("/logout", logout, methods=["POST"]),
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),
-        Route(f"{ONE}/{{move}}", move_run, methods=["POST"]),
+        Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
         Route("/machines/add", add_machine, methods=["GET", "POST"]),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         Route("/static/{digest}/{name}", get_asset, methods=["GET"]),

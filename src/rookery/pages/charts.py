@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
-from rookery.pages import figures, words
+from rookery.pages.formatting import (
+    format_count,
+    format_decimal,
+    format_elo,
+    format_fixed,
+    format_llr,
+    format_llr_bounds,
+    format_signed,
+)
+from rookery.pages.run_statistics import estimate_fixed_elo
 from rookery.rules.answers import ChartPoint
 
 WIDE, HIGH = 640.0, 220.0
@@ -21,7 +30,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisMark:
     """A number beside an axis, with its line across the chart."""
 
     at: str
@@ -29,7 +38,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReferenceLine:
     """A line across the chart that means something."""
 
     y: str
@@ -45,9 +54,9 @@ class Chart:
     title: str
     line: str
     band: str
-    across: tuple[Mark, ...]
-    along: tuple[Mark, ...]
-    rules: tuple[Rule, ...]
+    across: tuple[AxisMark, ...]
+    along: tuple[AxisMark, ...]
+    rules: tuple[ReferenceLine, ...]
     last_x: str
     last_y: str
     last: str
@@ -79,18 +88,18 @@ class ChartArea:
         return "M" + "L".join(placed) if points else ""
 
 
-def charts_of(run: Run, samples: Sequence[ChartPoint]) -> tuple[Chart, ...]:
+def draw_charts(run: Run, samples: Sequence[ChartPoint]) -> tuple[Chart, ...]:
     """The charts that mean something for this kind of run, once there are two points."""
-    points = _thinned([one for one in samples if sum(one.pentanomial)])
+    points = _thin_out([one for one in samples if sum(one.pentanomial)])
     if len(points) < 2 or isinstance(run.kind, SpsaTuning):
         return ()
-    found = [_elo_chart(points)]
+    found = [_draw_elo_chart(points)]
     if isinstance(run.kind, SprtTest):
-        found.insert(0, _llr_chart(run.kind, points))
+        found.insert(0, _draw_llr_chart(run.kind, points))
     return tuple(found)
 
 
-def _llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
+def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
     spec = kind.spec
     # One large step may go far beyond a bound; what lies between them must stay to be seen.
     beyond = (spec.upper - spec.lower) * MOST_BEYOND
@@ -98,45 +107,45 @@ def _llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
     ratios = ((float(one.games), min(max(one.llr, low), high)) for one in samples)
     line: list[Point] = [(0.0, 0.0), *ratios]
     values = [y for _, y in line]
-    field = _field(line[-1][0], min(spec.lower, *values), max(spec.upper, *values))
+    field = _make_area(line[-1][0], min(spec.lower, *values), max(spec.upper, *values))
     top, bottom = field.y(spec.upper), field.y(spec.lower)
     rules = (
-        Rule(_n(top), f"pass {words.fixed(spec.upper)}", _n(top + 14)),
-        Rule(_n(bottom), f"fail {words.fixed(spec.lower)}", _n(bottom - 6)),
+        ReferenceLine(_n(top), f"pass {format_fixed(spec.upper)}", _n(top + 14)),
+        ReferenceLine(_n(bottom), f"fail {format_fixed(spec.lower)}", _n(bottom - 6)),
     )
-    last = words.fixed(samples[-1].llr if samples else 0.0)
-    return _chart("llr", "LLR over games", field, line, rules=rules, last=last)
+    last = format_fixed(samples[-1].llr if samples else 0.0)
+    return _draw_chart("llr", "LLR over games", field, line, rules=rules, last=last)
 
 
-def _elo_chart(samples: Sequence[ChartPoint]) -> Chart:
+def _draw_elo_chart(samples: Sequence[ChartPoint]) -> Chart:
     """With its 95 % band. Early estimates go anywhere, so that the later half sets the scale."""
-    found = [(float(one.games), figures.plain(one.pentanomial)) for one in samples]
+    found = [(float(one.games), estimate_fixed_elo(one.pentanomial)) for one in samples]
     line = [(x, elo.middle) for x, elo in found]
     steady = found[len(found) // 2 :]
     low = min(0.0, *(elo.low for _, elo in steady))
     high = max(0.0, *(elo.high for _, elo in steady))
-    field = _field(line[-1][0], low, high)
+    field = _make_area(line[-1][0], low, high)
     edges = [(x, elo.high) for x, elo in found] + [(x, elo.low) for x, elo in reversed(found)]
     last = found[-1][1]
-    return _chart(
+    return _draw_chart(
         "elo",
         "Elo over games",
         field,
         line,
         band=field.path(edges) + "Z",
-        rules=(Rule(_n(field.y(0.0))),),
-        last=words.elo(last.middle, last.half_width),
+        rules=(ReferenceLine(_n(field.y(0.0))),),
+        last=format_elo(last.middle, last.half_width),
     )
 
 
-def _chart(
+def _draw_chart(
     name: str,
     title: str,
     field: ChartArea,
     line: Sequence[Point],
     *,
     band: str = "",
-    rules: tuple[Rule, ...] = (),
+    rules: tuple[ReferenceLine, ...] = (),
     last: str = "",
 ) -> Chart:
     x, y = line[-1]
@@ -145,8 +154,13 @@ def _chart(
         title=title,
         line=field.path(line),
         band=band,
-        across=tuple(Mark(_n(field.y(v)), words.plain(v)) for v in _steps(field.low, field.high)),
-        along=tuple(Mark(_n(field.x(v)), words.count(v)) for v in _steps(0.0, field.most_x) if v),
+        across=tuple(
+            AxisMark(_n(field.y(v)), format_decimal(v))
+            for v in _choose_steps(field.low, field.high)
+        ),
+        along=tuple(
+            AxisMark(_n(field.x(v)), format_count(v)) for v in _choose_steps(0.0, field.most_x) if v
+        ),
         rules=rules,
         last_x=_n(field.x(x)),
         last_y=_n(field.y(y)),
@@ -154,12 +168,12 @@ def _chart(
     )
 
 
-def _field(most_x: float, low: float, high: float) -> ChartArea:
+def _make_area(most_x: float, low: float, high: float) -> ChartArea:
     room = max(0.05 * (high - low), 0.01)
     return ChartArea(max(1.0, most_x), low - room, high + room)
 
 
-def _steps(low: float, high: float) -> Iterator[float]:
+def _choose_steps(low: float, high: float) -> Iterator[float]:
     """Round numbers within a range, about as many as fit."""
     rough = (high - low) / MARKS
     power = 10.0 ** math.floor(math.log10(rough))
@@ -170,7 +184,7 @@ def _steps(low: float, high: float) -> Iterator[float]:
         number += 1
 
 
-def _thinned(samples: Sequence[ChartPoint]) -> list[ChartPoint]:
+def _thin_out(samples: Sequence[ChartPoint]) -> list[ChartPoint]:
     """Evenly, and with the last one."""
     step = max(1, math.ceil(len(samples) / MOST_POINTS))
     kept = list(samples[::step])
@@ -211,23 +225,23 @@ class LlrBar:
     moved: str
 
 
-def llr_bar(value: float, lower: float, upper: float, before: float | None = None) -> LlrBar:
+def draw_llr_bar(value: float, lower: float, upper: float, before: float | None = None) -> LlrBar:
     """`before` is the ratio an hour ago; None where it does not matter any more."""
     zero = _place(0.0, lower, upper)
     end = _place(value, lower, upper)
     change = 0.0 if before is None else value - before
     return LlrBar(
-        text=words.llr(value, lower, upper),
-        value=words.fixed(value),
-        place=words.llr_place(value, lower, upper),
-        lower=words.fixed(lower),
-        upper=words.fixed(upper),
+        text=format_llr(value, lower, upper),
+        value=format_fixed(value),
+        place=format_llr_bounds(value, lower, upper),
+        lower=format_fixed(lower),
+        upper=format_fixed(upper),
         zero=_number(zero),
         start=_number(min(zero, end)),
         length=_number(abs(end - zero)),
         side="up" if value >= 0 else "down",
-        movement="" if before is None else _arrow(change),
-        moved=f"{words.signed(change)} in the last hour",
+        movement="" if before is None else _choose_arrow(change),
+        moved=f"{format_signed(change)} in the last hour",
     )
 
 
@@ -250,13 +264,13 @@ class PentanomialBars:
     text: str
 
 
-def pentanomial(pairs: Sequence[int]) -> PentanomialBars:
+def draw_pentanomial(pairs: Sequence[int]) -> PentanomialBars:
     most = max(1, *pairs)
-    bins = tuple(_bin(place, pairs[place], most) for place in range(len(pairs)))
+    bins = tuple(_draw_bin(place, pairs[place], most) for place in range(len(pairs)))
     return PentanomialBars(bins, ", ".join(f"{one.name}: {one.text}" for one in bins))
 
 
-def spark_line(values: Sequence[float], low: float, high: float) -> str:
+def draw_sparkline(values: Sequence[float], low: float, high: float) -> str:
     """A line through these values, from edge to edge."""
     step = MARK_WIDE / max(1, len(values) - 1)
     reach = max(high - low, 1e-9)
@@ -267,14 +281,14 @@ def spark_line(values: Sequence[float], low: float, high: float) -> str:
     return "M" + "L".join(points)
 
 
-def _bin(place: int, number: int, most: int) -> Bin:
+def _draw_bin(place: int, number: int, most: int) -> Bin:
     height = max(LEAST, MARK_HIGH * number / most) if number else 0.0
     return Bin(
         x=_number(place * (BIN + GAP)),
         y=_number(MARK_HIGH - height),
         height=_number(height),
         name=NAMES[place],
-        text=words.count(number),
+        text=format_count(number),
     )
 
 
@@ -283,7 +297,7 @@ def _place(value: float, lower: float, upper: float) -> float:
     return MARK_WIDE * min(1.0, max(0.0, share))
 
 
-def _arrow(change: float) -> str:
+def _choose_arrow(change: float) -> str:
     if abs(change) < 0.005:
         return "="
     return "▲" if change > 0 else "▼"

@@ -15,10 +15,10 @@ from rookery.farm.privacy import name_of
 from rookery.farm.views import RunSpeed
 from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
-from rookery.pages import figures, words
-from rookery.pages.figures import pulse_of
+from rookery.pages.formatting import DASH, format_count, format_nps, format_plural, format_rate
 from rookery.pages.page import plays_engine, render_fragment, render_page_in_thread, viewer_of
-from rookery.pages.row import Known, RunRow, row_of
+from rookery.pages.run_row import ListedRun, RunRow, make_run_row
+from rookery.pages.run_statistics import WINDOW, estimate_speed, measure_games_per_minute
 from rookery.rules.answers import ChartPoint
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import address_of, site_of
@@ -40,15 +40,15 @@ class NextStep:
     link: str = ""
 
 
-def next_steps(
+def list_next_steps(
     runs: Iterable[Run], address: str, *, signing_up: bool = True
 ) -> tuple[NextStep, ...]:
     """None where there is nothing yet, and none once an engine of one's own was tested."""
     engines = {side.engine for run in runs for side in run.plan.sides}
-    return _steps(address, signing_up) if engines == {BUNDLED} else ()
+    return _write_next_steps(address, signing_up) if engines == {BUNDLED} else ()
 
 
-def _steps(address: str, signing_up: bool) -> tuple[NextStep, ...]:
+def _write_next_steps(address: str, signing_up: bool) -> tuple[NextStep, ...]:
     return (
         NextStep(
             "Add your engine",
@@ -83,7 +83,7 @@ def _made_account() -> NextStep:
     )
 
 
-# The start page: the fleet in a strip, runs that wait, play and have ended.
+# The start page: figures of the fleet, runs that wait, play and have ended.
 
 PAGE_SIZE = 25
 MOST_UNFINISHED = 100
@@ -113,8 +113,8 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class HomeMaterial:
-    """All that was loaded; frozen values alone, because a thread makes the page of them."""
+class HomeData:
+    """What the start page is made from. Frozen values only, because a thread makes the page."""
 
     now: datetime
     viewer: Actor | None = None
@@ -122,26 +122,26 @@ class HomeMaterial:
     finished: tuple[Run, ...] = ()
     finished_today: int = 0
     then: Mapping[str, ChartPoint] = field(default_factory=dict)
-    pulses: Mapping[str, RunSpeed] = field(default_factory=dict)
+    speeds: Mapping[str, RunSpeed] = field(default_factory=dict)
     filters: Filters = Filters()
     trouble: str = ""
     role: str = ""
     address: str = ""
     signing_up: bool = True
     waiting_machines: int = 0
-    young: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
+    new_tasks: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
     """Tasks at play of runs whose speed is not known yet."""
 
-    def known(self, run: Run) -> Known:
-        pulse = self.pulses.get(run.id)
-        if pulse is None:
-            pulse = pulse_of(run, self.young.get(run.id, ()))
-        return Known(run, self.then.get(run.id), pulse)
+    def listed_run(self, run: Run) -> ListedRun:
+        speed = self.speeds.get(run.id)
+        if speed is None:
+            speed = estimate_speed(run, self.new_tasks.get(run.id, ()))
+        return ListedRun(run, self.then.get(run.id), speed)
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure of the strip."""
+class FleetFigure:
+    """A figure about the whole fleet, at the top of the page."""
 
     name: str
     text: str
@@ -149,7 +149,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingRun:
     """A run that waits for an approver, and whether this visitor may approve it."""
 
     row: RunRow
@@ -157,7 +157,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FilterLink:
     """A filter that can be chosen."""
 
     word: str
@@ -167,144 +167,146 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class HomeView:
-    """`trouble` is empty when everything works; `bare` where there is nothing to see yet."""
+    """`trouble` is empty when everything works; `is_empty` where there is nothing to see yet."""
 
     trouble: str
     role: str
     address: str
-    strip: tuple[Figure, ...]
-    waiting: tuple[Waiting, ...]
+    fleet: tuple[FleetFigure, ...]
+    waiting: tuple[PendingRun, ...]
     playing: tuple[RunRow, ...]
     finished: tuple[RunRow, ...]
     left_off: str
-    choices: tuple[Choice, ...]
-    removable: tuple[Choice, ...]
+    choices: tuple[FilterLink, ...]
+    removable: tuple[FilterLink, ...]
     """Filters that are in force, each with where it leads to take it away."""
     earlier: str
     later: str
     live: str
-    bare: bool
+    is_empty: bool
     steps: tuple[NextStep, ...]
 
 
-def home_view(material: HomeMaterial) -> HomeView:
-    """Costs statistics: called in a thread."""
-    filters = material.filters
-    wanted = [run for run in material.unfinished if filters.suits(run)]
+def make_home_view(data: HomeData) -> HomeView:
+    """The view of the start page; it computes statistics, so it is called in a thread."""
+    filters = data.filters
+    wanted = [run for run in data.unfinished if filters.suits(run)]
     waiting = [run for run in wanted if run.display is DisplayState.PENDING]
-    playing = sorted((run for run in wanted if run.status.approved), key=_place)
+    playing = sorted((run for run in wanted if run.status.approved), key=_order_playing)
     query = filters.address().removeprefix("/")
     return HomeView(
-        trouble=material.trouble,
-        role=material.role,
-        address=material.address,
-        strip=_strip(material),
-        waiting=tuple(_waiting(run, material) for run in waiting[:MOST_UNFINISHED]),
-        playing=tuple(_rows(playing[:MOST_UNFINISHED], material)),
-        finished=tuple(_rows(material.finished, material)),
-        left_off=_left_off(len(wanted) - len(waiting[:MOST_UNFINISHED]), len(playing)),
-        choices=_choices(filters),
-        removable=_removable(filters),
-        earlier=_earlier(material),
+        trouble=data.trouble,
+        role=data.role,
+        address=data.address,
+        fleet=_make_fleet_figures(data),
+        waiting=tuple(_make_pending_run(run, data) for run in waiting[:MOST_UNFINISHED]),
+        playing=tuple(_make_rows(playing[:MOST_UNFINISHED], data)),
+        finished=tuple(_make_rows(data.finished, data)),
+        left_off=_count_left_off(len(wanted) - len(waiting[:MOST_UNFINISHED]), len(playing)),
+        choices=_list_choices(filters),
+        removable=_list_filters(filters),
+        earlier=_find_earlier_page(data),
         later=filters.address(page=filters.page - 1) if filters.page > 1 else "",
         live=f"/live{query}",
-        steps=_home_steps(material),
-        bare=not (material.unfinished or material.finished or filters != Filters()),
+        steps=_list_next_steps(data),
+        is_empty=not (data.unfinished or data.finished or filters != Filters()),
     )
 
 
-def _home_steps(material: HomeMaterial) -> tuple[NextStep, ...]:
-    if material.filters != Filters():
+def _list_next_steps(data: HomeData) -> tuple[NextStep, ...]:
+    if data.filters != Filters():
         return ()
-    runs = (*material.unfinished, *material.finished)
-    return next_steps(runs, material.address, signing_up=material.signing_up)
+    runs = (*data.unfinished, *data.finished)
+    return list_next_steps(runs, data.address, signing_up=data.signing_up)
 
 
-def _place(run: Run) -> tuple[bool, int, int, str]:
-    """Those that play first, the more cores the higher."""
+def _order_playing(run: Run) -> tuple[bool, int, int, str]:
+    """Sorts runs with workers first, then by priority and cores."""
     return run.tally.workers == 0, -run.plan.priority, -run.tally.cores, run.id
 
 
-def _rows(runs: Iterable[Run], material: HomeMaterial) -> Iterable[RunRow]:
-    return (row_of(material.known(run), material.now) for run in runs)
+def _make_rows(runs: Iterable[Run], data: HomeData) -> Iterable[RunRow]:
+    return (make_run_row(data.listed_run(run), data.now) for run in runs)
 
 
-def _waiting(run: Run, material: HomeMaterial) -> Waiting:
-    viewer = material.viewer
+def _make_pending_run(run: Run, data: HomeData) -> PendingRun:
+    viewer = data.viewer
     may = viewer is not None and viewer.approver and viewer.name != run.plan.owner
-    return Waiting(row_of(material.known(run), material.now), may)
+    return PendingRun(make_run_row(data.listed_run(run), data.now), may)
 
 
-def _left_off(shown: int, playing: int) -> str:
+def _count_left_off(shown: int, playing: int) -> str:
     more = max(0, min(shown, playing) - MOST_UNFINISHED)
-    return f"and {words.several(more, 'more run')}" if more else ""
+    return f"and {format_plural(more, 'more run')}" if more else ""
 
 
-def _strip(material: HomeMaterial) -> tuple[Figure, ...]:
-    """Over all runs, whatever the filters."""
-    runs = material.unfinished
-    known = [material.known(run) for run in runs if run.tally.workers]
-    rate = sum(
-        figures.games_per_minute(one.run, one.then, one.pulse, material.now) for one in known
-    )
-    nodes = sum(one.pulse.nps for one in known)
+def _make_fleet_figures(data: HomeData) -> tuple[FleetFigure, ...]:
+    """Figures over all runs, whatever the filters."""
+    runs = data.unfinished
+    known = [data.listed_run(run) for run in runs if run.tally.workers]
+    rate = sum(measure_games_per_minute(one.run, one.then, one.speed, data.now) for one in known)
+    nodes = sum(one.speed.nps for one in known)
     return (
-        Figure("cores", words.count(sum(run.tally.cores for run in runs))),
-        Figure("workers", words.count(sum(run.tally.workers for run in runs)), _idle(material)),
-        Figure("games a minute", words.rate(rate)),
-        Figure("speed", words.speed(nodes) if nodes else words.NOTHING),
-        Figure("tests finished today", words.count(material.finished_today)),
+        FleetFigure("cores", format_count(sum(run.tally.cores for run in runs))),
+        FleetFigure(
+            "workers",
+            format_count(sum(run.tally.workers for run in runs)),
+            _count_waiting(data),
+        ),
+        FleetFigure("games a minute", format_rate(rate)),
+        FleetFigure("speed", format_nps(nodes) if nodes else DASH),
+        FleetFigure("tests finished today", format_count(data.finished_today)),
     )
 
 
-def _idle(material: HomeMaterial) -> str:
-    """A volunteer whose machine has nothing to play sees that it is there."""
-    count = material.waiting_machines
-    return f"{words.count(count)} waiting" if count else ""
+def _count_waiting(data: HomeData) -> str:
+    """How many machines are connected and have nothing to play."""
+    count = data.waiting_machines
+    return f"{format_count(count)} waiting" if count else ""
 
 
-def _choices(filters: Filters) -> tuple[Choice, ...]:
+def _list_choices(filters: Filters) -> tuple[FilterLink, ...]:
     named = (("all", ""), ("passed", "green"), ("positive", "yellow"), ("long", "ltc"))
     return tuple(
-        Choice(word, filters.address(only=value, page=1), filters.only == value)
+        FilterLink(word, filters.address(only=value, page=1), filters.only == value)
         for word, value in named
     )
 
 
-def _removable(filters: Filters) -> tuple[Choice, ...]:
+def _list_filters(filters: Filters) -> tuple[FilterLink, ...]:
     named = (("owner", f"by {filters.owner}"), ("engine", filters.engine))
     given = {"owner": filters.owner, "engine": filters.engine}
     return tuple(
-        Choice(word, filters.address(**{name: "", "page": 1}), chosen=True)
+        FilterLink(word, filters.address(**{name: "", "page": 1}), chosen=True)
         for name, word in named
         if given[name]
     )
 
 
-def _earlier(material: HomeMaterial) -> str:
-    """A full page is probably not the last one."""
-    more = len(material.finished) >= PAGE_SIZE
-    return material.filters.address(page=material.filters.page + 1) if more else ""
+def _find_earlier_page(data: HomeData) -> str:
+    """The address of the next page; a full page is probably not the last one."""
+    more = len(data.finished) >= PAGE_SIZE
+    return data.filters.address(page=data.filters.page + 1) if more else ""
 
 
 LONGEST_NAME = 100
 MOST_PAGES = 100_000
-MOST_YOUNG = 50
+MOST_NEW = 50
 KINDS = ("green", "yellow", "ltc")
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def home(request: Request) -> Response:
-    return await render_page_in_thread(request, "home.html", home_view, await _load(request))
+    return await render_page_in_thread(request, "home.html", make_home_view, await _load(request))
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def home_live(request: Request) -> Response:
     """What moves on the start page, for its script."""
-    return await render_fragment(request, "home_live.html", home_view, await _load(request))
+    return await render_fragment(request, "home_live.html", make_home_view, await _load(request))
 
 
-def filters_in(query: Mapping[str, str]) -> Filters:
+def read_filters(query: Mapping[str, str]) -> Filters:
     """People edit addresses: what makes no sense is left out."""
     only, page = query.get("only", ""), query.get("page", "")
     return Filters(
@@ -315,54 +317,56 @@ def filters_in(query: Mapping[str, str]) -> Filters:
     )
 
 
-async def _load(request: Request) -> HomeMaterial:
+async def _load(request: Request) -> HomeData:
     site, now = site_of(request), site_of(request).clock.now()
     trouble = await site.readiness.reason_against()
     address = address_of(request)
-    bare = HomeMaterial(now, trouble=trouble, role=_role(site), address=address)
+    empty = HomeData(now, trouble=trouble, role=_name_role(site), address=address)
     if trouble:
-        return bare
+        return empty
     try:
-        return await _filled(site, await viewer_of(request), filters_in(request.query_params), bare)
+        return await _load_all(
+            site, await viewer_of(request), read_filters(request.query_params), empty
+        )
     except (Rebuilding, StateLost):
-        return HomeMaterial(now, trouble="it is taking over", role=_role(site), address=address)
+        return HomeData(now, trouble="it is taking over", role=_name_role(site), address=address)
 
 
-async def _filled(
-    site: Site, viewer: Actor | None, filters: Filters, bare: HomeMaterial
-) -> HomeMaterial:
-    fleet, reads, now = site.fleet, site.reads, bare.now
+async def _load_all(
+    site: Site, viewer: Actor | None, filters: Filters, empty: HomeData
+) -> HomeData:
+    fleet, reads, now = site.fleet, site.reads, empty.now
     privacy = site.privacy
     hidden = privacy.hidden(name_of(viewer))
     seen = [run for run in await fleet.views.active() if not plays_engine(run, hidden)]
     unfinished = tuple(privacy.shown(viewer, run) for run in seen)
-    finished = await reads.finished(_query(filters, hidden))
-    return HomeMaterial(
+    finished = await reads.finished(_make_query(filters, hidden))
+    return HomeData(
         now=now,
         viewer=viewer,
         unfinished=unfinished,
         finished=tuple(privacy.shown(viewer, run) for run in finished),
-        finished_today=await reads.finished_since(_midnight(now), hidden),
+        finished_today=await reads.finished_since(_find_midnight(now), hidden),
         then=await reads.samples_at(
-            [run.id for run in unfinished if run.tally.workers], now - figures.WINDOW
+            [run.id for run in unfinished if run.tally.workers], now - WINDOW
         ),
-        pulses=dict(fleet.activity.speeds),
-        young=await _young(fleet, unfinished),
+        speeds=dict(fleet.activity.speeds),
+        new_tasks=await _load_new_tasks(fleet, unfinished),
         waiting_machines=fleet.activity.waiting_machines,
         signing_up=site.sign_up.is_open,
         filters=filters,
-        role=bare.role,
-        address=bare.address,
+        role=empty.role,
+        address=empty.address,
     )
 
 
-async def _young(fleet: Fleet, unfinished: Sequence[Run]) -> dict[str, tuple[Task, ...]]:
+async def _load_new_tasks(fleet: Fleet, unfinished: Sequence[Run]) -> dict[str, tuple[Task, ...]]:
     """The tasks of runs whose speed is worked out within the minute; not of all after a restart."""
     found = [run for run in unfinished if run.tally.workers and run.id not in fleet.activity.speeds]
-    return {run.id: await fleet.views.tasks_at_play(run.id) for run in found[:MOST_YOUNG]}
+    return {run.id: await fleet.views.tasks_at_play(run.id) for run in found[:MOST_NEW]}
 
 
-def _query(filters: Filters, hidden: frozenset[str]) -> FinishedRunsQuery:
+def _make_query(filters: Filters, hidden: frozenset[str]) -> FinishedRunsQuery:
     return FinishedRunsQuery(
         page=filters.page,
         page_size=PAGE_SIZE,
@@ -375,9 +379,9 @@ def _query(filters: Filters, hidden: frozenset[str]) -> FinishedRunsQuery:
     )
 
 
-def _midnight(now: datetime) -> datetime:
+def _find_midnight(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _role(site: Site) -> str:
+def _name_role(site: Site) -> str:
     return "Primary" if site.is_primary() else "Secondary"

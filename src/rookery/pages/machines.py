@@ -16,7 +16,7 @@ from rookery.web.answers import address_of, site_of
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WorkerSetup:
     """One way to start a worker: for whom it is, and what to paste."""
 
     title: str
@@ -29,44 +29,44 @@ class MachinesView:
     """`token` is empty until one was asked for; it is shown this once."""
 
     token: str
-    ways: tuple[Way, ...]
+    setups: tuple[WorkerSetup, ...]
     fingerprint: str = ""
     """Of the key that the installed workers will trust."""
     open_to_all: bool = False
     """Whether anybody on the way could change what is installed."""
 
 
-def machines_view(address: str, user: str, token: str, fingerprint: str = "") -> MachinesView:
+def make_machines_view(address: str, user: str, token: str, fingerprint: str = "") -> MachinesView:
     """`address` is that of this server as machines reach it."""
-    ways = _ways(address, user, token, fingerprint) if token else ()
+    setups = _list_setups(address, user, token, fingerprint) if token else ()
     parts = urlsplit(address)
     return MachinesView(
-        token, ways, fingerprint, parts.scheme == "http" and not is_loopback(parts.hostname or "")
+        token, setups, fingerprint, parts.scheme == "http" and not is_loopback(parts.hostname or "")
     )
 
 
-def _ways(address: str, user: str, token: str, fingerprint: str) -> tuple[Way, ...]:
+def _list_setups(address: str, user: str, token: str, fingerprint: str) -> tuple[WorkerSetup, ...]:
     piped = f"ROOKERY_ACCOUNT='{user}:{token}' ROOKERY_FINGERPRINT={fingerprint} sh"
     variables = f"$env:ROOKERY_ACCOUNT='{user}:{token}'; $env:ROOKERY_FINGERPRINT='{fingerprint}'"
     keep = f"(umask 077; echo '{user}:{token}' > rookery-worker.token)"
     return (
-        Way(
+        WorkerSetup(
             "A new machine",
             "Installs the worker for your user alone and prints how to start it; Python 3.11 must"
             " be there. From then on this server keeps it up to date.",
             f"curl -fsSL {address}/worker/install.sh | {piped}",
         ),
-        Way(
+        WorkerSetup(
             "A new machine with Windows",
             "The same in PowerShell.",
             f"{variables}; irm {address}/worker/install.ps1 | iex",
         ),
-        Way(
+        WorkerSetup(
             "A machine with Rookery",
             "Plays every engine of this server, builds what has to be built, needs no database.",
             f"{keep} && ./rookery worker --server {address} --token-file rookery-worker.token",
         ),
-        Way(
+        WorkerSetup(
             "An official fishtest worker",
             "Runs unchanged; it plays the tests of Stockfish. The token takes the place of the"
             " password.",
@@ -95,7 +95,7 @@ async def add_machine(request: Request) -> Response:
     if request.method == "POST":
         minted = await site.accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
         token = minted.secret
-    view = machines_view(address_of(request), viewer.name, token, site.fingerprint)
+    view = make_machines_view(address_of(request), viewer.name, token, site.fingerprint)
     answer = await render_page(request, "machines.html", view)
     answer.headers["cache-control"] = "no-store"
     return answer

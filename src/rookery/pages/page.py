@@ -27,46 +27,46 @@ async def render_page(
     request: Request, template: str, view: object, status: int = 200
 ) -> HTMLResponse:
     """`view` is a frozen value that holds everything the template shows."""
-    return await render_page_in_thread(request, template, _as_it_is, view, status)
+    return await render_page_in_thread(request, template, _keep, view, status)
 
 
 async def render_page_in_thread(
-    request: Request, template: str, make: Callable[[M], object], material: M, status: int = 200
+    request: Request, template: str, make: Callable[[M], object], data: M, status: int = 200
 ) -> HTMLResponse:
     """A page whose view is worth a thread: `make` turns what was loaded into it, there."""
     session = session_of(request.scope)
     frame = frame_of(session, session.take_flashes())
-    return await _answer(request, template, frame, make, material, status)
+    return await _render_in_thread(request, template, frame, make, data, status)
 
 
 async def render_fragment(
-    request: Request, template: str, make: Callable[[M], object], material: M
+    request: Request, template: str, make: Callable[[M], object], data: M
 ) -> HTMLResponse:
     """The part of a page that moves, by itself; messages wait for the next whole page."""
     frame = frame_of(session_of(request.scope))
-    return await _answer(request, template, frame, make, material, 200)
+    return await _render_in_thread(request, template, frame, make, data, 200)
 
 
-async def _answer(
+async def _render_in_thread(
     request: Request,
     template: str,
     frame: Frame,
     make: Callable[[M], object],
-    material: M,
+    data: M,
     status: int,
 ) -> HTMLResponse:
     site = site_of(request)
-    text = await site.threads.cpu(_made, site.templates, template, frame, make, material)
+    text = await site.threads.cpu(_render, site.templates, template, frame, make, data)
     return HTMLResponse(text, status, _HEADERS)
 
 
-def _made(
-    templates: Templates, template: str, frame: Frame, make: Callable[[M], object], material: M
+def _render(
+    templates: Templates, template: str, frame: Frame, make: Callable[[M], object], data: M
 ) -> str:
-    return templates.render(template, frame, make(material))
+    return templates.render(template, frame, make(data))
 
 
-def _as_it_is(view: object) -> object:
+def _keep(view: object) -> object:
     return view
 
 
@@ -131,7 +131,7 @@ class Rights:
         return self.approve or owns
 
 
-def rights_of(viewer: Actor | None, run: Run) -> Rights:
+def list_rights(viewer: Actor | None, run: Run) -> Rights:
     if viewer is None:
         return Rights()
     status = run.status

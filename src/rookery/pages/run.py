@@ -15,33 +15,41 @@ from rookery.model.events import Event
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.pages import figures, words
-from rookery.pages import words as terms
-from rookery.pages.charts import Chart, PentanomialBars, charts_of, pentanomial
+from rookery.pages.charts import Chart, PentanomialBars, draw_charts, draw_pentanomial
+from rookery.pages.formatting import (
+    DASH,
+    Moment,
+    format_ago,
+    format_count,
+    format_duration,
+    format_percent,
+    format_plural,
+)
 from rookery.pages.page import (
     Rights,
     find_run_for,
+    list_rights,
     plays_engine,
     redirect_to,
     render_fragment,
     render_page_in_thread,
-    rights_of,
     viewer_of,
 )
-from rookery.pages.row import Known, RunRow, row_of, shows_pairs
+from rookery.pages.run_description import NamedValue, describe_run, list_settings
+from rookery.pages.run_row import ListedRun, RunRow, make_run_row, shows_pairs
+from rookery.pages.run_statistics import WINDOW, estimate_run_elo, estimate_speed, forecast_run
 from rookery.pages.run_tables import (
-    Group,
-    Happening,
-    MachineLine,
+    ContributionRow,
+    LogRow,
+    MachineRow,
     ParameterRow,
     TaskRow,
-    groups_of,
-    happenings_of,
-    machine_of,
-    parameters_of,
-    task_row,
+    make_contribution_rows,
+    make_log_rows,
+    make_machine_row,
+    make_parameter_rows,
+    make_task_row,
 )
-from rookery.pages.words import Moment, Term
 from rookery.protocol.actions import Compare, Order
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
@@ -61,13 +69,13 @@ MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED})
 
 
 @dataclass(frozen=True, slots=True)
-class RunMaterial:
-    """All that was loaded of a run; frozen values alone, because a thread makes the page."""
+class RunPageData:
+    """What the page of a run is made from. Frozen values only, because a thread makes the page."""
 
     run: Run
     now: datetime
     viewer: Actor | None = None
-    pulse: RunSpeed = NO_SPEED
+    speed: RunSpeed = NO_SPEED
     samples: tuple[ChartPoint, ...] = ()
     playing: tuple[Task, ...] = ()
     diagnosis: RunDiagnosis | None = None
@@ -81,12 +89,12 @@ class RunMaterial:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """`reason` says why it is idle, where it is."""
+    """The page of a run; `reason` says why the run is idle, where it is."""
 
     row: RunRow
     sentence: str
     reason: str
-    evidence: tuple[Term, ...]
+    evidence: tuple[NamedValue, ...]
     outcome: str
     took: str
     los: str
@@ -95,124 +103,124 @@ class RunView:
     iterations: str
     pairs: PentanomialBars | None
     charts: tuple[Chart, ...]
-    machines: tuple[MachineLine, ...]
+    machines: tuple[MachineRow, ...]
     more_machines: str
     parameters: tuple[ParameterRow, ...]
-    groups: tuple[Group, ...]
-    groups_note: str
+    contributions: tuple[ContributionRow, ...]
+    contributions_note: str
     apart: tuple[TaskRow, ...]
     tasks: tuple[TaskRow, ...]
-    happenings: tuple[Happening, ...]
-    terms: tuple[Term, ...]
+    log: tuple[LogRow, ...]
+    settings: tuple[NamedValue, ...]
     rights: Rights
     run: Run
     created: Moment
     updated: Moment
 
 
-def run_view(material: RunMaterial) -> RunView:
-    """Costs statistics: called in a thread."""
-    run, now = material.run, material.now
-    found, ahead, over = figures.elo_of(run), figures.ahead_of(run), run.status.finished
-    playing = sorted(material.playing, key=lambda task: (-task.machine.cores, task.id))
+def make_run_view(data: RunPageData) -> RunView:
+    """The view of a run's page; it computes statistics, so it is called in a thread."""
+    run, now = data.run, data.now
+    found, ahead, over = estimate_run_elo(run), forecast_run(run), run.status.finished
+    playing = sorted(data.playing, key=lambda task: (-task.machine.cores, task.id))
     return RunView(
-        row=row_of(Known(run, _hour_ago(material), _pulse(material)), now),
-        sentence=terms.sentence(run),
-        reason=_reason(material.diagnosis),
-        evidence=_evidence(material.diagnosis, material.names),
-        outcome=_outcome(run),
-        took=words.span((run.updated - run.created).total_seconds()) if over else "",
-        los=words.NOTHING if found is None else words.percent(found.los),
-        chance="" if ahead is None or ahead.chance is None else words.percent(ahead.chance),
-        results=_results(run),
-        iterations=_iterations(run),
-        pairs=pentanomial(run.tally.results.pentanomial) if shows_pairs(run) else None,
-        charts=charts_of(run, _with_present(material)),
-        machines=tuple(machine_of(task, now) for task in playing[:MOST_MACHINES]),
-        more_machines=_more(len(playing) - MOST_MACHINES),
-        parameters=parameters_of(run),
-        groups=groups_of(run.kind, material.contributions),
-        groups_note=EARLY_STOP if isinstance(run.kind, SprtTest) else "",
-        apart=tuple(task_row(each.task, now) for each in material.apart),
-        tasks=tuple(task_row(task, now) for task in material.tasks),
-        happenings=tuple(happenings_of(material.actions, now)),
-        terms=terms.terms_of(run),
-        rights=rights_of(material.viewer, run),
+        row=make_run_row(ListedRun(run, _find_point_hour_ago(data), _find_speed(data)), now),
+        sentence=describe_run(run),
+        reason=_describe_reason(data.diagnosis),
+        evidence=_list_evidence(data.diagnosis, data.names),
+        outcome=_describe_outcome(run),
+        took=format_duration((run.updated - run.created).total_seconds()) if over else "",
+        los=DASH if found is None else format_percent(found.los),
+        chance="" if ahead is None or ahead.chance is None else format_percent(ahead.chance),
+        results=_describe_results(run),
+        iterations=_describe_iterations(run),
+        pairs=draw_pentanomial(run.tally.results.pentanomial) if shows_pairs(run) else None,
+        charts=draw_charts(run, _add_present(data)),
+        machines=tuple(make_machine_row(task, now) for task in playing[:MOST_MACHINES]),
+        more_machines=_count_more(len(playing) - MOST_MACHINES),
+        parameters=make_parameter_rows(run),
+        contributions=make_contribution_rows(run.kind, data.contributions),
+        contributions_note=EARLY_STOP if isinstance(run.kind, SprtTest) else "",
+        apart=tuple(make_task_row(each.task, now) for each in data.apart),
+        tasks=tuple(make_task_row(task, now) for task in data.tasks),
+        log=tuple(make_log_rows(data.actions, now)),
+        settings=list_settings(run),
+        rights=list_rights(data.viewer, run),
         run=run,
-        created=words.ago(run.created, now),
-        updated=words.ago(run.updated, now),
+        created=format_ago(run.created, now),
+        updated=format_ago(run.updated, now),
     )
 
 
-def _pulse(material: RunMaterial) -> RunSpeed:
-    known = material.pulse is not NO_SPEED
-    return material.pulse if known else figures.pulse_of(material.run, material.playing)
+def _find_speed(data: RunPageData) -> RunSpeed:
+    known = data.speed is not NO_SPEED
+    return data.speed if known else estimate_speed(data.run, data.playing)
 
 
-def _hour_ago(material: RunMaterial) -> ChartPoint | None:
+def _find_point_hour_ago(data: RunPageData) -> ChartPoint | None:
     """The point that rates and movements are measured from."""
-    before = [one for one in material.samples if one.at <= material.now - figures.WINDOW]
+    before = [one for one in data.samples if one.at <= data.now - WINDOW]
     if before:
         return before[-1]
-    return material.samples[0] if material.samples else None
+    return data.samples[0] if data.samples else None
 
 
-def _with_present(material: RunMaterial) -> tuple[ChartPoint, ...]:
+def _add_present(data: RunPageData) -> tuple[ChartPoint, ...]:
     """Points are taken now and then; the last one of a chart is always where the run is."""
-    run, results = material.run, material.run.tally.results
-    if material.samples and material.samples[-1].games >= results.games:
-        return material.samples
+    run, results = data.run, data.run.tally.results
+    if data.samples and data.samples[-1].games >= results.games:
+        return data.samples
     llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
-    present = ChartPoint(
-        run.id, material.now, results.games, results.pentanomial, llr, run.tally.cores
-    )
-    return (*material.samples, present)
+    present = ChartPoint(run.id, data.now, results.games, results.pentanomial, llr, run.tally.cores)
+    return (*data.samples, present)
 
 
-def _reason(diagnosis: RunDiagnosis | None) -> str:
+def _describe_reason(diagnosis: RunDiagnosis | None) -> str:
     if diagnosis is None or diagnosis.finding in MOVING:
         return ""
     text = diagnosis.sentence
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _evidence(diagnosis: RunDiagnosis | None, names: Mapping[str, str]) -> tuple[Term, ...]:
+def _list_evidence(
+    diagnosis: RunDiagnosis | None, names: Mapping[str, str]
+) -> tuple[NamedValue, ...]:
     if diagnosis is None or diagnosis.finding in MOVING:
         return ()
-    return tuple(Term(_named(name, names), text) for name, text in diagnosis.evidence)
+    return tuple(NamedValue(_name_figure(name, names), text) for name, text in diagnosis.evidence)
 
 
-def _named(figure: str, names: Mapping[str, str]) -> str:
+def _name_figure(figure: str, names: Mapping[str, str]) -> str:
     """Runs that stand in the way are told by their names, and private ones not at all."""
     if not figure.startswith(AHEAD):
         return figure
     return AHEAD + names.get(figure.removeprefix(AHEAD), "another run")
 
 
-def _outcome(run: Run) -> str:
+def _describe_outcome(run: Run) -> str:
     """After how many games it ended."""
     if not run.status.finished:
         return ""
-    games = words.several(run.tally.results.games, "game")
+    games = format_plural(run.tally.results.games, "game")
     return f"after {games}"
 
 
-def _results(run: Run) -> str:
+def _describe_results(run: Run) -> str:
     results = run.tally.results
     counts = (results.wins, results.losses, results.draws)
-    won, lost, drawn = map(words.count, counts)
+    won, lost, drawn = map(format_count, counts)
     return f"{won} won, {lost} lost, {drawn} drawn"
 
 
-def _iterations(run: Run) -> str:
+def _describe_iterations(run: Run) -> str:
     if not isinstance(run.kind, SpsaTuning):
         return ""
     tune = run.kind.tune
-    return f"{words.count(tune.iteration)} of {words.count(tune.schedule.iterations)} iterations"
+    return f"{format_count(tune.iteration)} of {format_count(tune.schedule.iterations)} iterations"
 
 
-def _more(number: int) -> str:
-    return f"and {words.several(number, 'more machine')}" if number > 0 else ""
+def _count_more(number: int) -> str:
+    return f"and {format_plural(number, 'more machine')}" if number > 0 else ""
 
 
 MOST_TASKS = 20
@@ -224,17 +232,17 @@ REMEMBERED_SECONDS = 10.0
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
-    material = await _material(site, await find_run_for(viewer, request), viewer)
-    whole = await _with_history(site, material)
-    return await render_page_in_thread(request, "run.html", run_view, whole)
+    data = await _load_moving(site, await find_run_for(viewer, request), viewer)
+    whole = await _load_history(site, data)
+    return await render_page_in_thread(request, "run.html", make_run_view, whole)
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_live(request: Request) -> Response:
     """What moves on the page of a run, for its script."""
     site, viewer = site_of(request), await viewer_of(request)
-    material = await _material(site, await find_run_for(viewer, request), viewer)
-    return await render_fragment(request, "run_live.html", run_view, material)
+    data = await _load_moving(site, await find_run_for(viewer, request), viewer)
+    return await render_fragment(request, "run_live.html", make_run_view, data)
 
 
 @runs(Domain.LOOP, "names another address")
@@ -243,21 +251,21 @@ async def old_address(request: Request) -> Response:
     return redirect_to(f"/runs/{request.path_params['run_id']}")
 
 
-async def _material(site: Site, run: Run, viewer: Actor | None) -> RunMaterial:
+async def _load_moving(site: Site, run: Run, viewer: Actor | None) -> RunPageData:
     """What moves: one query for the points; the rest is in memory."""
-    return RunMaterial(
+    return RunPageData(
         run=run,
         now=site.clock.now(),
         viewer=viewer,
-        pulse=site.fleet.activity.speed(run.id),
+        speed=site.fleet.activity.speed(run.id),
         samples=await site.reads.samples(run.id),
         playing=await site.fleet.views.tasks_at_play(run.id),
         diagnosis=None if run.status.finished else await site.fleet.views.diagnosis(run.id),
-        names={} if run.status.finished else await _names(site, viewer),
+        names={} if run.status.finished else await _load_names(site, viewer),
     )
 
 
-async def _contributions(site: Site, run_id: str) -> tuple[Contribution, ...]:
+async def _load_contributions(site: Site, run_id: str) -> tuple[Contribution, ...]:
     """A run may have a hundred thousand tasks, and many may look at it at once."""
     found = site.contributions.get(run_id)
     if found is None:
@@ -266,20 +274,20 @@ async def _contributions(site: Site, run_id: str) -> tuple[Contribution, ...]:
     return found
 
 
-async def _names(site: Site, viewer: Actor | None) -> dict[str, str]:
+async def _load_names(site: Site, viewer: Actor | None) -> dict[str, str]:
     """Of the unfinished runs that this person may know of."""
     hidden = site.privacy.hidden(name_of(viewer))
     shown = (run for run in await site.fleet.views.active() if not plays_engine(run, hidden))
     return {run.id: run.plan.sides[0].tag for run in shown}
 
 
-async def _with_history(site: Site, material: RunMaterial) -> RunMaterial:
+async def _load_history(site: Site, data: RunPageData) -> RunPageData:
     """What only the whole page shows: four queries."""
-    reads, run_id = site.reads, material.run.id
-    first = max(0, material.run.tally.tasks - MOST_TASKS)
+    reads, run_id = site.reads, data.run.id
+    first = max(0, data.run.tally.tasks - MOST_TASKS)
     return replace(
-        material,
-        contributions=await _contributions(site, run_id),
+        data,
+        contributions=await _load_contributions(site, run_id),
         apart=await reads.tasks_apart(run_id, MOST_TASKS),
         tasks=tuple(reversed(await reads.task_page(run_id, first, MOST_TASKS))),
         actions=await reads.actions(Compare("run_id", Order.EQUAL, run_id), limit=MOST_ACTIONS),

@@ -9,16 +9,27 @@ from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.kinds import Kind, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
-from rookery.pages import figures, words
-from rookery.pages.charts import spark_line
-from rookery.pages.row import Tone
-from rookery.pages.words import Moment
+from rookery.pages.charts import draw_sparkline
+from rookery.pages.formatting import (
+    DASH,
+    Moment,
+    format_ago,
+    format_count,
+    format_decimal,
+    format_elo,
+    format_fixed,
+    format_nps,
+    format_plural,
+    format_signed,
+)
+from rookery.pages.run_row import Tone
+from rookery.pages.run_statistics import estimate_fixed_elo
 from rookery.stats.residuals import Colour
 from rookery.stats.spsa import Tune
 
 
 @dataclass(frozen=True, slots=True)
-class MachineLine:
+class MachineRow:
     """A machine at play."""
 
     name: str
@@ -26,7 +37,7 @@ class MachineLine:
     cores: str
     speed: str
     games: str
-    heard: Moment
+    last_seen: Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +47,11 @@ class TaskRow:
     state: str
     games: str
     score: str
-    heard: Moment
+    last_seen: Moment
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class LogRow:
     """A line of the log."""
 
     when: Moment
@@ -60,7 +71,7 @@ class ParameterRow:
     """Where it has been, as a line in a drawing of 100 by 20."""
 
 
-def parameters_of(run: Run) -> tuple[ParameterRow, ...]:
+def make_parameter_rows(run: Run) -> tuple[ParameterRow, ...]:
     return tuple(_parameter_rows(run.kind.tune)) if isinstance(run.kind, SpsaTuning) else ()
 
 
@@ -70,45 +81,45 @@ def _parameter_rows(tune: Tune) -> Iterable[ParameterRow]:
         values = [line.start, *(point[place].theta for point in tune.history), theta]
         yield ParameterRow(
             name=line.name,
-            start=words.plain(line.start),
-            now=words.fixed(theta),
-            moved=words.signed(theta - line.start),
-            range=f"{words.plain(line.minimum)} to {words.plain(line.maximum)}",
-            path=spark_line(values, line.minimum, line.maximum),
+            start=format_decimal(line.start),
+            now=format_fixed(theta),
+            moved=format_signed(theta - line.start),
+            range=f"{format_decimal(line.minimum)} to {format_decimal(line.maximum)}",
+            path=draw_sparkline(values, line.minimum, line.maximum),
         )
 
 
-def machine_of(task: Task, now: datetime) -> MachineLine:
+def make_machine_row(task: Task, now: datetime) -> MachineRow:
     machine = task.machine
-    return MachineLine(
+    return MachineRow(
         name=machine.long_name,
         user=machine.user,
-        cores=words.count(machine.cores),
-        speed=words.speed(machine.nps),
-        games=f"{words.count(task.results.games)} of {words.count(task.games)}",
-        heard=words.ago(task.reported, now),
+        cores=format_count(machine.cores),
+        speed=format_nps(machine.nps),
+        games=f"{format_count(task.results.games)} of {format_count(task.games)}",
+        last_seen=format_ago(task.reported, now),
     )
 
 
-def task_row(task: Task, now: datetime) -> TaskRow:
+def make_task_row(task: Task, now: datetime) -> TaskRow:
     results = task.results
     return TaskRow(
         number=str(task.id),
         machine=task.machine.long_name,
-        state=_state(task),
-        games=f"{words.count(results.games)} of {words.count(task.games)}",
+        state=_describe_state(task),
+        games=f"{format_count(results.games)} of {format_count(task.games)}",
         score=f"+{results.wins} -{results.losses} ={results.draws}",
-        heard=words.ago(task.reported, now),
+        last_seen=format_ago(task.reported, now),
     )
 
 
-def _state(task: Task) -> str:
+def _describe_state(task: Task) -> str:
     if task.too_fast:
         return "kept apart"
     return "struck out" if task.bad else "playing" if task.active else "ended"
 
 
-HAPPENED: Mapping[str, str] = {
+ACTION_TEXTS: Mapping[str, str] = {
     Action.NEW_RUN: "submitted",
     Action.APPROVE_RUN: "",
     Action.MODIFY_RUN: "modified",
@@ -127,14 +138,14 @@ HAPPENED: Mapping[str, str] = {
 """In the past tense; an empty one is told by its message alone."""
 
 
-def happenings_of(actions: Iterable[Event], now: datetime) -> Iterable[Happening]:
+def make_log_rows(actions: Iterable[Event], now: datetime) -> Iterable[LogRow]:
     for action in actions:
         message = action.message or ""
-        yield Happening(
-            when=words.ago(action.at, now),
+        yield LogRow(
+            when=format_ago(action.at, now),
             who="the server" if action.actor == SYSTEM else action.actor,
-            what=HAPPENED.get(action.action, action.action.replace("_", " ")) or message,
-            message=message if HAPPENED.get(action.action, "-") else "",
+            what=ACTION_TEXTS.get(action.action, action.action.replace("_", " ")) or message,
+            message=message if ACTION_TEXTS.get(action.action, "-") else "",
         )
 
 
@@ -145,7 +156,7 @@ REMARKS = {Colour.GREEN: "", Colour.YELLOW: "differs a little", Colour.RED: "dif
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ContributionRow:
     """A row: one user's machines with one kind of processor."""
 
     user: str
@@ -159,40 +170,46 @@ class Group:
     remark: str
 
 
-def groups_of(kind: Kind, found: Sequence[Contribution]) -> tuple[Group, ...]:
+def make_contribution_rows(
+    kind: Kind, found: Sequence[Contribution]
+) -> tuple[ContributionRow, ...]:
     played: Mapping[str, Results] = {_key(one): one.results for one in found}
     all_games = sum(one.results.games for one in found)
     test = kind.judge(played)
     colours = {} if test is None else {who: test.colour(far) for who, far in test.residuals.items()}
     return tuple(
-        _group(one, all_games, colours.get(_key(one), Colour.GREEN), with_elo=kind.may_purge)
+        _make_contribution_row(
+            one, all_games, colours.get(_key(one), Colour.GREEN), with_elo=kind.may_purge
+        )
         for one in found
     )
 
 
-def _group(one: Contribution, all_games: int, colour: Colour, *, with_elo: bool) -> Group:
+def _make_contribution_row(
+    one: Contribution, all_games: int, colour: Colour, *, with_elo: bool
+) -> ContributionRow:
     results = one.results
-    elo = figures.plain(results.pentanomial)
-    return Group(
+    elo = estimate_fixed_elo(results.pentanomial)
+    return ContributionRow(
         user=one.user,
         arch=one.arch,
-        machines=words.count(one.machines),
-        games=words.count(results.games),
+        machines=format_count(one.machines),
+        games=format_count(results.games),
         share=f"{results.games / all_games:.0%}",
-        elo=words.elo(elo.middle, elo.half_width) if with_elo else words.NOTHING,
-        losses=_losses(results),
+        elo=format_elo(elo.middle, elo.half_width) if with_elo else DASH,
+        losses=_describe_losses(results),
         tone=TONES[colour],
         remark=REMARKS[colour],
     )
 
 
-def _losses(results: Results) -> str:
+def _describe_losses(results: Results) -> str:
     """Crashes and losses on time, where there are any."""
     parts = []
     if results.crashes:
-        parts.append(words.several(results.crashes, "crash", "crashes"))
+        parts.append(format_plural(results.crashes, "crash", "crashes"))
     if results.time_losses:
-        parts.append(words.several(results.time_losses, "time loss", "time losses"))
+        parts.append(format_plural(results.time_losses, "time loss", "time losses"))
     return ", ".join(parts)
 
 

@@ -4,8 +4,15 @@ from dataclasses import replace
 
 from rookery.farm.views import RunSpeed
 from rookery.model.task import Task
-from rookery.pages.home import PAGE_SIZE, Filters, HomeMaterial, filters_in, home_view, next_steps
-from rookery.pages.machines import machines_view
+from rookery.pages.home import (
+    PAGE_SIZE,
+    Filters,
+    HomeData,
+    list_next_steps,
+    make_home_view,
+    read_filters,
+)
+from rookery.pages.machines import make_machines_view
 from rookery.rules.lifecycle import Actor
 from tests.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, sprt
 
@@ -15,13 +22,13 @@ IDLE = make_run("idle", make_plan(owner="sven"))
 RUNS = (PENDING, IDLE, BUSY)
 
 
-def material(viewer: Actor | None = None, **more: object) -> HomeMaterial:
-    made = HomeMaterial(NOW, viewer, RUNS, pulses={BUSY.id: RunSpeed(5e6, 12.0)})
+def data(viewer: Actor | None = None, **more: object) -> HomeData:
+    made = HomeData(NOW, viewer, RUNS, speeds={BUSY.id: RunSpeed(5e6, 12.0)})
     return replace(made, **more)  # type: ignore[arg-type]  # tests name the fields they need
 
 
 def test_the_strip_sums_up_the_fleet() -> None:
-    strip = {one.name: one.text for one in home_view(material(finished_today=3)).strip}
+    strip = {one.name: one.text for one in make_home_view(data(finished_today=3)).fleet}
     assert strip == {
         "cores": "8",
         "workers": "1",
@@ -32,28 +39,28 @@ def test_the_strip_sums_up_the_fleet() -> None:
 
 
 def test_machines_that_find_nothing_to_play_are_seen_all_the_same() -> None:
-    view = home_view(material(waiting_machines=2))
-    assert {one.name: one.note for one in view.strip if one.note} == {"workers": "2 waiting"}
+    view = make_home_view(data(waiting_machines=2))
+    assert {one.name: one.note for one in view.fleet if one.note} == {"workers": "2 waiting"}
 
 
 def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:
     task = Task(BUSY.id, 0, 0, 100, make_machine(cores=8, nps=1e6), NOW, NOW)
-    view = home_view(material(pulses={}, young={BUSY.id: (task,)}))
-    assert {one.name: one.text for one in view.strip}["speed"] == "8.0 Mnps"
+    view = make_home_view(data(speeds={}, new_tasks={BUSY.id: (task,)}))
+    assert {one.name: one.text for one in view.fleet}["speed"] == "8.0 Mnps"
 
 
 def test_runs_that_play_stand_above_those_that_wait_for_a_machine() -> None:
-    assert [row.id for row in home_view(material()).playing] == [BUSY.id, IDLE.id]
+    assert [row.id for row in make_home_view(data()).playing] == [BUSY.id, IDLE.id]
 
 
 def test_only_an_approver_may_approve_and_not_the_own_run() -> None:
     for viewer, may in ((None, False), (OWNER, False), (BOSS, True), (Actor("olga", True), False)):
-        (waiting,) = home_view(material(viewer)).waiting
+        (waiting,) = make_home_view(data(viewer)).waiting
         assert waiting.approvable is may
 
 
 def test_filters_choose_runs_and_stay_in_the_address() -> None:
-    view = home_view(material(filters=Filters(owner="sven", only="green")))
+    view = make_home_view(data(filters=Filters(owner="sven", only="green")))
     assert [row.id for row in view.playing] == [IDLE.id]
     assert view.waiting == ()
     assert view.live == "/live?owner=sven&only=green"
@@ -61,7 +68,7 @@ def test_filters_choose_runs_and_stay_in_the_address() -> None:
 
 
 def test_a_filter_in_force_can_be_taken_away() -> None:
-    view = home_view(material(filters=Filters(owner="sven", engine="Stockfish", page=3)))
+    view = make_home_view(data(filters=Filters(owner="sven", engine="Stockfish", page=3)))
     assert [(one.word, one.address) for one in view.removable] == [
         ("by sven", "/?engine=Stockfish"),
         ("Stockfish", "/?owner=sven"),
@@ -69,20 +76,20 @@ def test_a_filter_in_force_can_be_taken_away() -> None:
 
 
 def test_a_full_page_leads_to_the_next_one() -> None:
-    view = home_view(material(finished=(BUSY,) * PAGE_SIZE, filters=Filters(page=2)))
+    view = make_home_view(data(finished=(BUSY,) * PAGE_SIZE, filters=Filters(page=2)))
     assert (view.later, view.earlier) == ("/", "/?page=3")
-    assert home_view(material()).earlier == ""
+    assert make_home_view(data()).earlier == ""
 
 
 def test_filters_that_make_no_sense_are_passed_over() -> None:
-    assert filters_in({"page": "x", "only": "pink", "owner": " ada "}) == Filters(owner="ada")
-    assert filters_in({"page": "0"}) == filters_in({"page": "99999999999"}) == Filters()
-    assert filters_in({"page": "3", "only": "ltc"}) == Filters(only="ltc", page=3)
+    assert read_filters({"page": "x", "only": "pink", "owner": " ada "}) == Filters(owner="ada")
+    assert read_filters({"page": "0"}) == read_filters({"page": "99999999999"}) == Filters()
+    assert read_filters({"page": "3", "only": "ltc"}) == Filters(only="ltc", page=3)
 
 
 def test_a_server_without_runs_is_bare() -> None:
-    assert home_view(HomeMaterial(NOW)).bare
-    assert not home_view(material()).bare
+    assert make_home_view(HomeData(NOW)).is_empty
+    assert not make_home_view(data()).is_empty
 
 
 DEMO = make_run("demo", make_plan(engine="Fledgling"))
@@ -91,21 +98,23 @@ ADDRESS = "https://farm.example.org"
 
 
 def test_the_next_steps_are_told_while_only_the_bundled_engine_was_tested() -> None:
-    assert next_steps([], ADDRESS) == ()
-    assert next_steps([DEMO, OWN], ADDRESS) == ()
-    steps = next_steps([DEMO], ADDRESS)
+    assert list_next_steps([], ADDRESS) == ()
+    assert list_next_steps([DEMO, OWN], ADDRESS) == ()
+    steps = list_next_steps([DEMO], ADDRESS)
     assert [step.title for step in steps] == ["Add your engine", "Add a machine", "Invite someone"]
     assert f"./rookery login --server {ADDRESS} --user admin" in steps[0].lines
 
 
 def test_people_are_invited_in_the_way_that_is_open() -> None:
-    by_form, by_hand = (next_steps([DEMO], ADDRESS, signing_up=open_)[2] for open_ in (True, False))
+    by_form, by_hand = (
+        list_next_steps([DEMO], ADDRESS, signing_up=open_)[2] for open_ in (True, False)
+    )
     assert f"{ADDRESS}/signup" in by_form.text
     assert by_hand.lines == ("./rookery user add NAME",)
 
 
 def test_the_lines_for_a_machine_hold_its_token() -> None:
-    fresh, windows, ours, official = machines_view(ADDRESS, "olga", "rkw_x", "ab12").ways
+    fresh, windows, ours, official = make_machines_view(ADDRESS, "olga", "rkw_x", "ab12").setups
     piped = "ROOKERY_ACCOUNT='olga:rkw_x' ROOKERY_FINGERPRINT=ab12 sh"
     assert f"{ADDRESS}/worker/install.sh | {piped}" in fresh.line
     assert "$env:ROOKERY_FINGERPRINT='ab12'" in windows.line
@@ -119,15 +128,15 @@ def test_the_lines_for_a_machine_hold_its_token() -> None:
 
 
 def test_an_address_keeps_its_port() -> None:
-    *_, official = machines_view("http://127.0.0.1:8000", "olga", "rkw_x").ways
+    *_, official = make_machines_view("http://127.0.0.1:8000", "olga", "rkw_x").setups
     assert "--protocol http --host 127.0.0.1 --port 8000" in official.line
 
 
 def test_an_address_that_anybody_could_listen_to_is_told_as_that() -> None:
-    assert machines_view("http://farm.example.org", "olga", "x").open_to_all
-    assert not machines_view("http://127.0.0.1:8000", "olga", "x").open_to_all
-    assert not machines_view(ADDRESS, "olga", "x").open_to_all
+    assert make_machines_view("http://farm.example.org", "olga", "x").open_to_all
+    assert not make_machines_view("http://127.0.0.1:8000", "olga", "x").open_to_all
+    assert not make_machines_view(ADDRESS, "olga", "x").open_to_all
 
 
 def test_without_a_token_there_is_nothing_to_paste() -> None:
-    assert machines_view(ADDRESS, "olga", "").ways == ()
+    assert make_machines_view(ADDRESS, "olga", "").setups == ()

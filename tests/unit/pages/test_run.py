@@ -7,10 +7,10 @@ import pytest
 from rookery.farm.ports import Contribution
 from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.run import Run, Status
-from rookery.pages.page import Rights, rights_of
-from rookery.pages.row import Tone
-from rookery.pages.run import RunMaterial, run_view
-from rookery.pages.run_tables import groups_of
+from rookery.pages.page import Rights, list_rights
+from rookery.pages.run import RunPageData, make_run_view
+from rookery.pages.run_row import Tone
+from rookery.pages.run_tables import make_contribution_rows
 from rookery.rules.diagnosis import RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from tests.makers import BOSS, NOW, OWNER, STRANGER, make_run, pairs, sprt, spsa
@@ -25,40 +25,40 @@ def played(status: Status | None = None) -> Run:
 
 
 def test_a_fresh_run_shows_no_number_that_is_none() -> None:
-    view = run_view(RunMaterial(make_run(kind=sprt()), NOW))
+    view = make_run_view(RunPageData(make_run(kind=sprt()), NOW))
     assert (view.row.elo, view.los, view.pairs, view.charts) == ("–", "–", None, ())
 
 
 def test_the_last_point_of_a_chart_is_where_the_run_is() -> None:
-    view = run_view(RunMaterial(played(), NOW))
+    view = make_run_view(RunPageData(played(), NOW))
     assert view.charts == ()
     assert view.results == "16 won, 6 lost, 18 drawn"
 
 
 def test_groups_of_a_sequential_test_say_how_their_elo_differs_from_its_own() -> None:
-    assert "alone" in run_view(RunMaterial(played(), NOW)).groups_note
-    assert run_view(RunMaterial(make_run(), NOW)).groups_note == ""
+    assert "alone" in make_run_view(RunPageData(played(), NOW)).contributions_note
+    assert make_run_view(RunPageData(make_run(), NOW)).contributions_note == ""
 
 
 def test_an_idle_run_says_why() -> None:
     idle = RunDiagnosis(RunFinding.NO_WORKERS, "no worker is connected", (("machines", "0"),))
-    view = run_view(RunMaterial(make_run(), NOW, diagnosis=idle))
+    view = make_run_view(RunPageData(make_run(), NOW, diagnosis=idle))
     assert view.reason == "No worker is connected."
     assert [(one.name, one.text) for one in view.evidence] == [("machines", "0")]
     moving = RunDiagnosis(RunFinding.RUNNING, "results are coming in")
-    assert run_view(RunMaterial(played(), NOW, diagnosis=moving)).reason == ""
+    assert make_run_view(RunPageData(played(), NOW, diagnosis=moving)).reason == ""
 
 
 def test_runs_that_stand_in_the_way_are_told_by_name_and_private_ones_not() -> None:
     evidence = (("ahead: aaa", "3"), ("ahead: bbb", "1"), ("share", "90.0"))
     behind = RunDiagnosis(RunFinding.OUTRANKED, "runs of higher priority come first", evidence)
-    view = run_view(RunMaterial(make_run(), NOW, diagnosis=behind, names={"aaa": "idea"}))
+    view = make_run_view(RunPageData(make_run(), NOW, diagnosis=behind, names={"aaa": "idea"}))
     told = [one.name for one in view.evidence]
     assert told == ["ahead: idea", "ahead: another run", "share"]
 
 
 def test_a_tune_shows_its_parameters() -> None:
-    view = run_view(RunMaterial(make_run(kind=spsa()), NOW))
+    view = make_run_view(RunPageData(make_run(kind=spsa()), NOW))
     (row,) = view.parameters
     assert (row.name, row.start, row.now, row.moved) == ("P1", "100", "100.00", "0.00")
     assert row.path == "M0 10L100 10"
@@ -84,20 +84,20 @@ def test_a_tune_shows_its_parameters() -> None:
 def test_buttons_are_those_that_this_person_may_use(
     viewer: Actor | None, run: Run, rights: Rights
 ) -> None:
-    assert rights_of(viewer, run) == rights
+    assert list_rights(viewer, run) == rights
 
 
 def test_a_group_that_differs_from_the_rest_stands_out() -> None:
     usual, odd = pairs(ll=20, even=400, ww=20), pairs(ll=150, even=140, ww=150)
     found = [Contribution("ada", "avx2", 3, usual), Contribution("bob", "avx2", 1, usual)]
-    groups = groups_of(sprt(), [*found, Contribution("eve", "bmi2", 1, odd)])
+    groups = make_contribution_rows(sprt(), [*found, Contribution("eve", "bmi2", 1, odd)])
     assert [group.tone for group in groups][2] is Tone.RED
     assert groups[2].remark == "differs from the rest"
     assert groups[0].share == "33%"
 
 
 def test_crashes_and_time_losses_are_named() -> None:
-    (group,) = groups_of(
+    (group,) = make_contribution_rows(
         sprt(), [Contribution("a", "x", 1, pairs(even=9, crashes=1, time_losses=2))]
     )
     assert group.losses == "1 crash, 2 time losses"
@@ -108,7 +108,7 @@ def test_what_happened_is_told_in_words() -> None:
         Event(action=Action.FINISHED_RUN, at=NOW, actor=SYSTEM),
         Event(action=Action.APPROVE_RUN, at=NOW, actor="boris", message="approved"),
     )
-    told = run_view(RunMaterial(make_run(), NOW, actions=actions)).happenings
+    told = make_run_view(RunPageData(make_run(), NOW, actions=actions)).log
     assert [(one.what, one.who, one.message) for one in told] == [
         ("finished", "the server", ""),
         ("approved", "boris", ""),

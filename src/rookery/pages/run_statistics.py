@@ -28,7 +28,7 @@ REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Elo:
+class EloEstimate:
     """Logistic Elo with half of its 95 % interval, and the likelihood of superiority."""
 
     middle: float
@@ -42,74 +42,77 @@ class Elo:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """What is probably still to come: half of all such tests are over by then."""
+class RunForecast:
+    """The games that are probably still to come (the median), and the chance to pass."""
 
     games: float
     chance: float | None = None
 
 
-def elo_of(run: Run) -> Elo | None:
-    """None before the first pair, and for tunes."""
+def estimate_run_elo(run: Run) -> EloEstimate | None:
+    """The Elo of a run; None before the first pair, and for tunes."""
     results = run.tally.results
     if not results.pairs or isinstance(run.kind, SpsaTuning):
         return None
     if isinstance(run.kind, SprtTest):
-        return sequential(run.kind.spec, results.pentanomial, results.trinomial)
-    return plain(results.pentanomial)
+        return estimate_sprt_elo(run.kind.spec, results.pentanomial, results.trinomial)
+    return estimate_fixed_elo(results.pentanomial)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def sequential(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int]) -> Elo:
-    """Not biased by when one looks."""
+def estimate_sprt_elo(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int]) -> EloEstimate:
+    """Elo that is not biased by the early end of a sequential test."""
     found = live_elo(spec, pairs, games)
-    return Elo(found.elo, found.low, found.high, found.los)
+    return EloEstimate(found.elo, found.low, found.high, found.los)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def plain(pairs: Pentanomial) -> Elo:
+def estimate_fixed_elo(pairs: Pentanomial) -> EloEstimate:
+    """Elo of these pairs alone, as for a test of a fixed number of games."""
     found = estimate_elo(pairs)
-    return Elo(found.elo, found.low, found.high, found.los)
+    return EloEstimate(found.elo, found.low, found.high, found.los)
 
 
-def ahead_of(run: Run) -> Ahead | None:
-    """None where it is too early to say, and where nothing is to come."""
+def forecast_run(run: Run) -> RunForecast | None:
+    """How many games are to come; None for a run that has ended or has just begun."""
     kind, results = run.kind, run.tally.results
     if run.status.finished or not results.games:
         return None
     if isinstance(kind, Fixed | SpsaTuning):
-        return Ahead(kind.games_left(results, run.plan.games))
+        return RunForecast(kind.games_left(results, run.plan.games))
     if isinstance(kind, SprtTest):
         return _forecast(kind.spec, round(kind.state.llr, 1), _rough(results.games), run.plan.games)
     return None
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> Ahead | None:
+def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> RunForecast | None:
     """Costs some milliseconds, so that it is asked with rounded figures."""
     inside = spec.lower < llr < spec.upper
     if not inside or games >= allowed:
         return None
     found = sprt_outlook(pace_of(spec), llr, games, games_allowed=allowed - games).forecast
-    return None if found is None else Ahead(found.games_left.middle, found.pass_chance)
+    return None if found is None else RunForecast(found.games_left.middle, found.pass_chance)
 
 
 def _rough(games: int) -> int:
-    """To about three per cent."""
+    """A number of games rounded to about three per cent."""
     if games < 2:
         return games
     step = 2.0 ** (math.floor(math.log2(games)) - 5)
     return int(max(1.0, round(games / step) * step))
 
 
-def pulse_of(run: Run, tasks: Sequence[Task]) -> RunSpeed:
+def estimate_speed(run: Run, tasks: Sequence[Task]) -> RunSpeed:
     """How fast a run should move with these tasks; the fleet itself counts once a minute."""
     if not tasks:
         return NO_SPEED
     return RunSpeed(rates.nodes_per_second(tasks), rates.games_per_minute(run, tasks))
 
 
-def games_per_minute(run: Run, then: ChartPoint | None, pulse: RunSpeed, now: datetime) -> float:
+def measure_games_per_minute(
+    run: Run, then: ChartPoint | None, speed: RunSpeed, now: datetime
+) -> float:
     """As measured since `then`, a point of about an hour ago, else as machines of that speed
     should be."""
     if not run.tally.workers:
@@ -120,17 +123,17 @@ def games_per_minute(run: Run, then: ChartPoint | None, pulse: RunSpeed, now: da
         played = run.tally.results.games - then.games
         if seconds >= LEAST_SECONDS and played > 0:
             return 60 * played / seconds
-    return pulse.games_per_minute
+    return speed.games_per_minute
 
 
-def seconds_left(ahead: Ahead | None, per_minute: float) -> float | None:
+def estimate_seconds_left(ahead: RunForecast | None, per_minute: float) -> float | None:
     if ahead is None or per_minute <= 0:
         return None
     return 60 * ahead.games / per_minute
 
 
-def movement(run: Run, then: ChartPoint | None, now: datetime) -> float | None:
-    """The likelihood ratio at the beginning of the last hour; None while nobody plays."""
+def find_earlier_llr(run: Run, then: ChartPoint | None, now: datetime) -> float | None:
+    """The log-likelihood ratio of an hour ago; None while nobody plays."""
     if not run.tally.workers:
         return None
     return 0.0 if then is None or then.at > now - WINDOW else then.llr

@@ -8,10 +8,24 @@ from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.events import run_name
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import DisplayState, Run
-from rookery.pages import figures, words
-from rookery.pages import words as terms
-from rookery.pages.charts import LlrBar, PentanomialBars, llr_bar, pentanomial
-from rookery.pages.words import Moment
+from rookery.pages.charts import LlrBar, PentanomialBars, draw_llr_bar, draw_pentanomial
+from rookery.pages.formatting import (
+    DASH,
+    Moment,
+    format_ago,
+    format_count,
+    format_elo,
+    format_rate,
+    format_time_left,
+)
+from rookery.pages.run_description import describe_conditions, describe_question, find_diff_address
+from rookery.pages.run_statistics import (
+    estimate_run_elo,
+    estimate_seconds_left,
+    find_earlier_llr,
+    forecast_run,
+    measure_games_per_minute,
+)
 from rookery.rules.answers import ChartPoint
 from rookery.stats.elo import estimate_elo
 from rookery.stats.sprt import Sprt, Style, Verdict, fixed_verdict, style
@@ -32,27 +46,27 @@ class Tone(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StatusWord:
-    """`sign` is for those who do not see colours."""
+class StatusLabel:
+    """The status of a run in words; `sign` says it to those who do not see colours."""
 
     word: str
     tone: Tone
     sign: str
 
 
-PENDING = StatusWord("waits for approval", Tone.WAIT, "◌")
-PLAYING = StatusWord("playing", Tone.LIVE, "●")
-IDLE = StatusWord("idle", Tone.IDLE, "○")
-STOPPED = StatusWord("stopped", Tone.IDLE, "■")
-FINISHED = StatusWord("finished", Tone.IDLE, "■")
-BROKEN = StatusWord("stopped by an error", Tone.RED, "▲")
-DELETED = StatusWord("deleted", Tone.IDLE, "×")
+PENDING = StatusLabel("waits for approval", Tone.WAIT, "◌")
+PLAYING = StatusLabel("playing", Tone.LIVE, "●")
+IDLE = StatusLabel("idle", Tone.IDLE, "○")
+STOPPED = StatusLabel("stopped", Tone.IDLE, "■")
+FINISHED = StatusLabel("finished", Tone.IDLE, "■")
+BROKEN = StatusLabel("stopped by an error", Tone.RED, "▲")
+DELETED = StatusLabel("deleted", Tone.IDLE, "×")
 
 _VERDICTS = {
-    Style.GREEN: StatusWord("passed", Tone.GREEN, "✓"),
-    Style.BLUE: StatusWord("passed, no regression", Tone.BLUE, "✓"),
-    Style.YELLOW: StatusWord("failed, yet positive", Tone.YELLOW, "✗"),
-    Style.RED: StatusWord("failed", Tone.RED, "✗"),
+    Style.GREEN: StatusLabel("passed", Tone.GREEN, "✓"),
+    Style.BLUE: StatusLabel("passed, no regression", Tone.BLUE, "✓"),
+    Style.YELLOW: StatusLabel("failed, yet positive", Tone.YELLOW, "✗"),
+    Style.RED: StatusLabel("failed", Tone.RED, "✗"),
 }
 _OPEN = {
     DisplayState.PENDING: PENDING,
@@ -62,7 +76,7 @@ _OPEN = {
 }
 
 
-def status_of(run: Run) -> StatusWord:
+def label_status(run: Run) -> StatusLabel:
     if run.status.deleted:
         return DELETED
     if run.display is not DisplayState.FINISHED:
@@ -86,17 +100,19 @@ def _verdict(run: Run) -> tuple[Verdict, Sprt | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a run beside the run: a point of an hour ago, and its speed."""
+class ListedRun:
+    """A run with what its row is made from: its chart's point of an hour ago, and its speed."""
 
     run: Run
     then: ChartPoint | None = None
-    pulse: RunSpeed = NO_SPEED
+    speed: RunSpeed = NO_SPEED
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """Everything is text; what is not known is a dash."""
+    """The cells of a run in a list, as text; what is not known is a dash.
+
+    `templates/run_table.html` shows them."""
 
     id: str
     name: str
@@ -108,7 +124,7 @@ class RunRow:
     info: str
     question: str
     conditions: str
-    status: StatusWord
+    status: StatusLabel
     bar: LlrBar | None
     elo: str
     progress: str
@@ -120,45 +136,45 @@ class RunRow:
     when: Moment
 
 
-def row_of(known: Known, now: datetime) -> RunRow:
+def make_run_row(known: ListedRun, now: datetime) -> RunRow:
     run = known.run
     results, (new, base) = run.tally.results, run.plan.sides[:2]
-    rate = figures.games_per_minute(run, known.then, known.pulse, now)
-    found = figures.elo_of(run)
+    rate = measure_games_per_minute(run, known.then, known.speed, now)
+    found = estimate_run_elo(run)
     return RunRow(
         id=run.id,
         name=run_name(run),
         engine=new.engine,
         new=new.tag,
         base=base.tag,
-        difference=terms.difference(run),
+        difference=find_diff_address(run),
         owner=run.plan.owner,
         info=run.plan.info,
-        question=terms.question(run),
-        conditions=terms.conditions(run),
-        status=status_of(run),
-        bar=bar_of(known, now),
-        elo=words.NOTHING if found is None else words.elo(found.middle, found.half_width),
-        progress=progress_of(run),
-        pairs=pentanomial(results.pentanomial) if shows_pairs(run) else None,
-        games=words.count(results.games),
-        rate=words.rate(rate),
-        cores=words.count(run.tally.cores),
-        left=left_of(run, rate),
-        when=words.ago(run.updated if run.status.finished else run.created, now),
+        question=describe_question(run),
+        conditions=describe_conditions(run),
+        status=label_status(run),
+        bar=draw_run_bar(known, now),
+        elo=DASH if found is None else format_elo(found.middle, found.half_width),
+        progress=describe_progress(run),
+        pairs=draw_pentanomial(results.pentanomial) if shows_pairs(run) else None,
+        games=format_count(results.games),
+        rate=format_rate(rate),
+        cores=format_count(run.tally.cores),
+        left=describe_time_left(run, rate),
+        when=format_ago(run.updated if run.status.finished else run.created, now),
     )
 
 
-def bar_of(known: Known, now: datetime) -> LlrBar | None:
+def draw_run_bar(known: ListedRun, now: datetime) -> LlrBar | None:
     run = known.run
     if not isinstance(run.kind, SprtTest):
         return None
-    spec, before = run.kind.spec, figures.movement(run, known.then, now)
-    return llr_bar(run.kind.state.llr, spec.lower, spec.upper, before)
+    spec, before = run.kind.spec, find_earlier_llr(run, known.then, now)
+    return draw_llr_bar(run.kind.state.llr, spec.lower, spec.upper, before)
 
 
-def progress_of(run: Run) -> str:
-    """How far a run has come that no likelihood ratio ends."""
+def describe_progress(run: Run) -> str:
+    """The share of its games that a run has played; empty for a sequential test."""
     if isinstance(run.kind, SprtTest):
         return ""
     share = run.tally.results.games / max(1, run.plan.games)
@@ -169,11 +185,11 @@ def shows_pairs(run: Run) -> bool:
     return run.tally.results.pairs > 0 and not isinstance(run.kind, SpsaTuning)
 
 
-def left_of(run: Run, rate: float) -> str:
-    """How long it will probably still take, or why nobody can tell."""
+def describe_time_left(run: Run, rate: float) -> str:
+    """How long a run will probably still take, or why that is not known."""
     if run.status.finished or not run.status.approved:
-        return words.NOTHING
+        return DASH
     if not run.tally.workers:
         return "nobody plays it"
-    seconds = figures.seconds_left(figures.ahead_of(run), rate)
-    return "too early to say" if seconds is None else words.left(seconds)
+    seconds = estimate_seconds_left(forecast_run(run), rate)
+    return "too early to say" if seconds is None else format_time_left(seconds)

@@ -16,15 +16,15 @@ from rookery.web.faults import BadRequest, HttpFault, NotFound
 from rookery.web.scope import Form, facts_of, is_local, session_of
 
 LONGEST_MESSAGE = 500
-Move = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
+Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
 
 
 @runs(Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks")
-async def move_run(request: Request) -> Response:
-    """Whatever comes of it is told on the page that follows."""
+async def change_run(request: Request) -> Response:
+    """Carries a command out; the page that follows says what came of it."""
     run_id, session = str(request.path_params["run_id"]), session_of(request.scope)
-    move, actor = MOVES.get(str(request.path_params["move"])), await viewer_of(request)
-    if move is None:
+    command, actor = COMMANDS.get(str(request.path_params["command"])), await viewer_of(request)
+    if command is None:
         raise NotFound
     if actor is None:
         return redirect_to(f"/login?next=/runs/{run_id}")
@@ -32,9 +32,9 @@ async def move_run(request: Request) -> Response:
     form = facts_of(request.scope).form
     try:
         with translated_errors():
-            if move is _approve:
+            if command is _approve:
                 site_of(request).engines.check_looked_at(run, form.text("records"))
-            session.flash(await move(site_of(request).fleet, run_id, actor, form))
+            session.flash(await command(site_of(request).fleet, run_id, actor, form))
     except HttpFault as refused:
         session.flash(str(refused), "error")
     wanted = form.text("next")
@@ -53,8 +53,8 @@ async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
 
 async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
     wanted = Modification(
-        priority=_whole(form, "priority", -1000, 1000),
-        throughput=_whole(form, "throughput", 1, 1000),
+        priority=_read_whole(form, "priority", -1000, 1000),
+        throughput=_read_whole(form, "throughput", 1, 1000),
     )
     run = await fleet.commands.modify(run_id, actor, wanted)
     return f"Priority {run.plan.priority}, throughput {run.plan.throughput} %."
@@ -78,7 +78,7 @@ async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     return f"{run.plan.sides[0].tag} is listed again."
 
 
-def _whole(form: Form, name: str, low: int, high: int) -> int:
+def _read_whole(form: Form, name: str, low: int, high: int) -> int:
     text = form.text(name).strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and low <= int(digits[:9]) * _sign(text) <= high):
@@ -90,7 +90,7 @@ def _sign(text: str) -> int:
     return -1 if text.startswith("-") else 1
 
 
-MOVES: Mapping[str, Move] = {
+COMMANDS: Mapping[str, Command] = {
     "approve": _approve,
     "stop": _stop,
     "modify": _modify,

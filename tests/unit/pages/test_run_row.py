@@ -7,7 +7,7 @@ import pytest
 from rookery.model.kinds import Fixed, SprtTest
 from rookery.model.run import Run, Status
 from rookery.model.task import Results
-from rookery.pages.row import Tone, status_of
+from rookery.pages.run_row import Tone, label_status
 from rookery.stats.sprt import Sprt, SprtState, Verdict
 from tests.makers import make_plan, make_run, pairs
 
@@ -36,7 +36,7 @@ def ended(verdict: Verdict, results: Results, elo0: float = 0.0, elo1: float = 2
     ],
 )
 def test_a_run_has_a_word_and_a_tone(run: Run, word: str, tone: Tone) -> None:
-    status = status_of(run)
+    status = label_status(run)
     assert (status.word, status.tone) == (word, tone)
     assert status.sign
 
@@ -46,4 +46,4 @@ def test_a_fixed_number_of_games_is_judged_by_its_likelihood() -> None:
     clear, unclear = pairs(even=400, ww=100), pairs(even=500)
     for results, word in ((clear, "passed"), (unclear, "finished")):
         over = replace(run, status=OVER, tally=replace(run.tally, results=results))
-        assert status_of(over).word == word
+        assert label_status(over).word == word

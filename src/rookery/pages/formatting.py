@@ -1,0 +1,163 @@
+"""Numbers, durations and times as the pages show them; never "nan", never a raw float."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl
+
+DASH = "–"
+WIDEST_ELO = 500.0
+"""An interval wider than this says nothing about an engine."""
+MINUTE, HOUR, DAY = 60, 3600, 86400
+LONGEST_SPAN = 400 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time, relative to now, with the exact one for machines and for those who ask."""
+
+    text: str
+    exact: str
+    iso: str
+
+
+def format_count(number: float) -> str:
+    """1234567 as 1,234,567."""
+    return f"{number:,.0f}" if math.isfinite(number) else DASH
+
+
+def format_signed(number: float, digits: int = 2) -> str:
+    """A number with its sign; one that rounds to zero has none."""
+    if not math.isfinite(number):
+        return DASH
+    text = f"{number:+.{digits}f}"
+    return f"{0:.{digits}f}" if float(text) == 0 else text
+
+
+def format_decimal(number: float) -> str:
+    """A number without needless zeros: 2, 0.5, -1.75."""
+    if not math.isfinite(number):
+        return DASH
+    return f"{number:.2f}".rstrip("0").rstrip(".").replace("-0", "0", number == 0)
+
+
+def format_percent(share: float) -> str:
+    """A share in per cent; close to 0 and 1 as less and more than the last shown figure."""
+    if not math.isfinite(share):
+        return DASH
+    if not 0.001 <= share <= 0.999:
+        return "> 99.9 %" if share > 0.5 else "< 0.1 %"
+    return f"{100 * share:.1f} %"
+
+
+def format_elo(middle: float, half_width: float) -> str:
+    """Elo with its error, +2.31 ± 1.45; fewer digits where the error is large."""
+    if not (math.isfinite(middle) and half_width <= WIDEST_ELO):
+        return DASH
+    digits = 2 if half_width < 10 else 1 if half_width < 100 else 0
+    return f"{format_signed(middle, digits)} ± {half_width:.{digits}f}"
+
+
+def format_llr(value: float, lower: float, upper: float) -> str:
+    """A log-likelihood ratio with its bounds: LLR 1.87 [-2.94, 2.94]."""
+    return f"LLR {format_fixed(value)} {format_llr_bounds(value, lower, upper)}"
+
+
+def format_llr_bounds(value: float, lower: float, upper: float) -> str:
+    """The bounds of a ratio, [-2.94, 2.94], or the one that it has passed, (beyond 2.94)."""
+    if value > upper:
+        return f"(beyond {format_fixed(upper)})"
+    return (
+        f"(below {format_fixed(lower)})"
+        if value < lower
+        else f"[{format_fixed(lower)}, {format_fixed(upper)}]"
+    )
+
+
+def format_fixed(value: float) -> str:
+    """A number with two digits after the point, and no minus before a zero."""
+    if not math.isfinite(value):
+        return DASH
+    text = f"{value:.2f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def format_rate(per_minute: float) -> str:
+    """Games a minute, without a fraction from ten on."""
+    if not math.isfinite(per_minute) or per_minute <= 0:
+        return "0"
+    return format_count(per_minute) if per_minute >= 10 else f"{per_minute:.1f}"
+
+
+def format_nps(nodes_per_second: float) -> str:
+    """Nodes a second with a prefix: 12.4 Mnps."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if nodes_per_second >= factor:
+            found = nodes_per_second / factor
+            return f"{found:.0f} {prefix}nps" if found >= 100 else f"{found:.1f} {prefix}nps"
+    return f"{max(0.0, nodes_per_second):.0f} nps"
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in its two largest units: 3 h 20 min."""
+    if not math.isfinite(seconds):
+        return DASH
+    if seconds >= LONGEST_SPAN:
+        return "more than a year"
+    whole = max(0, round(seconds))
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{round(whole / MINUTE)} min" if whole < HOUR - MINUTE / 2 else "1 h"
+    large, small, words = (DAY, HOUR, ("d", "h")) if whole >= DAY else (HOUR, MINUTE, ("h", "min"))
+    parts = round(whole / small)
+    first, rest = divmod(parts, large // small)
+    return f"{first} {words[0]}" + (f" {rest} {words[1]}" if rest else "")
+
+
+def format_time_left(seconds: float) -> str:
+    return f"{format_duration(seconds)} left" if math.isfinite(seconds) else DASH
+
+
+def format_ago(then: datetime, now: datetime) -> Moment:
+    """How long ago something was, in one unit; a time in the near future is just now, since the
+    clock of another machine may be ahead."""
+    seconds = (now - then).total_seconds()
+    exact = f"{then:%Y-%m-%d %H:%M:%S} UTC"
+    return Moment(_ago(seconds, then), exact, then.isoformat())
+
+
+def _ago(seconds: float, then: datetime) -> str:
+    if seconds < 10:
+        return "just now"
+    if seconds < MINUTE:
+        return f"{seconds:.0f} s ago"
+    if seconds < HOUR:
+        return f"{seconds // MINUTE:.0f} min ago"
+    if seconds < 2 * DAY:
+        return f"{seconds // HOUR:.0f} h ago"
+    return f"{seconds // DAY:.0f} d ago" if seconds < 60 * DAY else f"{then:%Y-%m-%d}"
+
+
+def format_time_control(tc: TimeControl) -> str:
+    """A time control, 10 s + 0.1 s, or the limit that takes its place."""
+    match tc:
+        case ClockControl(seconds, increment, moves):
+            head = _seconds(seconds) if moves is None else f"{moves} moves in {_seconds(seconds)}"
+            return f"{head} + {_seconds(increment)}" if increment else head
+        case Nodes(nodes):
+            return f"{format_count(nodes)} nodes a move"
+        case Depth(depth):
+            return f"depth {depth}"
+        case MoveTime(seconds):
+            return f"{_seconds(seconds)} a move"
+
+
+def format_plural(number: int, one: str, many: str = "") -> str:
+    """A number and its noun: 1 thread, 2 threads."""
+    return f"{format_count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.6f}".rstrip("0").rstrip(".") + " s"

@@ -1,0 +1,167 @@
+"""What a run tests and by which rules: in a few words, in a sentence and as a table."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rookery.model.kinds import SprtTest, SpsaTuning
+from rookery.model.plan import Plan, Side
+from rookery.model.run import Run
+from rookery.model.timecontrol import parse
+from rookery.pages.formatting import (
+    format_count,
+    format_decimal,
+    format_plural,
+    format_time_control,
+)
+from rookery.stats.sprt import EloModel, Sprt
+
+GITHUB = "https://github.com/"
+SHORT = 10
+SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValue:
+    """A line of a table; `link` is an address with more about it, or empty."""
+
+    name: str
+    text: str
+    link: str = ""
+
+
+def describe_question(run: Run) -> str:
+    """What a test asks, short enough for a column."""
+    kind = run.kind
+    if isinstance(kind, SprtTest):
+        spec = kind.spec
+        what = "no regression" if spec.elo0 + spec.elo1 < 0 else "gain"
+        return f"{what} [{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}]"
+    if isinstance(kind, SpsaTuning):
+        return f"tune of {format_plural(len(kind.tune.parameters), 'parameter')}"
+    return format_plural(run.plan.games, "game")
+
+
+def describe_conditions(run: Run) -> str:
+    """How the games of a run are played, short enough for a column."""
+    plan = run.plan
+    return f"{format_time_control(plan.time_control)}, {format_plural(plan.threads, 'thread')}"
+
+
+def describe_run(run: Run) -> str:
+    """A sentence for somebody who has never seen the run."""
+    plan = run.plan
+    if isinstance(run.kind, SpsaTuning):
+        number = len(run.kind.tune.parameters)
+        asked = f"Tunes {format_plural(number, 'parameter')} of {_name(plan.sides[0])}"
+        tail = f"over {format_plural(plan.games, 'game')}"
+    else:
+        new, base = plan.sides[:2]
+        other = base.tag if base.engine == new.engine else _name(base)
+        asked = f"{_asked(run)} {_name(new)} against {other}"
+        tail = f"for at most {format_plural(plan.games, 'game')}"
+    return (
+        f"{asked} at {format_time_control(plan.time_control)} with"
+        f" {format_plural(plan.threads, 'thread')} from {plan.book}, {tail}."
+    )
+
+
+def _asked(run: Run) -> str:
+    kind = run.kind
+    if not isinstance(kind, SprtTest):
+        return "Measures"
+    spec = kind.spec
+    low, high, scale = format_decimal(spec.elo0), format_decimal(spec.elo1), SCALES[spec.model]
+    if spec.elo0 + spec.elo1 < 0:
+        return f"Asks for no regression ({low} or {high} {scale}):"
+    return f"Asks for a gain ({low} or {high} {scale}):"
+
+
+def _name(side: Side) -> str:
+    return f"{side.engine} {side.tag}"
+
+
+def find_diff_address(run: Run) -> str:
+    """The address of the tested change at its host, or an empty text."""
+    new, base = run.plan.sides[:2]
+    if new.commit == base.commit or not new.repository.startswith(GITHUB):
+        return ""
+    if new.repository == base.repository:
+        return f"{new.repository}/compare/{base.commit[:SHORT]}...{new.commit[:SHORT]}"
+    return f"{new.repository}/commit/{new.commit}"
+
+
+def list_settings(run: Run) -> tuple[NamedValue, ...]:
+    return tuple(_terms(run))
+
+
+def _terms(run: Run) -> Iterator[NamedValue]:
+    plan = run.plan
+    for title, side in zip(("New", "Base"), plan.sides[:2], strict=True):
+        yield from _side(title, side)
+    yield NamedValue("Time control", format_time_control(plan.time_control))
+    for title, side in zip(("new", "base"), plan.sides[:2], strict=True):
+        if side.tc is not None:
+            yield NamedValue(f"Time control, {title}", format_time_control(parse(side.tc)))
+    yield NamedValue("Threads", " and ".join(dict.fromkeys(_threads(plan))))
+    yield NamedValue("Book", f"{plan.book}, {plan.book_depth} plies at most")
+    if isinstance(run.kind, SprtTest):
+        yield from _sprt(run.kind.spec)
+    yield NamedValue("Games at most", format_count(plan.games))
+    yield from _rules(plan)
+    yield NamedValue("Priority", str(plan.priority))
+    yield NamedValue("Throughput", f"{plan.throughput} %")
+    if run.demands.needs:
+        needs = (str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)
+        yield NamedValue("Asks of machines", ", ".join(needs))
+
+
+def _side(title: str, side: Side) -> Iterator[NamedValue]:
+    known = side.repository.startswith(GITHUB) and not side.binary
+    link = f"{side.repository}/tree/{side.commit}" if known else ""
+    yield NamedValue(title, f"{_name(side)}{_source(side)}", link)
+    if side.message:
+        yield NamedValue(f"{title}, message", side.message)
+    if side.signature:
+        yield NamedValue(f"{title}, bench", side.signature)
+    spaced = (f"{name}={value}" for name, value in side.uci)
+    options = " ".join(filter(None, (side.options, *spaced)))
+    yield NamedValue(f"{title}, options", options or "none")
+    if side.nets:
+        yield NamedValue(f"{title}, nets", ", ".join(side.nets))
+
+
+def _source(side: Side) -> str:
+    """Where a program comes from; one that is installed on the machines comes from nowhere."""
+    if side.binary:
+        return f" (binary {side.binary[:SHORT]})"
+    return f" ({side.commit[:SHORT]})" if side.commit.strip("0") else ""
+
+
+def _threads(plan: Plan) -> Iterator[str]:
+    for side in plan.sides[:2]:
+        yield str(plan.side_threads(side))
+
+
+def _sprt(spec: Sprt) -> Iterator[NamedValue]:
+    scale = SCALES[spec.model]
+    yield NamedValue(
+        "Bounds", f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}] {scale}"
+    )
+    rates = f"α {format_decimal(spec.alpha)}, β {format_decimal(spec.beta)}"
+    yield NamedValue("Error rates", rates)
+    yield NamedValue("Pairs in a batch", str(spec.batch_size))
+
+
+def _rules(plan: Plan) -> Iterator[NamedValue]:
+    yield NamedValue("Adjudication", "on" if plan.adjudication else "off")
+    if plan.resign is not None:
+        resign = plan.resign
+        yield NamedValue("Resign", f"at {resign.score} centipawns for {resign.moves} moves")
+    if plan.draw is not None:
+        draw = plan.draw
+        limits = f"{draw.score} centipawns for {draw.moves} moves"
+        yield NamedValue("Draw", f"from move {draw.from_move} within {limits}")
+    if plan.arch_filter:
+        yield NamedValue("Processors", plan.arch_filter)
+    if plan.auto_purge:
+        yield NamedValue("Purge", "at the end, by itself")

@@ -1,0 +1,57 @@
+"""What a run tests and by which rules, in words."""
+
+from msgspec.structs import replace as with_fields
+
+from rookery.model.kinds import Fixed
+from rookery.pages.run_description import (
+    describe_question,
+    describe_run,
+    find_diff_address,
+    list_settings,
+)
+from tests.makers import make_plan, make_run, make_side, sprt, spsa
+
+FORK = "https://github.com/olga/Stockfish"
+
+
+def test_the_question_of_each_kind_of_run_is_short() -> None:
+    assert describe_question(make_run(kind=sprt(elo1=2.0))) == "gain [0, 2]"
+    assert describe_question(make_run(kind=sprt(elo0=-1.75, elo1=0.25))) == (
+        "no regression [-1.75, 0.25]"
+    )
+    assert describe_question(make_run(kind=spsa())) == "tune of 1 parameter"
+    assert describe_question(make_run(kind=Fixed())) == "40,000 games"
+
+
+def test_a_run_is_told_in_one_sentence() -> None:
+    assert describe_run(make_run(kind=sprt(elo1=2.0))) == (
+        "Asks for a gain (0 or 2 nElo): Stockfish idea against master at 10 s + 0.1 s"
+        " with 1 thread from UHO.epd, for at most 40,000 games."
+    )
+    assert describe_run(make_run(kind=spsa())).startswith("Tunes 1 parameter of Stockfish idea")
+
+
+def test_the_difference_is_where_the_change_can_be_read() -> None:
+    new, base = make_side(commit="a" * 40), make_side("master", commit="b" * 40)
+    same = make_run(plan=make_plan(sides=(new, base)))
+    assert find_diff_address(same).endswith("/compare/bbbbbbbbbb...aaaaaaaaaa")
+    fork = make_run(plan=make_plan(sides=(with_fields(new, repository=FORK), base)))
+    assert find_diff_address(fork) == f"{FORK}/commit/{'a' * 40}"
+    elsewhere = with_fields(new, repository="https://git.example.org/e")
+    assert find_diff_address(make_run(plan=make_plan(sides=(elsewhere, base)))) == ""
+    assert find_diff_address(make_run(plan=make_plan(sides=(base, base)))) == ""
+
+
+def test_the_table_names_what_differs_between_the_sides() -> None:
+    new = make_side(tc="20+0.2", threads=2, signature="123", nets=("nn.nnue",))
+    found = {
+        term.name: term.text
+        for term in list_settings(
+            make_run(plan=make_plan(sides=(new, make_side("master"))), kind=sprt())
+        )
+    }
+    assert found["Time control, new"] == "20 s + 0.2 s"
+    assert found["Threads"] == "2 and 1"
+    assert found["New, bench"] == "123"
+    assert found["New, nets"] == "nn.nnue"
+    assert found["Error rates"] == "α 0.05, β 0.05"
