@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from rookery import __version__
-from tests.served import SIMULATED, served
+from rookery.app.steps import DATABASE, JOBS, LEASE, STEPS
+from tests.served import SIMULATED, Served, served
 
 UP = ("up", "--no-worker", "--no-demo")
 
@@ -28,10 +29,18 @@ def test_a_deep_folder_with_spaces_is_good_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_cleanly(data: Path, number: signal.Signals) -> None:
-    with served(data) as server:
+    with served(data, settings={"ROOKERY_LOG_LEVEL": "debug"}) as server:
         server.until("ready")
         assert server.stop(number) == 0
         assert server.until("stopped")["failed_steps"] == []
+        taken, taken_back = (steps_in(server, event) for event in ("step_up", "step_down"))
+    assert taken == [step.name for step in STEPS]
+    assert taken_back == [name for name in reversed(taken) if name in taken_back]
+    assert {DATABASE.name, LEASE.name, JOBS.name} <= set(taken_back)
+
+
+def steps_in(server: Served, event: str) -> list[object]:
+    return [line["step"] for line in server.events() if line["event"] == event]
 
 
 def test_a_start_and_a_stop_are_both_in_the_log_of_actions(data: Path) -> None:
